@@ -1,0 +1,2 @@
+//! The binary `kapi`.
+fn main() {}

@@ -1,0 +1,42 @@
+//! Wall-clock time as data.
+//!
+//! The system clock is read here and nowhere else; tests use a clock that stands still.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A source of wall-clock time.
+pub trait Clock: Send + Sync {
+    /// Returns milliseconds since the Unix epoch, UTC.
+    fn now_ms(&self) -> i64;
+}
+
+/// The clock of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    fn now_ms(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+/// A clock that moves one millisecond at each reading, for tests that must be repeatable.
+#[derive(Debug)]
+pub struct StepClock(AtomicI64);
+
+impl StepClock {
+    /// Returns a clock whose first reading is `start_ms`.
+    #[must_use]
+    pub fn new(start_ms: i64) -> Self {
+        Self(AtomicI64::new(start_ms))
+    }
+}
+
+impl Clock for StepClock {
+    fn now_ms(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,12 @@
+//! The only door to the operating system: files, processes, locks, time and signals.
+//!
+//! Knows nothing of goals, events or agents. No other crate calls `std::fs` for writing,
+//! `std::process::Command`, or reads the clock.
+
+pub mod cancel;
+pub mod clock;
+pub mod disk;
+pub mod lock;
+pub mod process;
+pub mod signal;
+pub mod sim_disk;
