@@ -1,0 +1,17 @@
+//! A goal: one contract, driven turn by turn until it is proved done or honestly stopped.
+//!
+//! `decide` refuses or records, `evolve` folds, `next` plans. Knows nothing of how an effect is
+//! performed, where events are kept, or what time it is.
+
+pub mod breaker;
+pub mod budget;
+pub mod command;
+pub mod contract;
+pub mod decide;
+pub mod denied;
+pub mod effect;
+pub mod event;
+pub mod evolve;
+pub mod outcome;
+pub mod prompt;
+pub mod state;

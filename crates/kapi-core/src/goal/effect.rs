@@ -1,0 +1,212 @@
+//! Effects: what should be under way, as data that says everything needed to do it.
+//!
+//! [`crate::goal::effect::next`] is the only planner. It looks at nothing but the state, so asking
+//! again after a crash gives the same effect under the same id.
+
+use crate::goal::contract::{Contract, SandboxLevel};
+use crate::goal::prompt;
+use crate::goal::state::{Goal, Stage, Status};
+use crate::id::{EffectId, GoalId};
+
+/// An intent to touch the world, performed under its id; repeating it is safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// Its id within the goal.
+    pub id: EffectId,
+    /// The goal it belongs to.
+    pub goal: GoalId,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What an effect does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Make the worktree and the branch at the base.
+    CreateWorkspace {
+        /// The branch.
+        branch: String,
+        /// The base commit.
+        base: String,
+    },
+    /// Run the agent in the workspace.
+    RunAgent(AgentTask),
+    /// Record the workspace as one commit on the base.
+    Commit {
+        /// The turn, from 1.
+        turn: u32,
+        /// The base commit, which is the parent.
+        base: String,
+        /// The commit message.
+        message: String,
+        /// Author and committer time, in seconds since the epoch.
+        at_s: i64,
+    },
+    /// Run the verify commands on a clean checkout.
+    Verify(VerifyTask),
+    /// Ask the judge.
+    Judge(JudgeTask),
+    /// Move the branch from the base to the proved commit.
+    Publish {
+        /// The branch.
+        branch: String,
+        /// Where it is now.
+        base: String,
+        /// Where it goes.
+        commit: String,
+    },
+    /// Wait.
+    Wait {
+        /// Until when, in milliseconds since the epoch.
+        until_ms: i64,
+    },
+}
+
+/// One agent turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentTask {
+    /// The agent reference of the contract.
+    pub agent: String,
+    /// The turn, from 1.
+    pub turn: u32,
+    /// The whole prompt.
+    pub prompt: String,
+    /// The session to resume.
+    pub session: Option<String>,
+    /// The tree the workspace is put back to when an attempt under this id was cut off.
+    pub start_tree: String,
+    /// Milliseconds it may take.
+    pub deadline_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+}
+
+/// One verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyTask {
+    /// The base commit, from which protected files are restored.
+    pub base: String,
+    /// The commit to check out.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+    /// The shell commands.
+    pub commands: Vec<String>,
+    /// The protected pathspecs.
+    pub protect: Vec<String>,
+    /// Whether hidden checks are part of it.
+    pub hidden: bool,
+    /// Milliseconds one command may take.
+    pub timeout_ms: u64,
+    /// Whether commands may use the network.
+    pub network: bool,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+}
+
+/// One question to a judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeTask {
+    /// The agent that judges.
+    pub agent: String,
+    /// The base commit.
+    pub base: String,
+    /// The commit to judge.
+    pub commit: String,
+    /// What is asked; the world adds the change itself at the marked place.
+    pub question: String,
+    /// Milliseconds it may take.
+    pub deadline_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+}
+
+/// The longest a judge may take, in milliseconds.
+pub const JUDGE_DEADLINE_MS: u64 = 10 * 60 * 1000;
+
+/// Returns what should be under way now; nothing when the goal waits for a person or has ended.
+#[must_use]
+pub fn next(goal: &Goal) -> Option<Effect> {
+    if goal.status != Status::Active {
+        return None;
+    }
+    let effect = |id, action| Some(Effect { id, goal: goal.id.clone(), action });
+    if let Some(until_ms) = goal.wait_until_ms {
+        return effect(goal.wait_effect(), Action::Wait { until_ms });
+    }
+    let action = stage_action(goal)?;
+    effect(goal.stage_effect(), action)
+}
+
+fn stage_action(goal: &Goal) -> Option<Action> {
+    let contract = &goal.contract;
+    let base = contract.base.commit.clone();
+    match goal.stage {
+        Stage::Workspace => {
+            Some(Action::CreateWorkspace { branch: contract.branch.clone(), base })
+        }
+        Stage::Agent => Some(Action::RunAgent(agent_task(goal))),
+        Stage::Commit => Some(Action::Commit {
+            turn: goal.turn,
+            base,
+            message: prompt::commit_message(goal),
+            at_s: commit_time_ms(goal).div_euclid(1000),
+        }),
+        Stage::Verify => {
+            let candidate = goal.candidate.as_ref()?;
+            Some(Action::Verify(verify_task(contract, &candidate.commit, &candidate.tree)))
+        }
+        Stage::Judge => {
+            let candidate = goal.candidate.as_ref()?;
+            Some(Action::Judge(JudgeTask {
+                agent: contract.judge_agent()?.to_owned(),
+                base,
+                commit: candidate.commit.clone(),
+                question: prompt::judge_question(goal),
+                deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
+                sandbox: contract.sandbox,
+            }))
+        }
+        Stage::Publish => Some(Action::Publish {
+            branch: contract.branch.clone(),
+            base,
+            commit: goal.candidate.as_ref()?.commit.clone(),
+        }),
+        Stage::Ended => None,
+    }
+}
+
+/// The time of the recorded intent, so that repeating the effect makes the same commit.
+fn commit_time_ms(goal: &Goal) -> i64 {
+    goal.in_flight.as_ref().map_or(goal.created_at_ms, |in_flight| in_flight.since_ms)
+}
+
+fn agent_task(goal: &Goal) -> AgentTask {
+    AgentTask {
+        agent: goal.contract.agent.clone(),
+        turn: goal.turn,
+        prompt: prompt::turn_prompt(goal),
+        session: goal.session.clone(),
+        start_tree: goal.turn_start_tree().to_owned(),
+        deadline_ms: within_wall(goal, goal.contract.turn_timeout_ms),
+        sandbox: goal.contract.sandbox,
+    }
+}
+
+fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
+    VerifyTask {
+        base: contract.base.commit.clone(),
+        commit: commit.to_owned(),
+        tree: tree.to_owned(),
+        commands: contract.verify.clone(),
+        protect: contract.protect.clone(),
+        hidden: contract.hidden.is_some(),
+        timeout_ms: contract.verify_timeout_ms,
+        network: contract.verify_network,
+        sandbox: contract.sandbox,
+    }
+}
+
+fn within_wall(goal: &Goal, deadline_ms: u64) -> u64 {
+    goal.budget.wall_left_ms(&goal.spent).map_or(deadline_ms, |left| left.min(deadline_ms))
+}

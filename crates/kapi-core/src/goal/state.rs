@@ -1,0 +1,206 @@
+//! A goal as the fold of its events.
+//!
+//! Its size does not grow with the number of turns, so that loading it does not either.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::goal::breaker::Breaker;
+use crate::goal::budget::{Budget, Spent};
+use crate::goal::contract::Contract;
+use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
+use crate::goal::outcome::{Candidate, Claim, JudgeRun, VerifyReport};
+use crate::id::{EffectId, GoalId};
+
+/// The fold of a goal's events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// Its id.
+    pub id: GoalId,
+    /// What it is held to.
+    pub contract: Contract,
+    /// SHA-256 of the contract's canonical JSON.
+    pub contract_hash: String,
+    /// When it was proposed, in milliseconds since the epoch.
+    pub created_at_ms: i64,
+    /// How the contract was approved, once it was.
+    pub approval: Option<ApprovalMeans>,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it stopped, while it is stopped.
+    pub stop: Option<Stop>,
+    /// What it does next, while it is active.
+    pub stage: Stage,
+    /// The turn under way or last ended, from 1; 0 before the first.
+    pub turn: u32,
+    /// The attempt at the stage, from 1.
+    pub attempt: u32,
+    /// Failures of a provider in a row at this stage.
+    pub failures: u32,
+    /// The wait before the next attempt.
+    pub wait_until_ms: Option<i64>,
+    /// The effect that was intended and has not ended.
+    pub in_flight: Option<InFlight>,
+    /// Where the worktree is.
+    pub workspace: Option<String>,
+    /// The agent's session, to be resumed next turn.
+    pub session: Option<String>,
+    /// The work so far as one commit.
+    pub candidate: Option<Candidate>,
+    /// What the agent said last.
+    pub claim: Option<Claim>,
+    /// The last verify.
+    pub verify: Option<VerifyReport>,
+    /// The last judge's answer.
+    pub judge: Option<JudgeRun>,
+    /// How the last turn ended, if it was not done.
+    pub last_verdict: Option<TurnVerdict>,
+    /// The commit that was proved or accepted.
+    pub result: Option<String>,
+    /// The limits now.
+    pub budget: Budget,
+    /// What was used.
+    pub spent: Spent,
+    /// What the no-progress breaker has seen since the last resume.
+    pub breaker: Breaker,
+}
+
+/// An effect between its intent and its outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InFlight {
+    /// Its id.
+    pub effect: EffectId,
+    /// When it was intended, in milliseconds since the epoch.
+    pub since_ms: i64,
+}
+
+/// Where a goal stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Its contract waits for approval.
+    Proposed,
+    /// It goes on by itself whenever somebody drives it.
+    Active,
+    /// Something outside must change first.
+    Blocked,
+    /// It made no progress.
+    Stalled,
+    /// A limit or a person stopped it.
+    Paused,
+    /// A judge found that the criteria cannot be met.
+    Impossible,
+    /// A person ended it.
+    Cancelled,
+    /// Accepted without a verify command.
+    Unverified,
+    /// Proved.
+    Done,
+}
+
+impl Status {
+    /// Tells whether nothing can follow.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Impossible | Self::Cancelled | Self::Unverified | Self::Done)
+    }
+
+    /// Returns the status as it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Active => "active",
+            Self::Blocked => "blocked",
+            Self::Stalled => "stalled",
+            Self::Paused => "paused",
+            Self::Impossible => "impossible",
+            Self::Cancelled => "cancelled",
+            Self::Unverified => "unverified",
+            Self::Done => "done",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// The next thing an active goal does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Make the worktree and branch.
+    Workspace,
+    /// Let the agent work.
+    Agent,
+    /// Record the workspace as a commit.
+    Commit,
+    /// Run the verify commands on a clean checkout of it.
+    Verify,
+    /// Ask the judge.
+    Judge,
+    /// Move the branch to the proved commit.
+    Publish,
+    /// Nothing.
+    Ended,
+}
+
+impl Stage {
+    /// Returns the stage's name, as it stands in effect ids.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Agent => "agent",
+            Self::Commit => "commit",
+            Self::Verify => "verify",
+            Self::Judge => "judge",
+            Self::Publish => "publish",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl Stop {
+    /// Returns the status this stop leads to.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self {
+            Self::BudgetUsedUp { .. } | Self::Interrupted => Status::Paused,
+            Self::NoProgress { .. } => Status::Stalled,
+            Self::AgentBlocked { .. }
+            | Self::JudgeBlocked { .. }
+            | Self::JudgeUnavailable { .. }
+            | Self::ProviderUnavailable { .. }
+            | Self::WorldFailed { .. } => Status::Blocked,
+            Self::Impossible { .. } => Status::Impossible,
+            Self::Cancelled { .. } => Status::Cancelled,
+        }
+    }
+}
+
+impl Goal {
+    /// Returns the id of the effect its stage calls for now.
+    #[must_use]
+    pub fn stage_effect(&self) -> EffectId {
+        EffectId::new(self.turn, self.stage.as_str(), self.attempt)
+    }
+
+    /// Returns the id of the wait before the next attempt.
+    #[must_use]
+    pub fn wait_effect(&self) -> EffectId {
+        EffectId::new(self.turn, &format!("{}-wait", self.stage.as_str()), self.attempt)
+    }
+
+    /// Returns the tree the turn under way began with.
+    #[must_use]
+    pub fn turn_start_tree(&self) -> &str {
+        self.candidate.as_ref().map_or(&self.contract.base.tree, |candidate| &candidate.tree)
+    }
+}
