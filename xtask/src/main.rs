@@ -1,2 +1,72 @@
-//! Automation for the workspace.
-fn main() {}
+//! Automation for the workspace: the gate, its checks, simulation and measurement.
+//!
+//! Runs tools and reads the repository. Ships nothing, and knows none of the product's rules.
+
+mod bench;
+mod ci;
+mod deny;
+mod layers;
+mod output;
+mod peers;
+mod tidy;
+mod tool;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  ci                the gate: everything a commit must pass, tests last
+  test [filter…]    install what the tests need and run them
+  tidy              the rules of STYLE.md that a program can check
+  layers            the directions of dependency
+  peers             install what the tests need, and nothing else
+  bench             measure against peers and write docs/performance.md
+  deny              licences, advisories and bans (needs cargo-deny)";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::talk(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let root = workspace_root()?;
+    let words: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["ci"] => ci::run(&root),
+        ["test", filter @ ..] => {
+            peers::ensure_for_tests(&root)?;
+            ci::test(&root, filter)
+        }
+        ["tidy"] => tidy::run(&root),
+        ["layers"] => layers::run(&root),
+        ["peers"] => peers::ensure_for_tests(&root),
+        ["bench"] => bench::run(&root),
+        ["deny"] => deny::run(&root),
+        [] | ["help" | "--help" | "-h"] => {
+            output::say(USAGE);
+            Ok(())
+        }
+        _ => bail!("read the command {:?}\n{USAGE}", words.join(" ")),
+    }
+}
+
+/// Returns the directory of the root manifest, told by Cargo and never compiled in.
+fn workspace_root() -> anyhow::Result<PathBuf> {
+    let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+        .context("find the workspace: run this through `cargo xtask`")?;
+    let root = Path::new(&manifest_dir)
+        .parent()
+        .context("find the workspace above xtask")?;
+    Ok(root.to_path_buf())
+}

@@ -1,2 +1,82 @@
-//! The binary `kapi`.
-fn main() {}
+//! The binary `kapi`: composes everything, runs one command, exits with its code.
+//!
+//! The same binary is entered again inside sandboxes; those entries come first and read nothing.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Args, Command};
+use crate::commands::{
+    audit, budget, cancel, completion, demo, diff, doctor, log, resume, run, show, status,
+};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::{Format, Ui};
+
+mod amount;
+mod args;
+mod commands;
+mod config;
+mod context;
+mod contract;
+mod driving;
+mod error;
+mod event_words;
+mod exit_code;
+mod inner;
+mod progress;
+mod report;
+mod ui;
+
+fn main() -> ExitCode {
+    if let Some(code) = inner::enter() {
+        return ExitCode::from(code);
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let format = if args.json { Format::Json } else { Format::Human };
+    let ui = Ui { format };
+    let exit = Context::new(format)
+        .and_then(|context| dispatch(&context, &args.command))
+        .unwrap_or_else(|error| {
+            ui.say(&format!("error: {error}"));
+            if let Some(hint) = &error.hint {
+                ui.say(&format!("hint: {hint}"));
+            }
+            error.exit
+        });
+    ExitCode::from(exit.code())
+}
+
+fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
+    match command {
+        Command::Run(args) => run::run(context, args),
+        Command::Demo(args) => demo::run(context, args),
+        Command::Status(args) => status::run(context, args),
+        Command::Show(args) => show::run(context, args),
+        Command::Log(args) => log::run(context, args),
+        Command::Diff(args) => diff::run(context, args),
+        Command::Resume(args) => resume::run(context, args),
+        Command::Cancel(args) => cancel::run(context, args),
+        Command::Budget(args) => budget::run(context, args),
+        Command::Audit(args) => audit::run(context, args),
+        Command::Doctor(args) => doctor::run(context, args),
+        Command::Completion(args) => Ok(completion::run(context, args)),
+    }
+}
+
+/// Help and version are data; a wrong command line is talk and exits with 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    let ui = Ui { format: Format::Human };
+    if error.use_stderr() {
+        ui.say(error.to_string().trim_end());
+        ExitCode::from(Exit::Usage.code())
+    } else {
+        ui.raw(&error.to_string());
+        ExitCode::from(Exit::Success.code())
+    }
+}

@@ -15,3 +15,4 @@ pub mod evolve;
 pub mod outcome;
 pub mod prompt;
 pub mod state;
+pub mod words;

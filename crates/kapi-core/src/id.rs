@@ -178,7 +178,7 @@ impl EffectId {
     /// Names the effect of one stage of a turn; attempts are counted from 1.
     #[must_use]
     pub fn new(turn: u32, stage: &str, attempt: u32) -> Self {
-        Self(format!("t{turn:03}.{stage}.a{attempt}"))
+        Self(format!("t{turn:03}-{stage}-a{attempt}"))
     }
 
     /// Returns the text, which is safe as a file name and as a part of a git ref.

@@ -1,5 +1,18 @@
 //! Use cases: what happens between a request and the disk.
 //!
-//! Knows the store and the rules, and the world only through [`world::World`].
+//! Knows the store and the rules, and the world only through [`world::World`]. Tour:
+//! [`project::Project`] is the door, [`opened`] is lock, load, decide, append, fold, and
+//! [`drive`] is the loop that keeps a goal going.
 
+pub mod audit;
+pub mod contract_yaml;
+pub mod drive;
+pub mod error;
+mod inventory;
+pub mod logged;
+mod meter;
+pub mod opened;
+pub mod project;
+pub mod reference;
+pub mod snapshot;
 pub mod world;

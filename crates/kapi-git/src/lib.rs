@@ -1,1 +1,24 @@
-//! kapi-git
+//! Git, driven through its command line, on trees that an untrusted agent wrote.
+//!
+//! Makes workspaces, candidate commits, clean checkouts and the final move of a branch.
+//! Knows nothing of goals, events, sandboxes or agents; every path, identity and time is an
+//! argument, and one function builds every git command.
+
+#![forbid(unsafe_code)]
+
+pub mod candidate;
+pub mod checkout;
+pub mod command;
+pub mod diff;
+pub mod hidden;
+pub mod id;
+pub mod owned_dir;
+pub mod private_view;
+pub mod publish;
+pub mod repository;
+pub mod workspace;
+
+mod reference;
+mod scratch;
+mod sweep;
+mod worktree;

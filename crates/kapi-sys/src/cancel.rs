@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A shared flag that asks a running effect to stop.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel(pub(crate) Arc<AtomicBool>);
 
 impl Cancel {
     /// Returns a flag that is not raised.

@@ -8,5 +8,6 @@ pub mod clock;
 pub mod disk;
 pub mod lock;
 pub mod process;
+pub mod real_disk;
 pub mod signal;
 pub mod sim_disk;

@@ -1,14 +1,43 @@
 //! Advisory file locks that name their owner.
 //!
 //! `flock(2)` on an open file: the kernel drops it when the process dies, however it dies.
+//! The file stays behind, and so does the text in it; only the lock itself says who holds it.
 
+use std::fs;
 use std::fs::File;
-use std::path::PathBuf;
+use std::io;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+
+use crate::sim_disk::locks::SimHold;
+
+/// The longest that mere questions for the holder may keep a free lock from being taken.
+const DISTURBED_MAX: Duration = Duration::from_secs(2);
+/// The first and the longest pause between two tries.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// The most of an owner's text that is written or believed.
+const OWNER_BYTES_MAX: u64 = 200;
 
 /// A held lock; dropping it releases it.
 #[derive(Debug)]
+#[must_use = "a lock is released when it is dropped"]
 pub struct Lock {
-    file: Option<File>,
+    held: Held,
+}
+
+#[derive(Debug)]
+enum Held {
+    File(File),
+    Simulated(SimHold),
+    Nothing,
 }
 
 /// A lock that could not be taken.
@@ -29,6 +58,194 @@ pub enum LockError {
         path: PathBuf,
         /// What the system said.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
+}
+
+impl Lock {
+    /// Takes the lock at `path` for `owner`, waiting at most `wait_ms` milliseconds. Missing
+    /// directories are created.
+    ///
+    /// The lock belongs to this call, not to the process: taking it twice ends in `Busy`.
+    pub fn acquire(path: &Path, owner: &str, wait_ms: u64) -> Result<Self, LockError> {
+        let failed = |source| LockError::Failed {
+            path: path.to_path_buf(),
+            source,
+        };
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
+        let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
+        let Some(file) = taken else {
+            let owner = read_owner(path).map_err(failed)?;
+            return Err(LockError::Busy {
+                path: path.to_path_buf(),
+                owner,
+            });
+        };
+        write_owner(&file, owner).map_err(failed)?;
+        Ok(Self {
+            held: Held::File(file),
+        })
+    }
+
+    /// Returns who holds the lock at `path` now; `None` if nobody does.
+    pub fn holder(path: &Path) -> Result<Option<String>, LockError> {
+        let failed = |source| LockError::Failed {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = match open(path, Mode::Existing) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {
+                flock(&file, FlockOperation::Unlock).map_err(|error| failed(error.into()))?;
+                Ok(None)
+            }
+            Err(Errno::WOULDBLOCK) => read_owner(path).map(Some).map_err(failed),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// Returns a lock that excludes nobody, for a disk that only one thread can see.
+    pub fn unheld() -> Self {
+        Self {
+            held: Held::Nothing,
+        }
+    }
+
+    pub(crate) fn simulated(hold: SimHold) -> Self {
+        Self {
+            held: Held::Simulated(hold),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        match &self.held {
+            // Closing would do, but a child just forked may hold a copy until it has executed. If
+            // this fails the close that follows still releases.
+            Held::File(file) => drop(flock(file, FlockOperation::Unlock)),
+            Held::Simulated(hold) => hold.release(),
+            Held::Nothing => {}
+        }
+    }
+}
+
+/// What became of one try to take a lock.
+#[derive(Debug)]
+pub(crate) enum Attempt<T> {
+    Taken(T),
+    /// Somebody holds it.
+    Held,
+    /// Nobody holds it, but somebody was just asking.
+    Disturbed,
+}
+
+/// Tries again and again, with growing pauses, until the time is over.
+pub(crate) fn retry<T>(
+    wait_ms: u64,
+    mut attempt: impl FnMut() -> io::Result<Attempt<T>>,
+) -> io::Result<Option<T>> {
+    let started = Instant::now();
+    let wait = Duration::from_millis(wait_ms);
+    let mut pause = PAUSE_MIN;
+    loop {
+        let wait = match attempt()? {
+            Attempt::Taken(value) => return Ok(Some(value)),
+            Attempt::Held => wait,
+            Attempt::Disturbed => wait.max(DISTURBED_MAX),
+        };
+        let left = wait.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        thread::sleep(pause.min(left));
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Whether opening may create the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Existing,
+    Create,
+}
+
+/// Opens a lock file. A symbolic link is refused: its target would be overwritten.
+fn open(path: &Path, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(flags);
+    if mode == Mode::Create {
+        options.write(true).create(true).truncate(false);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ))
+    }
+}
+
+fn try_exclusive(path: &Path) -> io::Result<Attempt<File>> {
+    let file = open(path, Mode::Create)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return is_held(&file),
+        Err(Errno::INTR) => return Ok(Attempt::Disturbed),
+        Err(error) => return Err(error.into()),
+    }
+    // Somebody may have removed the file meanwhile; what we locked would then exclude nobody.
+    let locked = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) if (named.dev(), named.ino()) == (locked.dev(), locked.ino()) => {
+            Ok(Attempt::Taken(file))
+        }
+        Ok(_) => Ok(Attempt::Disturbed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Attempt::Disturbed),
+        Err(error) => Err(error),
+    }
+}
+
+/// Tells a holder from somebody who only asks: holders exclude, those who ask share.
+fn is_held(file: &File) -> io::Result<Attempt<File>> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        // Closing the file gives the share back.
+        Ok(()) | Err(Errno::INTR) => Ok(Attempt::Disturbed),
+        Err(Errno::WOULDBLOCK) => Ok(Attempt::Held),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn write_owner(mut file: &File, owner: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all(format!("pid {}, {owner}", process::id()).as_bytes())
+}
+
+/// Reads the owner's text. It is foreign: capped, and without control characters.
+fn read_owner(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open(path, Mode::Existing)?
+        .take(OWNER_BYTES_MAX)
+        .read_to_end(&mut bytes)?;
+    let text: String = String::from_utf8_lossy(&bytes)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let text = text.trim();
+    // Between taking the lock and writing the text there is an instant without one.
+    Ok(if text.is_empty() {
+        String::from("an unknown process")
+    } else {
+        text.to_owned()
+    })
 }

@@ -3,12 +3,22 @@
 //! There is no default: directory, environment, deadline and output cap are fields, not options.
 //! Knows nothing of sandboxes or agents, and never goes through a shell.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::time::Duration;
+mod child;
+mod output;
+mod proc_table;
+mod spawn;
+mod watch;
 
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, access};
+
+use self::watch::Watch;
 use crate::cancel::Cancel;
 
 /// A program to run.
@@ -121,6 +131,22 @@ pub enum ProcessError {
         #[source]
         source: std::io::Error,
     },
+    /// Its working directory cannot be entered.
+    #[error("enter working directory {}", path.display())]
+    WorkingDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The system does not tell which program this process runs.
+    #[error("find this program's own file")]
+    OwnExecutable {
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
     /// The system failed while it ran; it was killed.
     #[error("watch {}", path.display())]
     Watch {
@@ -134,14 +160,94 @@ pub enum ProcessError {
 
 /// Runs a program to its end and returns how it ended.
 ///
-/// The child leads its own process group and session, dies with this process (`PR_SET_PDEATHSIG`, so call
-/// from a thread that lives until the program ends), inherits no descriptor but 0, 1, 2 and
-/// `pass_fds`, and is killed as a group on deadline, idle, cancel and exit.
+/// The child leads its own process group and session, dies with this process
+/// (`PR_SET_PDEATHSIG`, so call from a thread that lives until the program ends), inherits no
+/// descriptor but 0, 1, 2 and `pass_fds`, and is killed as a group on deadline, idle, cancel and
+/// exit. What left the group but not the family is killed too where it can be found; a daemon
+/// that hides from its ancestors is the sandbox's business.
+///
+/// Lines come on the calling thread. Limits are not looked at while `on_line` runs, so it must
+/// not block. When the flag is raised already, nothing is started.
 pub fn run(
-    program: Program,
+    mut program: Program,
     cancel: &Cancel,
     on_line: &mut dyn FnMut(Line<'_>),
 ) -> Result<Finished, ProcessError> {
-    let _ = (program, cancel, on_line);
-    unimplemented!()
+    let started = Instant::now();
+    if cancel.is_raised() {
+        return Ok(Finished {
+            end: End::Cancelled,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            duration: Duration::ZERO,
+        });
+    }
+    let spawned = spawn::spawn(&program)?;
+    // The child has its own copies; ours would keep the other ends of pipes from closing.
+    program.pass_fds.clear();
+    let watch = Watch::new(spawned, program.stdin, program.limits, started);
+    let watched = watch.finish(cancel, on_line);
+    let watched = watched.map_err(|source| ProcessError::Watch {
+        path: program.path,
+        source,
+    })?;
+    Ok(Finished {
+        end: watched.end,
+        stdout: watched.stdout,
+        stderr: watched.stderr,
+        duration: started.elapsed(),
+    })
+}
+
+/// Runs a short tool to its end: nobody watches its lines and nobody cancels it.
+pub fn run_quiet(program: Program) -> Result<Finished, ProcessError> {
+    run(program, &Cancel::new(), &mut |_| {})
+}
+
+/// Returns the first executable file called `name` in the directories of `path_var`.
+///
+/// Relative directories in the list are passed over: what they find depends on where we stand.
+/// A `name` with a slash is not searched for.
+#[must_use]
+pub fn find_in_path(name: &OsStr, path_var: &OsStr) -> Option<PathBuf> {
+    if name.is_empty() || Path::new(name).components().count() != 1 {
+        return None;
+    }
+    let directories = env::split_paths(path_var).filter(|directory| directory.is_absolute());
+    directories
+        .map(|directory| directory.join(name))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Returns the environment this process was started with.
+#[must_use]
+pub fn environment() -> BTreeMap<OsString, OsString> {
+    env::vars_os().collect()
+}
+
+/// Returns the path of the program this process runs.
+pub fn current_exe() -> Result<PathBuf, ProcessError> {
+    env::current_exe().map_err(|source| ProcessError::OwnExecutable { source })
+}
+
+/// A process this one descends from, as far as the system lets us see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AncestorProcess {
+    /// Its process id.
+    pub pid: u32,
+    /// The environment it was started with, `NAME=value` entries each ended by a zero byte;
+    /// `None` when we may not read it.
+    pub environ: Option<Vec<u8>>,
+    /// The program it runs; `None` when we may not know.
+    pub exe: Option<PathBuf>,
+}
+
+/// Returns this process and then each of its ancestors, nearest first.
+#[must_use]
+pub fn parent_chain() -> Vec<AncestorProcess> {
+    proc_table::ancestors()
 }

@@ -1,1 +1,87 @@
-//! x
+//! Requests from outside to stop: Ctrl-C, a hang-up, a polite kill.
+//!
+//! A signal only raises a flag; whoever works looks at it and cleans up. A second Ctrl-C ends the
+//! process on the spot, because recovery is the normal path and needs no clean-up.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::cancel::Cancel;
+
+/// The exit code of a process ended by a second Ctrl-C: 128 and the number of the signal.
+const INTERRUPTED: i32 = 130;
+
+/// The signals could not be taken over.
+#[derive(Debug, thiserror::Error)]
+#[error("watch for signal {signal}")]
+pub struct SignalError {
+    /// The number of the signal.
+    pub signal: i32,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Whether this process has been asked to stop, and by which signal.
+#[derive(Debug, Clone)]
+pub struct Interrupts {
+    cancel: Cancel,
+    number: Arc<AtomicUsize>,
+}
+
+/// Takes over `SIGINT`, `SIGTERM` and `SIGHUP` for the rest of the process's life.
+///
+/// To be called once, by `main`. A signal that was ignored at the start (`nohup`) is taken over
+/// as well. A `SIGINT` that arrives when any of the three has been seen ends the process at once
+/// with exit code 130; its children die with it.
+pub fn interrupts() -> Result<Interrupts, SignalError> {
+    let is_raised = Arc::new(AtomicBool::new(false));
+    let number = Arc::new(AtomicUsize::new(0));
+    // Registered before the flag, so that the first signal finds it down. Actions run in order.
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&is_raised)).map_err(
+        |source| SignalError {
+            signal: SIGINT,
+            source,
+        },
+    )?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let failed = |source| SignalError { signal, source };
+        let value = usize::try_from(signal).map_err(|error| failed(io::Error::other(error)))?;
+        // The number first: whoever sees the flag also sees the number.
+        flag::register_usize(signal, Arc::clone(&number), value).map_err(failed)?;
+        flag::register(signal, Arc::clone(&is_raised)).map_err(failed)?;
+    }
+    Ok(Interrupts {
+        cancel: Cancel(is_raised),
+        number,
+    })
+}
+
+impl Interrupts {
+    /// Tells whether a signal has come.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.cancel.is_raised()
+    }
+
+    /// Returns the number of the last signal that came.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        match self.number.load(Ordering::SeqCst) {
+            0 => None,
+            number => i32::try_from(number).ok(),
+        }
+    }
+
+    /// Returns the flag that a signal raises, to be handed to whatever shall stop then.
+    ///
+    /// Raising it by hand looks like a signal without a number.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+}

@@ -1,1 +1,6 @@
-//! kapi-testkit
+//! What Kapi's tests are made of: a scripted model server, and the real agent CLIs
+//! to set against it.
+//! Nothing that ships depends on this crate.
+
+pub mod agent_tools;
+pub mod model_server;

@@ -1,1 +1,5 @@
-//! kapi-wire
+//! The shapes others see: what `--json` prints.
+//!
+//! Fields are only ever added. Nothing here decides anything; every view is built from state.
+
+pub mod result;

@@ -1,1 +1,18 @@
-//! kapi-world
+//! The real world: one match from effect to git, sandbox and agent.
+//!
+//! The only crate that knows all three tool families. Holds no state of its own: what must
+//! survive a crash is in git, in the run directory, or derived from the effect again.
+
+pub mod agent_run;
+pub mod book;
+pub mod hidden;
+pub mod place;
+pub mod real;
+pub mod survey;
+
+mod confine;
+mod failure;
+mod judge;
+mod run_dir;
+mod workshop;
+mod verify;

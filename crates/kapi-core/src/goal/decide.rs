@@ -123,7 +123,7 @@ fn progress(
     let event = Event::EffectProgressed { effect: effect.clone(), usage, elapsed_ms };
     let after = folded(goal, std::slice::from_ref(&event));
     let mut events = vec![event];
-    if let Some(limit) = after.budget.used_up_within_turn(&after.spent)
+    if let Some(limit) = after.limit_within_turn()
         && after.status == Status::Active
     {
         events.push(Event::GoalStopped { stop: Stop::BudgetUsedUp { limit } });

@@ -37,6 +37,8 @@ pub enum Action {
         turn: u32,
         /// The base commit, which is the parent.
         base: String,
+        /// The branch.
+        branch: String,
         /// The commit message.
         message: String,
         /// Author and committer time, in seconds since the epoch.
@@ -73,8 +75,15 @@ pub struct AgentTask {
     pub prompt: String,
     /// The session to resume.
     pub session: Option<String>,
-    /// The tree the workspace is put back to when an attempt under this id was cut off.
+    /// The commit the turn began with, to which the workspace is put back when an attempt under
+    /// this id was cut off.
+    pub start_commit: String,
+    /// That commit's tree.
     pub start_tree: String,
+    /// The base commit.
+    pub base: String,
+    /// The branch.
+    pub branch: String,
     /// Milliseconds it may take.
     pub deadline_ms: u64,
     /// The isolation.
@@ -84,6 +93,8 @@ pub struct AgentTask {
 /// One verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyTask {
+    /// The branch.
+    pub branch: String,
     /// The base commit, from which protected files are restored.
     pub base: String,
     /// The commit to check out.
@@ -109,6 +120,8 @@ pub struct VerifyTask {
 pub struct JudgeTask {
     /// The agent that judges.
     pub agent: String,
+    /// The branch.
+    pub branch: String,
     /// The base commit.
     pub base: String,
     /// The commit to judge.
@@ -149,6 +162,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         Stage::Commit => Some(Action::Commit {
             turn: goal.turn,
             base,
+            branch: contract.branch.clone(),
             message: prompt::commit_message(goal),
             at_s: commit_time_ms(goal).div_euclid(1000),
         }),
@@ -160,6 +174,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
             let candidate = goal.candidate.as_ref()?;
             Some(Action::Judge(JudgeTask {
                 agent: contract.judge_agent()?.to_owned(),
+                branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),
                 question: prompt::judge_question(goal),
@@ -187,7 +202,10 @@ fn agent_task(goal: &Goal) -> AgentTask {
         turn: goal.turn,
         prompt: prompt::turn_prompt(goal),
         session: goal.session.clone(),
+        start_commit: goal.turn_start_commit().to_owned(),
         start_tree: goal.turn_start_tree().to_owned(),
+        base: goal.contract.base.commit.clone(),
+        branch: goal.contract.branch.clone(),
         deadline_ms: within_wall(goal, goal.contract.turn_timeout_ms),
         sandbox: goal.contract.sandbox,
     }
@@ -195,6 +213,7 @@ fn agent_task(goal: &Goal) -> AgentTask {
 
 fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
     VerifyTask {
+        branch: contract.branch.clone(),
         base: contract.base.commit.clone(),
         commit: commit.to_owned(),
         tree: tree.to_owned(),

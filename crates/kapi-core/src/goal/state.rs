@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::goal::breaker::Breaker;
-use crate::goal::budget::{Budget, Spent};
+use crate::goal::budget::{Budget, Limit, Spent};
 use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use crate::goal::outcome::{Candidate, Claim, JudgeRun, VerifyReport};
@@ -196,6 +196,27 @@ impl Goal {
     #[must_use]
     pub fn wait_effect(&self) -> EffectId {
         EffectId::new(self.turn, &format!("{}-wait", self.stage.as_str()), self.attempt)
+    }
+
+    /// Returns the limit that ends the effect under way, if one is used up.
+    ///
+    /// Only an agent or a judge costs tokens: what is left of a turn that has its work done is
+    /// let through to its proof, as long as there is time.
+    #[must_use]
+    pub fn limit_within_turn(&self) -> Option<Limit> {
+        match self.stage {
+            Stage::Agent | Stage::Judge => self.budget.used_up_within_turn(&self.spent),
+            Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => {
+                (self.budget.wall_left_ms(&self.spent) == Some(0)).then_some(Limit::Wall)
+            }
+        }
+    }
+
+    /// Returns the commit the turn under way began with.
+    #[must_use]
+    pub fn turn_start_commit(&self) -> &str {
+        let base = &self.contract.base.commit;
+        self.candidate.as_ref().map_or(base, |candidate| &candidate.commit)
     }
 
     /// Returns the tree the turn under way began with.

@@ -1,0 +1,210 @@
+//! Which agent is meant, and what can be wrong before it starts.
+//!
+//! A reference is what a person writes after `--agent`: the name of a built-in agent,
+//! `command:<shell>` or `script:<file>`. Knows nothing of how any of them is launched.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::script::ScriptError;
+
+/// What may be written where an agent is named.
+pub const REFERENCES: &[&str] = &[
+    "claude",
+    "codex",
+    "gemini",
+    "pi",
+    "command:<shell command>",
+    "script:<file.yaml>",
+];
+
+/// An agent, as a person refers to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Pi.
+    Pi,
+    /// Any program: a command for `/bin/sh`.
+    Command(String),
+    /// The embedded deterministic agent that plays this file.
+    Script(PathBuf),
+}
+
+impl Kind {
+    /// Reads a reference.
+    ///
+    /// # Errors
+    /// When it names no agent, or a command or script that is empty.
+    pub fn parse(reference: &str) -> Result<Self, AgentError> {
+        let unknown = || AgentError::Unknown {
+            reference: reference.to_owned(),
+        };
+        match reference.split_once(':') {
+            Some(("command", shell)) if !shell.trim().is_empty() => {
+                Ok(Self::Command(shell.to_owned()))
+            }
+            Some(("script", file)) if !file.is_empty() => Ok(Self::Script(PathBuf::from(file))),
+            Some(_) => Err(unknown()),
+            None => match reference {
+                "claude" => Ok(Self::Claude),
+                "codex" => Ok(Self::Codex),
+                "gemini" => Ok(Self::Gemini),
+                "pi" => Ok(Self::Pi),
+                _ => Err(unknown()),
+            },
+        }
+    }
+
+    /// Returns the name of its `[agents.<name>]` table.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Pi => "pi",
+            Self::Command(_) => "command",
+            Self::Script(_) => "script",
+        }
+    }
+}
+
+/// Writes the reference it was read from.
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Pi => out.write_str(self.name()),
+            Self::Command(shell) => write!(out, "command:{shell}"),
+            Self::Script(file) => write!(out, "script:{}", file.display()),
+        }
+    }
+}
+
+/// Why an agent cannot be launched as it is configured.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The reference names no agent.
+    #[error("find an agent called {reference:?}: there are {}", REFERENCES.join(", "))]
+    Unknown {
+        /// What was written.
+        reference: String,
+    },
+    /// There is no key for its provider.
+    #[error("find credentials for {agent}: the environment variable {variable} is not set")]
+    NoCredentials {
+        /// The agent's name.
+        agent: &'static str,
+        /// The variable of the host that would hold the key.
+        variable: String,
+    },
+    /// Its `base_url` is not a URL it can use.
+    #[error("use base_url {base_url:?} of agent {agent}: {rule}")]
+    BaseUrl {
+        /// The agent's name.
+        agent: &'static str,
+        /// What was written.
+        base_url: String,
+        /// The rule it breaks.
+        rule: &'static str,
+    },
+    /// A log-in would be sent to a server that is not the vendor's.
+    #[error(
+        "use login and base_url of agent {agent} together: a log-in is for the vendor's own server"
+    )]
+    LoginWithBaseUrl {
+        /// The agent's name.
+        agent: &'static str,
+    },
+    /// A variable's value is not text.
+    #[error("pass on the environment variable {variable}: its value is not UTF-8")]
+    NotUtf8 {
+        /// The variable.
+        variable: String,
+    },
+    /// A path is not text.
+    #[error("hand a path to agent {agent}: {} is not UTF-8", path.display())]
+    PathNotUtf8 {
+        /// The agent's name.
+        agent: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
+    /// Its script cannot be used.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}
+
+impl AgentError {
+    /// Returns what to do about it, as a sentence.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoCredentials { agent, variable } => Some(format!(
+                "Set {variable}, or name another variable with `api_key_env` in [agents.{agent}], \
+                 or set `login = true` there to lend the agent your own log-in."
+            )),
+            Self::BaseUrl { agent, .. } => Some(format!(
+                "Write it as in `base_url = \"http://127.0.0.1:8080\"` in [agents.{agent}]."
+            )),
+            Self::LoginWithBaseUrl { agent } => {
+                Some(format!("Leave one of the two out of [agents.{agent}]."))
+            }
+            Self::Unknown { .. }
+            | Self::NotUtf8 { .. }
+            | Self::PathNotUtf8 { .. }
+            | Self::Script(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{AgentError, Kind};
+
+    #[test]
+    fn references_read_back_as_written() {
+        let cases = [
+            ("claude", Kind::Claude),
+            ("codex", Kind::Codex),
+            ("gemini", Kind::Gemini),
+            ("pi", Kind::Pi),
+            (
+                "command:sh -c 'a: b'",
+                Kind::Command("sh -c 'a: b'".to_owned()),
+            ),
+            ("script:demo.yaml", Kind::Script(PathBuf::from("demo.yaml"))),
+        ];
+        for (reference, kind) in cases {
+            assert_eq!(Kind::parse(reference).unwrap(), kind);
+            assert_eq!(kind.to_string(), reference);
+        }
+    }
+
+    #[test]
+    fn what_names_no_agent_is_told_what_exists() {
+        for reference in [
+            "",
+            "Claude",
+            "aider",
+            "command",
+            "command:",
+            "command: ",
+            "script:",
+            "x:y",
+        ] {
+            let error = Kind::parse(reference).unwrap_err();
+            assert!(matches!(error, AgentError::Unknown { .. }), "{reference}");
+            insta::allow_duplicates! {
+                let text = error.to_string().replace(&format!("{reference:?}"), "R");
+                insta::assert_snapshot!(text, @"find an agent called R: there are claude, codex, gemini, pi, command:<shell command>, script:<file.yaml>");
+            }
+        }
+    }
+}

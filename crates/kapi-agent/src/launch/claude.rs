@@ -1,0 +1,64 @@
+//! Starts Claude Code headlessly.
+//!
+//! Settings, hooks and servers that the repository brings are not loaded: they would run before
+//! the first tool call.
+
+use crate::agent::AgentError;
+use crate::launch::credentials::{base_url, credentials, login};
+use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, resumed, variables, words};
+use crate::manifest::CLAUDE;
+use crate::settings::Settings;
+
+pub(super) fn launch(
+    settings: &Settings,
+    host: &Host<'_>,
+    turn: &Turn<'_>,
+) -> Result<Launch, AgentError> {
+    let key = credentials(&CLAUDE, CLAUDE.api_key_env, settings, host)?.key();
+    let mut env = variables(&[
+        // Without it the permission flag is refused to root; it must be exactly this value.
+        ("IS_SANDBOX", "1"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Kapi waits and retries itself, visibly and across restarts.
+        ("CLAUDE_CODE_MAX_RETRIES", "2"),
+    ]);
+    env.extend(key.map(|key| (CLAUDE.api_key_env.to_owned(), key)));
+    env.extend(base_url(&CLAUDE, settings)?.map(|url| ("ANTHROPIC_BASE_URL".to_owned(), url)));
+    let mut args = words(&["-p", "--output-format", "stream-json", "--verbose"]);
+    args.extend(words(&[
+        "--dangerously-skip-permissions",
+        "--setting-sources",
+        "user",
+    ]));
+    args.extend(words(&["--strict-mcp-config"]));
+    if let Some(model) = &settings.model {
+        args.extend(words(&["--model", model]));
+    }
+    if let Some(session) = resumed(turn) {
+        args.extend(words(&["--resume", session]));
+    }
+    if turn.purpose == Purpose::Judge {
+        args.extend(words(&[
+            "--tools",
+            "Read,Grep,Glob",
+            "--no-session-persistence",
+        ]));
+    }
+    args.extend(settings.args.clone());
+    let (login_files, notes) = login(&CLAUDE, settings);
+    Ok(Launch {
+        program: settings
+            .command
+            .clone()
+            .unwrap_or_else(|| CLAUDE.binary.to_owned()),
+        args,
+        env,
+        stdin: turn.prompt.as_bytes().to_vec(),
+        files: Vec::new(),
+        login_files,
+        notes,
+        idle_ms: Some(IDLE_MS),
+        reports_usd: true,
+    })
+}

@@ -1,0 +1,126 @@
+//! Starts Codex CLI headlessly.
+//!
+//! Its configuration is written whole at every launch. Its own sandbox is off: Kapi's surrounds
+//! it. A session names the thread and what the thread had used before (see `stream::codex`).
+
+use std::path::PathBuf;
+
+use toml::{Table, Value};
+
+use crate::agent::AgentError;
+use crate::launch::credentials::{Credentials, base_url, credentials, login, with_version};
+use crate::launch::{
+    HomeFile, Host, IDLE_MS, Launch, PRIVATE_MODE, Purpose, Turn, path_text, resumed, words,
+};
+use crate::manifest::CODEX;
+use crate::settings::Settings;
+use crate::stream::codex::thread_of;
+
+/// The name of the provider that stands for `base_url`.
+const PROVIDER: &str = "kapi";
+
+pub(super) fn launch(
+    settings: &Settings,
+    host: &Host<'_>,
+    turn: &Turn<'_>,
+) -> Result<Launch, AgentError> {
+    let credentials = credentials(&CODEX, CODEX.api_key_env, settings, host)?;
+    let url = base_url(&CODEX, settings)?.map(|url| with_version(&url));
+    let home = path_text(CODEX.name, &turn.home.join(".codex"))?;
+    let mut env = [("CODEX_HOME".to_owned(), home)]
+        .into_iter()
+        .collect::<std::collections::BTreeMap<_, _>>();
+    if let Credentials::Key(key) = credentials {
+        // Its headless mode reads the vendor's key from a variable of its own.
+        let name = if url.is_some() {
+            CODEX.api_key_env
+        } else {
+            "CODEX_API_KEY"
+        };
+        env.insert(name.to_owned(), key);
+    }
+    let mut args = words(&["exec"]);
+    let session = resumed(turn);
+    if session.is_some() {
+        args.extend(words(&["resume"]));
+    }
+    args.extend(words(&[
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+    ]));
+    args.extend(words(&["--skip-git-repo-check"]));
+    if turn.purpose == Purpose::Judge {
+        args.extend(words(&["--ephemeral"]));
+    }
+    args.extend(settings.args.clone());
+    args.extend(session.map(|session| thread_of(session).to_owned()));
+    // The prompt comes on standard input.
+    args.extend(words(&["-"]));
+    let config = HomeFile {
+        path: PathBuf::from(".codex/config.toml"),
+        content: config(settings, url).to_string().into_bytes(),
+        mode: PRIVATE_MODE,
+    };
+    let (login_files, notes) = login(&CODEX, settings);
+    Ok(Launch {
+        program: settings
+            .command
+            .clone()
+            .unwrap_or_else(|| CODEX.binary.to_owned()),
+        args,
+        env,
+        stdin: turn.prompt.as_bytes().to_vec(),
+        files: vec![config],
+        login_files,
+        notes,
+        idle_ms: Some(IDLE_MS),
+        reports_usd: false,
+    })
+}
+
+fn config(settings: &Settings, url: Option<String>) -> Table {
+    let mut config = Table::new();
+    config.extend(
+        settings
+            .model
+            .clone()
+            .map(|model| ("model".to_owned(), Value::String(model))),
+    );
+    config.insert(
+        "check_for_update_on_startup".to_owned(),
+        Value::Boolean(false),
+    );
+    config.insert("analytics".to_owned(), switches(&["enabled"]));
+    // An unreachable server must end the turn; plugins and apps ask the vendor's servers at start.
+    let features = switches(&["apps", "plugins", "unbounded_connection_retries"]);
+    config.insert("features".to_owned(), features);
+    let Some(url) = url else { return config };
+    config.insert("model_provider".to_owned(), Value::from(PROVIDER));
+    let provider: Table = [
+        ("name", Value::from(PROVIDER)),
+        ("base_url", Value::String(url)),
+        ("env_key", Value::from(CODEX.api_key_env)),
+        ("wire_api", Value::from("responses")),
+        ("request_max_retries", Value::Integer(2)),
+        ("stream_max_retries", Value::Integer(2)),
+        ("stream_idle_timeout_ms", Value::Integer(300_000)),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect();
+    let providers: Table = [(PROVIDER.to_owned(), Value::Table(provider))]
+        .into_iter()
+        .collect();
+    config.insert("model_providers".to_owned(), Value::Table(providers));
+    config
+}
+
+/// Returns a table in which every named feature is off.
+fn switches(names: &[&str]) -> Value {
+    Value::Table(
+        names
+            .iter()
+            .map(|name| ((*name).to_owned(), Value::Boolean(false)))
+            .collect(),
+    )
+}

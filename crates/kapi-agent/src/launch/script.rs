@@ -1,0 +1,28 @@
+//! Starts the embedded deterministic agent: this executable itself, with one turn's steps on its
+//! standard input.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::agent::AgentError;
+use crate::launch::{Launch, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, words};
+use crate::script::{Script, ScriptError};
+
+pub(super) fn launch(file: &Path, turn: &Turn<'_>) -> Result<Launch, AgentError> {
+    let script = Script::read(file)?;
+    let stdin = script.turn_json(turn.turn).map_err(|source| {
+        let (path, turn) = (file.to_path_buf(), turn.turn);
+        ScriptError::HandOn { path, turn, source }
+    })?;
+    Ok(Launch {
+        program: SELF_EXE.to_owned(),
+        args: words(&[SCRIPT_AGENT_COMMAND]),
+        env: BTreeMap::new(),
+        stdin,
+        files: Vec::new(),
+        login_files: Vec::new(),
+        notes: Vec::new(),
+        idle_ms: None,
+        reports_usd: true,
+    })
+}

@@ -1,0 +1,301 @@
+//! The embedded deterministic agent: a YAML file of turns, each a list of steps.
+//!
+//! ```yaml
+//! turns:
+//!   - steps:
+//!       - say: Looking around.
+//!       - bash: "ls -la"
+//!       - write: {path: src/answer.txt, content: "42\n"}
+//!       - usage: {input_tokens: 1200, output_tokens: 80, usd: 0.004}
+//!       - claim: done
+//!   - steps:
+//!       - claim: {blocked: "no access to the licence server"}
+//! ```
+//!
+//! Turn n plays `turns[n-1]`; as a judge, what a turn says is the answer. This file knows the
+//! format; `script::runner` performs it.
+
+pub(crate) mod event;
+pub mod runner;
+
+use std::fs::File;
+use std::io;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The largest script in bytes.
+const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A whole script.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// What each turn does, the first first.
+    pub turns: Vec<ScriptTurn>,
+}
+
+/// What one turn does.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptTurn {
+    /// Its steps in order.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Writes a file in the workspace, with its missing directories.
+    Write {
+        /// Where, relative to the workspace.
+        path: String,
+        /// The whole content.
+        content: String,
+    },
+    /// Runs a shell command in the workspace; the turn goes on whatever comes of it.
+    Bash(String),
+    /// Says something.
+    Say(String),
+    /// Claims something of the goal.
+    Claim(ClaimStep),
+    /// Reports usage.
+    Usage {
+        /// Tokens read.
+        #[serde(default)]
+        input_tokens: u64,
+        /// Tokens written.
+        #[serde(default)]
+        output_tokens: u64,
+        /// Cost in US dollars.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usd: Option<f64>,
+    },
+}
+
+/// What is claimed: `done`, `blocked`, or `{blocked: "why"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimStep {
+    /// The goal is reached.
+    Done,
+    /// A person is needed, for this reason.
+    Blocked(String),
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// It cannot be read.
+    #[error("read script {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is too large to be one.
+    #[error("read script {}: it is larger than {SCRIPT_BYTES_MAX} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not in the form of a script.
+    #[error("read script {} line {line}: {problem}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 when the problem has no place.
+        line: u64,
+        /// What is wrong, naming the key.
+        problem: String,
+    },
+    /// A turn of it cannot be handed on.
+    #[error("hand on turn {turn} of script {}", path.display())]
+    HandOn {
+        /// The file.
+        path: PathBuf,
+        /// The turn.
+        turn: u32,
+        /// Why not.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// One turn as it is handed to the runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TurnInput {
+    /// The turn, from 1.
+    pub(crate) turn: u32,
+    /// Its steps; `None` when the script has no such turn.
+    pub(crate) steps: Option<Vec<Step>>,
+}
+
+impl Script {
+    /// Reads a script from its file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is too large, or is not a script.
+    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+        let failed = |source| ScriptError::Read {
+            path: path.to_path_buf(),
+            source,
+        };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(SCRIPT_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        if text.len() as u64 > SCRIPT_BYTES_MAX {
+            return Err(ScriptError::TooLarge {
+                path: path.to_path_buf(),
+            });
+        }
+        Self::parse(path, &text)
+    }
+
+    /// Reads a script from its text. `path` is only named in errors.
+    ///
+    /// # Errors
+    /// When the text is not a script; the error names file, line and key.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ScriptError> {
+        serde_saphyr::from_str(text).map_err(|error| {
+            let line = error.location().map_or(0, |place| place.line());
+            let problem = crate::text::one_line(&error.without_snippet().to_string());
+            ScriptError::Form {
+                path: path.to_path_buf(),
+                line,
+                problem,
+            }
+        })
+    }
+
+    /// Returns the standard input of the runner for a turn, from 1.
+    ///
+    /// # Errors
+    /// When the steps cannot be written as JSON.
+    pub(crate) fn turn_json(&self, turn: u32) -> Result<Vec<u8>, serde_json::Error> {
+        let index = turn
+            .checked_sub(1)
+            .and_then(|index| usize::try_from(index).ok());
+        let steps = index
+            .and_then(|index| self.turns.get(index))
+            .map(|turn| turn.steps.clone());
+        serde_json::to_vec(&TurnInput { turn, steps })
+    }
+}
+
+impl<'de> Deserialize<'de> for ClaimStep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ClaimVisitor)
+    }
+}
+
+struct ClaimVisitor;
+
+impl<'de> Visitor<'de> for ClaimVisitor {
+    type Value = ClaimStep;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("`done`, `blocked` or `{blocked: \"why\"}` as the claim")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ClaimStep, E> {
+        match text {
+            "done" => Ok(ClaimStep::Done),
+            "blocked" => Ok(ClaimStep::Blocked("the script says so".to_owned())),
+            other => Err(E::unknown_variant(other, &["done", "blocked"])),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClaimStep, A::Error> {
+        let Some((key, reason)) = map.next_entry::<String, String>()? else {
+            return Err(A::Error::missing_field("blocked"));
+        };
+        if key != "blocked" {
+            return Err(A::Error::unknown_field(&key, &["blocked"]));
+        }
+        if let Some(extra) = map.next_key::<String>()? {
+            return Err(A::Error::unknown_field(&extra, &["blocked"]));
+        }
+        Ok(ClaimStep::Blocked(reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{ClaimStep, Script, Step};
+
+    #[test]
+    fn every_step_is_read() {
+        let text = "
+turns:
+  - steps:
+      - write: {path: a/b.txt, content: \"x\\n\"}
+      - bash: \"true\"
+      - say: hello
+      - claim: done
+      - claim: blocked
+      - claim: {blocked: no key}
+      - usage: {input_tokens: 10, output_tokens: 2, usd: 0.5}
+      - usage: {input_tokens: 1}
+  - steps: []
+";
+        let script = Script::parse(Path::new("s.yaml"), text).unwrap();
+        let expected = vec![
+            Step::Write {
+                path: "a/b.txt".to_owned(),
+                content: "x\n".to_owned(),
+            },
+            Step::Bash("true".to_owned()),
+            Step::Say("hello".to_owned()),
+            Step::Claim(ClaimStep::Done),
+            Step::Claim(ClaimStep::Blocked("the script says so".to_owned())),
+            Step::Claim(ClaimStep::Blocked("no key".to_owned())),
+            Step::Usage {
+                input_tokens: 10,
+                output_tokens: 2,
+                usd: Some(0.5),
+            },
+            Step::Usage {
+                input_tokens: 1,
+                output_tokens: 0,
+                usd: None,
+            },
+        ];
+        assert_eq!(script.turns[0].steps, expected);
+        assert!(script.turns[1].steps.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_script_is_told_with_file_line_and_key() {
+        let cases = [
+            "turns:\n  - steps:\n      - wrte: {path: a, content: b}\n",
+            "turns:\n  - steps:\n      - write: {path: a}\n",
+            "turns:\n  - steps:\n      - write: {path: a, content: b, mode: 7}\n",
+            "turns:\n  - steps:\n      - claim: maybe\n",
+            "turns:\n  - steps:\n      - claim: {blckd: x}\n",
+            "turns:\n  - step: []\n",
+            "turn: []\n",
+            "turns: [\n",
+            "",
+        ];
+        let errors: Vec<String> = cases
+            .iter()
+            .map(|text| {
+                Script::parse(Path::new("s.yaml"), text)
+                    .unwrap_err()
+                    .to_string()
+            })
+            .collect();
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

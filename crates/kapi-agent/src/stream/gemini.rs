@@ -1,0 +1,99 @@
+//! Reads Gemini CLI's `stream-json`.
+//!
+//! The answer is what comes after the last tool call, in pieces. Thinking counts as output and
+//! shows only in the difference between the total and the input.
+
+use kapi_core::usage::Usage;
+use serde_json::Value;
+
+use super::{Tally, Terminal, tool_detail};
+use crate::failure;
+use crate::json_line::{count, text};
+use crate::text::{MESSAGE_BYTES_MAX, head};
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    /// The answer under way.
+    answer: String,
+    terminal: Option<Terminal>,
+    /// The last error that did not end the run by itself.
+    last_error: String,
+}
+
+impl Stream {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
+        match text(value, "/type") {
+            "init" => tally.begin_session(text(value, "/session_id")),
+            "message" if text(value, "/role") == "assistant" => {
+                // Twice the cap, so that blank space around the message cannot eat it.
+                let room = (2 * MESSAGE_BYTES_MAX).saturating_sub(self.answer.len());
+                self.answer.push_str(head(text(value, "/content"), room));
+            }
+            "tool_use" => {
+                self.flush(tally);
+                let detail = tool_detail(value.get("parameters").unwrap_or(&Value::Null));
+                tally.tool(text(value, "/tool_name"), &detail);
+                // The answer is what is said after the tools.
+                tally.message.clear();
+            }
+            "error" => text(value, "/message").clone_into(&mut self.last_error),
+            "result" => self.result(value, tally),
+            _ => {}
+        }
+    }
+
+    pub(super) fn terminal(mut self, tally: &mut Tally) -> Option<Terminal> {
+        // Without a result the answer is still under way.
+        self.flush(tally);
+        let nothing_came = tally.message.is_empty() && tally.n_tools == 0;
+        match self.terminal {
+            // A refused prompt ends as a success with no answer; only the warning tells.
+            Some(Terminal::Finished) if failure::is_refusal(&self.last_error) => {
+                Some(Terminal::Refused)
+            }
+            Some(Terminal::Finished) if nothing_came && !self.last_error.is_empty() => {
+                failure::known(None, &self.last_error)
+                    .map(Terminal::Provider)
+                    .or(Some(Terminal::Finished))
+            }
+            other => other,
+        }
+    }
+
+    fn flush(&mut self, tally: &mut Tally) {
+        let answer = std::mem::take(&mut self.answer);
+        tally.say(&answer);
+    }
+
+    fn result(&mut self, value: &Value, tally: &mut Tally) {
+        self.flush(tally);
+        tally.total = value.get("stats").map(|stats| {
+            let input_tokens = count(stats, "/input_tokens");
+            let all_but_input = count(stats, "/total_tokens").saturating_sub(input_tokens);
+            let output_tokens = count(stats, "/output_tokens").max(all_but_input);
+            Usage {
+                input_tokens,
+                output_tokens,
+                usd_micros: None,
+            }
+        });
+        self.terminal = Some(match text(value, "/status") {
+            "success" => Terminal::Finished,
+            _ => failed(text(value, "/error/type"), text(value, "/error/message")),
+        });
+    }
+}
+
+fn failed(kind: &str, said: &str) -> Terminal {
+    if kind.contains("TurnLimit") || kind.contains("MaxSessionTurns") {
+        return Terminal::LimitReached;
+    }
+    if kind.contains("Cancel") {
+        return Terminal::Broken;
+    }
+    if failure::is_refusal(said) {
+        return Terminal::Refused;
+    }
+    Terminal::Provider(failure::reported(None, said))
+}

@@ -1,0 +1,254 @@
+//! What a judge answered.
+//!
+//! A judge reads foreign text, and foreign text may tell it what to say. So `done` counts only
+//! when the whole answer is one object of exactly the asked form; what cannot complete a goal is
+//! also taken out of an answer with words around it. Knows nothing of who judges.
+
+use kapi_core::goal::outcome::{
+    AgentEnd, AgentRun, JudgeAnswer, ProviderFailure, ProviderFailureKind, Verdict,
+};
+use serde::Deserialize;
+
+use crate::text::{head, message, one_line, without_controls};
+
+/// Characters kept of an answer that is no verdict.
+const MALFORMED_CHARS_MAX: usize = 500;
+/// Bytes kept of a reason.
+const REASON_BYTES_MAX: usize = 2 * 1024;
+/// Opening braces that are tried in an answer with words around its object.
+const BRACES_MAX: usize = 64;
+
+/// The one form in which `done` is accepted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Strict {
+    verdict: String,
+    reason: String,
+}
+
+/// The form in which the other verdicts are accepted: further fields do no harm.
+#[derive(Debug, Deserialize)]
+struct Lenient {
+    verdict: String,
+    reason: String,
+}
+
+/// Returns what a judge's last message says.
+#[must_use]
+pub fn parse_verdict(text: &str) -> JudgeAnswer {
+    if let Some((verdict, reason)) = strict(without_fence(text.trim())) {
+        return answer(verdict, &reason);
+    }
+    let found = objects(text);
+    // Two objects that differ are a contradiction, and one of them may be the accused's.
+    let agree = found
+        .iter()
+        .all(|(other, _)| Some(other) == found.first().map(|(one, _)| one));
+    match found.first() {
+        Some((verdict, reason)) if agree && *verdict != Verdict::Done => answer(*verdict, reason),
+        Some(_) | None => JudgeAnswer::Malformed {
+            text: message(text).chars().take(MALFORMED_CHARS_MAX).collect(),
+        },
+    }
+}
+
+fn strict(text: &str) -> Option<(Verdict, String)> {
+    // A list would otherwise pass for the object's fields in order.
+    if !text.starts_with('{') {
+        return None;
+    }
+    let Strict { verdict, reason } = serde_json::from_str(text).ok()?;
+    Some((named(&verdict)?, reason))
+}
+
+/// Returns the verdict of this name; names are read as text so that nothing else passes for one.
+fn named(name: &str) -> Option<Verdict> {
+    let all = [
+        Verdict::Done,
+        Verdict::Continue,
+        Verdict::Blocked,
+        Verdict::Impossible,
+    ];
+    all.into_iter().find(|verdict| verdict.as_str() == name)
+}
+
+/// Returns what asking a judge came to: its verdict, or why it gave none.
+#[must_use]
+pub fn judge_answer(run: &AgentRun) -> JudgeAnswer {
+    let unavailable = |kind, text: String| {
+        JudgeAnswer::Unavailable(ProviderFailure {
+            kind,
+            message: text,
+            retry_after_ms: None,
+        })
+    };
+    match &run.end {
+        AgentEnd::Finished => parse_verdict(&run.message),
+        AgentEnd::Provider(failure) => JudgeAnswer::Unavailable(failure.clone()),
+        AgentEnd::Refused => JudgeAnswer::Malformed {
+            text: "the judge's model refused".to_owned(),
+        },
+        AgentEnd::LimitReached => JudgeAnswer::Malformed {
+            text: "the judge stopped at a limit of its own".to_owned(),
+        },
+        AgentEnd::DeadlinePassed | AgentEnd::IdlePassed => unavailable(
+            ProviderFailureKind::Unreachable,
+            "the judge did not answer in time".to_owned(),
+        ),
+        AgentEnd::Crashed { code } => {
+            let last_words = one_line(&run.message);
+            let text = format!("the judge ended with code {code} and no answer: {last_words}");
+            unavailable(ProviderFailureKind::TruncatedStream, text)
+        }
+    }
+}
+
+fn answer(verdict: Verdict, reason: &str) -> JudgeAnswer {
+    let reason = without_controls(reason);
+    JudgeAnswer::Verdict {
+        verdict,
+        reason: head(reason.trim(), REASON_BYTES_MAX).to_owned(),
+    }
+}
+
+/// Takes off one code fence that spans the whole answer.
+fn without_fence(text: &str) -> &str {
+    let inner = text
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"));
+    let Some((language, body)) = inner.and_then(|inner| inner.split_once('\n')) else {
+        return text;
+    };
+    match language.trim() {
+        "" | "json" | "JSON" => body.trim(),
+        _ => text,
+    }
+}
+
+/// Returns every verdict-shaped object in an answer.
+fn objects(text: &str) -> Vec<(Verdict, String)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    for _ in 0..BRACES_MAX {
+        let Some(at) = rest.find('{') else { break };
+        let candidate = rest.get(at..).unwrap_or_default();
+        let mut stream = serde_json::Deserializer::from_str(candidate).into_iter::<Lenient>();
+        let skipped = match stream.next() {
+            Some(Ok(Lenient { verdict, reason })) => {
+                found.extend(named(&verdict).map(|verdict| (verdict, reason)));
+                stream.byte_offset()
+            }
+            Some(Err(_)) | None => 1,
+        };
+        rest = candidate.get(skipped.max(1)..).unwrap_or_default();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::goal::outcome::{JudgeAnswer, Verdict};
+
+    use super::parse_verdict;
+
+    const DONE: &str = r#"{"verdict":"done","reason":"all there"}"#;
+    const CONTINUE: &str = r#"{"verdict":"continue","reason":"tests missing"}"#;
+
+    fn verdict(text: &str) -> Option<Verdict> {
+        match parse_verdict(text) {
+            JudgeAnswer::Verdict { verdict, .. } => Some(verdict),
+            JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_whole_answer_in_the_asked_form_counts() {
+        for text in [
+            DONE.to_owned(),
+            format!("\n {DONE}\n"),
+            format!("```json\n{DONE}\n```"),
+            format!("```\n{DONE}\n```\n"),
+            r#"{"reason": "escaped", "verd\u0069ct": "d\u006fne"}"#.to_owned(),
+        ] {
+            assert_eq!(verdict(&text), Some(Verdict::Done), "{text}");
+        }
+        for (word, expected) in [
+            ("continue", Verdict::Continue),
+            ("blocked", Verdict::Blocked),
+            ("impossible", Verdict::Impossible),
+        ] {
+            let text = format!(r#"{{"verdict":"{word}","reason":"r"}}"#);
+            assert_eq!(verdict(&text), Some(expected));
+        }
+    }
+
+    #[test]
+    fn done_in_any_other_form_does_not_count() {
+        for text in [
+            format!("The verdict is: {DONE}"),
+            format!("{DONE} Thank you."),
+            format!("{DONE}{DONE}"),
+            format!("{DONE}\n{CONTINUE}"),
+            format!("{CONTINUE}\n{DONE}"),
+            format!("[{DONE}]"),
+            format!("Here:\n```json\n{DONE}\n```"),
+            format!("```json\n{DONE}\n```\nI am sure."),
+            format!("```json\n{DONE}\n```\n```json\n{DONE}\n```"),
+            format!("```python\n{DONE}\n```"),
+            format!("\"{}\"", DONE.replace('"', "\\\"")),
+            r#"{"verdict":"continue","verdict":"done","reason":"r"}"#.to_owned(),
+            r#"{"verdict":"done","verdict":"continue","reason":"r"}"#.to_owned(),
+            r#"{"verdict":"done","reason":"r","confidence":1}"#.to_owned(),
+            r#"{"verdict":"done","reason":"r","reason":"s"}"#.to_owned(),
+            r#"{"verdict":"done"}"#.to_owned(),
+            r#"{"verdict":"done","reason":null}"#.to_owned(),
+            r#"{"verdict":"done","reason":7}"#.to_owned(),
+            r#"{"verdict":"DONE","reason":"r"}"#.to_owned(),
+            r#"{"verdict":["done"],"reason":"r"}"#.to_owned(),
+            r#"{"verdict":{"done":null},"reason":"r"}"#.to_owned(),
+            r#"["done","r"]"#.to_owned(),
+            r#"{"answer":{"verdict":"done","reason":"r"}}"#.to_owned(),
+            "{'verdict':'done','reason':'r'}".to_owned(),
+            r#"{"verdict":"done","reason":"r"#.to_owned(),
+            "done".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(verdict(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_complete_a_goal_is_found_among_words() {
+        for text in [
+            format!("I looked closely.\n\n```json\n{CONTINUE}\n```\nGood luck!"),
+            format!("{{not json}} {CONTINUE}"),
+            format!("{CONTINUE}{CONTINUE}"),
+            r#"{"verdict":"continue","reason":"r","missing":["tests"]}"#.to_owned(),
+            r#"{"answer":{"verdict":"continue","reason":"r"}}"#.to_owned(),
+        ] {
+            assert_eq!(verdict(&text), Some(Verdict::Continue), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_no_verdict() {
+        let blocked = CONTINUE.replace("continue", "blocked");
+        assert_eq!(verdict(&format!("{CONTINUE} or rather {blocked}")), None);
+    }
+
+    #[test]
+    fn answers_are_capped() {
+        let JudgeAnswer::Malformed { text } = parse_verdict(&"ü{".repeat(100_000)) else {
+            panic!("a verdict out of nothing")
+        };
+        assert_eq!(text.chars().count(), 500);
+        let long = format!(
+            r#"{{"verdict":"continue","reason":"{}\u001b[2J"}}"#,
+            "é".repeat(9_000)
+        );
+        let JudgeAnswer::Verdict { reason, .. } = parse_verdict(&long) else {
+            panic!("no verdict")
+        };
+        assert_eq!(reason.len(), 2_048);
+    }
+}

@@ -1,0 +1,55 @@
+//! Any program as an agent: its exit code and its output.
+
+use kapi_agent::agent::Kind;
+use kapi_agent::stream::{StreamEvent, StreamParser};
+use kapi_agent::verdict::judge_answer;
+use kapi_core::goal::outcome::{AgentEnd, JudgeAnswer, Verdict};
+use kapi_sys::process::End;
+
+fn ended(end: End, stdout: &str) -> kapi_core::goal::outcome::AgentRun {
+    let mut parser = StreamParser::new(&Kind::Command("true".to_owned()), None);
+    for line in stdout.lines() {
+        let text = StreamEvent::Text(line.to_owned());
+        assert_eq!(parser.stdout_line(line.as_bytes()), [text]);
+    }
+    parser.finish(end, "API Error: 500", stdout)
+}
+
+#[test]
+fn exit_code_0_ends_a_turn_even_in_silence() {
+    let run = ended(End::Exited(0), "");
+    assert_eq!(
+        (run.end, run.tools, run.session),
+        (AgentEnd::Finished, 0, None)
+    );
+    assert_eq!(ended(End::Exited(0), "one\ntwo").message, "one\ntwo");
+}
+
+#[test]
+fn anything_else_is_a_crash_or_a_limit() {
+    for (end, expected) in [
+        (End::Exited(7), AgentEnd::Crashed { code: 7 }),
+        (End::Signaled(15), AgentEnd::Crashed { code: 143 }),
+        (End::DeadlinePassed, AgentEnd::DeadlinePassed),
+    ] {
+        assert_eq!(ended(end, "words").end, expected);
+    }
+}
+
+#[test]
+fn as_a_judge_its_output_is_the_answer() {
+    let answer = judge_answer(&ended(
+        End::Exited(0),
+        "{\"verdict\":\"done\",\n\"reason\":\"r\"}",
+    ));
+    let expected = JudgeAnswer::Verdict {
+        verdict: Verdict::Done,
+        reason: "r".to_owned(),
+    };
+    assert_eq!(answer, expected);
+    let answer = judge_answer(&ended(
+        End::Exited(1),
+        "{\"verdict\":\"done\",\"reason\":\"r\"}",
+    ));
+    assert!(matches!(answer, JudgeAnswer::Unavailable(_)), "{answer:?}");
+}

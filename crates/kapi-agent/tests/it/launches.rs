@@ -1,0 +1,313 @@
+//! How each agent is started: whole launches, new, resumed, as a judge, with a server of one's own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use kapi_agent::agent::{AgentError, Kind};
+use kapi_agent::launch::{Host, Launch, Purpose, Turn, launch};
+use kapi_agent::settings::Settings;
+
+fn environment(pairs: &[(&str, &str)]) -> BTreeMap<OsString, OsString> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+fn keys() -> BTreeMap<OsString, OsString> {
+    environment(&[
+        ("ANTHROPIC_API_KEY", "sk-ant"),
+        ("OPENAI_API_KEY", "sk-oai"),
+        ("GEMINI_API_KEY", "sk-gem"),
+        ("MY_KEY", "sk-mine"),
+        ("SECRET", "not to be seen"),
+        ("LANGUAGE_SERVER", "passed"),
+    ])
+}
+
+fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
+    Turn {
+        prompt: "-do the thing",
+        prompt_file: Path::new("/home/agent/prompt.md"),
+        session,
+        turn: 2,
+        run_id: "001-fix.t002",
+        purpose,
+        home: Path::new("/home/agent"),
+        workspace: Path::new("/workspace"),
+    }
+}
+
+fn started(reference: &str, settings: &Settings, turn: &Turn<'_>) -> Result<Launch, AgentError> {
+    let env = keys();
+    launch(
+        &Kind::parse(reference).unwrap(),
+        settings,
+        &Host { env: &env },
+        turn,
+    )
+}
+
+fn described(launch: &Launch) -> String {
+    let Launch {
+        program,
+        args,
+        env,
+        stdin,
+        files,
+        login_files,
+        notes,
+        idle_ms,
+        reports_usd,
+    } = launch;
+    let mut text = program.clone();
+    for arg in args {
+        write!(text, " {arg:?}").unwrap();
+    }
+    writeln!(text, "\nstdin {:?}", String::from_utf8_lossy(stdin)).unwrap();
+    for (name, value) in env {
+        writeln!(text, "env {name}={value}").unwrap();
+    }
+    for file in files {
+        let content = String::from_utf8_lossy(&file.content);
+        writeln!(
+            text,
+            "file {} {:o}\n{content}",
+            file.path.display(),
+            file.mode
+        )
+        .unwrap();
+    }
+    writeln!(
+        text,
+        "login {login_files:?}\nnotes {notes:?}\nidle {idle_ms:?} usd {reports_usd}"
+    )
+    .unwrap();
+    text
+}
+
+const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
+
+#[test]
+fn a_new_session_with_the_vendors_key() {
+    for agent in AGENTS {
+        let launch = started(agent, &Settings::default(), &turn(None, Purpose::Work)).unwrap();
+        insta::assert_snapshot!(format!("{agent}-new"), described(&launch));
+    }
+}
+
+#[test]
+fn a_resumed_session_on_a_server_of_ones_own() {
+    for agent in AGENTS {
+        let settings = Settings {
+            command: Some("/opt/bin/agent".to_owned()),
+            model: Some("tiny".to_owned()),
+            base_url: Some("http://127.0.0.1:8080/".to_owned()),
+            api_key_env: Some("MY_KEY".to_owned()),
+            args: vec!["--more".to_owned()],
+            env: [("EXTRA".to_owned(), "1".to_owned())].into(),
+            pass_env: vec!["LANGUAGE_SERVER".to_owned(), "ABSENT".to_owned()],
+            login: false,
+        };
+        let turn = turn(Some("5e55-10n+700/30"), Purpose::Work);
+        let launch = started(agent, &settings, &turn).unwrap();
+        insta::assert_snapshot!(format!("{agent}-resumed"), described(&launch));
+    }
+}
+
+#[test]
+fn a_judge_resumes_nothing_and_keeps_nothing() {
+    for agent in AGENTS {
+        let turn = turn(Some("5e55-10n"), Purpose::Judge);
+        let launch = started(agent, &Settings::default(), &turn).unwrap();
+        assert!(!described(&launch).contains("5e55-10n"));
+        insta::assert_snapshot!(format!("{agent}-judge"), described(&launch));
+    }
+}
+
+#[test]
+fn a_login_is_lent_only_when_asked() {
+    for agent in AGENTS {
+        let settings = Settings {
+            login: true,
+            ..Settings::default()
+        };
+        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        assert!(!described(&launch).contains("sk-"), "{agent}");
+        insta::assert_snapshot!(format!("{agent}-login"), described(&launch));
+    }
+}
+
+#[test]
+fn a_server_of_ones_own_never_gets_a_vendors_key_unasked() {
+    for agent in AGENTS {
+        let base_url = Some("http://127.0.0.1:8080".to_owned());
+        let settings = Settings {
+            base_url,
+            ..Settings::default()
+        };
+        let text = described(&started(agent, &settings, &turn(None, Purpose::Work)).unwrap());
+        assert!(text.contains("kapi-placeholder"), "{text}");
+        assert!(!text.contains("sk-"), "{text}");
+    }
+}
+
+#[test]
+fn nothing_of_the_host_is_passed_unasked() {
+    for agent in AGENTS {
+        let launch = started(agent, &Settings::default(), &turn(None, Purpose::Work)).unwrap();
+        assert!(!described(&launch).contains("not to be seen"), "{agent}");
+    }
+}
+
+#[test]
+fn versions_are_added_only_to_urls_without_a_path() {
+    for (agent, url, expected) in [
+        ("codex", "http://h:1", "http://h:1/v1"),
+        ("codex", "http://h:1/v1/", "http://h:1/v1"),
+        ("pi", "http://h:1/", "http://h:1/v1"),
+        ("pi", "http://h:1/api/v2", "http://h:1/api/v2"),
+        ("claude", "http://h:1/", "http://h:1"),
+        ("gemini", "http://h:1/", "http://h:1"),
+    ] {
+        let settings = Settings {
+            base_url: Some(url.to_owned()),
+            ..Settings::default()
+        };
+        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        let text = described(&launch);
+        let is_asked = |line: &str| {
+            line.contains(&format!("\"{expected}\"")) || line.ends_with(&format!("URL={expected}"))
+        };
+        assert!(text.lines().any(is_asked), "{agent} {url}: {text}");
+    }
+}
+
+#[test]
+fn pi_takes_its_provider_from_the_model() {
+    for (model, key, expected_args, expected_env) in [
+        (
+            "openai/gpt-5.5",
+            None,
+            "--provider openai --model gpt-5.5",
+            "OPENAI_API_KEY=sk-oai",
+        ),
+        (
+            "google/gemini-2.5-pro",
+            Some("MY_KEY"),
+            "--provider google --model gemini-2.5-pro",
+            "GEMINI_API_KEY=sk-mine",
+        ),
+        (
+            "sonnet",
+            None,
+            "--provider anthropic --model sonnet",
+            "ANTHROPIC_API_KEY=sk-ant",
+        ),
+        (
+            "openrouter/a/b",
+            Some("MY_KEY"),
+            "--provider openrouter --model a/b",
+            "OPENROUTER_API_KEY=sk-mine",
+        ),
+        (
+            "new-one/m",
+            Some("MY_KEY"),
+            "--provider new-one --model m",
+            "MY_KEY=sk-mine",
+        ),
+    ] {
+        let settings = Settings {
+            model: Some(model.to_owned()),
+            api_key_env: key.map(ToOwned::to_owned),
+            ..Settings::default()
+        };
+        let launch = started("pi", &settings, &turn(None, Purpose::Work)).unwrap();
+        assert!(
+            launch.args.join(" ").contains(expected_args),
+            "{:?}",
+            launch.args
+        );
+        assert!(
+            described(&launch).contains(&format!("env {expected_env}\n")),
+            "{model}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_start_says_why_and_what_to_do() {
+    let set = |change: fn(&mut Settings)| {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        settings
+    };
+    let url = |text: &str| Settings {
+        base_url: Some(text.to_owned()),
+        ..Settings::default()
+    };
+    let cases = [
+        (
+            "claude",
+            set(|settings| settings.api_key_env = Some("UNSET".to_owned())),
+        ),
+        (
+            "pi",
+            set(|settings| settings.model = Some("new-one/m".to_owned())),
+        ),
+        ("gemini", url("localhost:8080")),
+        (
+            "codex",
+            Settings {
+                login: true,
+                ..url("http://h")
+            },
+        ),
+        ("script:/nonexistent/s.yaml", Settings::default()),
+    ];
+    let texts: Vec<String> = cases
+        .iter()
+        .map(|(agent, settings)| {
+            let error = started(agent, settings, &turn(None, Purpose::Work)).unwrap_err();
+            format!("{error}\n  hint: {}", error.hint().unwrap_or_default())
+        })
+        .collect();
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn no_key_at_all_names_the_variable_of_each_vendor() {
+    let env = environment(&[("ANTHROPIC_API_KEY", "")]);
+    let variables: Vec<String> = AGENTS
+        .iter()
+        .map(|agent| {
+            let kind = Kind::parse(agent).unwrap();
+            let turn = turn(None, Purpose::Work);
+            match launch(&kind, &Settings::default(), &Host { env: &env }, &turn).unwrap_err() {
+                AgentError::NoCredentials { variable, .. } => variable,
+                other => panic!("{other}"),
+            }
+        })
+        .collect();
+    let expected = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "ANTHROPIC_API_KEY",
+    ];
+    assert_eq!(variables, expected);
+}
+
+#[test]
+fn a_command_gets_the_prompt_and_the_turn() {
+    let settings = Settings {
+        model: Some("ignored".to_owned()),
+        env: [("A".to_owned(), "1".to_owned())].into(),
+        pass_env: vec!["LANGUAGE_SERVER".to_owned()],
+        ..Settings::default()
+    };
+    let launch = started("command:cat; exit 3", &settings, &turn(None, Purpose::Work)).unwrap();
+    insta::assert_snapshot!(described(&launch));
+}

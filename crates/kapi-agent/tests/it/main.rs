@@ -1,0 +1,14 @@
+//! The adapters as their callers see them: launches, streams of real runs, the script agent.
+
+#[cfg(test)]
+mod command;
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod launches;
+#[cfg(test)]
+mod resilience;
+#[cfg(test)]
+mod script_agent;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,14 @@
+//! One file for each command: its options, its steps, its output.
+
+pub(crate) mod audit;
+pub(crate) mod budget;
+pub(crate) mod cancel;
+pub(crate) mod completion;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod log;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod status;

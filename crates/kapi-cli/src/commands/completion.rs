@@ -1,0 +1,23 @@
+//! `kapi completion`: a completion script for a shell.
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::args;
+use crate::context::Context;
+use crate::exit_code::Exit;
+
+/// Options of `kapi completion`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(crate) fn run(context: &Context, args: &Args) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut args::Args::command(), "kapi", &mut script);
+    context.ui.raw(&String::from_utf8_lossy(&script));
+    Exit::Success
+}

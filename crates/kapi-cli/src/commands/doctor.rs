@@ -1,0 +1,188 @@
+//! `kapi doctor`: what this machine can do, and how to mend what it cannot.
+//!
+//! Every step of the sandbox is really tried.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use kapi_agent::manifest::{Manifest, manifest};
+use kapi_sandbox::probe::{self, Outcome};
+use kapi_sys::process::{self, End, Limits, Program};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// The longest a program may take to print its version.
+const VERSION_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Options of `kapi doctor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+#[derive(Debug, Serialize)]
+struct View {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    /// Whether `kapi run` cannot work without it.
+    required: bool,
+    detail: String,
+    hint: Option<String>,
+}
+
+/// Looks at the machine.
+pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
+    let config = context.config(context.project_root().ok().as_deref())?;
+    let mut checks = vec![git(context)];
+    checks.extend(sandbox(context));
+    for agent in manifest() {
+        let command = config.agents.get(agent.name).and_then(|table| table.command.clone());
+        checks.push(self::agent(context, agent, command.as_deref()));
+    }
+    checks.push(configuration(context, &config.sources));
+    let ok = checks.iter().all(|check| check.ok || !check.required);
+    match context.ui.format {
+        Format::Json => context.ui.json(&View { ok, checks }),
+        Format::Human => human(context, &checks),
+    }
+    Ok(if ok { Exit::Success } else { Exit::Failed })
+}
+
+fn human(context: &Context, checks: &[Check]) {
+    for check in checks {
+        let mark = match (check.ok, check.required) {
+            (true, _) => "ok     ",
+            (false, true) => "FAILED ",
+            (false, false) => "missing",
+        };
+        context.ui.line(&format!("{mark}  {:<24} {}", check.name, check.detail));
+        if let Some(hint) = &check.hint {
+            context.ui.line(&format!("         hint: {hint}"));
+        }
+    }
+}
+
+fn git(context: &Context) -> Check {
+    let found = find(context, "git").map(|path| version(context, &path, &["--version"]));
+    Check {
+        name: "git".to_owned(),
+        ok: found.is_some(),
+        required: true,
+        detail: found.unwrap_or_else(|| "not found on PATH".to_owned()),
+        hint: find(context, "git").is_none().then(|| "install git 2.34 or newer.".to_owned()),
+    }
+}
+
+fn sandbox(context: &Context) -> Vec<Check> {
+    let probe = match probe::probe(&context.self_exe) {
+        Ok(probe) => probe,
+        Err(error) => {
+            return vec![Check {
+                name: "sandbox native".to_owned(),
+                ok: false,
+                required: true,
+                detail: format!("failed to {}", chain(&error)),
+                hint: error.hint().map(str::to_owned),
+            }];
+        }
+    };
+    probe
+        .steps
+        .into_iter()
+        .map(|step| {
+            let name = format!("sandbox: {}", step.name);
+            match step.outcome {
+                Outcome::Works => {
+                    Check { name, ok: true, required: true, detail: String::new(), hint: None }
+                }
+                Outcome::Refused { call, target, source, hint } => Check {
+                    name,
+                    ok: false,
+                    required: true,
+                    detail: format!("{call} on {target}: {source}"),
+                    hint,
+                },
+            }
+        })
+        .collect()
+}
+
+fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {
+    let name = command.unwrap_or(agent.binary);
+    let found = find(context, name);
+    let key = if context.variable(agent.api_key_env).is_some() {
+        format!(", {} is set", agent.api_key_env)
+    } else {
+        format!(", {} is not set", agent.api_key_env)
+    };
+    let install = format!("install it with `{}`.", agent.install);
+    Check {
+        name: format!("agent: {}", agent.name),
+        ok: found.is_some(),
+        required: false,
+        hint: found.is_none().then_some(install),
+        detail: match found {
+            Some(path) => format!("{}{key}", version(context, &path, agent.version_args)),
+            None => format!("{name} not found"),
+        },
+    }
+}
+
+fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
+    let read: Vec<String> = sources.iter().map(|path| path.display().to_string()).collect();
+    let detail = if read.is_empty() {
+        format!("none; {} would be read", context.config_path.display())
+    } else {
+        read.join(", ")
+    };
+    Check { name: "configuration".to_owned(), ok: true, required: false, detail, hint: None }
+}
+
+fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return path.is_file().then(|| path.to_path_buf());
+    }
+    process::find_in_path(OsStr::new(name), context.env.get(OsStr::new("PATH"))?)
+}
+
+/// Returns the first line a program prints about its version.
+fn version(context: &Context, path: &Path, args: &[&str]) -> String {
+    let names = ["PATH", "HOME", "LANG"];
+    let env: BTreeMap<OsString, OsString> = names
+        .iter()
+        .filter_map(|name| Some((OsString::from(name), context.env.get(OsStr::new(name))?.clone())))
+        .collect();
+    let program = Program {
+        path: path.to_path_buf(),
+        args: args.iter().map(OsString::from).collect(),
+        env,
+        cwd: std::path::PathBuf::from("/"),
+        stdin: Vec::new(),
+        pass_fds: Vec::new(),
+        limits: Limits {
+            deadline: VERSION_DEADLINE,
+            idle: None,
+            tail_bytes_max: 4096,
+            line_bytes_max: 4096,
+        },
+    };
+    match process::run_quiet(program) {
+        Ok(finished) if finished.end == End::Exited(0) => {
+            let text = finished.stdout.text();
+            format!("{} ({})", text.lines().next().unwrap_or_default().trim(), path.display())
+        }
+        Ok(finished) => format!("{} ended with {:?}", path.display(), finished.end),
+        Err(error) => format!("failed to {}", chain(&error)),
+    }
+}

@@ -1,0 +1,115 @@
+//! `kapi run`: from a task to a proved commit, or an honest account of why not.
+//!
+//! Draws up the contract, shows it, has it approved, and drives the goal to its end.
+
+use std::path::PathBuf;
+
+use crate::amount;
+use crate::contract;
+use crate::context::Context;
+use crate::driving;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi run`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// The task, in your words
+    #[arg(value_name = "TASK")]
+    pub(crate) intent: String,
+    /// A shell command that must exit 0 in a clean checkout; may be given several times
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// Run without a verify command; the result is then "done (unverified)"
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) unverified: bool,
+    /// What must hold for it to be done; default: the task itself and the verify commands
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) criteria: Option<String>,
+    /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) protect: Vec<String>,
+    /// Do not protect tracked files that a verify command names
+    #[arg(long)]
+    pub(crate) no_auto_protect: bool,
+    /// A directory of checks the agent never sees, copied over the checkout for the last verify
+    #[arg(long, value_name = "DIR")]
+    pub(crate) hidden: Option<PathBuf>,
+    /// The agent: claude, codex, gemini, pi, 'command:<shell>' or 'script:<file.yaml>'
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Who judges: an agent, 'same' or 'none'
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) judge: Option<String>,
+    /// What an unreachable judge means: 'closed' blocks the goal, 'open' lets it pass
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub(crate) judge_unavailable: Option<Openness>,
+    /// The revision to start from; default: HEAD
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) base: Option<String>,
+    /// The branch type: feat, fix, perf, refactor, test, docs, chore, build or ci
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    pub(crate) branch_type: Option<contract::BranchType>,
+    /// The isolation: 'native', or 'none' for no isolation at all
+    #[arg(long, value_name = "LEVEL", value_enum, default_value = "native")]
+    pub(crate) sandbox: Sandbox,
+    /// Agent turns at most [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) turns: Option<u32>,
+    /// Tokens at most, executor and judge together (500k, 2M)
+    #[arg(long, value_name = "N", value_parser = amount::parse_count)]
+    pub(crate) tokens: Option<u64>,
+    /// US dollars at most, for agents that report their cost
+    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
+    pub(crate) usd: Option<u64>,
+    /// Time at most (90s, 15m, 2h)
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    pub(crate) wall: Option<u64>,
+    /// Time one agent turn may take [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    pub(crate) turn_timeout: Option<u64>,
+    /// Time one verify command may take [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    pub(crate) verify_timeout: Option<u64>,
+    /// Let verify commands use the network
+    #[arg(long)]
+    pub(crate) verify_network: bool,
+    /// Turns that may end in the same tree with the same verdict before it is stalled [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) stall_after: Option<u32>,
+    /// Approve the contract without being asked; the record says so
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// What an unreachable judge means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Openness {
+    /// The goal is blocked until a judge answers
+    Closed,
+    /// The verify commands decide alone
+    Open,
+}
+
+/// The isolation, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Sandbox {
+    /// Namespaces with a minimal read-only root
+    Native,
+    /// A worktree only: the agent can read and write what you can
+    None,
+}
+
+/// Runs a task.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("start a goal")?;
+    let draft = contract::draft(context, args)?;
+    contract::show(context, &draft.contract, &draft.notes);
+    let means = driving::approval(context, &draft.contract, args.yes)?;
+    let project = context.project(&draft.root, "kapi run");
+    let id = project
+        .create_goal(&context.actor, &draft.slug, &draft.contract)
+        .map_err(|error| Error::engine(&error, ""))?;
+    driving::approve(context, &project, &id, means)?;
+    driving::drive_to_rest(context, &project, &id, &draft.config)
+}

@@ -1,0 +1,70 @@
+//! `kapi show`: one goal in full: contract, evidence, spend, what to do next.
+
+use kapi_core::goal::contract::Contract;
+use kapi_core::goal::state::Goal;
+use kapi_wire::result::ResultView;
+use serde::Serialize;
+
+use crate::commands::budget;
+use crate::context::Context;
+use crate::contract::rows;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::report;
+use crate::ui::Format;
+
+/// Options of `kapi show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The goal: its index, its slug, or both
+    reference: String,
+}
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    #[serde(flatten)]
+    result: ResultView,
+    contract: &'a Contract,
+    contract_hash: &'a str,
+    approval: Option<kapi_core::goal::event::ApprovalMeans>,
+    driver: Option<String>,
+}
+
+/// Shows a goal.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let (project, id) = context.find_goal(&args.reference, "kapi show")?;
+    let failed = |error| Error::engine(&error, &id.to_string());
+    let goal = project.load(&id).map_err(failed)?;
+    let driver = project.driver(&id).map_err(failed)?;
+    match context.ui.format {
+        Format::Json => context.ui.json(&View {
+            result: ResultView { kind: "goal", ..ResultView::from(&goal) },
+            contract: &goal.contract,
+            contract_hash: &goal.contract_hash,
+            approval: goal.approval,
+            driver,
+        }),
+        Format::Human => human(context, &goal, driver.as_deref()),
+    }
+    Ok(Exit::Success)
+}
+
+fn human(context: &Context, goal: &Goal, driver: Option<&str>) {
+    let ui = context.ui;
+    report::outcome(ui, goal);
+    if let Some(driver) = driver {
+        ui.line(&format!("  driver   {driver}"));
+    }
+    if let Some(worktree) = &goal.workspace {
+        ui.line(&format!("  worktree {worktree}"));
+    }
+    for line in budget::lines(goal) {
+        ui.line(&format!("  budget   {line}"));
+    }
+    ui.line(&format!("Contract {}", goal.contract_hash));
+    for (name, value) in rows(&goal.contract) {
+        for (n, line) in value.lines().enumerate() {
+            ui.line(&format!("  {:<9} {line}", if n == 0 { name } else { "" }));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What every command stands on: who asks, where, with which files and clock.
+//!
+//! Built once in `main`; nothing below reads the environment again.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::id::GoalId;
+use kapi_engine::project::Project;
+use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
+use kapi_sys::clock::SystemClock;
+use kapi_sys::process;
+use kapi_sys::real_disk::RealDisk;
+use kapi_world::book::Book;
+use kapi_world::place::Place;
+
+use crate::config::{self, Config};
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::{Format, Ui};
+
+/// The variable that marks every process of an agent run.
+pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
+
+/// What every command stands on.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The door to the terminal.
+    pub(crate) ui: Ui,
+    /// The whole environment.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// The working directory.
+    pub(crate) cwd: PathBuf,
+    /// The person's home.
+    pub(crate) home: PathBuf,
+    /// This executable.
+    pub(crate) self_exe: PathBuf,
+    /// Who asks.
+    pub(crate) actor: Actor,
+    /// The disk.
+    pub(crate) disk: RealDisk,
+    /// The clock.
+    pub(crate) clock: SystemClock,
+    /// Where the person's configuration is.
+    pub(crate) config_path: PathBuf,
+}
+
+impl Context {
+    /// Looks at the process once.
+    pub(crate) fn new(format: Format) -> Result<Self, Error> {
+        let env = process::environment();
+        let internal = |what: &str, error: &dyn std::error::Error| {
+            Error::new(Exit::Failed, format!("failed to {what}: {error}"))
+        };
+        let cwd = std::env::current_dir()
+            .map_err(|error| internal("find the working directory", &error))?;
+        let self_exe = process::current_exe()
+            .map_err(|error| internal("find the path of this program", &error))?;
+        let home = env
+            .get(OsStr::new("HOME"))
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
+            .ok_or_else(|| Error::usage("HOME is not set to an absolute path"))?;
+        let actor = actor(&env);
+        let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
+        let config_path = config::person_path(&home, xdg.as_deref());
+        let (ui, disk, clock) = (Ui { format }, RealDisk, SystemClock);
+        Ok(Self { ui, env, cwd, home, self_exe, actor, disk, clock, config_path })
+    }
+
+    /// Returns a variable as text.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.env.get(OsStr::new(name)).and_then(|value| value.to_str())
+    }
+
+    /// Reads the configuration for a project, or outside any.
+    pub(crate) fn config(&self, project: Option<&Path>) -> Result<Config, Error> {
+        config::load(&self.config_path, project)
+    }
+
+    /// Returns what the engine needs to work in a project.
+    pub(crate) fn project(&self, root: &Path, owner: &str) -> Project<'_> {
+        Project {
+            disk: &self.disk,
+            clock: &self.clock,
+            layout: ProjectLayout::new(root.to_path_buf()),
+            owner: owner.to_owned(),
+        }
+    }
+
+    /// Returns the project of the working directory and the goal a reference names in it.
+    pub(crate) fn find_goal(
+        &self,
+        reference: &str,
+        owner: &str,
+    ) -> Result<(Project<'_>, GoalId), Error> {
+        let project = self.project(&self.project_root()?, owner);
+        let id = project.resolve(reference).map_err(|error| Error::resolve(&error))?;
+        Ok((project, id))
+    }
+
+    /// Returns what runs may use of the host.
+    pub(crate) fn book(&self, config: &Config) -> Book {
+        Book {
+            agents: config.agents.clone(),
+            read_only: config.sandbox.read_only.iter().map(|path| self.untilde(path)).collect(),
+            env: self.env.clone(),
+            home: self.home.clone(),
+            self_exe: self.self_exe.clone(),
+        }
+    }
+
+    /// Returns where a goal's things are.
+    pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<Place, Error> {
+        let root = project.layout.root();
+        let real = fs::canonicalize(root).map_err(|error| {
+            Error::new(Exit::Failed, format!("failed to resolve {}: {error}", root.display()))
+        })?;
+        let key = project_key(&real);
+        let home = HomeLayout::new(&self.home);
+        // Linked worktrees share the refs of one repository but not Kapi's indexes.
+        let is_linked = root.join(".git").is_file();
+        let ref_name = if is_linked { format!("{key}-{id}") } else { id.to_string() };
+        Ok(Place {
+            project: root.to_path_buf(),
+            ref_name: ref_name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-"),
+            worktree: home.worktree(&key, id),
+            runs: project.layout.state_dir().join("runs"),
+            hidden: project.layout.goal(id).hidden(),
+            scratch: home.sandbox(&key, id),
+        })
+    }
+
+    fn untilde(&self, path: &Path) -> PathBuf {
+        path.strip_prefix("~").map_or_else(|_| path.to_path_buf(), |rest| self.home.join(rest))
+    }
+
+    /// Refuses when an agent asks for what only a person may do.
+    pub(crate) fn require_human(&self, action: &str) -> Result<(), Error> {
+        match &self.actor {
+            Actor::Human { .. } => Ok(()),
+            Actor::Agent { run } => Err(Error::new(
+                Exit::Denied,
+                format!("only a person may {action}; this process belongs to agent run {run}"),
+            )
+            .with_hint("ask the person to type the command in their own terminal.")),
+            Actor::Engine => Err(Error::new(Exit::Denied, format!("only a person may {action}"))),
+        }
+    }
+
+    /// Returns the nearest directory upward that holds Kapi's state.
+    pub(crate) fn project_root(&self) -> Result<PathBuf, Error> {
+        let found = self.cwd.ancestors().find(|dir| {
+            let state = dir.join(".ilchul");
+            state != self.home.join(".ilchul") && state.join("goals").is_dir()
+        });
+        found.map(Path::to_path_buf).ok_or_else(|| {
+            Error::new(Exit::NotFound, format!("there are no goals in {}", self.cwd.display()))
+                .with_hint("start one with `kapi run \"<task>\" --verify \"<command>\"`.")
+        })
+    }
+}
+
+/// A process inside an agent run acts as that agent, even when it cleared its own environment.
+fn actor(env: &BTreeMap<OsString, OsString>) -> Actor {
+    if let Some(run) = env.get(OsStr::new(RUN_ID_VARIABLE)) {
+        return Actor::Agent { run: run.to_string_lossy().into_owned() };
+    }
+    let marker = format!("{RUN_ID_VARIABLE}=");
+    for ancestor in process::parent_chain() {
+        let environ = ancestor.environ.unwrap_or_default();
+        let entry = environ
+            .split(|byte| *byte == 0)
+            .find_map(|entry| entry.strip_prefix(marker.as_bytes()));
+        if let Some(run) = entry {
+            return Actor::Agent { run: String::from_utf8_lossy(run).into_owned() };
+        }
+    }
+    let name = |variable: &str| env.get(OsStr::new(variable));
+    let user = name("USER").or_else(|| name("LOGNAME"));
+    let user = user.map(|user| user.to_string_lossy().into_owned());
+    Actor::Human { user: user.unwrap_or_else(|| uid_text().unwrap_or_default()) }
+}
+
+fn uid_text() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("Uid:"))?;
+    line.split_whitespace().nth(1).map(|uid| format!("uid {uid}"))
+}

@@ -1,0 +1,127 @@
+//! Errors as a person meets them: a kind that chooses the exit code, a text, and a hint.
+//!
+//! Kinds are decided here, once, for every error type below the command line.
+
+use std::fmt;
+
+use kapi_core::goal::denied::Denied;
+use kapi_core::goal::outcome::Failure;
+use kapi_engine::drive::DriveError;
+use kapi_engine::error::EngineError;
+use kapi_engine::reference::ResolveError;
+
+use crate::exit_code::Exit;
+
+/// An error that ends a command.
+#[derive(Debug)]
+pub(crate) struct Error {
+    /// What the process exits with.
+    pub(crate) exit: Exit,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Error {
+    /// Builds an error of a kind.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
+    }
+
+    /// Builds an error of the command line or the configuration.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Builds an error of the world from an error and its causes.
+    pub(crate) fn failed(error: &dyn std::error::Error) -> Self {
+        Self::new(Exit::Failed, format!("failed to {}", chain(error)))
+    }
+
+    /// Builds an error from what an adapter reports.
+    pub(crate) fn world(failure: &Failure) -> Self {
+        let mut error = Self::new(Exit::Failed, format!("failed to {}", failure.message));
+        error.hint.clone_from(&failure.hint);
+        error
+    }
+
+    /// Builds an error from the engine's; `reference` names the goal in hints.
+    pub(crate) fn engine(error: &EngineError, reference: &str) -> Self {
+        let (exit, message) = match error {
+            EngineError::Denied(denied) => (denied_exit(denied), denied.to_string()),
+            EngineError::NotFound { .. } => (Exit::NotFound, format!("failed to {}", chain(error))),
+            EngineError::Busy { .. } => (Exit::Busy, format!("failed to {}", chain(error))),
+            EngineError::Corrupt(_)
+            | EngineError::UnknownEvent { .. }
+            | EngineError::Store(_)
+            | EngineError::NotDerived(_) => (Exit::Failed, format!("failed to {}", chain(error))),
+            EngineError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),
+        };
+        Self { exit, message, hint: error.hint(reference) }
+    }
+
+    /// Builds an error from a drive that could not go on.
+    pub(crate) fn drive(error: &DriveError, reference: &str) -> Self {
+        match error {
+            DriveError::Driven { .. } => {
+                Self::new(Exit::Busy, format!("failed to {}", chain(error)))
+                    .with_hint(format!("watch it with `kapi log {reference} -f`."))
+            }
+            DriveError::Engine(error) => Self::engine(error, reference),
+        }
+    }
+
+    /// Builds an error from a reference that does not name one goal.
+    pub(crate) fn resolve(error: &ResolveError) -> Self {
+        let exit = match error {
+            ResolveError::Unknown { .. } => Exit::NotFound,
+            ResolveError::Ambiguous { .. } => Exit::Usage,
+            ResolveError::Store(_) => Exit::Failed,
+        };
+        Self { exit, message: format!("failed to {}", chain(error)), hint: error.hint() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+/// A contract or a raise that breaks a rule was typed wrong; everything else was refused.
+const fn denied_exit(denied: &Denied) -> Exit {
+    match denied {
+        Denied::BadContract { .. } | Denied::BadRaise { .. } => Exit::Usage,
+        Denied::NoGoal => Exit::NotFound,
+        Denied::GoalExists
+        | Denied::OnlyHuman { .. }
+        | Denied::OnlyEngine { .. }
+        | Denied::WrongHash { .. }
+        | Denied::WrongStatus { .. }
+        | Denied::BudgetUsedUp { .. }
+        | Denied::NotUnderWay { .. }
+        | Denied::WrongOutcome { .. } => Exit::Denied,
+    }
+}
+
+/// Returns an error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

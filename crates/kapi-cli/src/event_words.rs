@@ -1,0 +1,147 @@
+//! One line for each event, as `kapi log` and live progress print it.
+//!
+//! Text from agents and commands is shortened to its first line here.
+
+use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
+use kapi_core::goal::outcome::{
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, VerifyReport,
+};
+use kapi_core::goal::words;
+
+use crate::amount;
+use crate::contract::short;
+
+/// Returns an event in words.
+pub(crate) fn describe(event: &Event) -> String {
+    match event {
+        Event::GoalCreated { id, contract_hash, .. } => {
+            format!("goal {id} was created; its contract has hash {}", short(contract_hash))
+        }
+        Event::ContractApproved { means: ApprovalMeans::Terminal, .. } => {
+            "the contract was approved at a terminal".to_owned()
+        }
+        Event::ContractApproved { means: ApprovalMeans::YesFlag, .. } => {
+            "the contract was approved with --yes".to_owned()
+        }
+        Event::EffectIntended { effect, .. } => format!("begins {effect}"),
+        Event::EffectProgressed { usage, .. } => {
+            format!("used {} more tokens", amount::tokens(usage.tokens()))
+        }
+        Event::WorkspaceCreated { path, .. } => format!("the worktree is {path}"),
+        Event::AgentEnded { run, .. } => agent_ended(run),
+        Event::ProviderFailed { failure, retry_at_ms, .. } => {
+            let then = if retry_at_ms.is_some() { "; it is tried again" } else { "" };
+            let message = first_line(&failure.message);
+            format!("the agent's provider failed ({}): {message}{then}", failure.kind.words())
+        }
+        Event::WaitEnded => "the wait is over".to_owned(),
+        Event::CandidateCommitted { candidate, .. } => committed(candidate),
+        Event::VerifyEnded { report, .. } => verified(report),
+        Event::JudgeEnded { run, .. } | Event::JudgeFailed { run, .. } => judged(run),
+        Event::TurnEnded { turn, verdict } => {
+            let why = match verdict {
+                TurnVerdict::Tampered => "protected files were changed",
+                TurnVerdict::VerifyFailed => "the checks fail",
+                TurnVerdict::HiddenFailed => "the hidden checks fail",
+                TurnVerdict::JudgeContinue => "the judge wants more",
+            };
+            format!("turn {turn} is not done: {why}")
+        }
+        Event::GoalDone { commit, verified: true, .. } => {
+            format!("done: the branch points at the proved commit {}", short(commit))
+        }
+        Event::GoalDone { commit, verified: false, .. } => {
+            format!("done (unverified): the branch points at commit {}", short(commit))
+        }
+        Event::GoalStopped { stop } => format!("stopped: {}", stop.status()),
+        Event::EffectCancelled { effect, .. } => format!("ended {effect} without a result"),
+        Event::GoalResumed => "a person let it go on".to_owned(),
+        Event::BudgetRaised { raise } => {
+            let mut parts = Vec::new();
+            if raise.turns > 0 {
+                parts.push(format!("{} turns", raise.turns));
+            }
+            if raise.tokens > 0 {
+                parts.push(format!("{} tokens", amount::tokens(raise.tokens)));
+            }
+            if raise.usd_micros > 0 {
+                parts.push(amount::usd(raise.usd_micros));
+            }
+            if raise.wall_ms > 0 {
+                parts.push(amount::duration(raise.wall_ms));
+            }
+            format!("a person raised the budget by {}", parts.join(", "))
+        }
+    }
+}
+
+/// Returns the first line of a text, shortened.
+pub(crate) fn first_line(text: &str) -> String {
+    const CHARS_MAX: usize = 160;
+    let line = text.trim().lines().next().unwrap_or_default();
+    if line.chars().count() > CHARS_MAX {
+        let cut: String = line.chars().take(CHARS_MAX).collect();
+        format!("{cut}…")
+    } else {
+        line.to_owned()
+    }
+}
+
+fn agent_ended(run: &AgentRun) -> String {
+    let how = match &run.end {
+        AgentEnd::Finished => "ended its turn".to_owned(),
+        AgentEnd::Refused => "was refused by its model".to_owned(),
+        AgentEnd::LimitReached => "stopped at a limit of its own".to_owned(),
+        AgentEnd::Crashed { code } => format!("exited {code} without ending its turn"),
+        AgentEnd::DeadlinePassed => "was killed at the turn's time limit".to_owned(),
+        AgentEnd::IdlePassed => "was killed after a long silence".to_owned(),
+        AgentEnd::Provider(failure) => format!("had no turn: {}", failure.kind.words()),
+    };
+    let claim = match &run.claim {
+        Some(Claim::Done) => " and claims done",
+        Some(Claim::Blocked { .. }) => " and says it is blocked",
+        None => "",
+    };
+    let message = first_line(&run.message);
+    let message = if message.is_empty() { message } else { format!(": {message}") };
+    format!("the agent {how}{claim}{message}")
+}
+
+fn committed(candidate: &Candidate) -> String {
+    let left_out = if candidate.left_out.is_empty() {
+        String::new()
+    } else {
+        format!("; left out: {}", candidate.left_out.join(", "))
+    };
+    let noun = if candidate.files_changed == 1 { "file differs" } else { "files differ" };
+    format!(
+        "recorded the work as candidate {}: {} {noun} from the base{left_out}",
+        short(&candidate.commit),
+        candidate.files_changed
+    )
+}
+
+fn verified(report: &VerifyReport) -> String {
+    match words::first_failure(report) {
+        Some(failure) => format!("verify refuses: {failure}"),
+        None => {
+            let count = report.runs.len();
+            let noun = if count == 1 { "check passes" } else { "checks pass" };
+            format!("verify: {count} {noun} on tree {}", short(&report.tree))
+        }
+    }
+}
+
+fn judged(run: &JudgeRun) -> String {
+    match &run.answer {
+        JudgeAnswer::Verdict { verdict, reason } => {
+            format!("judge {}: {}: {}", run.by, verdict.as_str(), first_line(reason))
+        }
+        JudgeAnswer::Malformed { text } => {
+            format!("judge {}: no verdict in {:?}", run.by, first_line(text))
+        }
+        JudgeAnswer::Unavailable(failure) => {
+            format!("judge {}: unavailable: {}", run.by, first_line(&failure.message))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a person sees while a goal is driven: lines for events, one live line for the rest.
+//!
+//! With `--json` each event and activity is one line on standard output instead.
+
+use std::time::Instant;
+
+use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::goal::event::Event;
+use kapi_core::id::GoalId;
+use kapi_core::usage::Usage;
+use kapi_engine::drive::Observed;
+use kapi_engine::logged::Logged;
+use kapi_engine::world::Activity;
+use serde_json::json;
+
+use crate::amount;
+use crate::event_words::{describe, first_line};
+use crate::ui::{Format, Ui, harmless};
+
+/// Progress of one goal.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    ui: Ui,
+    id: GoalId,
+    began: Instant,
+    turn: u32,
+    phase: String,
+    detail: String,
+    used: Usage,
+}
+
+impl Progress {
+    /// Begins showing a goal.
+    pub(crate) fn new(ui: Ui, id: &GoalId) -> Self {
+        Self {
+            ui,
+            id: id.clone(),
+            began: Instant::now(),
+            turn: 0,
+            phase: String::new(),
+            detail: String::new(),
+            used: Usage::default(),
+        }
+    }
+
+    /// Shows one thing that happened.
+    pub(crate) fn show(&mut self, seen: Observed) {
+        match self.ui.format {
+            Format::Json => self.show_json(&seen),
+            Format::Human => self.show_human(seen),
+        }
+    }
+
+    /// Removes the live line.
+    pub(crate) fn end(&self) {
+        self.ui.clear_live();
+    }
+
+    fn show_json(&self, seen: &Observed) {
+        match seen {
+            Observed::Recorded(logged) => self.ui.json(&event_json(&self.id, logged)),
+            Observed::Performing(_) => {}
+            Observed::Activity(activity) => {
+                self.ui.json(&activity_json(&self.id, activity));
+            }
+        }
+    }
+
+    fn show_human(&mut self, seen: Observed) {
+        match seen {
+            Observed::Recorded(logged) => self.recorded(&logged.event),
+            Observed::Performing(effect) => self.performing(&effect),
+            Observed::Activity(activity) => self.activity(&activity),
+        }
+        self.live();
+    }
+
+    fn recorded(&mut self, event: &Event) {
+        match event {
+            Event::GoalCreated { .. }
+            | Event::ContractApproved { .. }
+            | Event::EffectIntended { .. }
+            | Event::EffectProgressed { .. }
+            | Event::WaitEnded
+            | Event::EffectCancelled { .. } => {}
+            Event::WorkspaceCreated { .. }
+            | Event::AgentEnded { .. }
+            | Event::ProviderFailed { .. }
+            | Event::CandidateCommitted { .. }
+            | Event::VerifyEnded { .. }
+            | Event::JudgeEnded { .. }
+            | Event::JudgeFailed { .. }
+            | Event::TurnEnded { .. }
+            | Event::GoalDone { .. }
+            | Event::GoalStopped { .. }
+            | Event::GoalResumed
+            | Event::BudgetRaised { .. } => {
+                self.ui.clear_live();
+                self.ui.say(&format!("  {}", describe(event)));
+            }
+        }
+    }
+
+    fn performing(&mut self, effect: &Effect) {
+        self.detail.clear();
+        self.phase = match &effect.action {
+            Action::CreateWorkspace { .. } => "making the worktree".to_owned(),
+            Action::RunAgent(task) => {
+                self.turn = task.turn;
+                self.ui.clear_live();
+                self.ui.say(&format!("Turn {}: {} works", task.turn, first_line(&task.agent)));
+                "working".to_owned()
+            }
+            Action::Commit { .. } => "recording".to_owned(),
+            Action::Verify(_) => "verifying".to_owned(),
+            Action::Judge(task) => format!("asking judge {}", first_line(&task.agent)),
+            Action::Publish { .. } => "publishing".to_owned(),
+            Action::Wait { .. } => "waiting for the provider".to_owned(),
+        };
+    }
+
+    fn activity(&mut self, activity: &Activity) {
+        match activity {
+            Activity::Tool { name, detail } => self.detail = format!("{name} {detail}"),
+            Activity::Text { text } => self.detail = first_line(text),
+            Activity::Used(usage) => self.used.add(usage),
+            Activity::Verifying { command } => self.detail.clone_from(command),
+            Activity::Note { text } => {
+                self.ui.clear_live();
+                self.ui.say(&format!("  note: {}", first_line(text)));
+            }
+        }
+        if !self.ui.is_live()
+            && let Activity::Tool { name, detail } = activity
+        {
+            self.ui.say(&format!("    {name} {detail}"));
+        }
+    }
+
+    fn live(&self) {
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut parts = vec![format!("turn {}", self.turn), self.phase.clone()];
+        if !self.detail.is_empty() {
+            parts.push(first_line(&self.detail));
+        }
+        if self.used.tokens() > 0 {
+            parts.push(format!("{} tokens", amount::tokens(self.used.tokens())));
+        }
+        parts.extend(self.used.usd_micros.map(amount::usd));
+        parts.push(amount::duration(elapsed));
+        self.ui.live(&parts.join(" · "));
+    }
+}
+
+/// Returns an event as one JSON object.
+pub(crate) fn event_json(id: &GoalId, logged: &Logged) -> serde_json::Value {
+    let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("goal".to_owned(), json!(id.to_string()));
+        object.insert("seq".to_owned(), json!(logged.seq));
+        object.insert("at_ms".to_owned(), json!(logged.at_ms));
+        object.insert("actor".to_owned(), json!(logged.actor));
+    }
+    value
+}
+
+fn activity_json(id: &GoalId, activity: &Activity) -> serde_json::Value {
+    let (kind, text) = match activity {
+        Activity::Tool { name, detail } => ("tool", format!("{name} {detail}")),
+        Activity::Text { text } => ("text", text.clone()),
+        Activity::Used(usage) => {
+            return json!({"type": "activity", "goal": id.to_string(), "kind": "used",
+                "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens});
+        }
+        Activity::Verifying { command } => ("verifying", command.clone()),
+        Activity::Note { text } => ("note", text.clone()),
+    };
+    json!({"type": "activity", "goal": id.to_string(), "kind": kind, "text": harmless(&text)})
+}

@@ -1,0 +1,84 @@
+//! How a goal came out, for a person: the account at the end of a run.
+
+use kapi_core::goal::outcome::{Checks, VerifyRun};
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::words;
+
+use crate::amount;
+use crate::contract::short;
+use crate::ui::Ui;
+
+/// Lines of a failing command's output that are shown.
+const OUTPUT_LINES_MAX: usize = 12;
+
+/// Prints how a goal came out and what to type next.
+pub(crate) fn outcome(ui: Ui, goal: &Goal) {
+    let status = match goal.status {
+        Status::Unverified => "done (unverified)".to_owned(),
+        Status::Proposed
+        | Status::Active
+        | Status::Blocked
+        | Status::Stalled
+        | Status::Paused
+        | Status::Impossible
+        | Status::Cancelled
+        | Status::Done => goal.status.to_string(),
+    };
+    ui.line(&format!("Goal {}: {status}", goal.id));
+    if let Some(reason) = words::reason(goal) {
+        ui.line(&format!("  because  {reason}"));
+    }
+    match (&goal.result, &goal.candidate) {
+        (Some(commit), _) => {
+            ui.line(&format!("  branch   {} at {}", goal.contract.branch, short(commit)));
+        }
+        (None, Some(candidate)) => ui.line(&format!(
+            "  work     {} (not proved; no branch points at it)",
+            short(&candidate.commit)
+        )),
+        (None, None) => {}
+    }
+    for run in goal.verify.iter().flat_map(|report| &report.runs) {
+        ui.line(&format!("  verify   {}", verify_line(run)));
+    }
+    if goal.result.is_none() {
+        failing_output(ui, goal);
+    }
+    let total = goal.spent.total();
+    let mut spent = vec![format!("{} turns", goal.spent.turns)];
+    if total.tokens() > 0 {
+        spent.push(format!("{} tokens", amount::tokens(total.tokens())));
+    }
+    spent.extend(total.usd_micros.map(amount::usd));
+    spent.push(amount::duration(goal.spent.wall_ms));
+    ui.line(&format!("  spent    {}", spent.join(", ")));
+    for command in words::next_commands(goal) {
+        ui.line(&format!("  next     {command}"));
+    }
+}
+
+/// Returns one verify command's run in one line.
+pub(crate) fn verify_line(run: &VerifyRun) -> String {
+    let end = match (run.timed_out, run.exit_code) {
+        (true, _) => "killed at its time limit".to_owned(),
+        (false, Some(code)) => format!("exit {code}"),
+        (false, None) => "killed".to_owned(),
+    };
+    let checks = match run.checks {
+        Checks::Visible => "",
+        Checks::Hidden => " with hidden checks",
+    };
+    format!("{}{checks} -> {end} ({})", run.command, amount::duration(run.duration_ms))
+}
+
+fn failing_output(ui: Ui, goal: &Goal) {
+    let Some(run) = goal.verify.iter().flat_map(|report| &report.runs).find(|run| !run.passed())
+    else {
+        return;
+    };
+    let lines: Vec<&str> = run.output_tail.lines().collect();
+    let from = lines.len().saturating_sub(OUTPUT_LINES_MAX);
+    for line in lines.get(from..).unwrap_or_default() {
+        ui.line(&format!("    | {line}"));
+    }
+}

@@ -1,0 +1,109 @@
+//! The one door to the terminal: data to standard output, talk to standard error.
+//!
+//! Foreign text is made harmless here before anyone sees it. A closed pipe is not an error of
+//! ours: the reader has seen enough.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// One JSON document, or one a line for streams.
+    Json,
+}
+
+/// Writes to the terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ui {
+    /// How results are written.
+    pub(crate) format: Format,
+}
+
+impl Ui {
+    /// Writes one line of data for a person.
+    pub(crate) fn line(self, text: &str) {
+        write_out(&format!("{}\n", harmless(text)));
+    }
+
+    /// Writes one JSON document on one line.
+    pub(crate) fn json<T: Serialize>(self, document: &T) {
+        if let Ok(text) = serde_json::to_string(document) {
+            write_out(&format!("{text}\n"));
+        }
+    }
+
+    /// Writes bytes of data as they are, when they come from a program that renders for terminals.
+    pub(crate) fn raw(self, text: &str) {
+        write_out(text);
+    }
+
+    /// Says something to the person.
+    pub(crate) fn say(self, text: &str) {
+        write_err(&format!("{}\n", harmless(text)));
+    }
+
+    /// Replaces the live line, on a terminal only.
+    pub(crate) fn live(self, text: &str) {
+        if self.is_live() {
+            let width = terminal_width();
+            let cut: String = harmless(text).chars().take(width.saturating_sub(1)).collect();
+            write_err(&format!("\r\x1b[K{cut}"));
+        }
+    }
+
+    /// Removes the live line.
+    pub(crate) fn clear_live(self) {
+        if self.is_live() {
+            write_err("\r\x1b[K");
+        }
+    }
+
+    /// Tells whether a live line is shown at all.
+    pub(crate) fn is_live(self) -> bool {
+        self.format == Format::Human && io::stderr().is_terminal()
+    }
+
+    /// Asks a yes-or-no question; `None` when nobody can answer.
+    pub(crate) fn confirm(self, question: &str) -> Option<bool> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        write_err(&format!("{} [y/N] ", harmless(question)));
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+}
+
+/// Returns text without control characters, so that it cannot drive a terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+fn terminal_width() -> usize {
+    rustix::termios::tcgetwinsize(io::stderr())
+        .map_or(100, |size| if size.ws_col == 0 { 100 } else { usize::from(size.ws_col) })
+}
+
+fn write_out(text: &str) {
+    let mut out = io::stdout().lock();
+    #[expect(clippy::let_underscore_must_use, reason = "a closed pipe means the reader has gone")]
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn write_err(text: &str) {
+    let mut err = io::stderr().lock();
+    #[expect(clippy::let_underscore_must_use, reason = "there is nowhere left to report it")]
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}

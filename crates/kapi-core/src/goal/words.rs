@@ -1,0 +1,104 @@
+//! Where a goal stands, in the words a person reads: reason and next commands.
+//!
+//! The same words appear in the terminal, in JSON and in the snapshot.
+
+use crate::goal::event::Stop;
+use crate::goal::outcome::{JudgeAnswer, VerifyReport};
+use crate::goal::state::{Goal, Status};
+
+/// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
+#[must_use]
+pub fn reason(goal: &Goal) -> Option<String> {
+    match goal.status {
+        Status::Proposed => Some("its contract waits for approval".to_owned()),
+        Status::Active => None,
+        Status::Done | Status::Unverified => Some(done_reason(goal)),
+        Status::Blocked
+        | Status::Stalled
+        | Status::Paused
+        | Status::Impossible
+        | Status::Cancelled => goal.stop.as_ref().map(|stop| stop_reason(goal, stop)),
+    }
+}
+
+fn done_reason(goal: &Goal) -> String {
+    let proof = if goal.status == Status::Unverified {
+        "accepted without a verify command".to_owned()
+    } else {
+        let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
+        let noun = if count == 1 { "check" } else { "checks" };
+        format!("{count} {noun} passed on a clean checkout of the commit")
+    };
+    match goal.judge.as_ref().map(|run| (&run.by, &run.answer)) {
+        None => format!("{proof}; no judge"),
+        Some((by, JudgeAnswer::Verdict { reason, .. })) => {
+            format!("{proof}; judge {by}: {reason}")
+        }
+        Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
+            format!("{proof}; judge {by} was unavailable and the contract lets that pass")
+        }
+    }
+}
+
+fn stop_reason(goal: &Goal, stop: &Stop) -> String {
+    match stop {
+        Stop::BudgetUsedUp { limit } => format!("the {limit} budget is used up"),
+        Stop::Interrupted => "interrupted by a person".to_owned(),
+        Stop::NoProgress { turns } => {
+            let failing = goal.verify.as_ref().and_then(first_failure);
+            let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
+            format!("no progress: {turns} turns ended in the same tree with the same verdict{detail}")
+        }
+        Stop::AgentBlocked { reason } => format!("the agent says it is blocked: {reason}"),
+        Stop::JudgeBlocked { reason } => format!("the judge says a person is needed: {reason}"),
+        Stop::Impossible { reason } => format!("the judge says it is impossible: {reason}"),
+        Stop::JudgeUnavailable { reason } => format!("no verdict from the judge: {reason}"),
+        Stop::ProviderUnavailable { failure } => {
+            format!("the agent's provider failed ({}): {}", failure.kind.words(), failure.message)
+        }
+        Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
+        Stop::Cancelled { reason: Some(reason) } => format!("cancelled by a person: {reason}"),
+        Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
+    }
+}
+
+/// Returns what made a verification fail, in a few words.
+#[must_use]
+pub fn first_failure(report: &VerifyReport) -> Option<String> {
+    if let Some(path) = report.tampered.first() {
+        return Some(format!("protected file {path} was changed"));
+    }
+    let run = report.runs.iter().find(|run| !run.passed())?;
+    let end = match (run.timed_out, run.exit_code) {
+        (true, _) => "was killed at its time limit".to_owned(),
+        (false, Some(code)) => format!("exited {code}"),
+        (false, None) => "was killed".to_owned(),
+    };
+    Some(format!("`{}` {end}", run.command))
+}
+
+/// Returns what a person can type next, most useful first.
+#[must_use]
+pub fn next_commands(goal: &Goal) -> Vec<String> {
+    let index = format!("{:03}", goal.id.index());
+    let show = format!("kapi show {index}");
+    match goal.status {
+        Status::Proposed | Status::Active => {
+            vec![format!("kapi resume {index}"), format!("kapi cancel {index}")]
+        }
+        Status::Paused => match &goal.stop {
+            Some(Stop::BudgetUsedUp { limit }) => vec![
+                format!("kapi budget {index} {} && kapi resume {index}", limit.option()),
+                show,
+            ],
+            Some(_) | None => vec![format!("kapi resume {index}"), show],
+        },
+        Status::Blocked | Status::Stalled => {
+            vec![show, format!("kapi resume {index}"), format!("kapi cancel {index}")]
+        }
+        Status::Impossible | Status::Cancelled => vec![show],
+        Status::Unverified | Status::Done => {
+            vec![format!("kapi diff {index}"), format!("git merge {}", goal.contract.branch)]
+        }
+    }
+}

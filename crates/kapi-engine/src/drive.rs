@@ -1,0 +1,381 @@
+//! The loop that keeps one goal going: plan, record the intent, perform, record the outcome.
+//!
+//! One thread owns the state; the effect runs in a second one and speaks over a bounded channel.
+//! A crash anywhere is repaired by calling [`drive`] again. What effects do is the world's
+//! affair.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::command::Command;
+use kapi_core::goal::effect::{Action, Effect, next};
+use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_core::usage::Usage;
+use kapi_sys::cancel::Cancel;
+use kapi_sys::lock::LockError;
+
+use crate::error::EngineError;
+use crate::logged::Logged;
+use crate::meter::Meter;
+use crate::opened::OpenGoal;
+use crate::project::Project;
+use crate::world::{Activity, Watch, World};
+
+/// Activities that may wait for the driving thread before the effect has to.
+const ACTIVITIES_MAX: usize = 256;
+/// How often a plan may be overtaken by other processes before it is an error.
+const OVERTAKEN_MAX: u32 = 100;
+
+/// What a drive obeys besides the rules.
+pub struct Control<'a> {
+    /// The person who started it, in whose name it is interrupted.
+    pub person: Actor,
+    /// Tells whether that person wants it to stop.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Milliseconds of a clock that never goes back, see [`monotonic_ms`].
+    pub monotonic_ms: &'a dyn Fn() -> u64,
+    /// How often it looks and reports.
+    pub pace: Pace,
+}
+
+/// How often a drive looks and reports while an effect runs, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Between two looks at the log and the interrupt.
+    pub look_ms: u64,
+    /// Between two reports of use.
+    pub progress_ms: u64,
+    /// Between two reports of time alone, which is what a kill can make forget.
+    pub heartbeat_ms: u64,
+}
+
+impl Pace {
+    /// The pace of every real run.
+    pub const STANDARD: Self = Self {
+        look_ms: 200,
+        progress_ms: 1_000,
+        heartbeat_ms: 30_000,
+    };
+}
+
+/// Something worth showing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observed {
+    /// An event was recorded, by this process or another.
+    Recorded(Box<Logged>),
+    /// An effect begins.
+    Performing(Box<Effect>),
+    /// Something happened inside it.
+    Activity(Activity),
+}
+
+/// A drive that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// Somebody else drives the goal.
+    #[error("drive goal {goal}, which is driven by {owner}")]
+    Driven {
+        /// The goal.
+        goal: GoalId,
+        /// Who.
+        owner: String,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Returns milliseconds since the first call in this process.
+#[must_use]
+pub fn monotonic_ms() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Drives a goal until it waits for a person or has ended, and returns it.
+///
+/// # Errors
+/// When somebody else drives it, its log is damaged, or the disk refuses. What was recorded
+/// stays; driving again goes on from there.
+pub fn drive(
+    project: &Project<'_>,
+    goal: &GoalId,
+    world: &dyn World,
+    control: &Control<'_>,
+    observe: &mut dyn FnMut(Observed),
+) -> Result<Goal, DriveError> {
+    let mut open = OpenGoal::load(project, goal)?;
+    open.goal()?;
+    let lock = project.layout.goal(goal).drive_lock();
+    let _driving = match project.disk.lock(&lock, &project.owner, 0) {
+        Ok(lock) => lock,
+        Err(LockError::Busy { owner, .. }) => {
+            return Err(DriveError::Driven {
+                goal: goal.clone(),
+                owner,
+            });
+        }
+        Err(error @ LockError::Failed { .. }) => return Err(EngineError::from(error).into()),
+    };
+    open.repair()?;
+    let mut drive = Drive {
+        open,
+        control,
+        observe,
+    };
+    let mut overtaken = 0;
+    loop {
+        drive.look()?;
+        let Some(planned) = next(drive.open.goal()?) else {
+            break;
+        };
+        match drive.submit(
+            &Actor::Engine,
+            &Command::Intend {
+                effect: planned.id.clone(),
+            },
+        ) {
+            Ok(()) => {}
+            Err(EngineError::Denied(_)) if overtaken < OVERTAKEN_MAX => {
+                overtaken += 1;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        // Planned again, because the intent's time is part of some effects.
+        let intended = next(drive.open.goal()?);
+        let Some(effect) = intended.filter(|effect| effect.id == planned.id) else {
+            continue;
+        };
+        overtaken = 0;
+        drive.perform(world, &effect)?;
+    }
+    Ok(drive.open.into_goal()?)
+}
+
+struct Drive<'a, 'o> {
+    open: OpenGoal<'a>,
+    control: &'a Control<'a>,
+    observe: &'o mut dyn FnMut(Observed),
+}
+
+enum Message {
+    Activity(Activity),
+    Ended(Outcome),
+}
+
+impl Drive<'_, '_> {
+    /// Reads what others recorded, and stops the goal if the person wants that.
+    fn look(&mut self) -> Result<(), EngineError> {
+        self.open.refresh()?;
+        self.show_recorded();
+        if (self.control.interrupted)() && self.open.goal()?.status == Status::Active {
+            let person = self.control.person.clone();
+            match self.submit(&person, &Command::Interrupt) {
+                // Somebody else stopped it first.
+                Ok(()) | Err(EngineError::Denied(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, actor: &Actor, command: &Command) -> Result<(), EngineError> {
+        let result = self.open.submit(actor, command);
+        self.show_recorded();
+        result.map(|_| ())
+    }
+
+    fn show_recorded(&mut self) {
+        for logged in self.open.take_unseen() {
+            (self.observe)(Observed::Recorded(Box::new(logged)));
+        }
+    }
+
+    /// Performs one effect in a thread of its own and records how it ended.
+    fn perform(&mut self, world: &dyn World, effect: &Effect) -> Result<(), EngineError> {
+        (self.observe)(Observed::Performing(Box::new(effect.clone())));
+        let cancel = Cancel::new();
+        let (sender, receiver) = sync_channel(ACTIVITIES_MAX);
+        thread::scope(|scope| {
+            let worker = {
+                let cancel = &cancel;
+                scope.spawn(move || work(world, effect, cancel, &sender))
+            };
+            let attended = self.attend(effect, &receiver, &cancel);
+            if attended.is_err() {
+                cancel.raise();
+            }
+            // Whatever the effect still says goes nowhere, so it cannot wait for us.
+            drop(receiver);
+            let is_sound = worker.join().is_ok();
+            match attended? {
+                Some(()) => Ok(()),
+                None => {
+                    assert!(!is_sound, "a worker that ends without a word has panicked");
+                    self.report(effect, Outcome::Failed(panicked(effect)), 0)
+                }
+            }
+        })
+    }
+
+    /// Listens until the effect has ended; `None` when it never said how.
+    fn attend(
+        &mut self,
+        effect: &Effect,
+        receiver: &Receiver<Message>,
+        cancel: &Cancel,
+    ) -> Result<Option<()>, EngineError> {
+        let look_ms = self.control.pace.look_ms;
+        let mut looked_ms = self.now_ms();
+        let mut meter = match effect.action {
+            Action::Wait { .. } => Meter::start_untimed(looked_ms),
+            Action::CreateWorkspace { .. }
+            | Action::RunAgent(_)
+            | Action::Commit { .. }
+            | Action::Verify(_)
+            | Action::Judge(_)
+            | Action::Publish { .. } => Meter::start(looked_ms),
+        };
+        loop {
+            let message = receiver.recv_timeout(Duration::from_millis(look_ms));
+            let now_ms = self.now_ms();
+            let is_quiet = matches!(message, Err(RecvTimeoutError::Timeout));
+            match message {
+                Ok(Message::Activity(activity)) => {
+                    meter.notice(&activity);
+                    (self.observe)(Observed::Activity(activity));
+                }
+                Ok(Message::Ended(outcome)) => {
+                    let reading = meter.reading(now_ms);
+                    let outcome = checked(effect, outcome, cancel);
+                    let outcome = self.with_usage(effect, outcome, &reading.usage)?;
+                    return self.report(effect, outcome, reading.elapsed_ms).map(Some);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if meter.is_due(self.open.goal()?, now_ms, &self.control.pace) {
+                let reading = meter.reading(now_ms);
+                meter.reset(now_ms);
+                self.progress(effect, reading.usage, reading.elapsed_ms)?;
+            }
+            if is_quiet || now_ms.saturating_sub(looked_ms) >= look_ms {
+                looked_ms = now_ms;
+                self.look()?;
+            }
+            let wanted = next(self.open.goal()?);
+            if wanted.is_none_or(|wanted| wanted.id != effect.id) {
+                cancel.raise();
+            }
+        }
+    }
+
+    /// Adds to the outcome what was used and not yet reported; an outcome that has no place for
+    /// it is preceded by a report of its own.
+    fn with_usage(
+        &mut self,
+        effect: &Effect,
+        mut outcome: Outcome,
+        used: &Usage,
+    ) -> Result<Outcome, EngineError> {
+        match &mut outcome {
+            Outcome::Agent(run) => run.usage.add(used),
+            Outcome::Judged(run) => run.usage.add(used),
+            Outcome::Cancelled { usage, .. } => usage.add(used),
+            Outcome::Workspace { .. }
+            | Outcome::Committed(_)
+            | Outcome::Verified(_)
+            | Outcome::Published { .. }
+            | Outcome::Waited
+            | Outcome::Failed(_) => {
+                if !used.is_zero() {
+                    self.progress(effect, *used, 0)?;
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn progress(
+        &mut self,
+        effect: &Effect,
+        usage: Usage,
+        elapsed_ms: u64,
+    ) -> Result<(), EngineError> {
+        let effect = effect.id.clone();
+        self.submit(
+            &Actor::Engine,
+            &Command::Progress {
+                effect,
+                usage,
+                elapsed_ms,
+            },
+        )
+    }
+
+    fn report(
+        &mut self,
+        effect: &Effect,
+        outcome: Outcome,
+        elapsed_ms: u64,
+    ) -> Result<(), EngineError> {
+        let effect = effect.id.clone();
+        self.submit(
+            &Actor::Engine,
+            &Command::Report {
+                effect,
+                outcome,
+                elapsed_ms,
+            },
+        )
+    }
+
+    fn now_ms(&self) -> u64 {
+        (self.control.monotonic_ms)()
+    }
+}
+
+fn work(world: &dyn World, effect: &Effect, cancel: &Cancel, sender: &SyncSender<Message>) {
+    let notice = |activity| say(sender, Message::Activity(activity));
+    let outcome = world.perform(
+        effect,
+        &Watch {
+            cancel,
+            notice: &notice,
+        },
+    );
+    say(sender, Message::Ended(outcome));
+}
+
+fn say(sender: &SyncSender<Message>, message: Message) {
+    // Nobody listens any more when the drive has failed, and then it says so itself.
+    drop(sender.send(message));
+}
+
+/// An effect that says it was cancelled though nobody asked would be tried again for ever.
+fn checked(effect: &Effect, outcome: Outcome, cancel: &Cancel) -> Outcome {
+    match outcome {
+        Outcome::Cancelled { .. } if !cancel.is_raised() => Outcome::Failed(Failure {
+            message: format!(
+                "perform effect {}: it was cut off, and nobody asked for that",
+                effect.id
+            ),
+            hint: None,
+        }),
+        outcome => outcome,
+    }
+}
+
+fn panicked(effect: &Effect) -> Failure {
+    Failure {
+        message: format!("perform effect {}: its thread panicked", effect.id),
+        hint: Some("this is a defect of Kapi; please report it.".to_owned()),
+    }
+}

@@ -1,0 +1,97 @@
+//! What a running effect has used and not yet reported, and when that is due.
+//!
+//! Pure: time comes in as milliseconds of a clock that never goes back.
+
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::usage::Usage;
+
+use crate::drive::Pace;
+use crate::world::Activity;
+
+/// Use since the last report.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    is_timed: bool,
+    since_ms: u64,
+    usage: Usage,
+}
+
+/// What was used since the last report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Tokens and money.
+    pub(crate) usage: Usage,
+    /// Milliseconds.
+    pub(crate) elapsed_ms: u64,
+}
+
+impl Meter {
+    /// Begins to measure tokens, money and time.
+    pub(crate) fn start(now_ms: u64) -> Self {
+        Self {
+            is_timed: true,
+            since_ms: now_ms,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Begins to measure tokens and money only, for an effect that only waits.
+    pub(crate) fn start_untimed(now_ms: u64) -> Self {
+        Self {
+            is_timed: false,
+            since_ms: now_ms,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Counts what a model used.
+    pub(crate) const fn notice(&mut self, activity: &Activity) {
+        match activity {
+            Activity::Used(usage) => self.usage.add(usage),
+            Activity::Tool { .. }
+            | Activity::Text { .. }
+            | Activity::Verifying { .. }
+            | Activity::Note { .. } => {}
+        }
+    }
+
+    /// Returns what was used since the last report.
+    pub(crate) const fn reading(&self, now_ms: u64) -> Reading {
+        let elapsed_ms = if self.is_timed {
+            now_ms.saturating_sub(self.since_ms)
+        } else {
+            0
+        };
+        Reading {
+            usage: self.usage,
+            elapsed_ms,
+        }
+    }
+
+    /// Tells whether a report is due: use once in a while, time now and then, and both at once
+    /// when they use up a limit.
+    pub(crate) fn is_due(&self, goal: &Goal, now_ms: u64, pace: &Pace) -> bool {
+        let reading = self.reading(now_ms);
+        let has_used = !reading.usage.is_zero();
+        (has_used && now_ms.saturating_sub(self.since_ms) >= pace.progress_ms)
+            || reading.elapsed_ms >= pace.heartbeat_ms
+            || uses_up_limit(goal, &reading)
+    }
+
+    /// Begins anew after a report.
+    pub(crate) fn reset(&mut self, now_ms: u64) {
+        self.since_ms = now_ms;
+        self.usage = Usage::default();
+    }
+}
+
+/// Tells whether a limit that was not used up before is so with this reading.
+fn uses_up_limit(goal: &Goal, reading: &Reading) -> bool {
+    if goal.status != Status::Active || goal.limit_within_turn().is_some() {
+        return false;
+    }
+    let mut after = goal.clone();
+    after.spent.executor.add(&reading.usage);
+    after.spent.wall_ms = after.spent.wall_ms.saturating_add(reading.elapsed_ms);
+    after.limit_within_turn().is_some()
+}

@@ -1,0 +1,398 @@
+//! Commits made from what an agent left in a workspace.
+//!
+//! A candidate is one commit on the base, whatever the agent did with git. It is a function of
+//! base, files and plan, so that doing it twice gives the same id. What cannot or must not be in
+//! a commit is left out and named. No text, filter or repository of the agent's is run.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::command::GitError;
+use crate::diff::Change;
+use crate::id::{CommitId, RefPart, TreeId};
+use crate::owned_dir::DirError;
+use crate::repository::{Repository, path_of};
+use crate::scratch::Scratch;
+use crate::sweep;
+use crate::workspace::{Workspace, WorkspaceError, goal_ref};
+
+/// The most files one candidate may change.
+pub const CHANGES_MAX: usize = 200_000;
+
+/// The largest file a candidate takes.
+pub const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// The most calls spent on finding which files git does not take.
+const SEARCH_CALLS_MAX: usize = 400;
+
+/// The candidate to make.
+#[derive(Debug, Clone)]
+pub struct CandidatePlan {
+    /// The last part of its ref: `turn-3` for `refs/kapi/<goal>/turn-3`.
+    pub name: RefPart,
+    /// The whole message, with any trailers.
+    pub message: String,
+    /// Who it is by; also the committer.
+    pub author: Author,
+    /// When it is from, in seconds since the Unix epoch, UTC.
+    pub at_unix_seconds: i64,
+}
+
+/// The identity a commit carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+}
+
+/// A commit of a workspace's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The commit; its only parent is the base.
+    pub commit: CommitId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// What it changes against the base, by path.
+    pub changed: Vec<Change>,
+    /// What is in the workspace but not in the commit, by path; never what git ignores.
+    pub refused: Vec<Refused>,
+}
+
+/// Something in a workspace that did not get into a commit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// Where it is, relative to the workspace.
+    pub path: PathBuf,
+    /// Why it was left out.
+    pub why: Why,
+}
+
+/// Why something was left out of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// A directory that is a repository of its own; nothing in it is taken.
+    NestedRepository,
+    /// Git's data of a repository inside the workspace.
+    GitDirectory,
+    /// Files in the place of a submodule; the submodule stays as it is in the base.
+    InSubmodule,
+    /// A FIFO, socket or device.
+    SpecialFile,
+    /// A name that is dangerous to check out, such as `.GIT`.
+    UnsafeName,
+    /// A path longer than can be opened.
+    PathTooLong,
+    /// Larger than [`FILE_BYTES_MAX`].
+    TooLarge,
+    /// It could not be read.
+    Unreadable,
+    /// Git could not store it, for example because it is not in the encoding it claims.
+    Unstorable,
+    /// The search for special files stopped here, at its limit.
+    TooManyEntries,
+}
+
+/// A candidate that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CandidateError {
+    /// More changes than a candidate may have.
+    #[error("commit {changes} changed files: at most {CHANGES_MAX} are taken")]
+    TooManyChanges {
+        /// How many there are.
+        changes: usize,
+    },
+    /// More files that git does not take than are worth looking for.
+    #[error("find out which files git cannot store")]
+    TooManyUnstorable,
+    /// A name or address that a commit cannot carry.
+    #[error("use {text:?} as the author of a commit")]
+    Author {
+        /// The name or address.
+        text: String,
+    },
+    /// A message that a commit cannot carry.
+    #[error("use a commit message that is empty or holds a zero byte")]
+    Message,
+    /// The workspace could not be prepared.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The files of a workspace as a tree, not yet committed.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) tree: TreeId,
+    pub(crate) refused: Vec<Refused>,
+}
+
+impl Repository {
+    /// Commits the files of a workspace on its base and names the commit.
+    ///
+    /// When the ref already names another commit, that one is kept under `replaced-<id>`.
+    pub fn commit_candidate(
+        &self,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+    ) -> Result<Candidate, CandidateError> {
+        check(plan)?;
+        let Snapshot { tree, refused } = self.snapshot(workspace)?;
+        let commit = self.commit_tree(workspace, plan, &tree)?;
+        let changed = self.tree_changes(&workspace.base, tree.as_str())?;
+        Ok(Candidate {
+            commit,
+            tree,
+            changed,
+            refused,
+        })
+    }
+
+    /// Keeps the files of a workspace as a commit if they differ from `known`.
+    ///
+    /// For work of a turn that was interrupted, before the workspace is reset.
+    pub fn rescue(
+        &self,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+        known: &TreeId,
+    ) -> Result<Option<CommitId>, CandidateError> {
+        check(plan)?;
+        let Snapshot { tree, .. } = self.snapshot(workspace)?;
+        if tree == *known {
+            return Ok(None);
+        }
+        self.commit_tree(workspace, plan, &tree).map(Some)
+    }
+
+    pub(crate) fn snapshot(&self, workspace: &Workspace) -> Result<Snapshot, CandidateError> {
+        workspace.restore_link()?;
+        let mut refused: BTreeSet<Refused> = sweep::sweep(&workspace.path).into_iter().collect();
+        let scratch = workspace.scratch(self)?;
+        scratch.index_commit(&workspace.base)?;
+        refused.extend(workspace.disarm_submodules(&scratch)?);
+        let pending = pending(&scratch, &workspace.path, &mut refused)?;
+        remove_paths(&scratch, &pending.gone)?;
+        let mut search = Search {
+            scratch: &scratch,
+            calls_left: SEARCH_CALLS_MAX,
+        };
+        let mut unstorable = Vec::new();
+        search.add(&pending.present, &mut unstorable)?;
+        refused.extend(unstorable.into_iter().map(|path| Refused {
+            path,
+            why: Why::Unstorable,
+        }));
+        let tree = scratch.write_tree()?;
+        // Git leaves out names it finds unsafe and says so to nobody.
+        let staged = self.tree_changes(&workspace.base, tree.as_str())?;
+        let staged: BTreeSet<&Path> = staged.iter().map(|change| change.path.as_path()).collect();
+        let named: BTreeSet<PathBuf> = refused.iter().map(|found| found.path.clone()).collect();
+        let lost = pending
+            .new
+            .iter()
+            .filter(|path| !staged.contains(path.as_path()));
+        let lost = lost.filter(|path| !named.contains(*path)).cloned();
+        refused.extend(lost.map(|path| Refused {
+            path,
+            why: Why::UnsafeName,
+        }));
+        Ok(Snapshot {
+            tree,
+            refused: refused.into_iter().collect(),
+        })
+    }
+
+    fn commit_tree(
+        &self,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+        tree: &TreeId,
+    ) -> Result<CommitId, CandidateError> {
+        let date = format!("@{} +0000", plan.at_unix_seconds);
+        let text = self
+            .call("commit-tree")
+            .args([tree.as_str(), "-p", workspace.base.as_str(), "-F", "-"])
+            .env("GIT_AUTHOR_NAME", &plan.author.name)
+            .env("GIT_AUTHOR_EMAIL", &plan.author.email)
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_NAME", &plan.author.name)
+            .env("GIT_COMMITTER_EMAIL", &plan.author.email)
+            .env("GIT_COMMITTER_DATE", &date)
+            .settings(&[("i18n.commitEncoding".into(), "UTF-8".into())])
+            .stdin(plan.message.clone().into_bytes())
+            .text()?;
+        let commit = CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
+            subcommand: "commit-tree".to_owned(),
+        })?;
+        let name = format!("{}/{}", goal_ref(&workspace.goal), plan.name);
+        match self.ref_value(&name)? {
+            Some(there) if there == commit => {}
+            Some(there) => {
+                let kept = format!("{}/replaced-{there}", goal_ref(&workspace.goal));
+                let changes = [
+                    format!("update {kept} {there}"),
+                    format!("update {name} {commit} {there}"),
+                ];
+                self.change_refs(&changes, &[&name, &kept])?;
+            }
+            None => self.change_refs(&[format!("create {name} {commit}")], &[&name])?,
+        }
+        Ok(commit)
+    }
+}
+
+/// What has to change in the index.
+#[derive(Debug, Default)]
+struct Pending {
+    gone: Vec<PathBuf>,
+    present: Vec<PathBuf>,
+    /// Those of `present` that the base does not hold.
+    new: Vec<PathBuf>,
+}
+
+fn pending(
+    scratch: &Scratch<'_>,
+    root: &Path,
+    refused: &mut BTreeSet<Refused>,
+) -> Result<Pending, CandidateError> {
+    let mut pending = Pending::default();
+    let known = scratch.call("diff-files");
+    let known = known
+        .args(["--raw", "-z", "--no-renames", "--ignore-submodules=all"])
+        .bytes()?;
+    let fields: Vec<&[u8]> = known.split(|&b| b == 0).collect();
+    for [marks, name] in fields.as_chunks().0 {
+        let path = path_of(name);
+        if marks.ends_with(b"D") {
+            pending.gone.push(path);
+            continue;
+        }
+        match obstacle(root, &path) {
+            None => pending.present.push(path),
+            Some(why) => {
+                // What took the file's place removed it; a file that cannot be taken is still
+                // there, so the commit keeps the one it has.
+                if matches!(why, Why::SpecialFile | Why::NestedRepository) {
+                    pending.gone.push(path.clone());
+                }
+                refused.insert(Refused { path, why });
+            }
+        }
+    }
+    let others = scratch
+        .call("ls-files")
+        .args(["-z", "--others", "--exclude-standard"])
+        .bytes()?;
+    for name in others.split(|&b| b == 0).filter(|name| !name.is_empty()) {
+        if let Some(dir) = name.strip_suffix(b"/") {
+            let why = Why::NestedRepository;
+            refused.insert(Refused {
+                path: path_of(dir),
+                why,
+            });
+            continue;
+        }
+        let path = path_of(name);
+        if let Some(why) = obstacle(root, &path) {
+            refused.insert(Refused { path, why });
+        } else {
+            pending.new.push(path.clone());
+            pending.present.push(path);
+        }
+    }
+    let changes = pending.gone.len() + pending.present.len();
+    if changes > CHANGES_MAX {
+        return Err(CandidateError::TooManyChanges { changes });
+    }
+    Ok(pending)
+}
+
+/// Returns what keeps the file at `path` out of a commit.
+fn obstacle(root: &Path, path: &Path) -> Option<Why> {
+    match fs::symlink_metadata(root.join(path)) {
+        Err(_) => Some(Why::Unreadable),
+        Ok(found) if found.is_symlink() => None,
+        // A repository took the place of a file: git would store a link to it.
+        Ok(found) if found.is_dir() => Some(Why::NestedRepository),
+        Ok(found) if !found.is_file() => Some(Why::SpecialFile),
+        Ok(found) if found.len() > FILE_BYTES_MAX => Some(Why::TooLarge),
+        Ok(_) => None,
+    }
+}
+
+fn remove_paths(scratch: &Scratch<'_>, paths: &[PathBuf]) -> Result<(), GitError> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let call = scratch
+        .call("update-index")
+        .args(["--force-remove", "-z", "--stdin"]);
+    call.stdin(zero_terminated(paths)).done()
+}
+
+/// Stages files, and finds those that git fails on by halving.
+struct Search<'a> {
+    scratch: &'a Scratch<'a>,
+    calls_left: usize,
+}
+
+impl Search<'_> {
+    fn add(
+        &mut self,
+        paths: &[PathBuf],
+        unstorable: &mut Vec<PathBuf>,
+    ) -> Result<(), CandidateError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        if self.calls_left == 0 {
+            return Err(CandidateError::TooManyUnstorable);
+        }
+        self.calls_left -= 1;
+        let call = self.scratch.call("update-index");
+        let call = call.args(["--add", "--remove", "--replace", "-z", "--stdin"]);
+        if call.stdin(zero_terminated(paths)).exit()?.code == 0 {
+            return Ok(());
+        }
+        if let [path] = paths {
+            unstorable.push(path.clone());
+            return Ok(());
+        }
+        let (first, second) = paths.split_at(paths.len() / 2);
+        self.add(first, unstorable)?;
+        self.add(second, unstorable)
+    }
+}
+
+fn zero_terminated(paths: &[PathBuf]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend_from_slice(path.as_os_str().as_bytes());
+        bytes.push(0);
+    }
+    bytes
+}
+
+fn check(plan: &CandidatePlan) -> Result<(), CandidateError> {
+    for text in [&plan.author.name, &plan.author.email] {
+        let is_plain = !text.contains(['<', '>', '\n', '\0']);
+        let has_letter = text.chars().any(char::is_alphanumeric);
+        if !is_plain || !has_letter || OsStr::new(text).len() > 1000 {
+            return Err(CandidateError::Author { text: text.clone() });
+        }
+    }
+    if plan.message.trim().is_empty() || plan.message.contains('\0') {
+        return Err(CandidateError::Message);
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! A clean copy of a commit's files, with protected paths as they are in the base.
+//!
+//! Leaves no trace in the repository: no worktree, no index, no object. The directory holds no
+//! git data at all.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::command::GitError;
+use crate::diff::DiffError;
+use crate::id::{CommitId, TreeId};
+use crate::owned_dir::{self, DirError};
+use crate::repository::Repository;
+use crate::scratch::{Objects, Scratch};
+
+/// The files to write, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckoutPlan<'a> {
+    /// The commit whose files are wanted.
+    pub commit: &'a CommitId,
+    /// Where protected paths are taken from.
+    pub base: &'a CommitId,
+    /// The protected paths: in the result they are exactly as in the base.
+    pub protect: &'a [String],
+    /// The directory to fill: missing, empty, or made by an earlier checkout (and then wiped).
+    pub to: &'a Path,
+}
+
+/// A checkout that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckoutError {
+    /// A protected path pattern is wrong, or git failed on it.
+    #[error(transparent)]
+    Protect(#[from] DiffError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Repository {
+    /// Fills a directory with a commit's files and returns the tree that they are.
+    ///
+    /// The tree is the commit's own unless a protected path had changed. Remove the directory
+    /// with [`owned_dir::discard`].
+    pub fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<TreeId, CheckoutError> {
+        let beside = owned_dir::prepare(plan.to)?;
+        let scratch = Scratch::prepare(self, &beside, plan.to, Objects::Private)?;
+        scratch.call("read-tree").arg(plan.commit.as_str()).done()?;
+        let tampered = self.entries_matching(plan.commit, plan.protect)?;
+        let original = self.entries_matching(plan.base, plan.protect)?;
+        if tampered != original {
+            let mut script = Vec::new();
+            for entry in &tampered {
+                let zeros = "0".repeat(entry.object.len());
+                line(&mut script, "0", &zeros, &entry.path);
+            }
+            for entry in &original {
+                line(&mut script, &entry.mode, &entry.object, &entry.path);
+            }
+            // This replaces a file that stands where the base has a directory, too.
+            let call = scratch.call("update-index").args(["-z", "--index-info"]);
+            call.stdin(script).done()?;
+        }
+        let tree = scratch.write_tree()?;
+        owned_dir::remove(&scratch.index())?;
+        scratch.fill(tree.as_str())?;
+        Ok(tree)
+    }
+}
+
+fn line(script: &mut Vec<u8>, mode: &str, object: &str, path: &Path) {
+    script.extend_from_slice(format!("{mode} {object}\t").as_bytes());
+    script.extend_from_slice(path.as_os_str().as_bytes());
+    script.push(0);
+}

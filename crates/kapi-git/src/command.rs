@@ -1,0 +1,373 @@
+//! The one place that builds and runs a git command.
+//!
+//! Environment and configuration are stated in full on every call, so that neither the person's
+//! settings nor an agent's can make git run another program. Knows no git subcommand.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::{self, End, Limits, Line, ProcessError, Program};
+
+/// The oldest git this crate works with: major and minor version.
+pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
+
+/// The longest one git command may run.
+pub const DEADLINE: Duration = Duration::from_secs(600);
+
+/// The most output one git command may give; more is an error, never a cut list.
+pub const OUTPUT_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes of standard error kept for an error message.
+const STDERR_BYTES_MAX: usize = 4096;
+
+/// Settings that hold on every call, above anything a configuration file says.
+///
+/// They stop hooks, monitors, helpers, networks and maintenance, keep git from writing reflogs
+/// and configuration, and make what it does write durable before it returns.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.logAllRefUpdates", "false"),
+    ("core.protectNTFS", "true"),
+    ("core.protectHFS", "true"),
+    ("core.safecrlf", "false"),
+    ("core.filesRefLockTimeout", "2000"),
+    ("core.fsync", "all"),
+    ("core.fsyncMethod", "batch"),
+    ("core.pager", "cat"),
+    ("core.askPass", ""),
+    ("core.sshCommand", "false"),
+    ("credential.helper", ""),
+    ("safe.bareRepository", "explicit"),
+    // Git asks who owns a repository only while it searches for one, which happens once, for the
+    // directory the person named; as root that directory may well be somebody else's.
+    ("safe.directory", "*"),
+    ("protocol.allow", "never"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("commit.gpgSign", "false"),
+    ("submodule.recurse", "false"),
+    ("diff.ignoreSubmodules", "all"),
+    ("worktree.useRelativePaths", "false"),
+    ("color.ui", "false"),
+];
+
+/// A git command that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The program could not be started or watched.
+    #[error("run git {subcommand}")]
+    Process {
+        /// The git subcommand.
+        subcommand: String,
+        /// What the system said.
+        #[source]
+        source: ProcessError,
+    },
+    /// Git ended with a code that means failure.
+    #[error("run git {subcommand}: exit code {code}: {stderr}")]
+    Exit {
+        /// The git subcommand.
+        subcommand: String,
+        /// Its exit code.
+        code: i32,
+        /// The end of its standard error; foreign text.
+        stderr: String,
+    },
+    /// Git did not end by itself.
+    #[error("finish git {subcommand}: {end:?}")]
+    Ended {
+        /// The git subcommand.
+        subcommand: String,
+        /// How it ended.
+        end: End,
+    },
+    /// Git wrote more than can be taken.
+    #[error("read the output of git {subcommand}: {bytes} bytes, more than {OUTPUT_BYTES_MAX}")]
+    OutputTooLarge {
+        /// The git subcommand.
+        subcommand: String,
+        /// How much it wrote.
+        bytes: u64,
+    },
+    /// Git wrote something that is not what its manual says.
+    #[error("understand the output of git {subcommand}")]
+    Unexpected {
+        /// The git subcommand.
+        subcommand: String,
+    },
+    /// The installed git is older than [`GIT_VERSION_MIN`].
+    #[error(
+        "use git {found}: at least {}.{} is needed",
+        GIT_VERSION_MIN.0,
+        GIT_VERSION_MIN.1
+    )]
+    TooOld {
+        /// What `git version` said.
+        found: String,
+    },
+}
+
+/// An installed git that is new enough.
+#[derive(Debug, Clone)]
+pub struct Git {
+    binary: PathBuf,
+    cancel: Cancel,
+}
+
+impl Git {
+    /// Checks the git at `binary` (an absolute path) and returns it.
+    ///
+    /// Raising `cancel` ends any command that is under way; every operation may be repeated.
+    pub fn open(binary: &Path, cancel: &Cancel) -> Result<Self, GitError> {
+        let git = Self {
+            binary: binary.to_path_buf(),
+            cancel: cancel.clone(),
+        };
+        let output = git.call(Path::new("/"), "version").text()?;
+        let found = output.trim().trim_start_matches("git version ").to_owned();
+        if version_of(&found).is_some_and(|version| version >= GIT_VERSION_MIN) {
+            Ok(git)
+        } else {
+            Err(GitError::TooOld { found })
+        }
+    }
+
+    /// Returns a command to run in the directory `cwd`.
+    pub(crate) fn call(&self, cwd: &Path, subcommand: &str) -> Call<'_> {
+        Call {
+            git: self,
+            subcommand: subcommand.to_owned(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            settings: Vec::new(),
+            cwd: cwd.to_path_buf(),
+            stdin: Vec::new(),
+        }
+    }
+}
+
+/// One git command, not yet run.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    git: &'a Git,
+    subcommand: String,
+    args: Vec<OsString>,
+    env: BTreeMap<OsString, OsString>,
+    settings: Vec<(OsString, OsString)>,
+    cwd: PathBuf,
+    stdin: Vec<u8>,
+}
+
+/// How a git command ended by itself.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Call<'_> {
+    pub(crate) fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    pub(crate) fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.insert(name.into(), value.as_ref().to_owned());
+        self
+    }
+
+    pub(crate) fn settings(mut self, settings: &[(OsString, OsString)]) -> Self {
+        self.settings.extend_from_slice(settings);
+        self
+    }
+
+    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    /// Runs it and returns its output; any exit code but 0 is an error.
+    pub(crate) fn bytes(self) -> Result<Vec<u8>, GitError> {
+        let subcommand = self.subcommand.clone();
+        let exit = self.exit()?;
+        if exit.code == 0 {
+            return Ok(exit.stdout);
+        }
+        Err(GitError::Exit {
+            subcommand,
+            code: exit.code,
+            stderr: exit.stderr,
+        })
+    }
+
+    /// Runs it and returns its output as text without the last newline.
+    pub(crate) fn text(self) -> Result<String, GitError> {
+        let subcommand = self.subcommand.clone();
+        let mut bytes = self.bytes()?;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        String::from_utf8(bytes).map_err(|_not_text| GitError::Unexpected { subcommand })
+    }
+
+    /// Runs it for its effect.
+    pub(crate) fn done(self) -> Result<(), GitError> {
+        self.bytes().map(drop)
+    }
+
+    /// Runs it and returns its exit code, whatever it is, with the whole output.
+    pub(crate) fn exit(self) -> Result<Exit, GitError> {
+        let subcommand = self.subcommand.clone();
+        let cancel = self.git.cancel.clone();
+        let program = self.program(OUTPUT_BYTES_MAX);
+        let finished = match process::run(program, &cancel, &mut |_line| {}) {
+            Ok(finished) => finished,
+            Err(source) => return Err(GitError::Process { subcommand, source }),
+        };
+        let End::Exited(code) = finished.end else {
+            return Err(GitError::Ended {
+                subcommand,
+                end: finished.end,
+            });
+        };
+        let bytes = finished.stdout.bytes_total;
+        if bytes > finished.stdout.tail.len() as u64 {
+            return Err(GitError::OutputTooLarge { subcommand, bytes });
+        }
+        let errors = finished.stderr.tail;
+        let kept = errors
+            .get(errors.len().saturating_sub(STDERR_BYTES_MAX)..)
+            .unwrap_or_default();
+        let stderr = String::from_utf8_lossy(kept).trim().to_owned();
+        Ok(Exit {
+            code,
+            stdout: finished.stdout.tail,
+            stderr,
+        })
+    }
+
+    /// Runs it and returns the first `bytes_max` bytes of its output, by lines.
+    ///
+    /// The command is stopped once there is enough; the flag tells whether output was left out.
+    pub(crate) fn beginning(self, bytes_max: usize) -> Result<(Vec<u8>, bool), GitError> {
+        let subcommand = self.subcommand.clone();
+        let outer = self.git.cancel.clone();
+        let enough = Cancel::new();
+        let mut program = self.program(0);
+        program.limits.line_bytes_max = bytes_max.saturating_add(1);
+        let mut kept = Vec::new();
+        let mut is_cut = false;
+        let mut take = |line: Line<'_>| {
+            if outer.is_raised() {
+                enough.raise();
+            }
+            let Line::Stdout(bytes) = line else { return };
+            if is_cut || kept.len() + bytes.len() + 1 > bytes_max {
+                is_cut = true;
+                enough.raise();
+                return;
+            }
+            kept.extend_from_slice(bytes);
+            kept.push(b'\n');
+        };
+        let finished = match process::run(program, &enough, &mut take) {
+            Ok(finished) => finished,
+            Err(source) => return Err(GitError::Process { subcommand, source }),
+        };
+        match finished.end {
+            End::Exited(0) => Ok((kept, is_cut)),
+            End::Cancelled if is_cut && !outer.is_raised() => Ok((kept, is_cut)),
+            // Git notices a closed pipe before our signal arrives.
+            End::Exited(_) | End::Signaled(_) if is_cut => Ok((kept, is_cut)),
+            End::Exited(code) => Err(GitError::Exit {
+                subcommand,
+                code,
+                stderr: finished.stderr.text(),
+            }),
+            end => Err(GitError::Ended { subcommand, end }),
+        }
+    }
+
+    fn program(self, tail_bytes_max: usize) -> Program {
+        let mut env = self.env;
+        let fixed: [(&str, &OsStr); 12] = [
+            ("PATH", "/usr/bin:/bin".as_ref()),
+            ("HOME", "/nonexistent".as_ref()),
+            ("LC_ALL", "C".as_ref()),
+            ("TZ", "UTC".as_ref()),
+            ("GIT_CONFIG_NOSYSTEM", "1".as_ref()),
+            ("GIT_CONFIG_SYSTEM", "/dev/null".as_ref()),
+            ("GIT_CONFIG_GLOBAL", "/dev/null".as_ref()),
+            ("GIT_ATTR_NOSYSTEM", "1".as_ref()),
+            ("GIT_TERMINAL_PROMPT", "0".as_ref()),
+            ("GIT_OPTIONAL_LOCKS", "0".as_ref()),
+            ("GIT_NO_LAZY_FETCH", "1".as_ref()),
+            ("GIT_NO_REPLACE_OBJECTS", "1".as_ref()),
+        ];
+        env.extend(fixed.map(|(name, value)| (name.into(), value.to_owned())));
+        // By environment and not by `-c`, because a key may contain an equals sign.
+        let general = SETTINGS
+            .iter()
+            .map(|(key, value)| (key.into(), value.into()));
+        let settings: Vec<(OsString, OsString)> = general.chain(self.settings).collect();
+        env.insert("GIT_CONFIG_COUNT".into(), settings.len().to_string().into());
+        for (idx, (key, value)) in settings.into_iter().enumerate() {
+            env.insert(format!("GIT_CONFIG_KEY_{idx}").into(), key);
+            env.insert(format!("GIT_CONFIG_VALUE_{idx}").into(), value);
+        }
+        let mut args: Vec<OsString> = vec!["--no-pager".into(), self.subcommand.into()];
+        args.extend(self.args);
+        Program {
+            path: self.git.binary.clone(),
+            args,
+            env,
+            cwd: self.cwd,
+            stdin: self.stdin,
+            pass_fds: Vec::new(),
+            limits: Limits {
+                deadline: DEADLINE,
+                idle: None,
+                tail_bytes_max: tail_bytes_max.max(STDERR_BYTES_MAX),
+                line_bytes_max: STDERR_BYTES_MAX,
+            },
+        }
+    }
+}
+
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    let major = numbers.next()?.parse().ok()?;
+    let minor = numbers.next()?.parse().ok()?;
+    Some((major, minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_of;
+
+    #[test]
+    fn version_is_read_from_every_vendors_format() {
+        for (text, expected) in [
+            ("2.47.3", Some((2, 47))),
+            ("2.39.5 (Apple Git-154)", Some((2, 39))),
+            ("2.45.1.windows.1", Some((2, 45))),
+            ("3.0.0-rc1", Some((3, 0))),
+            ("unknown", None),
+            ("2", None),
+        ] {
+            assert_eq!(version_of(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What differs between two commits.
+//!
+//! Compares trees only: no working tree, no driver, no text conversion, and no renames, so that
+//! a moved file is one path gone and one path new.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::command::GitError;
+use crate::id::CommitId;
+use crate::repository::{ObjectFormat, Repository, path_of};
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// The path, relative to the root of the tree.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub kind: ChangeKind,
+}
+
+/// What happened to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// Its content differs.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// Only whether it may be executed differs.
+    Mode,
+    /// It was a file, link or submodule and is now another of these.
+    Type,
+}
+
+/// How much differs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiffStat {
+    /// Paths that differ.
+    pub files: usize,
+    /// Lines that are new.
+    pub insertions: u64,
+    /// Lines that are gone.
+    pub deletions: u64,
+    /// Those of `files` that are not text, whose lines are not counted.
+    pub binary: usize,
+}
+
+/// A patch, perhaps only its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// The patch as git writes it; foreign text in any encoding.
+    pub bytes: Vec<u8>,
+    /// Whether more was left out.
+    pub is_cut: bool,
+}
+
+/// A pattern that is empty or holds a zero byte, or a git that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// Not a pattern.
+    #[error("use {glob:?} as a path pattern")]
+    Glob {
+        /// The pattern.
+        glob: String,
+    },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// One file of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) mode: String,
+    pub(crate) object: String,
+    pub(crate) path: PathBuf,
+}
+
+impl Repository {
+    /// Returns every path that differs between two commits, by path.
+    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Change>, GitError> {
+        self.tree_changes(base, commit.as_str())
+    }
+
+    /// Returns the paths matching any of `globs` that differ between two commits.
+    ///
+    /// Globs are git's own (`tests/**`, `*.lock` at the top, `**/*.snap` anywhere); a directory
+    /// stands for all below it.
+    pub fn protected_changes(
+        &self,
+        base: &CommitId,
+        candidate: &CommitId,
+        globs: &[String],
+    ) -> Result<Vec<Change>, DiffError> {
+        if globs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let specs = pathspecs(globs)?;
+        Ok(self.raw_changes(base.as_str(), candidate.as_str(), &specs)?)
+    }
+
+    /// Returns the files of `commit` that match any of `globs`.
+    pub fn tracked_files_matching(
+        &self,
+        commit: &CommitId,
+        globs: &[String],
+    ) -> Result<Vec<PathBuf>, DiffError> {
+        Ok(self
+            .entries_matching(commit, globs)?
+            .into_iter()
+            .map(|entry| entry.path)
+            .collect())
+    }
+
+    /// Tells whether `commit` holds a file or link at exactly this path.
+    pub fn is_tracked_file(&self, commit: &CommitId, path: &Path) -> Result<bool, GitError> {
+        let mut spec = OsString::from(":(top,literal)");
+        spec.push(path);
+        let found = self.entries(commit.as_str(), &[spec])?;
+        Ok(found
+            .iter()
+            .any(|entry| entry.path == path && entry.mode != "160000"))
+    }
+
+    /// Counts what differs between two commits.
+    pub fn diff_stat(&self, base: &CommitId, commit: &CommitId) -> Result<DiffStat, GitError> {
+        let call = self
+            .call("diff-tree")
+            .args(["-r", "-z", "--numstat", "--no-renames"]);
+        let listed = call
+            .args(PLAIN)
+            .args([base.as_str(), commit.as_str()])
+            .bytes()?;
+        let mut stat = DiffStat::default();
+        for entry in listed.split(|&b| b == 0).filter(|entry| !entry.is_empty()) {
+            let mut fields = entry
+                .splitn(3, |&b| b == b'\t')
+                .map(String::from_utf8_lossy);
+            let added = fields.next().and_then(|text| text.parse::<u64>().ok());
+            let deleted = fields.next().and_then(|text| text.parse::<u64>().ok());
+            stat.files += 1;
+            match (added, deleted) {
+                (Some(added), Some(deleted)) => {
+                    stat.insertions += added;
+                    stat.deletions += deleted;
+                }
+                _ => stat.binary += 1,
+            }
+        }
+        Ok(stat)
+    }
+
+    /// Returns the patch between two commits, at most `bytes_max` of it.
+    pub fn diff(
+        &self,
+        base: &CommitId,
+        commit: &CommitId,
+        bytes_max: usize,
+    ) -> Result<Patch, GitError> {
+        let call = self
+            .call("diff-tree")
+            .args(["-r", "-p", "--no-renames"])
+            .args(PLAIN);
+        let (bytes, is_cut) = call
+            .args([base.as_str(), commit.as_str()])
+            .beginning(bytes_max)?;
+        Ok(Patch { bytes, is_cut })
+    }
+
+    pub(crate) fn tree_changes(
+        &self,
+        base: &CommitId,
+        treeish: &str,
+    ) -> Result<Vec<Change>, GitError> {
+        self.raw_changes(base.as_str(), treeish, &[])
+    }
+
+    pub(crate) fn entries_matching(
+        &self,
+        commit: &CommitId,
+        globs: &[String],
+    ) -> Result<Vec<Entry>, DiffError> {
+        if globs.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.entries(commit.as_str(), &pathspecs(globs)?)?)
+    }
+
+    fn entries(&self, treeish: &str, specs: &[OsString]) -> Result<Vec<Entry>, GitError> {
+        // Compared with nothing every file is new, and unlike `ls-tree` this knows patterns.
+        let nothing = match self.object_format() {
+            ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            ObjectFormat::Sha256 => {
+                "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+            }
+        };
+        let found = self.raw(nothing, treeish, specs)?;
+        Ok(found.into_iter().map(|(entry, _)| entry).collect())
+    }
+
+    fn raw_changes(
+        &self,
+        from: &str,
+        to: &str,
+        specs: &[OsString],
+    ) -> Result<Vec<Change>, GitError> {
+        let found = self.raw(from, to, specs)?;
+        let changes: BTreeSet<Change> = found
+            .into_iter()
+            .map(|(entry, kind)| Change {
+                path: entry.path,
+                kind,
+            })
+            .collect();
+        Ok(changes.into_iter().collect())
+    }
+
+    fn raw(
+        &self,
+        from: &str,
+        to: &str,
+        specs: &[OsString],
+    ) -> Result<Vec<(Entry, ChangeKind)>, GitError> {
+        let call = self
+            .call("diff-tree")
+            .args(["-r", "-z", "--raw", "--no-renames"]);
+        let call = call.args(["--no-abbrev", "--ignore-submodules=none", from, to, "--"]);
+        let listed = call.args(specs).bytes()?;
+        let fields: Vec<&[u8]> = listed.split(|&b| b == 0).collect();
+        let mut found = Vec::new();
+        for [marks, name] in fields.as_chunks().0 {
+            let marks = String::from_utf8_lossy(marks);
+            let marks: Vec<&str> = marks.trim_start_matches(':').split(' ').collect();
+            let [old_mode, mode, old_object, object, letter] = marks[..] else {
+                return Err(GitError::Unexpected {
+                    subcommand: "diff-tree".to_owned(),
+                });
+            };
+            let kind = match letter {
+                "A" => ChangeKind::Added,
+                "D" => ChangeKind::Deleted,
+                "T" => ChangeKind::Type,
+                _ if old_object == object && old_mode != mode => ChangeKind::Mode,
+                _ => ChangeKind::Modified,
+            };
+            let (mode, object) = (mode.to_owned(), object.to_owned());
+            found.push((
+                Entry {
+                    mode,
+                    object,
+                    path: path_of(name),
+                },
+                kind,
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// What keeps a patch free of the configuration's programs.
+const PLAIN: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
+
+fn pathspecs(globs: &[String]) -> Result<Vec<OsString>, DiffError> {
+    let spec = |glob: &String| {
+        if glob.is_empty() || glob.contains('\0') {
+            return Err(DiffError::Glob { glob: glob.clone() });
+        }
+        // All magic is in the prefix, so that none in the pattern is obeyed.
+        Ok(OsString::from(format!(":(top,glob){glob}")))
+    };
+    globs.iter().map(spec).collect()
+}

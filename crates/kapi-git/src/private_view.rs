@@ -1,0 +1,178 @@
+//! A throw-away git directory for an agent to use inside its sandbox.
+//!
+//! `git status`, `diff`, `log`, `add` and `commit` work in it, and nothing of it reaches the
+//! repository: objects are borrowed, everything else is its own. It carries none of the person's
+//! configuration, remotes or other branches. It is never read back.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::candidate::Author;
+use crate::command::GitError;
+use crate::id::CommitId;
+use crate::owned_dir::{self, DirError, failed};
+use crate::repository::Repository;
+use crate::scratch::{config_text, copy_info, quoted};
+use crate::workspace::Workspace;
+
+/// The view to make.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateViewPlan<'a> {
+    /// The directory to fill: missing, empty, or made by an earlier view (and then wiped).
+    pub to: &'a Path,
+    /// Where it will be inside the sandbox.
+    pub inside: &'a Path,
+    /// Where each of [`Repository::object_dirs`] will be inside the sandbox, read-only.
+    pub objects_inside: &'a [PathBuf],
+    /// The workspace it shows; HEAD is its branch.
+    pub workspace: &'a Workspace,
+    /// The commit HEAD is at: the base, or the candidate of the turn before.
+    pub commit: &'a CommitId,
+    /// The identity of commits made inside.
+    pub author: &'a Author,
+}
+
+/// A view that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateView {
+    /// The git directory, to be mounted writable at `PrivateViewPlan::inside`.
+    pub git_dir: PathBuf,
+    /// A file to be mounted read-only over the workspace's `.git`.
+    pub link: PathBuf,
+    /// Variables git needs inside, because its files may seem to be somebody else's there.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// A view that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateViewError {
+    /// A name or address that a configuration file cannot carry.
+    #[error("use {text:?} as the author of commits")]
+    Author {
+        /// The name or address.
+        text: String,
+    },
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Repository {
+    /// Makes a private git directory that shows `workspace` at `commit`.
+    ///
+    /// Besides the branch it has the ref `refs/kapi/base`. Remove it with
+    /// [`owned_dir::discard`].
+    pub fn private_view(
+        &self,
+        plan: &PrivateViewPlan<'_>,
+    ) -> Result<PrivateView, PrivateViewError> {
+        let identity = identity_text(plan.author)?;
+        let beside = owned_dir::prepare(plan.to)?;
+        let dir = plan.to;
+        for part in [
+            "hooks",
+            "info",
+            "objects/info",
+            "objects/pack",
+            "refs/heads",
+            "refs/tags",
+        ] {
+            owned_dir::create(&dir.join(part))?;
+        }
+        let config = [config_text(self), identity].concat();
+        owned_dir::write(&dir.join("config"), config.as_bytes())?;
+        let branch = &plan.workspace.branch;
+        owned_dir::write(
+            &dir.join("HEAD"),
+            format!("ref: refs/heads/{branch}\n").as_bytes(),
+        )?;
+        let base = &plan.workspace.base;
+        let refs = format!(
+            "# pack-refs with: sorted \n{} refs/heads/{branch}\n{base} refs/kapi/base\n",
+            plan.commit
+        );
+        owned_dir::write(&dir.join("packed-refs"), refs.as_bytes())?;
+        for name in ["exclude", "attributes"] {
+            copy_info(self, dir, name)?;
+        }
+        let shallow = self.common_dir().join("shallow");
+        if shallow.is_file() {
+            fs::copy(&shallow, dir.join("shallow")).map_err(failed("copy", &shallow))?;
+        }
+        self.write_index(plan)?;
+        // Last, so that the commands above see the repository's objects at their real place.
+        let mut alternates = Vec::new();
+        for objects in plan.objects_inside {
+            alternates.extend_from_slice(quoted(objects).as_bytes());
+            alternates.push(b'\n');
+        }
+        owned_dir::write(&dir.join("objects/info/alternates"), &alternates)?;
+        let link = beside.join("link");
+        let mut text = b"gitdir: ".to_vec();
+        text.extend_from_slice(plan.inside.as_os_str().as_bytes());
+        text.push(b'\n');
+        owned_dir::write(&link, &text)?;
+        fs::set_permissions(&link, Permissions::from_mode(0o444))
+            .map_err(failed("set permissions of", &link))?;
+        let environment = [
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "safe.directory"),
+            ("GIT_CONFIG_VALUE_0", "*"),
+        ];
+        let environment = environment
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec();
+        Ok(PrivateView {
+            git_dir: dir.to_path_buf(),
+            link,
+            environment,
+        })
+    }
+
+    fn write_index(&self, plan: &PrivateViewPlan<'_>) -> Result<(), PrivateViewError> {
+        // The cache of the workspace spares the first `git status` inside reading every file.
+        let cache = plan.workspace.admin_dir.join("kapi/index");
+        let index = plan.to.join("index");
+        let call = || {
+            let objects = self
+                .object_dirs()
+                .first()
+                .map_or(Path::new("/nonexistent"), |dir| dir);
+            self.git()
+                .call(plan.to, "read-tree")
+                .env("GIT_DIR", plan.to)
+                .env("GIT_WORK_TREE", &plan.workspace.path)
+                .env("GIT_OBJECT_DIRECTORY", objects)
+        };
+        if cache.is_file() {
+            fs::copy(&cache, &index).map_err(failed("copy", &cache))?;
+            if call().args(["-m", plan.commit.as_str()]).exit()?.code == 0 {
+                return Ok(());
+            }
+        }
+        call().arg(plan.commit.as_str()).done()?;
+        Ok(())
+    }
+}
+
+fn identity_text(author: &Author) -> Result<String, PrivateViewError> {
+    let mut text = String::from("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[user]\n");
+    for (key, value) in [("name", &author.name), ("email", &author.email)] {
+        if value.is_empty()
+            || value.contains(['"', '\\', '<', '>'])
+            || value.contains(char::is_control)
+        {
+            return Err(PrivateViewError::Author {
+                text: value.clone(),
+            });
+        }
+        text.push_str(&["\t", key, " = \"", value, "\"\n"].concat());
+    }
+    Ok(text)
+}

@@ -1,0 +1,92 @@
+//! The one step that shows: a goal's branch moves from its base to the proved commit.
+//!
+//! Compare and swap, so that a branch somebody else moved is left alone. Repeating it is fine.
+
+use crate::command::GitError;
+use crate::id::CommitId;
+use crate::owned_dir::DirError;
+use crate::reference::branch_ref;
+use crate::repository::Repository;
+use crate::workspace::{Workspace, WorkspaceError, goal_ref};
+
+/// A branch that could not be moved.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The branch is not Kapi's.
+    #[error("move branch {branch}: this goal did not make it")]
+    NotOurs {
+        /// The branch.
+        branch: String,
+    },
+    /// The branch is at another commit; somebody moved or deleted it.
+    #[error("move branch {branch} from {expected}: it is at {}", display(actual.as_ref()))]
+    BranchMoved {
+        /// The branch.
+        branch: String,
+        /// Where it should be.
+        expected: CommitId,
+        /// Where it is; `None` when it is gone.
+        actual: Option<CommitId>,
+    },
+    /// The worktree could not be brought into step.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Repository {
+    /// Moves the workspace's branch from its base to `to`, and its index with it.
+    pub fn publish(&self, workspace: &Workspace, to: &CommitId) -> Result<(), PublishError> {
+        let branch = &workspace.branch;
+        let from = &workspace.base;
+        if self
+            .ref_value(&format!("{}/base", goal_ref(&workspace.goal)))?
+            .as_ref()
+            != Some(from)
+        {
+            return Err(PublishError::NotOurs {
+                branch: branch.clone(),
+            });
+        }
+        let name = branch_ref(branch);
+        let actual = self.ref_value(&name)?;
+        if actual.as_ref() != Some(to) {
+            if actual.as_ref() != Some(from) {
+                let (branch, expected) = (branch.clone(), from.clone());
+                return Err(PublishError::BranchMoved {
+                    branch,
+                    expected,
+                    actual,
+                });
+            }
+            let moved = self.change_refs(&[format!("update {name} {to} {from}")], &[&name]);
+            let actual = self.ref_value(&name)?;
+            if actual.as_ref() != Some(to) {
+                moved?;
+                let (branch, expected) = (branch.clone(), from.clone());
+                return Err(PublishError::BranchMoved {
+                    branch,
+                    expected,
+                    actual,
+                });
+            }
+        }
+        if workspace.path.is_dir() {
+            workspace.restore_link()?;
+            let scratch = workspace.scratch(self)?;
+            scratch.index_commit(to)?;
+            workspace.disarm_submodules(&scratch)?;
+            workspace.share_index(self, &scratch)?;
+        }
+        Ok(())
+    }
+}
+
+fn display(commit: Option<&CommitId>) -> &str {
+    commit.map_or("no commit", CommitId::as_str)
+}

@@ -1,0 +1,82 @@
+//! Refs: reading them, and changing those that are Kapi's.
+//!
+//! A change states the value it expects. Lock files left by a killed git are removed, but only
+//! of refs that are provably ours; the caller holds the goal's own lock.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::command::GitError;
+use crate::id::CommitId;
+use crate::repository::Repository;
+
+impl Repository {
+    /// Tells whether there is a branch of this name.
+    pub fn branch_exists(&self, name: &str) -> Result<bool, GitError> {
+        self.ref_value(&branch_ref(name))
+            .map(|value| value.is_some())
+    }
+
+    /// Returns the commit a branch is at.
+    pub fn branch_commit(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        self.ref_value(&branch_ref(name))
+    }
+
+    /// Returns the value of the ref with this full name.
+    pub(crate) fn ref_value(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        let found = self.refs_at(name)?;
+        Ok(found
+            .into_iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, value)| value))
+    }
+
+    /// Returns the ref with this full name and those below it.
+    pub(crate) fn refs_at(&self, name: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+        let unexpected = || GitError::Unexpected {
+            subcommand: "for-each-ref".to_owned(),
+        };
+        let format = "--format=%(objectname) %(refname)";
+        let text = self.call("for-each-ref").args([format, "--", name]).text();
+        let mut found = Vec::new();
+        for line in text?.lines() {
+            let (value, name) = line.split_once(' ').ok_or_else(unexpected)?;
+            let value = CommitId::parse(value).map_err(|_malformed| unexpected())?;
+            found.push((name.to_owned(), value));
+        }
+        Ok(found)
+    }
+
+    /// Applies changes as one transaction; `owned` are the refs whose stale locks may go.
+    ///
+    /// Each change is a line of the `update-ref --stdin` language.
+    pub(crate) fn change_refs(&self, changes: &[String], owned: &[&str]) -> Result<(), GitError> {
+        let script = format!("start\n{}\nprepare\ncommit\n", changes.join("\n"));
+        let change = || {
+            let call = self.call("update-ref").args(["--no-deref", "--stdin"]);
+            call.stdin(script.clone().into_bytes()).done()
+        };
+        let Err(error) = change() else { return Ok(()) };
+        // Git has just waited for the locks in vain (`core.filesRefLockTimeout`): whoever made
+        // them on a ref that only this goal changes is dead.
+        let stale: Vec<PathBuf> = owned
+            .iter()
+            .map(|name| self.common_dir().join(format!("{name}.lock")))
+            .filter(|lock| lock.exists())
+            .collect();
+        if stale.is_empty() {
+            return Err(error);
+        }
+        for lock in stale {
+            if fs::remove_file(&lock).is_err() {
+                return Err(error);
+            }
+        }
+        change()
+    }
+}
+
+/// Returns the full name of a branch.
+pub(crate) fn branch_ref(name: &str) -> String {
+    format!("refs/heads/{name}")
+}

@@ -1,0 +1,104 @@
+//! One walk over a workspace before git looks at it.
+//!
+//! Git stops at what it may not read and is silent about what it cannot store; this walk opens up
+//! the first and lists the second. It follows no link and reads no file.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::candidate::{Refused, Why};
+
+/// The most entries one walk looks at.
+const ENTRIES_MAX: usize = 4_000_000;
+
+/// The longest path below the workspace that git can open.
+const PATH_BYTES_MAX: usize = 4_000;
+
+/// Opens up everything below `root` and returns what no commit can hold, by relative path.
+pub(crate) fn sweep(root: &Path) -> Vec<Refused> {
+    let mut refused = Vec::new();
+    let mut dirs = vec![PathBuf::new()];
+    let mut n_entries = 0;
+    while let Some(dir) = dirs.pop() {
+        let Ok(entries) = open_dir(&root.join(&dir)) else {
+            refused.push(Refused {
+                path: dir,
+                why: Why::Unreadable,
+            });
+            continue;
+        };
+        for entry in entries {
+            n_entries += 1;
+            if n_entries > ENTRIES_MAX {
+                refused.push(Refused {
+                    path: dir,
+                    why: Why::TooManyEntries,
+                });
+                return refused;
+            }
+            let Ok(entry) = entry else {
+                refused.push(Refused {
+                    path: dir.clone(),
+                    why: Why::Unreadable,
+                });
+                continue;
+            };
+            let path = dir.join(entry.file_name());
+            match look(&entry, &path) {
+                Found::Nothing => {}
+                Found::Directory => dirs.push(path),
+                Found::Refused(why) => refused.push(Refused { path, why }),
+            }
+        }
+    }
+    refused
+}
+
+enum Found {
+    Nothing,
+    Directory,
+    Refused(Why),
+}
+
+fn look(entry: &fs::DirEntry, path: &Path) -> Found {
+    let is_git = entry.file_name() == OsStr::new(".git");
+    if is_git && path.components().count() == 1 {
+        // The workspace's own link to its repository.
+        return Found::Nothing;
+    }
+    if path.as_os_str().len() > PATH_BYTES_MAX {
+        return Found::Refused(Why::PathTooLong);
+    }
+    let Ok(found) = entry.metadata() else {
+        return Found::Refused(Why::Unreadable);
+    };
+    let kind = found.file_type();
+    if is_git {
+        return Found::Refused(Why::GitDirectory);
+    }
+    if kind.is_dir() {
+        return Found::Directory;
+    }
+    if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
+        return Found::Refused(Why::SpecialFile);
+    }
+    let mode = found.permissions().mode();
+    if kind.is_file() && mode & 0o400 == 0 {
+        let opened = Permissions::from_mode(mode & 0o777 | 0o400);
+        if fs::set_permissions(entry.path(), opened).is_err() {
+            return Found::Refused(Why::Unreadable);
+        }
+    }
+    Found::Nothing
+}
+
+fn open_dir(dir: &Path) -> io::Result<fs::ReadDir> {
+    let mode = fs::symlink_metadata(dir)?.permissions().mode();
+    if mode & 0o700 != 0o700 {
+        fs::set_permissions(dir, Permissions::from_mode(mode & 0o777 | 0o700))?;
+    }
+    fs::read_dir(dir)
+}

@@ -1,0 +1,19 @@
+//! Tests of kapi-git against a real git, each one an attempt to lose data or to run a program.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the whole binary is a test; clippy sees only the functions marked as one"
+)]
+
+mod candidate;
+mod checkout;
+mod crash;
+mod fixture;
+mod hidden;
+mod hostile;
+mod private_view;
+mod publish;
+mod repository;
+mod untouched;
+mod workspace;

@@ -1,0 +1,162 @@
+//! The agent's own git directory: everything works in it, and nothing comes out of it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::PathBuf;
+
+use kapi_git::private_view::{PrivateView, PrivateViewError, PrivateViewPlan};
+use kapi_git::repository::Repository;
+use kapi_git::workspace::Workspace;
+
+use crate::fixture::{
+    BRANCH, Fixture, author, commit, everything, git_binary, git_in, read, run_with, shell, write,
+};
+
+fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> PrivateView {
+    let to = fixture.root().join("views/one");
+    let plan = PrivateViewPlan {
+        to: &to,
+        inside: &to,
+        objects_inside: repository.object_dirs(),
+        workspace,
+        commit: &workspace.base,
+        author: &author(),
+    };
+    repository.private_view(&plan).expect("view")
+}
+
+/// Runs git in the workspace as an agent would whose `.git` is the view's link.
+#[track_caller]
+fn inside(view: &PrivateView, workspace: &Workspace, args: &[&str]) -> String {
+    let mut env = view.environment.clone();
+    env.push(("GIT_DIR".into(), OsString::from(&view.git_dir)));
+    env.push(("GIT_WORK_TREE".into(), OsString::from(&workspace.path)));
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    let (code, output) = run_with(&git_binary(), &workspace.path, &args, &env);
+    let text = String::from_utf8_lossy(&output).trim_end().to_owned();
+    assert_eq!(code, 0, "git {args:?}: {text}");
+    text
+}
+
+#[test]
+fn git_works_inside_and_nothing_reaches_the_repository() {
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    let view = view(&fixture, &repository, &workspace);
+    let before = everything(&fixture.repo());
+    assert_eq!(inside(&view, &workspace, &["status", "--porcelain"]), "");
+    assert_eq!(
+        inside(&view, &workspace, &["rev-parse", "--abbrev-ref", "HEAD"]),
+        BRANCH
+    );
+    assert_eq!(inside(&view, &workspace, &["log", "--format=%s"]), "first");
+    assert_eq!(
+        inside(&view, &workspace, &["rev-parse", "kapi/base"]),
+        workspace.base.as_str()
+    );
+    write(&workspace.path.join("src/main.txt"), "two\n");
+    assert!(inside(&view, &workspace, &["diff"]).contains("+two"));
+    inside(&view, &workspace, &["add", "-A"]);
+    inside(&view, &workspace, &["commit", "-q", "-m", "agent"]);
+    inside(&view, &workspace, &["tag", "mine"]);
+    // Only the view's configuration says who commits.
+    let by = inside(&view, &workspace, &["log", "-1", "--format=%an %ae %cn"]);
+    assert_eq!(by, "Kapi Agent agent@kapi.invalid Kapi Agent");
+    inside(&view, &workspace, &["config", "core.fsmonitor", "false"]);
+    assert_eq!(
+        inside(&view, &workspace, &["log", "--format=%s"]),
+        "agent\nfirst"
+    );
+    assert_eq!(everything(&fixture.repo()), before);
+    let candidate = commit(&repository, &workspace);
+    assert_eq!(candidate.changed.len(), 1);
+    assert_eq!(
+        fixture.git(&["rev-parse", &format!("{}^", candidate.commit)]),
+        workspace.base.as_str()
+    );
+}
+
+#[test]
+fn a_view_shows_no_configuration_remote_or_other_branch() {
+    let fixture = Fixture::new();
+    fixture.git(&[
+        "remote",
+        "add",
+        "origin",
+        "https://user:secret@example.invalid/x",
+    ]);
+    fixture.git(&["config", "http.extraHeader", "secret"]);
+    fixture.git(&["branch", "secret-branch"]);
+    fixture.git(&["update-ref", "refs/remotes/origin/secret-branch", "HEAD"]);
+    let (repository, workspace) = fixture.workspace();
+    let view = view(&fixture, &repository, &workspace);
+    for (path, content) in everything(&view.git_dir) {
+        let text = String::from_utf8_lossy(&content).into_owned();
+        assert!(!text.contains("secret"), "{}: {text}", path.display());
+    }
+    assert_eq!(
+        inside(&view, &workspace, &["for-each-ref", "--format=%(refname)"]),
+        format!("refs/heads/{BRANCH}\nrefs/kapi/base")
+    );
+    assert_eq!(
+        read(&view.link),
+        format!("gitdir: {}\n", view.git_dir.display())
+    );
+    assert_eq!(shell(&view.git_dir, "stat -c %a ../.one.kapi/link"), "444");
+}
+
+#[test]
+fn a_link_file_alone_is_enough_to_find_the_view() {
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    let view = view(&fixture, &repository, &workspace);
+    let elsewhere = fixture.root().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("create");
+    fs::copy(&view.link, elsewhere.join(".git")).expect("copy");
+    fs::copy(workspace.path.join("README"), elsewhere.join("README")).expect("copy");
+    assert_eq!(
+        git_in(&elsewhere, &["status", "--porcelain"]),
+        " D .gitignore\n D src/main.txt\n D tests/check.sh"
+    );
+}
+
+#[test]
+fn a_view_is_made_anew_and_only_over_a_view() {
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    let first = view(&fixture, &repository, &workspace);
+    let fresh = everything(&first.git_dir);
+    let trap = fixture.trap();
+    shell(
+        &first.git_dir,
+        &format!(
+            "echo '[core]fsmonitor={trap}' >> config; rm -r objects HEAD; ln -s /etc objects; chmod 0 hooks"
+        ),
+    );
+    let second = view(&fixture, &repository, &workspace);
+    assert_eq!(everything(&second.git_dir), fresh);
+    assert!(PathBuf::from("/etc/passwd").exists());
+    fixture.assert_not_sprung();
+    let foreign = fixture.root().join("foreign");
+    write(&foreign.join("x"), "x");
+    let mut bad = author();
+    bad.name = "a\"\n[core]".to_owned();
+    let plan = PrivateViewPlan {
+        to: &foreign,
+        inside: &foreign,
+        objects_inside: &[],
+        workspace: &workspace,
+        commit: &workspace.base,
+        author: &author(),
+    };
+    let error = repository.private_view(&plan).expect_err("foreign");
+    assert!(matches!(error, PrivateViewError::Dir(_)), "{error}");
+    let error = repository
+        .private_view(&PrivateViewPlan {
+            author: &bad,
+            ..plan
+        })
+        .expect_err("bad");
+    assert!(matches!(error, PrivateViewError::Author { .. }), "{error}");
+    assert!(foreign.join("x").exists());
+}

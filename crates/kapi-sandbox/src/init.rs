@@ -1,0 +1,169 @@
+//! The launcher: the process that the host side starts, and the leader it forks.
+//!
+//! launcher (dies with the host side) -> leader (dies with the launcher; pid 1 of the namespace, or a
+//! subreaper when there is none) -> payload. Has one thread and prints nothing: whatever goes wrong is
+//! told over the status socket. Does not know what the payload is for.
+
+mod device;
+mod etc;
+mod leader;
+mod mount;
+mod namespace;
+mod payload;
+mod privilege;
+mod process_view;
+mod room;
+mod scrub;
+mod steps;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getppid, kill_process, pidfd_open,
+    set_parent_process_death_signal, waitpid,
+};
+
+use crate::order::{Order, Work};
+use crate::status::{Failure, Status, send};
+use crate::syscall::{Fork, exit_now, fork, take_descriptor};
+
+/// The first argument by which a multicall binary knows that it is the launcher.
+pub const ARGUMENT: &str = "__sandbox-init";
+
+/// The exit code of a launcher that did not run the payload; the reason is in its report.
+pub(crate) const NOT_RUN: i32 = 125;
+/// The descriptor of the order.
+const ORDER_FD: i32 = 3;
+/// The descriptor of the status socket.
+const STATUS_FD: i32 = 4;
+/// The first of the payload's own descriptors, as the launcher gets them.
+pub(crate) const PAYLOAD_FDS_FROM: i32 = 5;
+/// The largest order that is read.
+const ORDER_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Does what the host side ordered and returns the exit code for the process.
+///
+/// Call it first thing in `main`, while the process has one thread, when the first argument is
+/// [`ARGUMENT`]. Called by hand, without the descriptors of the host side, it does nothing.
+#[must_use]
+pub fn init_main() -> i32 {
+    let Ok((order, status)) = take_orders() else {
+        return NOT_RUN;
+    };
+    match obey(&order, &status) {
+        Ok(code) => code,
+        Err(failure) => {
+            tell(status.as_fd(), &Status::Failed(failure));
+            NOT_RUN
+        }
+    }
+}
+
+/// Sends a message whose loss changes nothing: a reader that is gone needs none.
+pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status) {
+    match send(status, message, None) {
+        // The host side is dead, and then so are we within moments.
+        Ok(()) | Err(_) => {}
+    }
+}
+
+fn take_orders() -> Result<(Order, OwnedFd), Errno> {
+    let order = take_descriptor(ORDER_FD)?;
+    let status = take_descriptor(STATUS_FD)?;
+    let mut bytes = Vec::new();
+    File::from(order)
+        .take(ORDER_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(|_| Errno::IO)?;
+    let order = serde_json::from_slice(&bytes).map_err(|_| Errno::INVAL)?;
+    Ok((order, status))
+}
+
+fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
+    scrub::clear_arguments_and_environment()?;
+    die_with_parent()?;
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(order.parent_pid) {
+        // The host side died before the death signal was set, so nobody waits for this.
+        return Ok(NOT_RUN);
+    }
+    match &order.work {
+        Work::Confine { enclosure, payload } => {
+            namespace::enter(enclosure)?;
+            lead(status, |life| {
+                leader::confine(enclosure, payload, status, life)
+            })
+        }
+        Work::Supervise { payload } => {
+            lead(status, |life| leader::supervise(payload, status, life))
+        }
+        Work::Probe => steps::try_all(status.as_fd()).map(|()| 0),
+    }
+}
+
+/// Forks the leader, hands its pidfd to the host side, lets it go, and takes over its exit code.
+fn lead(
+    status: &OwnedFd,
+    run: impl FnOnce(&OwnedFd) -> Result<i32, Failure>,
+) -> Result<i32, Failure> {
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
+    // The launcher alone holds the writing end: its end is the leader's sign to go.
+    let (life, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe2"))?;
+    match fork().map_err(failed("fork"))? {
+        Fork::Child => {
+            drop(hold);
+            let code = run(&life).unwrap_or_else(|failure| {
+                tell(status.as_fd(), &Status::Failed(failure));
+                NOT_RUN
+            });
+            exit_now(code)
+        }
+        Fork::Parent(leader) => {
+            drop(life);
+            let announced = pidfd_open(leader, PidfdFlags::empty())
+                .map_err(failed("pidfd_open"))
+                .and_then(|pidfd| {
+                    send(status.as_fd(), &Status::Leader, Some(pidfd.as_fd()))
+                        .map_err(failed("sendmsg"))
+                })
+                .and_then(|()| rustix::io::write(&hold, b"g").map_err(failed("write")));
+            if let Err(failure) = announced {
+                kill_process(leader, Signal::KILL).map_err(failed("kill"))?;
+                wait_for(leader)?;
+                return Err(failure);
+            }
+            release_standard_streams()?;
+            wait_for(leader).map(|ended| ended.exit_status().unwrap_or(NOT_RUN))
+        }
+    }
+}
+
+fn wait_for(child: Pid) -> Result<WaitStatus, Failure> {
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, ended))) => return Ok(ended),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(Failure::new("waitpid", "the leader", errno)),
+        }
+    }
+}
+
+/// Asks to be killed when the parent ends.
+pub(crate) fn die_with_parent() -> Result<(), Failure> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| Failure::new("prctl(PR_SET_PDEATHSIG)", "the launcher", errno))
+}
+
+/// Points 0, 1 and 2 at nothing, so that only the payload's processes hold the caller's pipes.
+pub(crate) fn release_standard_streams() -> Result<(), Failure> {
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "/dev/null", errno);
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(failed("open"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stdout(&null).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stderr(&null).map_err(failed("dup2"))
+}

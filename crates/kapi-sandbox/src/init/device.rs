@@ -1,0 +1,65 @@
+//! The private `/dev`: a few harmless devices, an own set of terminals and own shared memory.
+//!
+//! Does not know what is mounted anywhere else.
+
+use std::path::Path;
+
+use rustix::mount::MountAttrFlags;
+
+use super::mount::{Fresh, Rights, Tree};
+use super::room::{Furniture, Piece};
+use crate::status::Failure;
+
+/// Devices of the host that hold nothing. `/dev/tty` reaches only a terminal of the process's own
+/// session, and the payload begins a session without one.
+const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Links that programs expect.
+const LINKS: &[(&str, &str)] = &[
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+
+const TERMINALS: Fresh = Fresh {
+    kind: "devpts",
+    options: &[("ptmxmode", "0666"), ("mode", "0600")],
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
+};
+
+const SHARED_MEMORY: Fresh = Fresh {
+    kind: "tmpfs",
+    options: &[("mode", "1777"), ("size", "1g"), ("nr_inodes", "100k")],
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
+};
+
+/// Gathers the pieces of `/dev`.
+pub(super) fn gather() -> Result<Vec<Furniture>, Failure> {
+    let dev = Path::new("/dev");
+    let mut pieces = Vec::new();
+    for name in NODES {
+        let path = dev.join(name);
+        let tree = Tree::clone_of(&path, Rights::Device)?;
+        pieces.push(Furniture {
+            inside: path,
+            piece: Piece::Tree(tree),
+        });
+    }
+    for (name, target) in LINKS {
+        pieces.push(Furniture {
+            inside: dev.join(name),
+            piece: Piece::Link(target.into()),
+        });
+    }
+    pieces.push(Furniture {
+        inside: dev.join("pts"),
+        piece: Piece::Fresh(TERMINALS),
+    });
+    pieces.push(Furniture {
+        inside: dev.join("shm"),
+        piece: Piece::Fresh(SHARED_MEMORY),
+    });
+    Ok(pieces)
+}

@@ -1,0 +1,215 @@
+//! The part of `/etc` that programs need, and nothing with a secret in it.
+//!
+//! Files are copied, so that a link into a hidden place still has its content; directories are bound.
+//! Does not know how pieces are put in place.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
+
+use super::mount::{Rights, Tree};
+use super::room::{Furniture, Piece};
+use crate::status::Failure;
+
+/// Directories that are bound as they are.
+const DIRECTORIES: &[&str] = &[
+    "alternatives",
+    "ca-certificates",
+    "crypto-policies",
+    "fonts",
+    "ld.so.conf.d",
+    "maven",
+    "perl",
+    "pki/ca-trust/extracted",
+    "pki/tls/certs",
+    "python3",
+    "ssl/certs",
+    "terminfo",
+];
+
+/// Files that are copied. Not here on purpose: npmrc, pip.conf, gitconfig, environment, fstab,
+/// machine-id and everything about accounts.
+const FILES: &[&str] = &[
+    "bash.bashrc",
+    "ca-certificates.conf",
+    "debian_version",
+    "gai.conf",
+    "host.conf",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "locale.alias",
+    "locale.conf",
+    "login.defs",
+    "lsb-release",
+    "magic",
+    "mime.types",
+    "networks",
+    "nsswitch.conf",
+    "os-release",
+    "profile",
+    "protocols",
+    "resolv.conf",
+    "rpc",
+    "services",
+    "shells",
+    "ssl/openssl.cnf",
+    "timezone",
+];
+
+/// The largest file that is copied.
+const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// The mode bit that lets everybody read.
+const READABLE_BY_ALL: u32 = 0o004;
+
+/// Gathers the pieces of `/etc`, with accounts made up for the one user that exists inside.
+pub(super) fn gather(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {
+    let etc = Path::new("/etc");
+    let mut pieces = Vec::new();
+    let java = names_in(etc)
+        .into_iter()
+        .filter(|name| name.starts_with("java"));
+    for name in DIRECTORIES
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(java)
+    {
+        let path = etc.join(name);
+        if path.is_dir() {
+            let tree = Tree::clone_of(&path, Rights::Read)?;
+            pieces.push(Furniture {
+                inside: path,
+                piece: Piece::Tree(tree),
+            });
+        }
+    }
+    for name in FILES {
+        let path = etc.join(name);
+        if let Some(content) = public_content(&path)? {
+            pieces.push(Furniture {
+                inside: path,
+                piece: Piece::File(content),
+            });
+        }
+    }
+    pieces.extend(local_time()?);
+    pieces.extend(made_up(hostname, home)?);
+    Ok(pieces)
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Returns the content of a file that any user of the host may read; the host's root, too, gets no more
+/// than that.
+fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let Ok(found) = fs::metadata(path) else {
+        return Ok(None);
+    };
+    if !found.is_file() || found.mode() & READABLE_BY_ALL == 0 {
+        return Ok(None);
+    }
+    let failed = |errno| Failure::new("read", &path.display().to_string(), errno);
+    if found.len() > FILE_BYTES_MAX {
+        return Err(failed(Errno::FBIG));
+    }
+    let mut content = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content))
+        .map_err(|error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    Ok(Some(content))
+}
+
+/// Keeps `/etc/localtime` a link where it is one, because programs read the zone's name from it.
+fn local_time() -> Result<Option<Furniture>, Failure> {
+    let path = PathBuf::from("/etc/localtime");
+    if let Ok(target) = fs::read_link(&path)
+        && target.starts_with("/usr")
+    {
+        return Ok(Some(Furniture {
+            inside: path,
+            piece: Piece::Link(target),
+        }));
+    }
+    Ok(public_content(&path)?.map(|content| Furniture {
+        inside: path,
+        piece: Piece::File(content),
+    }))
+}
+
+fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let shell = if Path::new("/bin/bash").exists() {
+        "/bin/bash"
+    } else {
+        "/bin/sh"
+    };
+    let mut hosts = public_content(Path::new("/etc/hosts"))?
+        .unwrap_or_else(|| b"127.0.0.1 localhost\n".to_vec());
+    hosts.extend_from_slice(format!("\n127.0.1.1 {hostname}\n").as_bytes());
+    let files = [
+        ("/etc/hosts", hosts),
+        ("/etc/hostname", format!("{hostname}\n").into_bytes()),
+        (
+            "/etc/passwd",
+            passwd(user, group, &home.display().to_string(), shell).into_bytes(),
+        ),
+        ("/etc/group", group_file(group).into_bytes()),
+    ];
+    Ok(files
+        .into_iter()
+        .map(|(path, content)| Furniture {
+            inside: path.into(),
+            piece: Piece::File(content),
+        })
+        .collect())
+}
+
+fn passwd(user: u32, group: u32, home: &str, shell: &str) -> String {
+    let nobody = if user == 65534 {
+        ""
+    } else {
+        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    };
+    format!(
+        "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\nagent:x:{user}:{group}:agent:{home}:{shell}\n{nobody}"
+    )
+}
+
+fn group_file(group: u32) -> String {
+    let nobody = if group == 65534 {
+        ""
+    } else {
+        "nogroup:x:65534:\n"
+    };
+    format!("root:x:0:\nagent:x:{group}:\n{nobody}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{group_file, passwd};
+
+    #[test]
+    fn every_number_has_one_name() {
+        let usual = passwd(1000, 1000, "/home/agent", "/bin/sh");
+        assert!(usual.contains("agent:x:1000:1000:agent:/home/agent:/bin/sh\n"));
+        assert_eq!(usual.matches(":65534:65534:").count(), 1);
+        assert_eq!(
+            passwd(65534, 65534, "/h", "/bin/sh")
+                .matches(":65534:65534:")
+                .count(),
+            1
+        );
+        assert_eq!(group_file(65534).matches("65534").count(), 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! Leaves the host's namespaces for new ones.
+//!
+//! Each is asked for on its own, so that a refusal names it. Knows nothing of what will fill them.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::UnshareFlags;
+
+use crate::order::{Enclosure, OrderedNetwork};
+use crate::status::Failure;
+use crate::syscall::{raise_loopback, unshare};
+
+/// Who the host's root becomes inside: never root again, so that nothing inside takes itself for it.
+const ROOT_BECOMES: u32 = 1000;
+
+/// A user as seen from both sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Identity {
+    /// Outside.
+    pub host: u32,
+    /// Inside.
+    pub inside: u32,
+}
+
+impl Identity {
+    fn of(host: u32) -> Self {
+        Self {
+            host,
+            inside: if host == 0 { ROOT_BECOMES } else { host },
+        }
+    }
+
+    fn map_line(self) -> String {
+        format!("{} {} 1", self.inside, self.host)
+    }
+}
+
+/// Enters every namespace of a native sandbox. The caller's next child is the first of the pid
+/// namespace.
+pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
+    enter_user()?;
+    enter_one(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
+    enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")?;
+    enter_one(UnshareFlags::NEWIPC, "CLONE_NEWIPC")?;
+    enter_one(UnshareFlags::NEWUTS, "CLONE_NEWUTS")?;
+    enter_cgroup()?;
+    match enclosure.network {
+        OrderedNetwork::Host => {}
+        OrderedNetwork::Loopback => enter_network()?,
+    }
+    rustix::system::sethostname(enclosure.hostname.as_bytes())
+        .map_err(|errno| Failure::new("sethostname", &enclosure.hostname, errno))
+}
+
+/// Makes a user namespace in which this user is one ordinary user and nobody else exists.
+pub(super) fn enter_user() -> Result<(), Failure> {
+    let (user, group) = (
+        Identity::of(geteuid().as_raw()),
+        Identity::of(getegid().as_raw()),
+    );
+    enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
+    write_own("setgroups", "deny")?;
+    write_own("uid_map", &user.map_line())?;
+    write_own("gid_map", &group.map_line())
+}
+
+/// Makes a network with a loopback that is up.
+pub(super) fn enter_network() -> Result<(), Failure> {
+    enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "lo", errno);
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(failed("socket"))?;
+    raise_loopback(socket.as_fd()).map_err(failed("ioctl(SIOCSIFFLAGS)"))
+}
+
+/// Leaves one kind of namespace.
+pub(super) fn enter_one(flag: UnshareFlags, name: &str) -> Result<(), Failure> {
+    unshare(flag).map_err(|errno| Failure::new(&format!("unshare({name})"), "the launcher", errno))
+}
+
+/// Hides the host's cgroup paths where the kernel can; nothing relies on it.
+fn enter_cgroup() -> Result<(), Failure> {
+    match unshare(UnshareFlags::NEWCGROUP) {
+        // No cgroup file system is mounted inside, so an old kernel shows one path name and no more.
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(errno) => Err(Failure::new(
+            "unshare(CLONE_NEWCGROUP)",
+            "the launcher",
+            errno,
+        )),
+    }
+}
+
+fn write_own(file: &str, line: &str) -> Result<(), Failure> {
+    let path = format!("/proc/self/{file}");
+    OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .and_then(|mut open| open.write_all(line.as_bytes()))
+        .map_err(|error| {
+            Failure::new(
+                &format!("write {file}"),
+                &path,
+                Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Identity;
+
+    #[test]
+    fn root_is_never_root_inside_and_others_keep_their_number() {
+        assert_eq!(Identity::of(0).map_line(), "1000 0 1");
+        assert_eq!(Identity::of(1234).map_line(), "1234 1234 1");
+    }
+}

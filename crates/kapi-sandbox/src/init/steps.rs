@@ -1,0 +1,238 @@
+//! Tries every step of building a sandbox on its own, each in a process that is then thrown away.
+//!
+//! The steps are the real functions, so a probe cannot say yes to what a run would be refused. Leaves
+//! nothing behind on the host.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
+use rustix::process::{Pid, WaitOptions, umask, waitpid};
+use rustix::thread::UnshareFlags;
+
+use super::mount::{Fresh, Rights, Root, Tree};
+use super::{NOT_RUN, device, die_with_parent, namespace, privilege, process_view, room, tell};
+use crate::order::{Enclosure, OrderedNetwork, Text};
+use crate::status::{Failure, Status};
+use crate::syscall::{Fork, exit_now, fork};
+
+/// A step: what it is called and what it does.
+struct Step {
+    name: &'static str,
+    start: fn() -> Result<(), Failure>,
+    /// Done in the first process of the new pid namespace, if the start made one.
+    finish: Option<fn() -> Result<(), Failure>>,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "user namespace",
+        start: namespace::enter_user,
+        finish: None,
+    },
+    Step {
+        name: "mount namespace",
+        start: private_mounts,
+        finish: None,
+    },
+    Step {
+        name: "pid namespace",
+        start: || with_user(UnshareFlags::NEWPID, "CLONE_NEWPID"),
+        finish: Some(|| Ok(())),
+    },
+    Step {
+        name: "ipc namespace",
+        start: || with_user(UnshareFlags::NEWIPC, "CLONE_NEWIPC"),
+        finish: None,
+    },
+    Step {
+        name: "uts namespace",
+        start: || with_user(UnshareFlags::NEWUTS, "CLONE_NEWUTS"),
+        finish: None,
+    },
+    Step {
+        name: "cgroup namespace",
+        start: || with_user(UnshareFlags::NEWCGROUP, "CLONE_NEWCGROUP"),
+        finish: None,
+    },
+    Step {
+        name: "network namespace",
+        start: network,
+        finish: None,
+    },
+    Step {
+        name: "read-only bind mounts",
+        start: binds,
+        finish: None,
+    },
+    Step {
+        name: "memory file system",
+        start: memory,
+        finish: None,
+    },
+    Step {
+        name: "devices",
+        start: || private_mounts().and_then(|()| device::gather()).map(drop),
+        finish: None,
+    },
+    Step {
+        name: "change of root",
+        start: change_root,
+        finish: None,
+    },
+    Step {
+        name: "process view",
+        start: first_process,
+        finish: Some(processes),
+    },
+    Step {
+        name: "privileges given up",
+        start: privileges,
+        finish: None,
+    },
+    Step {
+        name: "whole sandbox",
+        start: everything,
+        finish: Some(whole),
+    },
+];
+
+/// Tries them all in order and sends one message for each.
+pub(super) fn try_all(status: BorrowedFd<'_>) -> Result<(), Failure> {
+    for step in STEPS {
+        let failed = |call: &'static str| move |errno: Errno| Failure::new(call, step.name, errno);
+        match fork().map_err(failed("fork"))? {
+            Fork::Child => exit_now(attempt(step, status)),
+            Fork::Parent(child) => {
+                if outcome(child).map_err(failed("waitpid"))? != Some(0) {
+                    // The attempt died without a word, which no refused call explains.
+                    report(step, status, Some(failed("fork")(Errno::CHILD)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs one step in this process or, for the second half, in its child; 0 means that it was reported.
+fn attempt(step: &Step, status: BorrowedFd<'_>) -> i32 {
+    if let Err(failure) = die_with_parent().and_then(|()| (step.start)()) {
+        report(step, status, Some(failure));
+        return 0;
+    }
+    let Some(finish) = step.finish else {
+        report(step, status, None);
+        return 0;
+    };
+    match fork() {
+        Ok(Fork::Child) => {
+            report(step, status, finish().err());
+            exit_now(0)
+        }
+        Ok(Fork::Parent(child)) => outcome(child).ok().flatten().unwrap_or(NOT_RUN),
+        Err(errno) => {
+            report(step, status, Some(Failure::new("fork", step.name, errno)));
+            0
+        }
+    }
+}
+
+fn outcome(child: Pid) -> Result<Option<i32>, Errno> {
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(ended) => return Ok(ended.and_then(|(_, ended)| ended.exit_status())),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn report(step: &Step, status: BorrowedFd<'_>, failure: Option<Failure>) {
+    tell(
+        status,
+        &Status::Probed {
+            step: step.name.to_owned(),
+            failure,
+        },
+    );
+}
+
+fn with_user(flag: UnshareFlags, name: &str) -> Result<(), Failure> {
+    namespace::enter_user()?;
+    namespace::enter_one(flag, name)
+}
+
+fn private_mounts() -> Result<(), Failure> {
+    with_user(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
+    )
+    .map_err(|errno| Failure::new("mount(MS_PRIVATE)", "/", errno))
+}
+
+fn privileges() -> Result<(), Failure> {
+    namespace::enter_user()?;
+    privilege::give_up_all()
+}
+
+fn network() -> Result<(), Failure> {
+    namespace::enter_user()?;
+    namespace::enter_network()
+}
+
+fn binds() -> Result<(), Failure> {
+    private_mounts()?;
+    Tree::clone_of(Path::new("/usr"), Rights::Read).map(drop)
+}
+
+const MEMORY: Fresh = Fresh {
+    kind: "tmpfs",
+    options: &[("mode", "0755"), ("size", "1m")],
+    attributes: MountAttrFlags::empty(),
+};
+
+fn memory_root() -> Result<Root, Failure> {
+    Root::new(Tree::fresh(&MEMORY)?, Path::new(room::WORKSHOP))
+}
+
+fn memory() -> Result<(), Failure> {
+    private_mounts()?;
+    memory_root().map(drop)
+}
+
+fn change_root() -> Result<(), Failure> {
+    private_mounts()?;
+    room::pivot(&memory_root()?)
+}
+
+fn first_process() -> Result<(), Failure> {
+    private_mounts()?;
+    namespace::enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")
+}
+
+fn processes() -> Result<(), Failure> {
+    process_view::put(&memory_root()?)
+}
+
+fn empty_enclosure() -> Enclosure {
+    Enclosure {
+        hostname: "kapi-probe".to_owned(),
+        binds: Vec::new(),
+        home: Text::new(b"/home/agent"),
+        files: Vec::new(),
+        network: OrderedNetwork::Loopback,
+    }
+}
+
+fn everything() -> Result<(), Failure> {
+    namespace::enter(&empty_enclosure())
+}
+
+fn whole() -> Result<(), Failure> {
+    umask(Mode::empty());
+    room::enter(&empty_enclosure())?;
+    privilege::give_up_all()
+}

@@ -1,0 +1,212 @@
+//! What the host side asks of the launcher, written to an anonymous file and never to its arguments
+//! or environment, where every process could read it.
+//!
+//! Both ends are the same binary, so the shape has no version. Knows nothing of how it is carried out.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use kapi_sys::process::Program;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Access, Network, Spec};
+
+/// Bytes the system treats as text: readable where they are UTF-8, exact where they are not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Text {
+    /// Valid UTF-8.
+    #[serde(rename = "t")]
+    Utf8(String),
+    /// Anything else.
+    #[serde(rename = "b")]
+    Bytes(Vec<u8>),
+}
+
+impl Text {
+    /// Keeps the bytes of a path, an argument or a file.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        std::str::from_utf8(bytes).map_or_else(
+            |_| Self::Bytes(bytes.to_vec()),
+            |text| Self::Utf8(text.to_owned()),
+        )
+    }
+
+    fn of(text: &OsStr) -> Self {
+        Self::new(text.as_bytes())
+    }
+
+    /// Returns the bytes as they were.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Utf8(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// Returns the bytes as a path.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(OsString::from_vec(self.as_bytes().to_vec()))
+    }
+}
+
+/// What the launcher is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The process that must still be our parent; if it is not, it died and so do we.
+    pub parent_pid: i32,
+    /// The work.
+    pub work: Work,
+}
+
+/// The launcher's work.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Build the enclosure and run the payload in it.
+    Confine {
+        /// What to build.
+        enclosure: Box<Enclosure>,
+        /// What to run.
+        payload: Box<Payload>,
+    },
+    /// Run the payload on the host and end its descendants with it.
+    Supervise {
+        /// What to run.
+        payload: Box<Payload>,
+    },
+    /// Try every step on its own and report.
+    Probe,
+}
+
+/// The private view of a native sandbox.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Enclosure {
+    /// The host name inside.
+    pub hostname: String,
+    /// The caller's mounts, in order; the home is the first.
+    pub binds: Vec<Bind>,
+    /// Where the home appears.
+    pub home: Text,
+    /// Read-only files: path and content.
+    pub files: Vec<(Text, Text)>,
+    /// Whether the network is the host's own.
+    pub network: OrderedNetwork,
+}
+
+/// One bind mount.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Bind {
+    /// The host's path.
+    pub host: Text,
+    /// The path inside.
+    pub inside: Text,
+    /// Whether it can be written.
+    pub access: OrderedAccess,
+}
+
+/// [`Network`] as it is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OrderedNetwork {
+    /// The host's network.
+    Host,
+    /// A loopback of its own.
+    Loopback,
+}
+
+/// [`Access`] as it is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OrderedAccess {
+    /// Writes are refused.
+    ReadOnly,
+    /// Writes reach the host.
+    ReadWrite,
+}
+
+/// The program to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Payload {
+    /// Its path, as seen from where it runs.
+    pub path: Text,
+    /// Its arguments after the name.
+    pub args: Vec<Text>,
+    /// Its whole environment.
+    pub env: Vec<(Text, Text)>,
+    /// Its directory.
+    pub cwd: Text,
+    /// How many descriptors it gets from 3 on.
+    pub n_fds: usize,
+}
+
+impl Enclosure {
+    /// Writes a native spec down.
+    pub(crate) fn new(spec: &Spec) -> Self {
+        let home = Bind::new(&spec.home_host, &spec.home_inside, Access::ReadWrite);
+        let mounts = spec
+            .mounts
+            .iter()
+            .map(|mount| Bind::new(&mount.host, &mount.inside, mount.access));
+        Self {
+            hostname: spec.hostname.clone(),
+            binds: std::iter::once(home).chain(mounts).collect(),
+            home: Text::of(spec.home_inside.as_os_str()),
+            files: spec
+                .files
+                .iter()
+                .map(|(path, content)| (Text::of(path.as_os_str()), Text::new(content)))
+                .collect(),
+            network: match spec.network {
+                Network::Host => OrderedNetwork::Host,
+                Network::Loopback => OrderedNetwork::Loopback,
+            },
+        }
+    }
+}
+
+impl Bind {
+    fn new(host: &Path, inside: &Path, access: Access) -> Self {
+        Self {
+            host: Text::of(host.as_os_str()),
+            inside: Text::of(inside.as_os_str()),
+            access: match access {
+                Access::ReadOnly => OrderedAccess::ReadOnly,
+                Access::ReadWrite => OrderedAccess::ReadWrite,
+            },
+        }
+    }
+}
+
+impl Payload {
+    /// Writes a program down; its standard input and descriptors travel as descriptors.
+    pub(crate) fn new(program: &Program) -> Self {
+        Self {
+            path: Text::of(program.path.as_os_str()),
+            args: program.args.iter().map(|arg| Text::of(arg)).collect(),
+            env: program
+                .env
+                .iter()
+                .map(|(name, value)| (Text::of(name), Text::of(value)))
+                .collect(),
+            cwd: Text::of(program.cwd.as_os_str()),
+            n_fds: program.pass_fds.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    fn check_round_trip(bytes: &[u8]) {
+        let line = serde_json::to_string(&Text::new(bytes)).unwrap();
+        let text: Text = serde_json::from_str(&line).unwrap();
+        assert_eq!(text.as_bytes(), bytes, "{line}");
+    }
+
+    #[test]
+    fn bytes_survive_whatever_they_are() {
+        check_round_trip(b"");
+        check_round_trip(b"/work space/\"quoted\"\n");
+        check_round_trip("/tmp/\u{e9}".as_bytes());
+        check_round_trip(b"/tmp/\xff\xfe\x00");
+    }
+}

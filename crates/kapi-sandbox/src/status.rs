@@ -1,0 +1,171 @@
+//! What the launcher and its children tell the host side, one message a packet.
+//!
+//! Only code of ours ever holds the sending end: it closes when the payload is executed. Knows
+//! nothing of what the messages lead to.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+/// The largest message; a longer target is cut by [`Failure::new`].
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+/// The largest target that is reported whole.
+const TARGET_CHARS_MAX: usize = 1024;
+/// How many messages one launcher may leave; a probe sends the most.
+const MESSAGES_MAX: usize = 64;
+
+/// One message.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Status {
+    /// The process whose end is the end of them all exists; its pidfd travels with this.
+    Leader,
+    /// A step failed and the payload did not run.
+    Failed(Failure),
+    /// A descendant of the payload could not be ended.
+    Survived(Failure),
+    /// The payload ended.
+    Ended(Ending),
+    /// A step of the probe was tried; `None` means that it works.
+    Probed {
+        /// Which step.
+        step: String,
+        /// What refused it.
+        failure: Option<Failure>,
+    },
+}
+
+/// A refused step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// The call.
+    pub call: String,
+    /// What it was called on.
+    pub target: String,
+    /// Why.
+    pub errno: i32,
+}
+
+impl Failure {
+    /// Names a refused call.
+    pub(crate) fn new(call: &str, target: &str, errno: Errno) -> Self {
+        Self {
+            call: call.to_owned(),
+            target: target.chars().take(TARGET_CHARS_MAX).collect(),
+            errno: errno.raw_os_error(),
+        }
+    }
+}
+
+/// How a payload ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ending {
+    /// It exited with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Signaled(i32),
+}
+
+impl Ending {
+    /// Returns the code a shell would show.
+    pub(crate) fn code(self) -> i32 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) => 128 + signal,
+        }
+    }
+}
+
+/// Makes the two ends: the reader's and the writer's.
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+}
+
+/// Sends one message, with a descriptor where the message carries one.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    status: &Status,
+    carried: Option<BorrowedFd<'_>>,
+) -> Result<(), Errno> {
+    let line = serde_json::to_vec(status).map_err(|_| Errno::INVAL)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<BorrowedFd<'_>> = carried.into_iter().collect();
+    if !descriptors.is_empty() {
+        let fits = control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        assert!(fits, "the buffer was measured for one descriptor");
+    }
+    // The reader may be gone; that must be an error here and not a signal.
+    sendmsg(
+        socket,
+        &[IoSlice::new(&line)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )
+    .map(|_| ())
+}
+
+/// Everything a launcher has said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// The messages, in order, as they came.
+    pub lines: Vec<Vec<u8>>,
+    /// The descriptor of the leading process, if it came.
+    pub leader: Option<OwnedFd>,
+}
+
+impl Report {
+    /// Takes what has arrived, without waiting.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+        while self.lines.len() < MESSAGES_MAX {
+            let mut buffer = vec![0_u8; MESSAGE_BYTES_MAX];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let got = match recvmsg(
+                socket,
+                &mut [IoSliceMut::new(&mut buffer)],
+                &mut control,
+                flags,
+            ) {
+                Ok(got) => got.bytes,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            };
+            self.leader = control.drain().find_map(descriptor).or(self.leader.take());
+            if got == 0 {
+                break;
+            }
+            buffer.truncate(got);
+            self.lines.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// Reads the messages.
+    pub(crate) fn statuses(&self) -> Result<Vec<Status>, serde_json::Error> {
+        self.lines
+            .iter()
+            .map(|line| serde_json::from_slice(line))
+            .collect()
+    }
+}
+
+fn descriptor(message: RecvAncillaryMessage<'_>) -> Option<OwnedFd> {
+    match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    }
+}

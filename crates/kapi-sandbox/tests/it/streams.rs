@@ -1,0 +1,158 @@
+//! Exit codes, signals, standard input and output, and many sandboxes at once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use kapi_sandbox::launch::run;
+use kapi_sandbox::spec::{Level, Network, Spec};
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::{End, Limits, Line, Program};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tempfile::TempDir;
+
+use crate::request::Request;
+use crate::workplace::{Workplace, as_each_user};
+
+/// Makes the request for both levels.
+fn both(place: &Workplace, line: &str) -> [Request; 2] {
+    [place.shell(line), place.bare(line)]
+}
+
+#[test]
+fn the_end_of_the_program_is_told_as_it_was() {
+    as_each_user(|place| {
+        for (line, expected) in [
+            ("exit 0", "Exited(0)"),
+            ("exit 7", "Exited(7)"),
+            ("exit 137", "Exited(137)"),
+            ("kill -9 $$", "Signaled(9)"),
+            ("kill -15 $$", "Signaled(15)"),
+            ("kill -SEGV $$", "Signaled(11)"),
+        ] {
+            for request in both(place, line) {
+                let reply = place.run(&request);
+                assert_eq!(reply.end, expected, "{line} {}: {reply:?}", request.level);
+            }
+        }
+    });
+}
+
+#[test]
+fn input_and_output_pass_through_whole() {
+    as_each_user(|place| {
+        for mut request in both(place, "tr a-z A-Z; echo error >&2") {
+            request.stdin = "words\n".repeat(50_000);
+            let reply = place.run(&request);
+            assert_eq!(reply.stdout, "WORDS\n".repeat(50_000), "{}", request.level);
+            assert_eq!(reply.stderr, "error\n");
+        }
+        for request in both(place, "head -c 50000000 /dev/zero | tr '\\0' '\\n'") {
+            let reply = place.run(&request);
+            assert_eq!(
+                (reply.end.as_str(), reply.stdout_bytes),
+                ("Exited(0)", 50_000_000),
+                "{}",
+                request.level
+            );
+        }
+    });
+}
+
+#[test]
+fn a_closed_pipe_ends_a_writer_as_usual() {
+    as_each_user(|place| {
+        for request in both(place, "yes | head -1; echo ${PIPESTATUS[0]}; umask") {
+            let reply = place.run(&request);
+            assert_eq!(reply.stdout, "y\n141\n0022\n", "{}", request.level);
+        }
+    });
+}
+
+#[test]
+fn no_descriptor_but_the_standard_ones_is_passed_on() {
+    as_each_user(|place| {
+        let reply = place.run(&place.shell("exec /helper try fds"));
+        let numbers: Vec<&str> = reply
+            .stdout
+            .split_whitespace()
+            .filter_map(|pair| pair.split('=').next())
+            .collect();
+        // 3 is the directory that the helper itself lists.
+        assert_eq!(numbers, ["0", "1", "2", "3"], "{reply:?}");
+        assert!(reply.stdout.contains("3=/proc/"), "{reply:?}");
+    });
+}
+
+#[test]
+fn given_descriptors_are_there_in_order_from_three_on() {
+    let home = TempDir::new().unwrap();
+    let helper = PathBuf::from(env!("CARGO_BIN_EXE_kapi-sandbox-helper"));
+    for level in [Level::Native, Level::None] {
+        let (first_read, first_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let (second_read, second_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        for (write, text) in [(first_write, "one "), (second_write, "two")] {
+            rustix::io::write(&write, text.as_bytes()).unwrap();
+        }
+        let spec = Spec {
+            level,
+            hostname: "kapi-test".to_owned(),
+            mounts: Vec::new(),
+            home_host: home.path().to_path_buf(),
+            home_inside: PathBuf::from("/home/agent"),
+            files: Vec::new(),
+            network: Network::Loopback,
+            self_exe: helper.clone(),
+        };
+        let program = Program {
+            path: PathBuf::from("/bin/bash"),
+            args: ["-c", "cat <&3; cat <&4; test ! -e /proc/self/fd/5"]
+                .map(Into::into)
+                .to_vec(),
+            env: BTreeMap::new(),
+            cwd: PathBuf::from("/"),
+            stdin: Vec::new(),
+            pass_fds: vec![first_read, second_read],
+            limits: Limits {
+                deadline: Duration::from_secs(20),
+                idle: None,
+                tail_bytes_max: 1024,
+                line_bytes_max: 1024,
+            },
+        };
+        let mut lines = Vec::new();
+        let mut on_line = |line: Line<'_>| match line {
+            Line::Stdout(text) | Line::Stderr(text) => {
+                lines.push(String::from_utf8_lossy(text).into_owned());
+            }
+        };
+        let finished = run(&spec, program, &Cancel::new(), &mut on_line).unwrap();
+        assert_eq!(
+            (finished.end, finished.stdout.text().as_str()),
+            (End::Exited(0), "one two"),
+            "{level:?}"
+        );
+        assert_eq!(lines, ["one two"], "{level:?}");
+    }
+}
+
+#[test]
+fn twenty_at_once_do_not_mix() {
+    as_each_user(|place| {
+        let run_one =
+            |number| place.run(&place.shell(&format!("echo {number} > /tmp/mine; cat /tmp/*")));
+        thread::scope(|scope| {
+            let runs: Vec<_> = (0..20)
+                .map(|number| scope.spawn(move || run_one(number)))
+                .collect();
+            for (number, run) in runs.into_iter().enumerate() {
+                let reply = run.join().unwrap();
+                assert_eq!(
+                    (reply.end.as_str(), reply.stdout),
+                    ("Exited(0)", format!("{number}\n"))
+                );
+            }
+        });
+    });
+}

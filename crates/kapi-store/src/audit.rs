@@ -1,0 +1,162 @@
+//! A full check of one log: every line, the sequence, the hash chain, and the fold's place in it.
+//!
+//! Reads everything and changes nothing. What the events mean is checked by whoever folds them.
+
+use std::path::{Path, PathBuf};
+
+use kapi_sys::disk::DiskError;
+
+use crate::codec::{Fault, Position, check_unfinished, decode_line, parse_line};
+use crate::hash::sha256_hex;
+use crate::record::Record;
+use crate::saved::Saved;
+use crate::stream::Stream;
+
+/// Faults listed for one log; more add nothing for whoever has to mend it.
+pub const FAULTS_MAX: usize = 20;
+
+/// What an audit found.
+#[derive(Debug)]
+pub struct Audit {
+    /// The records that are sound, in order, up to the first fault.
+    pub records: Vec<Record>,
+    /// Everything that is wrong, at most [`FAULTS_MAX`].
+    pub faults: Vec<AuditFault>,
+    /// Bytes at the end that somebody did not finish writing; the next append cuts them off.
+    pub torn_bytes: u64,
+    /// The fold on disk, when it can be read.
+    pub saved: Option<Saved>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("trust {} at line {line}", file.display())]
+pub struct AuditFault {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    #[source]
+    pub fault: Fault,
+}
+
+/// Checks a whole stream.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
+    let file = stream.log();
+    let bytes = stream.disk.read(&file, 0)?.unwrap_or_default();
+    let saved = stream
+        .disk
+        .read(&stream.state(), 0)?
+        .and_then(|bytes| Saved::parse(&bytes));
+    let (lines, rest) = split(&bytes);
+    let mut audit = Audit {
+        records: Vec::new(),
+        faults: Vec::new(),
+        torn_bytes: 0,
+        saved,
+    };
+    let mut finished = 0;
+    let mut finished_records = 0;
+    let mut here = Position::start();
+    for (idx, line) in lines.iter().enumerate() {
+        let next = here.after(line);
+        let vouched = audit.vouches(&next)
+            || lines.get(idx + 1).is_some_and(|following| {
+                parse_line(following).is_ok_and(|record| record.prev == next.last_hash)
+            });
+        match decode_line(&stream.name, &here, line) {
+            Ok(record) => {
+                let closes_batch = !record.more;
+                if audit.faults.is_empty() {
+                    audit.records.push(record);
+                }
+                if closes_batch {
+                    finished = next.offset;
+                    finished_records = audit.records.len();
+                }
+            }
+            // A line that others vouch for is sound; the one before it is not.
+            Err(Fault::Chain) if vouched && idx > 0 => audit.add(&file, idx, Fault::Changed),
+            Err(fault) => audit.add(&file, idx + 1, fault),
+        }
+        // Counting goes on from what the lines say of themselves; a line that cannot be read may
+        // have been any number of lines.
+        let says = |line: &[u8]| parse_line(line).ok().map(|record| record.seq);
+        let following = lines.get(idx + 1).and_then(|line| says(line));
+        here = match (says(line), following) {
+            (Some(seq), _) => Position { seq, ..next },
+            (None, Some(seq)) => Position {
+                seq: seq.saturating_sub(1),
+                ..next
+            },
+            (None, None) => next,
+        };
+    }
+    if let Err(fault) = check_unfinished(rest) {
+        audit.add(&file, lines.len() + 1, fault);
+    }
+    audit.check_accepted(&file, &lines, length(&bytes));
+    audit.records.truncate(finished_records);
+    if audit.faults.is_empty() {
+        audit.torn_bytes = length(&bytes) - finished;
+    }
+    Ok(audit)
+}
+
+fn split(bytes: &[u8]) -> (Vec<&[u8]>, &[u8]) {
+    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let rest = lines.pop().unwrap_or_default();
+    (lines, rest)
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+impl Audit {
+    /// Tells whether the fold on disk was made from a log that ended at this place.
+    fn vouches(&self, place: &Position) -> bool {
+        self.saved.as_ref().is_some_and(|saved| {
+            saved.position.offset == place.offset && saved.position.last_hash == place.last_hash
+        })
+    }
+
+    /// Checks that what the fold was made from is still there.
+    fn check_accepted(&mut self, file: &Path, lines: &[&[u8]], length: u64) {
+        let Some(saved) = &self.saved else { return };
+        let position = saved.position.clone();
+        let mut end = 0;
+        let is_there = lines.iter().any(|line| {
+            end += u64::try_from(line.len()).unwrap_or(u64::MAX) + 1;
+            end == position.offset && sha256_hex(line) == position.last_hash
+        });
+        if !is_there {
+            let fault = if length < position.offset {
+                Fault::Shortened {
+                    acknowledged: position.offset,
+                    found: length,
+                }
+            } else {
+                Fault::Changed
+            };
+            let line = usize::try_from(position.seq).unwrap_or(usize::MAX);
+            self.add(file, line, fault);
+        }
+    }
+
+    fn add(&mut self, file: &Path, line: usize, fault: Fault) {
+        let line = u64::try_from(line).unwrap_or(u64::MAX);
+        let is_known = self.faults.iter().any(|known| known.line == line);
+        if !is_known && self.faults.len() < FAULTS_MAX {
+            self.faults.push(AuditFault {
+                file: file.to_path_buf(),
+                line,
+                fault,
+            });
+        }
+    }
+}

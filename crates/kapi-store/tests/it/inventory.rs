@@ -1,0 +1,145 @@
+//! Indexes are given once, whatever happens.
+
+use std::path::Path;
+
+use kapi_core::goal::state::Status;
+use kapi_core::id::{GoalId, Slug};
+use kapi_store::error::StoreError;
+use kapi_store::inventory::{Entry, Inventory, goal_ids};
+use kapi_store::layout::ProjectLayout;
+use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
+use kapi_sys::real_disk::RealDisk;
+use kapi_sys::sim_disk::{SimDisk, Survival};
+
+use crate::support::{ROOT, sim_disk};
+
+fn layout() -> ProjectLayout {
+    ProjectLayout::new(Path::new(ROOT).to_path_buf())
+}
+
+fn claim(disk: &SimDisk, slug: &str) -> Option<String> {
+    claim_in(disk, &layout(), slug)
+        .ok()
+        .map(|id| id.to_string())
+}
+
+fn claim_in(disk: &dyn Disk, layout: &ProjectLayout, slug: &str) -> Result<GoalId, StoreError> {
+    create_dir_durably(disk, layout.root(), &layout.state_dir())?;
+    let held = disk.lock(&layout.lock(), "test", 0)?;
+    let mut inventory = match Inventory::read(disk, layout)? {
+        Some(inventory) => inventory,
+        None => Inventory::rebuild(disk, layout, Vec::new())?,
+    };
+    inventory.claim(disk, layout, &Slug::parse(slug).unwrap(), &held)
+}
+
+#[test]
+fn indexes_count_up_and_slugs_may_repeat() {
+    let disk = sim_disk();
+    let ids: Vec<_> = ["a", "b", "a"]
+        .iter()
+        .map(|slug| claim(&disk, slug).unwrap())
+        .collect();
+    assert_eq!(ids, ["001-a", "002-b", "003-a"]);
+    assert_eq!(
+        goal_ids(&disk, &layout()).unwrap(),
+        [],
+        "a claimed directory is no goal"
+    );
+}
+
+#[test]
+fn goals_and_workflows_share_their_indexes() {
+    let disk = sim_disk();
+    disk.create_dir(&layout().workflows_dir().join("ralph/041-plan"))
+        .unwrap();
+    assert_eq!(claim(&disk, "next").unwrap(), "042-next");
+}
+
+#[test]
+fn an_index_is_not_given_again_after_its_directory_was_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = ProjectLayout::new(dir.path().to_path_buf());
+    claim_in(&RealDisk, &layout, "a").unwrap();
+    let id = claim_in(&RealDisk, &layout, "b").unwrap();
+    std::fs::remove_dir(layout.goal(&id).dir()).unwrap();
+    assert_eq!(
+        claim_in(&RealDisk, &layout, "c").unwrap().to_string(),
+        "003-c"
+    );
+}
+
+#[test]
+fn a_lost_or_damaged_inventory_is_rebuilt_from_the_directories() {
+    for content in [&b""[..], b"{", b"{\"v\":9}", b"\0\0\0"] {
+        let disk = sim_disk();
+        claim(&disk, "a").unwrap();
+        claim(&disk, "b").unwrap();
+        replace_durably(&disk, &layout().inventory(), content).unwrap();
+        assert_eq!(claim(&disk, "c").unwrap(), "003-c");
+    }
+}
+
+#[test]
+fn an_index_is_spent_before_anybody_sees_it() {
+    let n_ops = {
+        let disk = sim_disk();
+        claim(&disk, "a").unwrap();
+        claim(&disk, "b").unwrap();
+        disk.ops()
+    };
+    for op in 0..=n_ops {
+        for survival in [
+            Survival::Nothing,
+            Survival::TornPrefix(op),
+            Survival::Everything,
+        ] {
+            let disk = sim_disk();
+            disk.crash_at(op, survival);
+            let before: Vec<String> = ["a", "b"]
+                .iter()
+                .filter_map(|slug| claim(&disk, slug))
+                .collect();
+            disk.crash_now(survival);
+            disk.reboot();
+            let after = claim(&disk, "c").unwrap();
+            let index = |name: &String| GoalId::parse(name).unwrap().index();
+            assert!(
+                before.iter().all(|name| index(name) < index(&after)),
+                "op {op}, {survival:?}: {before:?} then {after}"
+            );
+        }
+    }
+}
+
+#[test]
+fn entries_are_kept_in_order_and_replaced() {
+    let entry = |name: &str, status| Entry {
+        id: GoalId::parse(name).unwrap(),
+        status,
+        branch: "feat/x".to_owned(),
+        worktree: None,
+        updated: "2026-08-22T10:00:00.000Z".to_owned(),
+    };
+    let disk = sim_disk();
+    let mut inventory = Inventory::rebuild(&disk, &layout(), Vec::new()).unwrap();
+    for name in ["010-b", "002-a", "1000-c"] {
+        inventory.put(entry(name, Status::Active));
+    }
+    inventory.put(entry("010-b", Status::Done));
+    let held = disk.lock(&layout().lock(), "test", 0).unwrap();
+    inventory.write(&disk, &layout(), &held).unwrap();
+    let read = Inventory::read(&disk, &layout()).unwrap().unwrap();
+    assert_eq!(read, inventory);
+    let names: Vec<String> = read
+        .goals()
+        .iter()
+        .map(|entry| entry.id.to_string())
+        .collect();
+    assert_eq!(names, ["002-a", "010-b", "1000-c"]);
+    assert_eq!(
+        read.find(&GoalId::parse("010-b").unwrap()).unwrap().status,
+        Status::Done
+    );
+    assert_eq!(read.next_index(), 1001);
+}

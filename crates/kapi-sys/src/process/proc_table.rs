@@ -1,0 +1,143 @@
+//! The system's table of processes, as `/proc` shows it: descendants and ancestors.
+//!
+//! A snapshot, never the truth: processes come and go while it is read. Whoever acts on an entry
+//! holds its pidfd, taken before the entry was read for the second time.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+
+use super::AncestorProcess;
+
+/// Generations looked at, downwards and upwards; deeper trees than this do not occur.
+const GENERATIONS_MAX: usize = 1024;
+/// The most that is read of one process's environment.
+const ENVIRON_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// One line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    pid: Pid,
+    parent: i32,
+    session: i32,
+    /// Ticks since boot; together with the pid it names one process for ever.
+    start: u64,
+}
+
+/// Returns pidfds of the live processes below `leader` or in its session, without `leader`.
+pub(super) fn family(leader: Pid) -> Vec<OwnedFd> {
+    let table = table();
+    let mut pids = BTreeSet::from([leader.as_raw_pid()]);
+    for _ in 0..GENERATIONS_MAX {
+        let known = pids.len();
+        for entry in &table {
+            if entry.session == leader.as_raw_pid() || pids.contains(&entry.parent) {
+                pids.insert(entry.pid.as_raw_pid());
+            }
+        }
+        if pids.len() == known {
+            break;
+        }
+    }
+    let members = table.iter().filter(|entry| entry.pid != leader);
+    members
+        .filter(|e| pids.contains(&e.pid.as_raw_pid()))
+        .filter_map(hold)
+        .collect()
+}
+
+/// Returns this process and its ancestors, nearest first, as far as `/proc` lets us see.
+pub(super) fn ancestors() -> Vec<AncestorProcess> {
+    let mut chain = Vec::new();
+    let mut next = Some(getpid());
+    while let Some(pid) = next
+        && chain.len() < GENERATIONS_MAX
+    {
+        let raw = pid.as_raw_pid();
+        chain.push(AncestorProcess {
+            pid: raw.unsigned_abs(),
+            environ: environ(pid),
+            exe: fs::read_link(format!("/proc/{raw}/exe")).ok(),
+        });
+        next = entry(pid).and_then(|entry| Pid::from_raw(entry.parent));
+    }
+    chain
+}
+
+/// Opens a pidfd for exactly the process the entry was read from; nothing if it is gone.
+fn hold(seen: &Entry) -> Option<OwnedFd> {
+    let pidfd = pidfd_open(seen.pid, PidfdFlags::empty()).ok()?;
+    let now = entry(seen.pid)?;
+    (now.start == seen.start).then_some(pidfd)
+}
+
+fn table() -> Vec<Entry> {
+    let Ok(directory) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let names = directory.filter_map(|item| item.ok()?.file_name().to_str()?.parse().ok());
+    names.filter_map(Pid::from_raw).filter_map(entry).collect()
+}
+
+fn entry(pid: Pid) -> Option<Entry> {
+    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(pid, &String::from_utf8_lossy(&stat))
+}
+
+/// Parses `/proc/<pid>/stat`. The command name may hold anything, also parentheses and newlines.
+fn parse_stat(pid: Pid, stat: &str) -> Option<Entry> {
+    const PARENT: usize = 1;
+    const SESSION: usize = 3;
+    const START: usize = 19;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    Some(Entry {
+        pid,
+        parent: fields.get(PARENT)?.parse().ok()?,
+        session: fields.get(SESSION)?.parse().ok()?,
+        start: fields.get(START)?.parse().ok()?,
+    })
+}
+
+fn environ(pid: Pid) -> Option<Vec<u8>> {
+    let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_pid()));
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(ENVIRON_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Pid;
+
+    use super::{Entry, parse_stat};
+
+    #[test]
+    fn a_command_name_with_parentheses_does_not_shift_the_fields() {
+        let pid = Pid::from_raw(42).unwrap();
+        let stat = "42 (a) 1 (b\n) S 7 42 9 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 987654 10 5";
+        let expected = Entry {
+            pid,
+            parent: 7,
+            session: 9,
+            start: 987_654,
+        };
+        assert_eq!(parse_stat(pid, stat), Some(expected));
+    }
+
+    #[test]
+    fn a_cut_line_is_no_entry() {
+        let pid = Pid::from_raw(42).unwrap();
+        assert_eq!(parse_stat(pid, "42 (a) S 7 42"), None);
+        assert_eq!(parse_stat(pid, ""), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Follows a child to its end: feeds its input, reads its outputs, enforces its limits.
+//!
+//! One thread, one `poll`; nothing here can block on the child. Knows nothing of how the child
+//! was started or of what its output means.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::child::{Child, timespec};
+use super::output::Output;
+use super::spawn::Spawned;
+use super::{Captured, End, Limits, Line};
+use crate::cancel::Cancel;
+
+/// The longest the cancel flag goes unread.
+const CANCEL_POLL: Duration = Duration::from_millis(50);
+/// The longest we wait after the child's end for somebody else to close its outputs.
+const DRAIN_WAIT_MAX: Duration = Duration::from_millis(250);
+/// The most that is read after the child's end; more than any pipe holds.
+const DRAIN_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes read or written at once: the usual capacity of a pipe.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A child under watch.
+pub(super) struct Watch {
+    child: Child,
+    input: Input,
+    stdout: Source,
+    stderr: Source,
+    limits: Limits,
+    started: Instant,
+    last_output: Instant,
+    buffer: Box<[u8]>,
+}
+
+/// What a watched child left behind.
+pub(super) struct Watched {
+    pub(super) end: End,
+    pub(super) stdout: Captured,
+    pub(super) stderr: Captured,
+}
+
+impl Watch {
+    pub(super) fn new(spawned: Spawned, stdin: Vec<u8>, limits: Limits, started: Instant) -> Self {
+        let output = || Output::new(limits.tail_bytes_max, limits.line_bytes_max);
+        Self {
+            child: spawned.child,
+            input: Input {
+                fd: spawned.stdin,
+                bytes: stdin,
+                written: 0,
+            },
+            stdout: Source {
+                fd: Some(spawned.stdout),
+                output: output(),
+            },
+            stderr: Source {
+                fd: Some(spawned.stderr),
+                output: output(),
+            },
+            limits,
+            started,
+            last_output: started,
+            buffer: vec![0; CHUNK_BYTES].into_boxed_slice(),
+        }
+    }
+
+    /// Follows the child to its end, or to the limit that ends it.
+    pub(super) fn finish(
+        mut self,
+        cancel: &Cancel,
+        on_line: &mut dyn FnMut(Line<'_>),
+    ) -> io::Result<Watched> {
+        let forced = self.follow(cancel, on_line)?;
+        if forced.is_some() {
+            self.child.kill_tree()?;
+        } else {
+            // The child has ended but is not reaped, so its group is still its own.
+            self.child.kill_group()?;
+        }
+        self.drain(on_line)?;
+        let own = self.child.reap()?;
+        Ok(Watched {
+            end: forced.unwrap_or(own),
+            stdout: self.stdout.output.into_captured(),
+            stderr: self.stderr.output.into_captured(),
+        })
+    }
+
+    /// Serves the child until it has ended (`None`) or has to be ended.
+    fn follow(
+        &mut self,
+        cancel: &Cancel,
+        on_line: &mut dyn FnMut(Line<'_>),
+    ) -> io::Result<Option<End>> {
+        loop {
+            let has_ended = self.wait(self.longest_wait(), EndOfChild::Wakes)?;
+            self.input.write()?;
+            if self.read(on_line)? > 0 {
+                self.last_output = Instant::now();
+            }
+            if has_ended {
+                return Ok(None);
+            }
+            if let Some(end) = self.limit_passed(cancel) {
+                return Ok(Some(end));
+            }
+        }
+    }
+
+    fn limit_passed(&self, cancel: &Cancel) -> Option<End> {
+        if cancel.is_raised() {
+            Some(End::Cancelled)
+        } else if self.started.elapsed() >= self.limits.deadline {
+            Some(End::DeadlinePassed)
+        } else if self
+            .limits
+            .idle
+            .is_some_and(|idle| self.last_output.elapsed() >= idle)
+        {
+            Some(End::IdlePassed)
+        } else {
+            None
+        }
+    }
+
+    fn longest_wait(&self) -> Duration {
+        let deadline = self.limits.deadline.saturating_sub(self.started.elapsed());
+        let idle = self
+            .limits
+            .idle
+            .map(|idle| idle.saturating_sub(self.last_output.elapsed()));
+        CANCEL_POLL.min(deadline).min(idle.unwrap_or(CANCEL_POLL))
+    }
+
+    /// Reads what is left in the outputs of an ended child.
+    ///
+    /// Somebody who left the group may hold an output open and may even go on writing; both the
+    /// time and the bytes we grant it are bounded.
+    fn drain(&mut self, on_line: &mut dyn FnMut(Line<'_>)) -> io::Result<()> {
+        let until = Instant::now() + DRAIN_WAIT_MAX;
+        let mut bytes_left = DRAIN_BYTES_MAX;
+        let mut has_hunted = false;
+        while self.stdout.fd.is_some() || self.stderr.fd.is_some() {
+            let n_read = self.read(on_line)?;
+            bytes_left = bytes_left.saturating_sub(n_read);
+            if n_read > 0 && bytes_left > 0 {
+                continue;
+            }
+            let wait_left = until.saturating_duration_since(Instant::now());
+            if wait_left.is_zero() || bytes_left == 0 {
+                break;
+            }
+            self.wait(wait_left.min(CANCEL_POLL), EndOfChild::IsKnown)?;
+            if !has_hunted && wait_left < DRAIN_WAIT_MAX - CANCEL_POLL {
+                self.child.kill_session()?;
+                has_hunted = true;
+            }
+        }
+        self.stdout.finish(&mut |line| on_line(Line::Stdout(line)));
+        self.stderr.finish(&mut |line| on_line(Line::Stderr(line)));
+        Ok(())
+    }
+
+    /// Waits until a stream is ready or the time is over. Tells whether the child has ended.
+    fn wait(&self, longest: Duration, end_of_child: EndOfChild) -> io::Result<bool> {
+        let mut fds = Vec::with_capacity(4);
+        if end_of_child == EndOfChild::Wakes {
+            fds.push(PollFd::from_borrowed_fd(self.child.pidfd(), PollFlags::IN));
+            fds.extend(
+                self.input
+                    .fd
+                    .iter()
+                    .map(|fd| PollFd::new(fd, PollFlags::OUT)),
+            );
+        }
+        for source in [&self.stdout, &self.stderr] {
+            fds.extend(source.fd.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        }
+        match poll(&mut fds, Some(&timespec(longest))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let wakes = end_of_child == EndOfChild::Wakes;
+        Ok(wakes && fds.first().is_some_and(|pidfd| !pidfd.revents().is_empty()))
+    }
+
+    /// Reads at most one chunk of each output and returns how many bytes came.
+    fn read(&mut self, on_line: &mut dyn FnMut(Line<'_>)) -> io::Result<usize> {
+        let buffer = &mut self.buffer;
+        let n_stdout = self
+            .stdout
+            .read(buffer, &mut |line| on_line(Line::Stdout(line)))?;
+        let n_stderr = self
+            .stderr
+            .read(buffer, &mut |line| on_line(Line::Stderr(line)))?;
+        Ok(n_stdout + n_stderr)
+    }
+}
+
+/// Whether a wait also watches for the end of the child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndOfChild {
+    Wakes,
+    IsKnown,
+}
+
+/// Our end of an output; absent once it has reached its end.
+struct Source {
+    fd: Option<OwnedFd>,
+    output: Output,
+}
+
+impl Source {
+    fn read(&mut self, buffer: &mut [u8], on_line: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let Some(fd) = &self.fd else { return Ok(0) };
+        match rustix::io::read(fd, &mut *buffer) {
+            Ok(0) => {
+                self.finish(on_line);
+                Ok(0)
+            }
+            Ok(n) => {
+                self.output
+                    .feed(buffer.get(..n).unwrap_or_default(), on_line);
+                Ok(n)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn finish(&mut self, on_line: &mut dyn FnMut(&[u8])) {
+        if self.fd.take().is_some() {
+            self.output.finish(on_line);
+        }
+    }
+}
+
+/// Our end of the input; absent once all is written or nobody reads.
+struct Input {
+    fd: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    fn write(&mut self) -> io::Result<()> {
+        while let Some(fd) = &self.fd {
+            let rest = self.bytes.get(self.written..).unwrap_or_default();
+            if rest.is_empty() {
+                self.close();
+                break;
+            }
+            let chunk = rest.get(..CHUNK_BYTES).unwrap_or(rest);
+            match write_without_sigpipe(fd, chunk) {
+                Ok(n) => self.written += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // A program need not read its input.
+                Err(Errno::PIPE) => self.close(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.fd = None;
+        self.bytes = Vec::new();
+        self.written = 0;
+    }
+}
+
+/// Writes to a pipe whose reader may be gone, whatever this process does on `SIGPIPE`.
+#[expect(unsafe_code, reason = "masking a signal for one call has no safe form")]
+fn write_without_sigpipe(fd: &OwnedFd, bytes: &[u8]) -> rustix::io::Result<usize> {
+    let mut pipe = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: both sets are initialised by the calls that first receive them; the mask is this
+    // thread's own and is put back before returning.
+    unsafe {
+        libc::sigemptyset(pipe.as_mut_ptr());
+        libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, pipe.as_ptr(), before.as_mut_ptr());
+        let result = rustix::io::write(fd, bytes);
+        if result == Err(Errno::PIPE) {
+            // The signal was sent to this thread and is pending; taking it makes it harmless.
+            libc::sigtimedwait(pipe.as_ptr(), ptr::null_mut(), &raw const at_once);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        result
+    }
+}

@@ -1,0 +1,340 @@
+//! Installs the pinned versions of the real agent CLIs from npm, once per checkout.
+//! It does not know how a CLI is driven, and never skips: what cannot be installed
+//! is an error.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Pinned, because its stream format and its flags change without notice.
+const CLAUDE: Package = Package {
+    npm: "@anthropic-ai/claude-code",
+    version: "2.1.197",
+    binary: "claude",
+};
+/// Pinned, because its configuration keys are renamed between versions.
+const CODEX: Package = Package {
+    npm: "@openai/codex",
+    version: "0.169.0",
+    binary: "codex",
+};
+/// Pinned, because its settings schema changes between versions.
+const GEMINI: Package = Package {
+    npm: "@google/gemini-cli",
+    version: "0.61.0",
+    binary: "gemini",
+};
+/// The newest that runs on Node 20; later ones want Node 22.19.
+const PI: Package = Package {
+    npm: "@earendil-works/pi-coding-agent",
+    version: "0.74.2",
+    binary: "pi",
+};
+
+/// The folder in the checkout that holds the CLIs.
+const TOOLS_DIRECTORY: &str = ".test-tools";
+/// How long one npm installation, or one sign of life of a CLI, may take.
+const CHILD_DEADLINE: Duration = Duration::from_secs(600);
+/// How much of a failed child's output is quoted.
+const OUTPUT_BYTES_MAX: usize = 4 * 1024;
+
+/// An agent CLI that the tests drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cli {
+    /// Claude Code.
+    Claude,
+    /// OpenAI Codex CLI.
+    Codex,
+    /// Google Gemini CLI.
+    Gemini,
+    /// The Pi coding agent.
+    Pi,
+}
+
+/// A pinned package of the npm registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Package {
+    npm: &'static str,
+    version: &'static str,
+    binary: &'static str,
+}
+
+/// The installed CLIs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentTools {
+    binaries: BTreeMap<Cli, PathBuf>,
+}
+
+/// A CLI that is not there and cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentToolsError {
+    /// A file or folder cannot be used.
+    #[error("use {path}")]
+    Disk {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A program does not start; for npm, this means that Node.js is not installed.
+    #[error("start {program}")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A program takes longer than it may.
+    #[error("finish {program} within {deadline_s} seconds")]
+    Deadline {
+        /// The program.
+        program: PathBuf,
+        /// The limit.
+        deadline_s: u64,
+    },
+    /// A program ran and failed.
+    #[error("run {program} ({status}): {output}")]
+    Status {
+        /// The program.
+        program: PathBuf,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The end of what it wrote.
+        output: String,
+    },
+    /// What was installed is not what is pinned.
+    #[error("get version {expected} of {program}, which says {found:?}")]
+    Version {
+        /// The program.
+        program: PathBuf,
+        /// The pinned version.
+        expected: &'static str,
+        /// What it says of itself.
+        found: String,
+    },
+    /// The binary of a CLI that was not required is asked for.
+    #[error("find {cli:?} among the required tools")]
+    NotRequired {
+        /// The CLI.
+        cli: Cli,
+    },
+}
+
+impl Cli {
+    /// All CLIs, in their order.
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi];
+
+    /// Returns the name of the CLI's binary.
+    pub fn name(self) -> &'static str {
+        self.package().binary
+    }
+
+    /// Returns the pinned version.
+    pub fn version(self) -> &'static str {
+        self.package().version
+    }
+
+    fn package(self) -> &'static Package {
+        match self {
+            Self::Claude => &CLAUDE,
+            Self::Codex => &CODEX,
+            Self::Gemini => &GEMINI,
+            Self::Pi => &PI,
+        }
+    }
+}
+
+impl AgentTools {
+    /// Installs the required CLIs under a checkout, where they are not there yet.
+    ///
+    /// A CLI is there when its folder is: it gets its name only when it is complete.
+    pub fn ensure(checkout: &Path, required: &[Cli]) -> Result<Self, AgentToolsError> {
+        let tools = checkout.join(TOOLS_DIRECTORY);
+        let mut binaries = BTreeMap::new();
+        for cli in required {
+            let package = cli.package();
+            let home = tools.join(format!("{}-{}", package.binary, package.version));
+            if !exists(&home)? {
+                fs::create_dir_all(&tools).map_err(at(&tools))?;
+                install(package, &home)?;
+            }
+            binaries.insert(*cli, binary_path(&home, package));
+        }
+        Ok(Self { binaries })
+    }
+
+    /// Returns the path of a required CLI's binary.
+    pub fn binary(&self, cli: Cli) -> Result<&Path, AgentToolsError> {
+        self.binaries
+            .get(&cli)
+            .map(PathBuf::as_path)
+            .ok_or(AgentToolsError::NotRequired { cli })
+    }
+}
+
+/// Installs a package beside its place and moves it there; one process at a time.
+fn install(package: &Package, home: &Path) -> Result<(), AgentToolsError> {
+    let lock_path = home.with_added_extension("lock");
+    let lock = File::create(&lock_path).map_err(at(&lock_path))?;
+    lock.lock().map_err(at(&lock_path))?;
+    if exists(home)? {
+        return Ok(());
+    }
+    let partial = home.with_added_extension("partial");
+    if exists(&partial)? {
+        fs::remove_dir_all(&partial).map_err(at(&partial))?;
+    }
+    fs::create_dir_all(&partial).map_err(at(&partial))?;
+    announce(package, home)?;
+    let specification = format!("{}@{}", package.npm, package.version);
+    let prefix = partial.as_os_str();
+    let mut npm = command(Path::new("npm"));
+    npm.args(["install", "--no-audit", "--no-fund", "--prefix"])
+        .args([prefix, specification.as_ref()])
+        .current_dir(&partial);
+    run(npm)?;
+    let binary = binary_path(&partial, package);
+    let mut version = command(&binary);
+    version.arg("--version").current_dir(&partial);
+    let found = run(version)?;
+    if !found.contains(package.version) {
+        return Err(AgentToolsError::Version {
+            program: binary,
+            expected: package.version,
+            found,
+        });
+    }
+    fs::rename(&partial, home).map_err(at(home))
+}
+
+fn binary_path(home: &Path, package: &Package) -> PathBuf {
+    home.join("node_modules/.bin").join(package.binary)
+}
+
+/// Says what takes so long.
+fn announce(package: &Package, home: &Path) -> Result<(), AgentToolsError> {
+    writeln!(
+        io::stderr(),
+        "installing {}@{} from npm into {} (once per checkout)",
+        package.npm,
+        package.version,
+        home.display()
+    )
+    .map_err(at(home))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "npm needs the person's real environment: proxy, certificates, registry, cache"
+)]
+fn command(program: &Path) -> Command {
+    Command::new(program)
+}
+
+/// Runs a child to its end and returns what it wrote to both of its outputs.
+fn run(mut command: Command) -> Result<String, AgentToolsError> {
+    let program = PathBuf::from(command.get_program());
+    let (mut reader, writer) = io::pipe().map_err(at(&program))?;
+    let errors = writer.try_clone().map_err(at(&program))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(writer))
+        .stderr(Stdio::from(errors));
+    let mut child = command.spawn().map_err(|source| AgentToolsError::Start {
+        program: program.clone(),
+        source,
+    })?;
+    // The command holds our ends of the pipe, which would keep it open for ever.
+    drop(command);
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut output = Vec::new();
+        let read = reader.read_to_end(&mut output).map(|_| output);
+        // Nobody listens after the deadline.
+        let _sent: Result<(), mpsc::SendError<io::Result<Vec<u8>>>> = sender.send(read);
+    });
+    let Ok(read) = receiver.recv_timeout(CHILD_DEADLINE) else {
+        child.kill().map_err(at(&program))?;
+        child.wait().map_err(at(&program))?;
+        return Err(AgentToolsError::Deadline {
+            program,
+            deadline_s: CHILD_DEADLINE.as_secs(),
+        });
+    };
+    let status = child.wait().map_err(at(&program))?;
+    let output = read.map_err(at(&program))?;
+    let output = String::from_utf8_lossy(&output).into_owned();
+    if status.success() {
+        return Ok(output);
+    }
+    let start = output.floor_char_boundary(output.len().saturating_sub(OUTPUT_BYTES_MAX));
+    Err(AgentToolsError::Status {
+        program,
+        status,
+        output: output.get(start..).unwrap_or_default().to_owned(),
+    })
+}
+
+fn exists(path: &Path) -> Result<bool, AgentToolsError> {
+    path.try_exists().map_err(at(path))
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> AgentToolsError {
+    |source| AgentToolsError::Disk {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{AgentTools, AgentToolsError, Cli, command, run};
+
+    #[test]
+    fn children_that_fail_say_why() {
+        let mut shell = command(Path::new("sh"));
+        shell.args(["-c", "echo out; echo err >&2; exit 3"]);
+        match run(shell) {
+            Err(AgentToolsError::Status { status, output, .. }) => {
+                assert_eq!((status.code(), output.as_str()), (Some(3), "out\nerr\n"));
+            }
+            other => panic!("{other:?}"),
+        }
+        let missing = run(command(Path::new("/nowhere/npm")));
+        assert!(
+            matches!(missing, Err(AgentToolsError::Start { .. })),
+            "{missing:?}"
+        );
+    }
+
+    #[test]
+    fn a_checkout_that_is_no_folder_is_an_error() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let result = AgentTools::ensure(file.path(), &[Cli::Pi]);
+        assert!(
+            matches!(result, Err(AgentToolsError::Disk { .. })),
+            "{result:?}"
+        );
+    }
+
+    #[test]
+    fn only_required_tools_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tools = AgentTools::ensure(folder.path(), &[]).expect("nothing to do");
+        let binary = tools.binary(Cli::Codex);
+        assert!(matches!(
+            binary,
+            Err(AgentToolsError::NotRequired { cli: Cli::Codex })
+        ));
+        assert!(!folder.path().join(super::TOOLS_DIRECTORY).exists());
+    }
+}

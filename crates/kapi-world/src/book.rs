@@ -1,0 +1,42 @@
+//! What the person's configuration says of agents and sandboxes.
+//!
+//! Resolved before it arrives here; nothing is read or defaulted from files.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::settings::Settings;
+
+/// Everything a run may use of the host, granted by the person.
+#[derive(Debug, Clone)]
+pub struct Book {
+    /// `[agents.<name>]`.
+    pub agents: BTreeMap<String, Settings>,
+    /// Further host paths visible inside, read-only.
+    pub read_only: Vec<PathBuf>,
+    /// The whole environment of this process; only named variables of it are passed on.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// The executable of Kapi.
+    pub self_exe: PathBuf,
+}
+
+impl Book {
+    /// Returns the settings of an agent; defaults where the person said nothing.
+    #[must_use]
+    pub fn settings(&self, kind: &Kind) -> Settings {
+        self.agents.get(kind.name()).cloned().unwrap_or_default()
+    }
+
+    /// Returns the search path for programs.
+    #[must_use]
+    pub fn path_variable(&self) -> OsString {
+        self.env
+            .get(OsStr::new("PATH"))
+            .cloned()
+            .unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"))
+    }
+}

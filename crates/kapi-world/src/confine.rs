@@ -1,0 +1,219 @@
+//! Putting a program into the goal's sandbox: what it sees, what it is told, how long it may take.
+//!
+//! The same shape for agent, verify command and judge. Inside, the working directory is
+//! `/workspace`, the home has the host's path but nothing of its content, and git works on a
+//! throw-away view of the repository.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::Failure;
+use kapi_sandbox::spec::{Access, Level, Mount, Network, Spec};
+use kapi_sandbox::{expose, launch, toolchain};
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::{Finished, Limits, Line, Program};
+
+use crate::book::Book;
+use crate::failure;
+
+/// Where the workspace is inside.
+pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
+/// Where Kapi's own files are inside.
+pub(crate) const KAPI_INSIDE: &str = "/run/kapi";
+/// Bytes kept of each output stream.
+const TAIL_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of one output line that are looked at.
+const LINE_BYTES_MAX: usize = 4 << 20;
+/// The variables of the host that every program may see.
+const PASSED_VARIABLES: &[&str] =
+    &["PATH", "LANG", "LC_ALL", "LC_CTYPE", "LANGUAGE", "TZ", "USER", "LOGNAME", "COLORTERM"];
+
+/// A program and what it gets.
+#[derive(Debug)]
+pub(crate) struct Cell<'a> {
+    /// The isolation.
+    pub(crate) level: SandboxLevel,
+    /// The host's directory that is the workspace.
+    pub(crate) workspace: &'a Path,
+    /// Whether it can be written.
+    pub(crate) workspace_access: Access,
+    /// The host's directory that is the private home.
+    pub(crate) home: &'a Path,
+    /// The throw-away view of the repository, and the object directories it borrows from.
+    pub(crate) git_view: Option<GitView>,
+    /// Further mounts.
+    pub(crate) mounts: Vec<Mount>,
+    /// What can be reached.
+    pub(crate) network: Network,
+    /// Whether a terminal-less, quiet program may take this long.
+    pub(crate) deadline: Duration,
+    /// The longest silence.
+    pub(crate) idle: Option<Duration>,
+}
+
+/// A throw-away view of the repository.
+#[derive(Debug, Clone)]
+pub(crate) struct GitView {
+    /// The view's git directory on the host.
+    pub(crate) git_dir: PathBuf,
+    /// A host file that says where the git directory is inside.
+    pub(crate) link: PathBuf,
+    /// The repository's object directories.
+    pub(crate) object_dirs: Vec<PathBuf>,
+}
+
+/// A program as seen from inside.
+#[derive(Debug)]
+pub(crate) struct Payload {
+    /// The host path of the program.
+    pub(crate) program: PathBuf,
+    /// Its arguments.
+    pub(crate) args: Vec<OsString>,
+    /// Its variables beyond the common ones.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// Its standard input.
+    pub(crate) stdin: Vec<u8>,
+}
+
+impl Cell<'_> {
+    /// Returns where the workspace is for the program.
+    pub(crate) fn workspace_seen(&self) -> PathBuf {
+        match self.level {
+            SandboxLevel::Native => PathBuf::from(WORKSPACE_INSIDE),
+            SandboxLevel::None => self.workspace.to_path_buf(),
+        }
+    }
+
+    /// Returns where the home is for the program.
+    pub(crate) fn home_seen(&self, book: &Book) -> PathBuf {
+        match self.level {
+            SandboxLevel::Native => book.home.clone(),
+            SandboxLevel::None => self.home.to_path_buf(),
+        }
+    }
+
+    /// Runs a program in the cell to its end.
+    pub(crate) fn run(
+        &self,
+        book: &Book,
+        payload: Payload,
+        cancel: &Cancel,
+        on_line: &mut dyn FnMut(Line<'_>),
+    ) -> Result<Finished, Failure> {
+        let spec = self.spec(book, &payload.program)?;
+        let program = Program {
+            env: self.environment(book, payload.env),
+            path: payload.program,
+            args: payload.args,
+            cwd: self.workspace_seen(),
+            stdin: payload.stdin,
+            pass_fds: Vec::new(),
+            limits: Limits {
+                deadline: self.deadline,
+                idle: self.idle,
+                tail_bytes_max: TAIL_BYTES_MAX,
+                line_bytes_max: LINE_BYTES_MAX,
+            },
+        };
+        launch::run(&spec, program, cancel, on_line).map_err(|error| failure::sandbox(&error))
+    }
+
+    fn spec(&self, book: &Book, program: &Path) -> Result<Spec, Failure> {
+        let mut spec = Spec {
+            level: Level::None,
+            hostname: "kapi".to_owned(),
+            mounts: Vec::new(),
+            home_host: self.home.to_path_buf(),
+            home_inside: book.home.clone(),
+            files: Vec::new(),
+            network: self.network,
+            self_exe: book.self_exe.clone(),
+        };
+        if self.level == SandboxLevel::None {
+            return Ok(spec);
+        }
+        spec.level = Level::Native;
+        spec.mounts = toolchain::toolchains(&book.home);
+        spec.mounts.extend(book.read_only.iter().map(|path| read_only(path, path)));
+        let exposed = expose::expose(program, &book.path_variable(), &book.home)
+            .map_err(|error| failure::sandbox(&error))?;
+        spec.mounts.extend(exposed.mounts);
+        spec.mounts.push(Mount {
+            host: self.workspace.to_path_buf(),
+            inside: PathBuf::from(WORKSPACE_INSIDE),
+            access: self.workspace_access,
+        });
+        if let Some(view) = &self.git_view {
+            spec.mounts.extend(view.mounts());
+        }
+        spec.mounts.extend(self.mounts.iter().cloned());
+        Ok(spec)
+    }
+
+    fn environment(
+        &self,
+        book: &Book,
+        extra: BTreeMap<OsString, OsString>,
+    ) -> BTreeMap<OsString, OsString> {
+        let mut env = BTreeMap::new();
+        for name in PASSED_VARIABLES {
+            if let Some(value) = book.env.get(OsStr::new(name)) {
+                env.insert(OsString::from(name), value.clone());
+            }
+        }
+        env.insert("PATH".into(), book.path_variable());
+        env.insert("HOME".into(), self.home_seen(book).into_os_string());
+        env.insert("TERM".into(), "dumb".into());
+        env.insert("SHELL".into(), "/bin/sh".into());
+        env.insert("CI".into(), "1".into());
+        if self.level == SandboxLevel::Native {
+            env.insert("TMPDIR".into(), "/tmp".into());
+        }
+        for toolchain_home in ["RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "SDKMAN_DIR", "JAVA_HOME"] {
+            if let Some(value) = book.env.get(OsStr::new(toolchain_home)) {
+                env.insert(toolchain_home.into(), value.clone());
+            }
+        }
+        env.extend(extra);
+        env
+    }
+}
+
+impl GitView {
+    /// Returns where the view's git directory is inside.
+    pub(crate) fn git_dir_inside() -> PathBuf {
+        Path::new(KAPI_INSIDE).join("git")
+    }
+
+    /// Returns where the n-th object directory is inside.
+    pub(crate) fn objects_inside(n: usize) -> PathBuf {
+        Path::new(KAPI_INSIDE).join(format!("objects-{n}"))
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let mut mounts = vec![
+            Mount {
+                host: self.git_dir.clone(),
+                inside: Self::git_dir_inside(),
+                access: Access::ReadWrite,
+            },
+            read_only(&self.link, &Path::new(WORKSPACE_INSIDE).join(".git")),
+        ];
+        for (n, objects) in self.object_dirs.iter().enumerate() {
+            mounts.push(read_only(objects, &Self::objects_inside(n)));
+        }
+        mounts
+    }
+}
+
+/// Returns a read-only mount.
+pub(crate) fn read_only(host: &Path, inside: &Path) -> Mount {
+    Mount {
+        host: host.to_path_buf(),
+        inside: inside.to_path_buf(),
+        access: Access::ReadOnly,
+    }
+}

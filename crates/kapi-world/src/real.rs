@@ -1,0 +1,147 @@
+//! One match from effect to the tools that perform it.
+//!
+//! Each arm is safe to repeat under the same effect id: what was half done is finished or done
+//! again from the same start.
+
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::goal::outcome::{Candidate, Failure, Outcome};
+use kapi_core::usage::Usage;
+use kapi_engine::world::{Watch, World};
+use kapi_git::candidate::CandidatePlan;
+use kapi_sys::clock::Clock;
+
+use crate::book::Book;
+use crate::failure;
+use crate::place::Place;
+use crate::workshop::{self, Workshop};
+
+/// How often a wait looks at the clock and the cancel flag.
+const WAIT_STEP: Duration = Duration::from_millis(50);
+/// How many left-out paths are recorded.
+const LEFT_OUT_MAX: usize = 20;
+
+/// The world of one goal: the person's machine.
+pub struct RealWorld<'a> {
+    /// Where the goal's things are.
+    pub place: Place,
+    /// What may be used.
+    pub book: Book,
+    /// The time.
+    pub clock: &'a dyn Clock,
+}
+
+impl World for RealWorld<'_> {
+    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        let result = match &effect.action {
+            Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base, watch),
+            Action::RunAgent(task) => self.run_agent(effect, task, watch),
+            Action::Commit { turn, base, branch, message, at_s } => {
+                self.commit((*turn, base, branch), message, *at_s, watch)
+            }
+            Action::Verify(task) => self.verify(effect, task, watch),
+            Action::Judge(task) => self.judge(effect, task, watch),
+            Action::Publish { branch, base, commit } => {
+                self.publish(branch, base, commit, watch)
+            }
+            Action::Wait { until_ms } => Ok(self.wait(*until_ms, watch)),
+        };
+        match result {
+            Ok(outcome) => outcome,
+            Err(_) if watch.cancel.is_raised() => cancelled(),
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+}
+
+impl RealWorld<'_> {
+    fn create_workspace(
+        &self,
+        branch: &str,
+        base: &str,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace = workshop.workspace(&self.place, branch, base)?;
+        Ok(Outcome::Workspace { path: workspace.path.display().to_string() })
+    }
+
+    fn commit(
+        &self,
+        (turn, base, branch): (u32, &str, &str),
+        message: &str,
+        at_s: i64,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace = workshop.workspace(&self.place, branch, base)?;
+        let plan = CandidatePlan {
+            name: workshop::ref_part(&format!("turn-{turn}"))?,
+            message: message.to_owned(),
+            author: workshop::author(),
+            at_unix_seconds: at_s,
+        };
+        let found = workshop
+            .repository
+            .commit_candidate(&workspace, &plan)
+            .map_err(|error| failure::plain(&error))?;
+        // A turn that changed nothing leaves the base itself as the work so far.
+        let commit = if found.changed.is_empty() {
+            base.to_owned()
+        } else {
+            found.commit.to_string()
+        };
+        let left_out = found.refused.iter().take(LEFT_OUT_MAX);
+        Ok(Outcome::Committed(Candidate {
+            commit,
+            tree: found.tree.to_string(),
+            files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
+            left_out: left_out
+                .map(|refused| format!("{}: {:?}", refused.path.display(), refused.why))
+                .collect(),
+        }))
+    }
+
+    fn publish(
+        &self,
+        branch: &str,
+        base: &str,
+        commit: &str,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace = workshop.workspace(&self.place, branch, base)?;
+        let to = workshop::commit_id(commit)?;
+        workshop
+            .repository
+            .publish(&workspace, &to)
+            .map_err(|error| failure::plain(&error))?;
+        self.clear_scratch();
+        Ok(Outcome::Published { commit: commit.to_owned() })
+    }
+
+    /// Removes throw-away directories; the agent's home stays, it holds the session.
+    fn clear_scratch(&self) {
+        for name in ["verify", "verify-home", "verify-git", "judge", "judge-home", "agent-git"] {
+            // What cannot be removed is only space; the next run wipes it.
+            drop(kapi_git::owned_dir::discard(&self.place.scratch.join(name)));
+        }
+    }
+
+    fn wait(&self, until_ms: i64, watch: &Watch<'_>) -> Outcome {
+        while self.clock.now_ms() < until_ms {
+            if watch.cancel.is_raised() {
+                return cancelled();
+            }
+            thread::sleep(WAIT_STEP);
+        }
+        Outcome::Waited
+    }
+}
+
+/// Returns the outcome of an effect that was stopped and used nothing.
+pub(crate) fn cancelled() -> Outcome {
+    Outcome::Cancelled { usage: Usage::default(), session: None }
+}

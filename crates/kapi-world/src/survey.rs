@@ -1,0 +1,144 @@
+//! Looking at a repository before a contract is drawn up: base, branch, dirt, protected files.
+//!
+//! Only reads.
+
+use std::path::{Path, PathBuf};
+
+use kapi_core::goal::contract::Base;
+use kapi_core::goal::outcome::Failure;
+use kapi_git::repository::{Dirt, Repository, RepositoryError};
+use kapi_sys::cancel::Cancel;
+
+use crate::book::Book;
+use crate::failure;
+use crate::workshop;
+
+/// A repository, as a contract needs to know it.
+#[derive(Debug)]
+pub struct Survey {
+    repository: Repository,
+}
+
+impl Survey {
+    /// Looks at the repository that a directory is in.
+    ///
+    /// # Errors
+    /// When there is none, it has no working tree or no commit, or git is missing or too old.
+    pub fn of(book: &Book, dir: &Path) -> Result<Self, Failure> {
+        let git = workshop::find_git(book, &Cancel::new())?;
+        let repository = Repository::discover(&git, dir).map_err(|error| {
+            let hint = match &error {
+                RepositoryError::NotARepository { .. } => {
+                    Some("run it inside a git repository, or make one with `git init`.".to_owned())
+                }
+                RepositoryError::NoCommit { .. } => {
+                    Some("make a first commit: Kapi starts from a commit.".to_owned())
+                }
+                RepositoryError::Bare { .. } => {
+                    Some("run it inside a checkout of the repository.".to_owned())
+                }
+                RepositoryError::NoSuchCommit { .. } | RepositoryError::Git(_) => None,
+            };
+            Failure { hint, ..failure::plain(&error) }
+        })?;
+        Ok(Self { repository })
+    }
+
+    /// Returns the repository's top level.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.repository.top_level().to_path_buf()
+    }
+
+    /// Returns the branch that is checked out.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn head_branch(&self) -> Result<Option<String>, Failure> {
+        self.repository.head_branch().map_err(|error| failure::plain(&error))
+    }
+
+    /// Returns the base for a revision.
+    ///
+    /// # Errors
+    /// When it names no commit.
+    pub fn base(&self, revision: &str) -> Result<Base, Failure> {
+        let commit = self.repository.resolve_commit(revision).map_err(|error| Failure {
+            hint: Some("give a branch, tag or commit of this repository.".to_owned()),
+            ..failure::plain(&error)
+        })?;
+        let tree = self.repository.tree_of(&commit).map_err(|error| failure::plain(&error))?;
+        Ok(Base {
+            revision: revision.to_owned(),
+            commit: commit.to_string(),
+            tree: tree.to_string(),
+        })
+    }
+
+    /// Returns what is in the checkout and in no commit.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn dirt(&self) -> Result<Dirt, Failure> {
+        self.repository.dirt().map_err(|error| failure::plain(&error))
+    }
+
+    /// Tells whether a branch of this name can be made.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn branch_is_free(&self, name: &str) -> Result<bool, Failure> {
+        let taken = self.repository.branch_exists(name).map_err(|error| failure::plain(&error))?;
+        Ok(!taken)
+    }
+
+    /// Returns the files of the base that pathspecs cover.
+    ///
+    /// # Errors
+    /// When a pathspec is not valid.
+    pub fn protected_files(&self, base: &Base, globs: &[String]) -> Result<usize, Failure> {
+        let commit = workshop::commit_id(&base.commit)?;
+        let files = self
+            .repository
+            .tracked_files_matching(&commit, globs)
+            .map_err(|error| failure::plain(&error))?;
+        Ok(files.len())
+    }
+
+    /// Returns the tracked files that a shell command names as whole words.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn files_named_in(&self, base: &Base, command: &str) -> Result<Vec<String>, Failure> {
+        let commit = workshop::commit_id(&base.commit)?;
+        let words = shell_words::split(command).unwrap_or_default();
+        let mut files = Vec::new();
+        for word in words {
+            let name = word.strip_prefix("./").unwrap_or(&word);
+            let is_plain = !name.is_empty() && !name.contains(['*', '?', '[', '\\']);
+            let is_inside = !name.starts_with(['/', '-']) && !name.split('/').any(|p| p == "..");
+            if is_plain && is_inside {
+                let is_tracked = self
+                    .repository
+                    .is_tracked_file(&commit, Path::new(name))
+                    .map_err(|error| failure::plain(&error))?;
+                if is_tracked {
+                    files.push(name.to_owned());
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Returns the patch from the base to a commit, at most `bytes_max` of it.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn diff(&self, base: &str, commit: &str, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        self.repository
+            .diff(&base, &commit, bytes_max)
+            .map(|patch| patch.bytes)
+            .map_err(|error| failure::plain(&error))
+    }
+}

@@ -1,0 +1,209 @@
+//! Verification: the commands of the contract, on a clean checkout of the commit.
+//!
+//! Nothing the agent left running, ignored or changed under protection is there. Hidden checks
+//! run in a second checkout, and only after everything visible passed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::effect::{Effect, VerifyTask};
+use kapi_core::goal::outcome::{Checks, Failure, Outcome, VerifyReport, VerifyRun};
+use kapi_engine::world::{Activity, Watch};
+use kapi_git::checkout::CheckoutPlan;
+use kapi_git::hidden::copy_hidden;
+use kapi_git::owned_dir;
+use kapi_git::workspace::Workspace;
+use kapi_sandbox::spec::{Access, Network};
+use kapi_sys::process::{End, Finished};
+
+use crate::agent_run::{RUN_ID_VARIABLE, run_id};
+use crate::confine::{Cell, Payload};
+use crate::failure;
+use crate::real::{RealWorld, cancelled};
+use crate::run_dir::RunDir;
+use crate::workshop::{self, Workshop};
+
+/// Bytes of a command's output that are recorded.
+const OUTPUT_TAIL_BYTES: usize = 4_000;
+/// How many tampered paths are recorded.
+const TAMPERED_MAX: usize = 50;
+
+impl RealWorld<'_> {
+    pub(crate) fn verify(
+        &self,
+        effect: &Effect,
+        task: &VerifyTask,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let workspace = workshop.workspace(&self.place, &task.branch, &task.base)?;
+        let run_dir = RunDir::open(&self.place.runs, &run_id(effect))?;
+        let (base, commit) =
+            (workshop::commit_id(&task.base)?, workshop::commit_id(&task.commit)?);
+        let tampered = workshop
+            .repository
+            .protected_changes(&base, &commit, &task.protect)
+            .map_err(|error| failure::plain(&error))?;
+        let mut report = VerifyReport {
+            commit: task.commit.clone(),
+            tree: task.tree.clone(),
+            tampered: tampered
+                .iter()
+                .take(TAMPERED_MAX)
+                .map(|change| change.path.display().to_string())
+                .collect(),
+            runs: Vec::new(),
+        };
+        let run_id = run_id(effect);
+        let stages =
+            Stages { workshop: &workshop, workspace: &workspace, task, watch, run_id: &run_id };
+        let mut is_whole = self.run_stage(&stages, Checks::Visible, &run_dir, &mut report)?;
+        if is_whole && task.hidden && report.passed() {
+            is_whole = self.run_stage(&stages, Checks::Hidden, &run_dir, &mut report)?;
+        }
+        Ok(if is_whole { Outcome::Verified(report) } else { cancelled() })
+    }
+
+    /// Runs all commands on a fresh checkout; `false` when it was cancelled on the way.
+    fn run_stage(
+        &self,
+        stages: &Stages<'_>,
+        checks: Checks,
+        run_dir: &RunDir,
+        report: &mut VerifyReport,
+    ) -> Result<bool, Failure> {
+        let task = stages.task;
+        let checkout = self.clean_checkout(stages, "verify")?;
+        if checks == Checks::Hidden {
+            copy_hidden(&self.place.hidden, &checkout).map_err(|error| failure::plain(&error))?;
+        }
+        let commit = workshop::commit_id(&task.commit)?;
+        let view_dir = self.place.scratch.join("verify-git");
+        let (git_view, git_env) =
+            stages.workshop.git_view(&view_dir, stages.workspace, &commit)?;
+        let home = fresh_dir(&self.place.scratch.join("verify-home"))?;
+        let cell = Cell {
+            level: task.sandbox,
+            workspace: &checkout,
+            workspace_access: Access::ReadWrite,
+            home: &home,
+            git_view: Some(git_view),
+            mounts: Vec::new(),
+            network: if task.network { Network::Host } else { Network::Loopback },
+            deadline: Duration::from_millis(task.timeout_ms),
+            idle: None,
+        };
+        for command in &task.commands {
+            (stages.watch.notice)(Activity::Verifying { command: command.clone() });
+            let payload = Payload {
+                program: PathBuf::from("/bin/sh"),
+                args: vec!["-c".into(), command.into()],
+                env: environment(task.sandbox, &git_env, stages.run_id),
+                stdin: Vec::new(),
+            };
+            let finished = cell.run(&self.book, payload, stages.watch.cancel, &mut |_| {})?;
+            if finished.end == End::Cancelled {
+                return Ok(false);
+            }
+            let run = verify_run(command, checks, &finished);
+            let log = format!("verify-{}.log", report.runs.len() + 1);
+            run_dir.keep(&log, output(&finished).as_bytes())?;
+            report.runs.push(run);
+        }
+        owned_dir::discard(&checkout).map_err(|error| failure::plain(&error))?;
+        Ok(true)
+    }
+
+    /// Checks the task's commit out into a directory of its own, protected files as at the base.
+    fn clean_checkout(&self, stages: &Stages<'_>, name: &str) -> Result<PathBuf, Failure> {
+        let task = stages.task;
+        checkout(
+            stages.workshop,
+            &CheckoutPlan {
+                commit: &workshop::commit_id(&task.commit)?,
+                base: &workshop::commit_id(&task.base)?,
+                protect: &task.protect,
+                to: &self.place.scratch.join(name),
+            },
+        )
+    }
+}
+
+struct Stages<'a> {
+    workshop: &'a Workshop,
+    workspace: &'a Workspace,
+    task: &'a VerifyTask,
+    watch: &'a Watch<'a>,
+    run_id: &'a str,
+}
+
+/// Makes a clean checkout, with an empty file where the view of git will be mounted.
+pub(crate) fn checkout(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
+    workshop.repository.checkout(plan).map_err(|error| failure::plain(&error))?;
+    let mount_point = plan.to.join(".git");
+    fs::File::create(&mount_point)
+        .map_err(|error| failure::file("create", &mount_point, &error))?;
+    Ok(plan.to.to_path_buf())
+}
+
+/// Makes a directory anew.
+pub(crate) fn fresh_dir(path: &Path) -> Result<PathBuf, Failure> {
+    match fs::remove_dir_all(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failure::file("remove", path, &error)),
+    }
+    fs::create_dir_all(path).map_err(|error| failure::file("create", path, &error))?;
+    Ok(path.to_path_buf())
+}
+
+fn environment(
+    level: SandboxLevel,
+    git_env: &[(OsString, OsString)],
+    run_id: &str,
+) -> BTreeMap<OsString, OsString> {
+    let mut env = match level {
+        SandboxLevel::Native => git_env.iter().cloned().collect(),
+        // Without a sandbox there is no view of git; the checkout is no repository then.
+        SandboxLevel::None => BTreeMap::new(),
+    };
+    // What the agent wrote runs here: it has the agent's authority, not the person's.
+    env.insert(RUN_ID_VARIABLE.into(), run_id.into());
+    env
+}
+
+fn verify_run(command: &str, checks: Checks, finished: &Finished) -> VerifyRun {
+    let (exit_code, timed_out) = match finished.end {
+        End::Exited(code) => (Some(code), false),
+        End::Signaled(signal) => (Some(128 + signal), false),
+        End::DeadlinePassed | End::IdlePassed => (None, true),
+        End::Cancelled => (None, false),
+    };
+    VerifyRun {
+        command: command.to_owned(),
+        checks,
+        exit_code,
+        timed_out,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        output_tail: tail(&output(finished), OUTPUT_TAIL_BYTES).to_owned(),
+        output_bytes: finished.stdout.bytes_total.saturating_add(finished.stderr.bytes_total),
+    }
+}
+
+fn output(finished: &Finished) -> String {
+    let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
+    let between = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+    format!("{stdout}{between}{stderr}")
+}
+
+fn tail(text: &str, bytes_max: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes_max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}

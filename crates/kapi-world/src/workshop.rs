@@ -1,0 +1,117 @@
+//! The repository and the goal's worktree, opened for one effect.
+//!
+//! Opening adopts what an earlier call made, so that it can be done again at every effect.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use kapi_core::goal::outcome::Failure;
+use kapi_git::candidate::Author;
+use kapi_git::command::Git;
+use kapi_git::id::{CommitId, RefPart, TreeId};
+use kapi_git::private_view::PrivateViewPlan;
+use kapi_git::repository::Repository;
+use kapi_git::workspace::{Workspace, WorkspaceError, WorkspacePlan};
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process;
+
+use crate::book::Book;
+use crate::confine::GitView;
+use crate::failure;
+use crate::place::Place;
+
+/// Who the candidate commits are by.
+const AUTHOR_NAME: &str = "Kapi";
+/// The address of that author; a name that cannot receive mail.
+const AUTHOR_EMAIL: &str = "kapi@localhost";
+
+/// An opened repository.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(crate) repository: Repository,
+}
+
+impl Workshop {
+    /// Opens the project's repository.
+    pub(crate) fn open(book: &Book, project: &Path, cancel: &Cancel) -> Result<Self, Failure> {
+        let git = find_git(book, cancel)?;
+        let repository =
+            Repository::discover(&git, project).map_err(|error| failure::plain(&error))?;
+        Ok(Self { repository })
+    }
+
+    /// Makes or adopts the goal's worktree.
+    pub(crate) fn workspace(
+        &self,
+        place: &Place,
+        branch: &str,
+        base: &str,
+    ) -> Result<Workspace, Failure> {
+        let plan = WorkspacePlan {
+            goal: ref_part(&place.ref_name)?,
+            branch: branch.to_owned(),
+            base: commit_id(base)?,
+            path: place.worktree.clone(),
+        };
+        self.repository.create_workspace(&plan).map_err(|error| match &error {
+            WorkspaceError::BranchExists { branch } => Failure {
+                message: error.to_string(),
+                hint: Some(format!("rename or delete branch {branch}, or start a new goal.")),
+            },
+            _ => failure::plain(&error),
+        })
+    }
+
+    /// Makes a throw-away git directory that shows a commit.
+    pub(crate) fn git_view(
+        &self,
+        to: &Path,
+        workspace: &Workspace,
+        commit: &CommitId,
+    ) -> Result<(GitView, Vec<(std::ffi::OsString, std::ffi::OsString)>), Failure> {
+        let object_dirs = self.repository.object_dirs().to_vec();
+        let objects_inside: Vec<_> = (0..object_dirs.len()).map(GitView::objects_inside).collect();
+        let plan = PrivateViewPlan {
+            to,
+            inside: &GitView::git_dir_inside(),
+            objects_inside: &objects_inside,
+            workspace,
+            commit,
+            author: &author(),
+        };
+        let view =
+            self.repository.private_view(&plan).map_err(|error| failure::plain(&error))?;
+        Ok((GitView { git_dir: view.git_dir, link: view.link, object_dirs }, view.environment))
+    }
+}
+
+/// Returns the identity of Kapi's commits.
+pub(crate) fn author() -> Author {
+    Author { name: AUTHOR_NAME.to_owned(), email: AUTHOR_EMAIL.to_owned() }
+}
+
+/// Finds git on the host.
+pub(crate) fn find_git(book: &Book, cancel: &Cancel) -> Result<Git, Failure> {
+    let binary = process::find_in_path(OsStr::new("git"), &book.path_variable()).ok_or_else(|| {
+        Failure {
+            message: "find git on PATH".to_owned(),
+            hint: Some("install git 2.34 or newer.".to_owned()),
+        }
+    })?;
+    Git::open(&binary, cancel).map_err(|error| failure::plain(&error))
+}
+
+/// Reads a commit id that core carries as text.
+pub(crate) fn commit_id(text: &str) -> Result<CommitId, Failure> {
+    CommitId::parse(text).map_err(|error| failure::plain(&error))
+}
+
+/// Reads a tree id that core carries as text.
+pub(crate) fn tree_id(text: &str) -> Result<TreeId, Failure> {
+    TreeId::parse(text).map_err(|error| failure::plain(&error))
+}
+
+/// Reads a component of a ref name.
+pub(crate) fn ref_part(text: &str) -> Result<RefPart, Failure> {
+    RefPart::parse(text).map_err(|error| failure::plain(&error))
+}

@@ -1,0 +1,122 @@
+//! Side-by-side measurements: each of our programs beside a peer, by turns, in one run.
+//!
+//! Only ratios from one run are claimed. A peer that cannot be run has its line in the table and
+//! says why; it is never left out.
+
+mod machine;
+mod program;
+mod sample;
+mod storage;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use kapi_sys::disk::replace_durably;
+use kapi_sys::real_disk::RealDisk;
+use serde::Deserialize;
+
+use self::table::{Gap, Table};
+use crate::output::{say, talk};
+use crate::peers;
+use crate::tool::Tool;
+
+const DOCUMENT: &str = "docs/performance.md";
+
+/// Where measuring happens.
+#[derive(Debug)]
+struct Place {
+    /// A directory of our own on the disk that builds use, empty at the start.
+    scratch: PathBuf,
+    /// The program under test.
+    kapi: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    target_directory: PathBuf,
+}
+
+/// Measures everything, prints the table and writes it into the documentation.
+///
+/// # Errors
+/// When one of our own programs cannot be run; a missing peer is a line in the table instead.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        // What is measured inside this process must be built like the product.
+        let args = [
+            "run",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--",
+            "bench",
+        ];
+        return Tool::new(root, "cargo", &args).run();
+    }
+    peers::ensure(root, peers::FOR_BENCH)?;
+    let place = prepare(root)?;
+    let tables = [
+        program::sandboxes(&place)?,
+        program::commands(&place)?,
+        storage::appends(&place)?,
+        storage::loads(&place)?,
+    ];
+    let text = machine::document(root, &tables)?;
+    say(&text);
+    replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
+    talk(&format!("The table is in {DOCUMENT}."));
+    report_gaps(&tables)
+}
+
+fn prepare(root: &Path) -> anyhow::Result<Place> {
+    let args = [
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "kapi-cli",
+    ];
+    Tool::new(root, "cargo", &args).run()?;
+    let args = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
+    let text = Tool::new(root, "cargo", &args).read()?;
+    let metadata: Metadata =
+        serde_json::from_str(&text).context("read what cargo metadata says")?;
+    let target = metadata.target_directory;
+    let scratch = target.join("bench");
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch).with_context(|| format!("clear {}", scratch.display()))?;
+    }
+    fs::create_dir_all(&scratch).with_context(|| format!("create {}", scratch.display()))?;
+    Ok(Place {
+        scratch,
+        kapi: target.join("release/kapi"),
+    })
+}
+
+/// Says once more, at the end, what could not be measured.
+fn report_gaps(tables: &[Table]) -> anyhow::Result<()> {
+    // By name: one program stands beside several peers.
+    let gaps: BTreeMap<&str, &Gap> = tables
+        .iter()
+        .flat_map(Table::gaps)
+        .map(|gap| (gap.name.as_str(), gap))
+        .collect();
+    for (name, gap) in &gaps {
+        talk(&format!("warning: {name} could not be run: {}", gap.reason));
+    }
+    let ours: Vec<&str> = gaps
+        .iter()
+        .filter(|(_, gap)| gap.is_ours)
+        .map(|(name, _)| *name)
+        .collect();
+    if ours.is_empty() {
+        return Ok(());
+    }
+    bail!("measure {}", ours.join(", "))
+}

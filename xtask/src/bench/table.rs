@@ -1,0 +1,142 @@
+//! Measurements as a table that people read.
+//!
+//! Knows nothing of how they were taken.
+
+use std::fmt::Write as _;
+
+use super::sample::{Pair, Spread};
+
+/// Comparisons that belong together.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) title: &'static str,
+    /// What must be known to read the numbers.
+    pub(super) note: &'static str,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Ours beside a peer.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) ours: String,
+    pub(super) peer: String,
+    pub(super) finding: Finding,
+}
+
+/// What came of a comparison.
+#[derive(Debug)]
+pub(super) enum Finding {
+    Measured(Pair),
+    NotRun(Gap),
+}
+
+/// Something that could not be run here.
+#[derive(Debug, Clone)]
+pub(super) struct Gap {
+    pub(super) name: String,
+    pub(super) reason: String,
+    pub(super) is_ours: bool,
+}
+
+impl Table {
+    /// Returns what could not be run.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = &Gap> {
+        self.rows.iter().filter_map(|row| match &row.finding {
+            Finding::Measured(_) => None,
+            Finding::NotRun(gap) => Some(gap),
+        })
+    }
+
+    /// Writes the table as Markdown.
+    pub(super) fn render(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "## {}\n\n{}\n", self.title, self.note)?;
+        writeln!(out, "| ours | time | peer | time | ours / peer | rounds |")?;
+        writeln!(out, "|---|---|---|---|---|---|")?;
+        for row in &self.rows {
+            let (ours, peer) = (&row.ours, &row.peer);
+            match &row.finding {
+                Finding::Measured(pair) => writeln!(
+                    out,
+                    "| {ours} | {} | {peer} | {} | {} | {} |",
+                    seconds(pair.ours()),
+                    seconds(pair.peer()),
+                    times(pair.ratio()),
+                    pair.rounds(),
+                )?,
+                Finding::NotRun(gap) => {
+                    writeln!(
+                        out,
+                        "| {ours} | | {peer} | | **not run:** {} | 0 |",
+                        gap.reason
+                    )?;
+                }
+            }
+        }
+        writeln!(out)
+    }
+}
+
+fn seconds(spread: Spread) -> String {
+    let (factor, unit) = match spread.median {
+        median if median >= 1.0 => (1.0, "s"),
+        median if median >= 1e-3 => (1e3, "ms"),
+        _ => (1e6, "µs"),
+    };
+    let Spread { median, min, max } = spread;
+    format!(
+        "{:.2} {unit} ({:.2} to {:.2})",
+        median * factor,
+        min * factor,
+        max * factor
+    )
+}
+
+fn times(spread: Spread) -> String {
+    let Spread { median, min, max } = spread;
+    format!("**{median:.2}** ({min:.2} to {max:.2})")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::sample::by_turns;
+    use super::{Finding, Gap, Row, Table};
+
+    #[test]
+    fn what_was_not_run_stands_in_the_table() {
+        let pair = by_turns(1, &mut || Ok(Duration::from_micros(1500)), &mut || {
+            Ok(Duration::from_micros(500))
+        });
+        let gap = Gap {
+            name: "podman".to_owned(),
+            reason: "it said no".to_owned(),
+            is_ours: false,
+        };
+        let row = |finding| Row {
+            ours: "kapi".to_owned(),
+            peer: "podman".to_owned(),
+            finding,
+        };
+        let table = Table {
+            title: "Sandboxes",
+            note: "Note.",
+            rows: vec![
+                row(Finding::Measured(pair.unwrap())),
+                row(Finding::NotRun(gap)),
+            ],
+        };
+        let mut text = String::new();
+        table.render(&mut text).unwrap();
+        let lines: Vec<&str> = text.lines().skip(6).collect();
+        assert_eq!(
+            lines,
+            [
+                "| kapi | 1.50 ms (1.50 to 1.50) | podman | 500.00 µs (500.00 to 500.00) | **3.00** (3.00 to 3.00) | 1 |",
+                "| kapi | | podman | | **not run:** it said no | 0 |",
+                "",
+            ]
+        );
+        assert_eq!(table.gaps().count(), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! The gate: what every commit passes, in an order that fails early and ends with the tests.
+//!
+//! The runner's own summary is the last thing printed. Knows no rule itself.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context as _;
+
+use crate::output::say;
+use crate::tool::{Tool, find};
+use crate::{layers, peers, tidy};
+
+struct Step {
+    name: &'static str,
+    perform: fn(&Path) -> anyhow::Result<()>,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "peers",
+        perform: peers::ensure_for_tests,
+    },
+    Step {
+        name: "format",
+        perform: format,
+    },
+    Step {
+        name: "tidy",
+        perform: tidy::run,
+    },
+    Step {
+        name: "layers",
+        perform: layers::run,
+    },
+    Step {
+        name: "clippy",
+        perform: clippy,
+    },
+    Step {
+        name: "documentation",
+        perform: documentation,
+    },
+    Step {
+        name: "documentation tests",
+        perform: documentation_tests,
+    },
+];
+
+/// Runs every step and stops at the first that fails.
+///
+/// # Errors
+/// When a step fails, naming it.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let started = Instant::now();
+    for step in STEPS {
+        say(&format!("== {}", step.name));
+        let begun = Instant::now();
+        (step.perform)(root).with_context(|| format!("pass the step `{}`", step.name))?;
+        say(&format!(
+            "== {}: passed in {:.1} s",
+            step.name,
+            begun.elapsed().as_secs_f64()
+        ));
+    }
+    say(&format!(
+        "== tests (everything else took {:.1} s)",
+        started.elapsed().as_secs_f64()
+    ));
+    test(root, &[]).context("pass the step `tests`")
+}
+
+/// Runs the tests, with nextest where it is installed; nothing is printed after its summary.
+///
+/// # Errors
+/// When a test fails.
+pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
+    let runner: &[&str] = if find("cargo-nextest").is_some() {
+        &[
+            "nextest",
+            "run",
+            "--locked",
+            "--workspace",
+            "--profile",
+            "ci",
+        ]
+    } else {
+        // No documentation tests here: the gate runs them on their own.
+        &[
+            "test",
+            "--locked",
+            "--workspace",
+            "--no-fail-fast",
+            "--lib",
+            "--bins",
+            "--tests",
+        ]
+    };
+    cargo(root, &[runner, filter].concat()).run()
+}
+
+fn format(root: &Path) -> anyhow::Result<()> {
+    cargo(root, &["xfmt", "--check"]).run()
+}
+
+fn clippy(root: &Path) -> anyhow::Result<()> {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    cargo(root, &args).run()
+}
+
+fn documentation(root: &Path) -> anyhow::Result<()> {
+    let args = [
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+        "--locked",
+        "--quiet",
+    ];
+    cargo(root, &args).env("RUSTDOCFLAGS", "-D warnings").run()
+}
+
+fn documentation_tests(root: &Path) -> anyhow::Result<()> {
+    cargo(
+        root,
+        &["test", "--doc", "--workspace", "--locked", "--quiet"],
+    )
+    .run()
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Tool {
+    Tool::new(root, "cargo", args)
+}

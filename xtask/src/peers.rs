@@ -1,0 +1,166 @@
+//! The programs that tests and benchmarks need beside the toolchain.
+//!
+//! A missing one is installed from the system's packages and named while that happens, so that
+//! one command passes on a fresh machine. Nothing is skipped because a program is missing.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::output::talk;
+use crate::tool::{Tool, find};
+
+/// A program of the system.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    /// The program looked for on the search path.
+    program: &'static str,
+    /// The Debian package that brings it.
+    package: &'static str,
+    /// What it is needed for.
+    purpose: &'static str,
+}
+
+const fn peer(program: &'static str, package: &'static str, purpose: &'static str) -> Peer {
+    Peer {
+        program,
+        package,
+        purpose,
+    }
+}
+
+const GIT: Peer = peer("git", "git", "the repositories that goals work in");
+const NODE: Peer = peer("node", "nodejs", "the real agents");
+
+/// What the tests start.
+const FOR_TESTS: &[Peer] = &[
+    GIT,
+    NODE,
+    peer("npm", "npm", "installing the real agents"),
+    peer("setpriv", "util-linux", "sandboxes of an ordinary user"),
+];
+
+/// What the benchmarks stand beside.
+pub(crate) const FOR_BENCH: &[Peer] = &[
+    GIT,
+    NODE,
+    peer("bwrap", "bubblewrap", "a sandbox to compare with"),
+    peer("podman", "podman", "a container to compare with"),
+    peer("runc", "runc", "podman's runtime"),
+    peer("busybox", "busybox-static", "the image of the container"),
+];
+
+/// The oldest Node that the pinned agents run on.
+const NODE_MAJOR_MIN: u32 = 20;
+
+/// Installs what the tests need and says so.
+///
+/// # Errors
+/// When something is still missing afterwards, or too old.
+pub(crate) fn ensure_for_tests(root: &Path) -> anyhow::Result<()> {
+    ensure(root, FOR_TESTS)?;
+    let version = Tool::new(root, NODE.program, &["--version"]).read()?;
+    let version = version.trim();
+    if major(version).is_none_or(|major| major < NODE_MAJOR_MIN) {
+        bail!("use node {version}: the real agents need {NODE_MAJOR_MIN} or newer");
+    }
+    Ok(())
+}
+
+/// Reads the first number of `v20.11.1`.
+fn major(version: &str) -> Option<u32> {
+    version.strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+/// Installs the peers that are missing and says so.
+///
+/// # Errors
+/// When one is still missing afterwards, naming it and its package.
+pub(crate) fn ensure(root: &Path, peers: &[Peer]) -> anyhow::Result<()> {
+    let absent = missing(peers, is_installed);
+    if absent.is_empty() {
+        return Ok(());
+    }
+    for peer in &absent {
+        let Peer {
+            program,
+            package,
+            purpose,
+        } = peer;
+        talk(&format!(
+            "{program} is missing (needed for {purpose}): installing {package}"
+        ));
+    }
+    let packages: Vec<&str> = absent.iter().map(|peer| peer.package).collect();
+    if let Err(error) = install(root, &packages) {
+        bail!(
+            "install {}: {error:#}\nhint: install them by hand",
+            packages.join(" ")
+        );
+    }
+    let still = missing(peers, is_installed);
+    if still.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = still.iter().map(|peer| peer.program).collect();
+    bail!(
+        "find {} on the search path after installing it",
+        names.join(", ")
+    )
+}
+
+fn is_installed(program: &str) -> bool {
+    find(program).is_some()
+}
+
+fn missing(peers: &[Peer], is_installed: impl Fn(&str) -> bool) -> Vec<Peer> {
+    peers
+        .iter()
+        .filter(|peer| !is_installed(peer.program))
+        .copied()
+        .collect()
+}
+
+fn install(root: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    apt_get(root, &["update", "-q"])?;
+    apt_get(
+        root,
+        &[
+            &["install", "-y", "-q", "--no-install-recommends"],
+            packages,
+        ]
+        .concat(),
+    )
+}
+
+fn apt_get(root: &Path, args: &[&str]) -> anyhow::Result<()> {
+    let is_root = Tool::new(root, "id", &["-u"]).read()?.trim() == "0";
+    let front = "DEBIAN_FRONTEND=noninteractive";
+    let words = if is_root {
+        [&["env", front, "apt-get"], args].concat()
+    } else {
+        [&["sudo", "-n", "env", front, "apt-get"], args].concat()
+    };
+    match words.split_first() {
+        Some((program, rest)) => Tool::new(root, program, rest).without_stdout().run(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FOR_TESTS, major, missing};
+
+    #[test]
+    fn versions_of_node_are_read() {
+        let majors = ["v20.20.2", "v8.0.0", "20.1", "vnext"].map(major);
+        assert_eq!(majors, [Some(20), Some(8), None, None]);
+    }
+
+    #[test]
+    fn only_missing_programs_are_named() {
+        let absent = missing(FOR_TESTS, |program| program != "npm");
+        let packages: Vec<&str> = absent.iter().map(|peer| peer.package).collect();
+        assert_eq!(packages, ["npm"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! The rules of STYLE.md that a program can check.
+//!
+//! Each rule is a pure function from the repository's text to faults, with its own tests. Knows
+//! nothing of Rust's grammar: it reads lines, and what needs a parser is Clippy's business.
+
+mod machine;
+mod source;
+mod tree;
+mod workspace;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::bail;
+
+use self::tree::Tree;
+use crate::output::say;
+
+/// A place that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Fault {
+    path: String,
+    /// From 1; 0 means the whole file.
+    line: usize,
+    message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(out, "{}: {}", self.path, self.message),
+            line => write!(out, "{}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+type Rule = fn(&Tree) -> Vec<Fault>;
+
+const RULES: &[Rule] = &[
+    source::every_file_says_what_it_is,
+    source::files_stay_short,
+    source::nothing_is_left_undone,
+    source::modules_are_named_after_their_noun,
+    source::every_test_file_is_compiled,
+    machine::no_path_of_one_machine,
+    machine::no_private_host,
+    machine::locks_name_public_registries,
+    workspace::every_crate_takes_the_lints,
+    workspace::dependencies_stay_few,
+    workspace::traits_are_the_named_seams,
+    workspace::changelog_is_open,
+];
+
+/// Checks every rule.
+///
+/// # Errors
+/// When the repository breaks one, naming every place.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let tree = Tree::load(root)?;
+    let mut faults: Vec<Fault> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    faults.sort();
+    if faults.is_empty() {
+        say(&format!(
+            "{} files keep {} rules.",
+            tree.files.len(),
+            RULES.len()
+        ));
+        return Ok(());
+    }
+    let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    bail!(
+        "keep {} rule(s) of STYLE.md:\n  {}",
+        lines.len(),
+        lines.join("\n  ")
+    )
+}
