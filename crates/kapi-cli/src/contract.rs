@@ -31,7 +31,6 @@ const BRANCH_TRIES_MAX: u32 = 99;
 
 /// The branch types of spec/kapi.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-#[expect(missing_docs, reason = "each is a Conventional Commits type, named by itself")]
 pub(crate) enum BranchType {
     Feat,
     Fix,
@@ -179,14 +178,14 @@ fn protected(
             notes.push(format!("--protect {glob} matches no file at the base."));
         }
     }
-    if !args.no_auto_protect {
-        for command in verify {
-            for file in survey.files_named_in(base, command).map_err(failed)? {
-                if !protect.contains(&file) {
-                    notes.push(format!("{file} is protected because a verify command names it."));
-                    protect.push(file);
-                }
+    let commands = if args.no_auto_protect { &[] } else { verify };
+    for command in commands {
+        for file in survey.files_named_in(base, command).map_err(failed)? {
+            if protect.contains(&file) {
+                continue;
             }
+            notes.push(format!("{file} is protected because a verify command names it."));
+            protect.push(file);
         }
     }
     Ok(protect)

@@ -98,12 +98,12 @@ fn terminal_width() -> usize {
 
 fn write_out(text: &str) {
     let mut out = io::stdout().lock();
-    #[expect(clippy::let_underscore_must_use, reason = "a closed pipe means the reader has gone")]
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    // A closed pipe means that the reader has gone; there is nobody to tell.
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
 fn write_err(text: &str) {
     let mut err = io::stderr().lock();
-    #[expect(clippy::let_underscore_must_use, reason = "there is nowhere left to report it")]
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    // There is nowhere left to report a failure of this.
+    drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
 }

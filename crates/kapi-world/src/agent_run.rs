@@ -29,7 +29,7 @@ use crate::confine::{self, Cell, KAPI_INSIDE, Payload};
 use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::{RunDir, Transcript};
-use crate::workshop::{self, Workshop};
+use crate::workshop::{self, ShownAt, Workshop};
 
 /// The variable that marks every process of a run.
 pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
@@ -65,7 +65,8 @@ impl RealWorld<'_> {
         }
         let view_dir = self.place.scratch.join("agent-git");
         let start = workshop::commit_id(&task.start_commit)?;
-        let (git_view, git_env) = workshop.git_view(&view_dir, &workspace, &start)?;
+        let shown_at = ShownAt::of(task.sandbox, &workspace.path);
+        let (git_view, git_env) = workshop.git_view(&view_dir, &workspace, &start, shown_at)?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
         let cell = Cell {
             level: task.sandbox,
@@ -93,8 +94,7 @@ impl RealWorld<'_> {
             purpose: Purpose::Work,
             git_env,
         };
-        ask(&self.book, cell, &asked, &run_dir, watch)
-            .map(|(run, end)| outcome_of(run, end))
+        ask(&self.book, cell, &asked, &run_dir, watch).map(|(run, end)| outcome_of(run, end))
     }
 }
 
@@ -108,7 +108,10 @@ pub(crate) fn run_id(effect: &Effect) -> String {
 
 fn outcome_of(run: AgentRun, end: End) -> Outcome {
     if end == End::Cancelled {
-        Outcome::Cancelled { usage: run.usage, session: run.session }
+        Outcome::Cancelled {
+            usage: run.usage,
+            session: run.session,
+        }
     } else {
         Outcome::Agent(run)
     }
@@ -124,7 +127,10 @@ fn rewind(
     let known = workshop::tree_id(&task.start_tree)?;
     let plan = CandidatePlan {
         name: workshop::ref_part(&format!("rescue-{}", effect.id))?,
-        message: format!("rescue: cut-off attempt {} of goal {}\n", effect.id, effect.goal),
+        message: format!(
+            "rescue: cut-off attempt {} of goal {}\n",
+            effect.id, effect.goal
+        ),
         author: workshop::author(),
         at_unix_seconds: 0,
     };
@@ -166,7 +172,8 @@ pub(crate) fn ask(
         (watch.notice)(Activity::Note { text: note.clone() });
     }
     furnish_home(cell.home, &launch, book)?;
-    cell.mounts.push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
+    cell.mounts
+        .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
     cell.idle = launch.idle_ms.map(Duration::from_millis);
     let payload = payload(book, asked, &launch)?;
     let mut parser = StreamParser::new(asked.kind, asked.session);
@@ -181,7 +188,11 @@ pub(crate) fn ask(
         }
     })?;
     run_dir.keep("stderr.txt", finished.stderr.text().as_bytes())?;
-    let run = parser.finish(finished.end, &finished.stderr.text(), &finished.stdout.text());
+    let run = parser.finish(
+        finished.end,
+        &finished.stderr.text(),
+        &finished.stdout.text(),
+    );
     Ok((run, finished.end))
 }
 
@@ -224,7 +235,12 @@ fn payload(book: &Book, asked: &Asked<'_>, launch: &Launch) -> Result<Payload, F
     };
     let mut env: BTreeMap<OsString, OsString> = asked.git_env.iter().cloned().collect();
     env.insert(RUN_ID_VARIABLE.into(), asked.run_id.into());
-    env.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+    env.extend(
+        launch
+            .env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
     Ok(Payload {
         program,
         args: launch.args.iter().map(OsString::from).collect(),
@@ -260,9 +276,15 @@ fn furnish_home(home: &Path, launch: &Launch, book: &Book) -> Result<(), Failure
         let from = book.home.join(relative);
         let to = home.join(relative);
         if from.is_file() && !to.exists() {
-            let content =
-                fs::read(&from).map_err(|error| failure::file("read", &from, &error))?;
-            write_home_file(home, &HomeFile { path: relative.clone(), content, mode: 0o600 })?;
+            let content = fs::read(&from).map_err(|error| failure::file("read", &from, &error))?;
+            write_home_file(
+                home,
+                &HomeFile {
+                    path: relative.clone(),
+                    content,
+                    mode: 0o600,
+                },
+            )?;
         }
     }
     Ok(())
@@ -297,7 +319,10 @@ fn home_path(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
     for component in relative.components() {
         if path.is_symlink() || !matches!(component, Component::Normal(_)) {
             return Err(Failure {
-                message: format!("write {} into the agent's home: it leads out of it", relative.display()),
+                message: format!(
+                    "write {} into the agent's home: it leads out of it",
+                    relative.display()
+                ),
                 hint: Some(format!("remove {} and resume.", home.display())),
             });
         }
@@ -310,11 +335,7 @@ fn home_path(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// With what is missing and what to do about it.
-pub fn check_agent(
-    book: &Book,
-    reference: &str,
-    level: SandboxLevel,
-) -> Result<Checked, Failure> {
+pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<Checked, Failure> {
     let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
     let nowhere = Path::new("/");
     let turn = Turn {
@@ -330,7 +351,9 @@ pub fn check_agent(
     let host = Host { env: &book.env };
     let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)
         .map_err(|error| failure::agent(&error))?;
-    let checked = Checked { reports_usd: launch.reports_usd };
+    let checked = Checked {
+        reports_usd: launch.reports_usd,
+    };
     if launch.program == launch::SELF_EXE {
         return Ok(checked);
     }

@@ -28,8 +28,17 @@ const TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one output line that are looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// The variables of the host that every program may see.
-const PASSED_VARIABLES: &[&str] =
-    &["PATH", "LANG", "LC_ALL", "LC_CTYPE", "LANGUAGE", "TZ", "USER", "LOGNAME", "COLORTERM"];
+const PASSED_VARIABLES: &[&str] = &[
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LANGUAGE",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "COLORTERM",
+];
 
 /// A program and what it gets.
 #[derive(Debug)]
@@ -137,7 +146,8 @@ impl Cell<'_> {
         }
         spec.level = Level::Native;
         spec.mounts = toolchain::toolchains(&book.home);
-        spec.mounts.extend(book.read_only.iter().map(|path| read_only(path, path)));
+        spec.mounts
+            .extend(book.read_only.iter().map(|path| read_only(path, path)));
         let exposed = expose::expose(program, &book.path_variable(), &book.home)
             .map_err(|error| failure::sandbox(&error))?;
         spec.mounts.extend(exposed.mounts);
@@ -172,7 +182,13 @@ impl Cell<'_> {
         if self.level == SandboxLevel::Native {
             env.insert("TMPDIR".into(), "/tmp".into());
         }
-        for toolchain_home in ["RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "SDKMAN_DIR", "JAVA_HOME"] {
+        for toolchain_home in [
+            "RUSTUP_HOME",
+            "PYENV_ROOT",
+            "NVM_DIR",
+            "SDKMAN_DIR",
+            "JAVA_HOME",
+        ] {
             if let Some(value) = book.env.get(OsStr::new(toolchain_home)) {
                 env.insert(toolchain_home.into(), value.clone());
             }

@@ -13,22 +13,34 @@ const MESSAGE_BYTES_MAX: usize = 2_000;
 
 /// Returns the failure for an error without advice.
 pub(crate) fn plain(error: &dyn Error) -> Failure {
-    Failure { message: chain(error), hint: None }
+    Failure {
+        message: chain(error),
+        hint: None,
+    }
 }
 
 /// Returns the failure for a sandbox that could not be made.
 pub(crate) fn sandbox(error: &SandboxError) -> Failure {
-    Failure { message: chain(error), hint: error.hint().map(str::to_owned) }
+    Failure {
+        message: chain(error),
+        hint: error.hint().map(str::to_owned),
+    }
 }
 
 /// Returns the failure for an agent that could not be launched.
 pub(crate) fn agent(error: &AgentError) -> Failure {
-    Failure { message: chain(error), hint: error.hint() }
+    Failure {
+        message: chain(error),
+        hint: error.hint(),
+    }
 }
 
 /// Returns the failure for a file that could not be read or written.
 pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
-    Failure { message: format!("{what} {}: {error}", path.display()), hint: None }
+    Failure {
+        message: format!("{what} {}: {error}", path.display()),
+        hint: None,
+    }
 }
 
 fn chain(error: &dyn Error) -> String {

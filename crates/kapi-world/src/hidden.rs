@@ -34,7 +34,11 @@ pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
     }
     Ok(Hidden {
         source: dir.display().to_string(),
-        sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: hash
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
         files: u32::try_from(names.len()).unwrap_or(u32::MAX),
     })
 }
@@ -53,8 +57,13 @@ pub fn keep(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure {
-            message: format!("copy hidden checks: {} is not what the contract names", hidden.source),
-            hint: Some("the directory changed since the contract was drawn up; start again.".into()),
+            message: format!(
+                "copy hidden checks: {} is not what the contract names",
+                hidden.source
+            ),
+            hint: Some(
+                "the directory changed since the contract was drawn up; start again.".into(),
+            ),
         })
     }
 }
@@ -65,7 +74,9 @@ fn collect(root: &Path, dir: &Path, names: &mut Vec<Vec<u8>>) -> Result<(), Fail
     for entry in entries {
         let entry = entry.map_err(|error| failure::file("list", dir, &error))?;
         let path = entry.path();
-        let kind = entry.file_type().map_err(|error| failure::file("look at", &path, &error))?;
+        let kind = entry
+            .file_type()
+            .map_err(|error| failure::file("look at", &path, &error))?;
         if kind.is_dir() {
             collect(root, &path, names)?;
         } else if let Ok(name) = path.strip_prefix(root) {
@@ -90,7 +101,11 @@ fn add_file(hash: &mut Sha256, root: &Path, name: &[u8]) -> Result<(), Failure> 
         hash.update(target.as_os_str().as_bytes());
         return Ok(());
     }
-    hash.update(if metadata.permissions().mode() & 0o111 == 0 { b"f" } else { b"x" });
+    hash.update(if metadata.permissions().mode() & 0o111 == 0 {
+        b"f"
+    } else {
+        b"x"
+    });
     hash.update(metadata.len().to_be_bytes());
     let mut file = fs::File::open(&path).map_err(failed)?;
     let mut buffer = vec![0; 64 * 1024];

@@ -39,8 +39,10 @@ impl RealWorld<'_> {
         let kind = Kind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let settings = self.book.settings(&kind);
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let (base, commit) =
-            (workshop::commit_id(&task.base)?, workshop::commit_id(&task.commit)?);
+        let (base, commit) = (
+            workshop::commit_id(&task.base)?,
+            workshop::commit_id(&task.commit)?,
+        );
         let checkout_dir = checkout(
             &workshop,
             &CheckoutPlan {
@@ -94,12 +96,18 @@ fn with_change(question: &str, patch: &[u8], is_cut: bool) -> String {
     } else {
         ""
     };
-    format!("{question}\n\n# The change\n\n{fence}diff\n{}\n{fence}{note}", text.trim_end())
+    format!(
+        "{question}\n\n# The change\n\n{fence}diff\n{}\n{fence}{note}",
+        text.trim_end()
+    )
 }
 
 fn outcome(by: &str, run: AgentRun, end: End) -> Outcome {
     if end == End::Cancelled {
-        return Outcome::Cancelled { usage: run.usage, session: None };
+        return Outcome::Cancelled {
+            usage: run.usage,
+            session: None,
+        };
     }
     let answer = match run.end {
         AgentEnd::Finished => parse_verdict(&run.message),
@@ -110,9 +118,12 @@ fn outcome(by: &str, run: AgentRun, end: End) -> Outcome {
         AgentEnd::DeadlinePassed => unavailable("the judge took too long"),
         AgentEnd::IdlePassed => unavailable("the judge fell silent"),
     };
-    Outcome::Judged(JudgeRun { by: by.to_owned(), answer, usage: run.usage })
+    Outcome::Judged(JudgeRun {
+        by: by.to_owned(),
+        answer,
+        usage: run.usage,
+    })
 }
-
 
 fn unavailable(message: &str) -> JudgeAnswer {
     JudgeAnswer::Unavailable(ProviderFailure {

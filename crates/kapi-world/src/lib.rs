@@ -14,5 +14,5 @@ mod confine;
 mod failure;
 mod judge;
 mod run_dir;
-mod workshop;
 mod verify;
+mod workshop;

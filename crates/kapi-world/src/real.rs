@@ -38,14 +38,20 @@ impl World for RealWorld<'_> {
         let result = match &effect.action {
             Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base, watch),
             Action::RunAgent(task) => self.run_agent(effect, task, watch),
-            Action::Commit { turn, base, branch, message, at_s } => {
-                self.commit((*turn, base, branch), message, *at_s, watch)
-            }
+            Action::Commit {
+                turn,
+                base,
+                branch,
+                message,
+                at_s,
+            } => self.commit((*turn, base, branch), message, *at_s, watch),
             Action::Verify(task) => self.verify(effect, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
-            Action::Publish { branch, base, commit } => {
-                self.publish(branch, base, commit, watch)
-            }
+            Action::Publish {
+                branch,
+                base,
+                commit,
+            } => self.publish(branch, base, commit, watch),
             Action::Wait { until_ms } => Ok(self.wait(*until_ms, watch)),
         };
         match result {
@@ -65,7 +71,9 @@ impl RealWorld<'_> {
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace = workshop.workspace(&self.place, branch, base)?;
-        Ok(Outcome::Workspace { path: workspace.path.display().to_string() })
+        Ok(Outcome::Workspace {
+            path: workspace.path.display().to_string(),
+        })
     }
 
     fn commit(
@@ -119,12 +127,21 @@ impl RealWorld<'_> {
             .publish(&workspace, &to)
             .map_err(|error| failure::plain(&error))?;
         self.clear_scratch();
-        Ok(Outcome::Published { commit: commit.to_owned() })
+        Ok(Outcome::Published {
+            commit: commit.to_owned(),
+        })
     }
 
     /// Removes throw-away directories; the agent's home stays, it holds the session.
     fn clear_scratch(&self) {
-        for name in ["verify", "verify-home", "verify-git", "judge", "judge-home", "agent-git"] {
+        for name in [
+            "verify",
+            "verify-home",
+            "verify-git",
+            "judge",
+            "judge-home",
+            "agent-git",
+        ] {
             // What cannot be removed is only space; the next run wipes it.
             drop(kapi_git::owned_dir::discard(&self.place.scratch.join(name)));
         }
@@ -143,5 +160,8 @@ impl RealWorld<'_> {
 
 /// Returns the outcome of an effect that was stopped and used nothing.
 pub(crate) fn cancelled() -> Outcome {
-    Outcome::Cancelled { usage: Usage::default(), session: None }
+    Outcome::Cancelled {
+        usage: Usage::default(),
+        session: None,
+    }
 }

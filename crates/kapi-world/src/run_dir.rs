@@ -25,7 +25,9 @@ impl RunDir {
     /// Opens the directory of a run, making it if it is missing.
     pub(crate) fn open(runs: &Path, run_id: &str) -> Result<Self, Failure> {
         let path = runs.join(run_id);
-        RealDisk.create_dir(&path).map_err(|error| failure::plain(&error))?;
+        RealDisk
+            .create_dir(&path)
+            .map_err(|error| failure::plain(&error))?;
         Ok(Self { path })
     }
 
@@ -43,7 +45,10 @@ impl RunDir {
     /// Marks the run as started and tells whether it was marked before.
     pub(crate) fn mark_started(&self) -> Result<bool, Failure> {
         let mark = self.file("started");
-        let was_started = RealDisk.len(&mark).map_err(|error| failure::plain(&error))?.is_some();
+        let was_started = RealDisk
+            .len(&mark)
+            .map_err(|error| failure::plain(&error))?
+            .is_some();
         if !was_started {
             self.keep("started", b"")?;
         }
@@ -53,9 +58,12 @@ impl RunDir {
     /// Opens the transcript, emptied.
     pub(crate) fn transcript(&self) -> Result<Transcript, Failure> {
         let path = self.file("transcript.jsonl");
-        let file = fs::File::create(&path)
-            .map_err(|error| failure::file("create", &path, &error))?;
-        Ok(Transcript { file, bytes_left: TRANSCRIPT_BYTES_MAX })
+        let file =
+            fs::File::create(&path).map_err(|error| failure::file("create", &path, &error))?;
+        Ok(Transcript {
+            file,
+            bytes_left: TRANSCRIPT_BYTES_MAX,
+        })
     }
 }
 

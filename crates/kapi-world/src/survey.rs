@@ -39,7 +39,10 @@ impl Survey {
                 }
                 RepositoryError::NoSuchCommit { .. } | RepositoryError::Git(_) => None,
             };
-            Failure { hint, ..failure::plain(&error) }
+            Failure {
+                hint,
+                ..failure::plain(&error)
+            }
         })?;
         Ok(Self { repository })
     }
@@ -55,7 +58,9 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn head_branch(&self) -> Result<Option<String>, Failure> {
-        self.repository.head_branch().map_err(|error| failure::plain(&error))
+        self.repository
+            .head_branch()
+            .map_err(|error| failure::plain(&error))
     }
 
     /// Returns the base for a revision.
@@ -63,11 +68,17 @@ impl Survey {
     /// # Errors
     /// When it names no commit.
     pub fn base(&self, revision: &str) -> Result<Base, Failure> {
-        let commit = self.repository.resolve_commit(revision).map_err(|error| Failure {
-            hint: Some("give a branch, tag or commit of this repository.".to_owned()),
-            ..failure::plain(&error)
-        })?;
-        let tree = self.repository.tree_of(&commit).map_err(|error| failure::plain(&error))?;
+        let commit = self
+            .repository
+            .resolve_commit(revision)
+            .map_err(|error| Failure {
+                hint: Some("give a branch, tag or commit of this repository.".to_owned()),
+                ..failure::plain(&error)
+            })?;
+        let tree = self
+            .repository
+            .tree_of(&commit)
+            .map_err(|error| failure::plain(&error))?;
         Ok(Base {
             revision: revision.to_owned(),
             commit: commit.to_string(),
@@ -80,7 +91,9 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn dirt(&self) -> Result<Dirt, Failure> {
-        self.repository.dirt().map_err(|error| failure::plain(&error))
+        self.repository
+            .dirt()
+            .map_err(|error| failure::plain(&error))
     }
 
     /// Tells whether a branch of this name can be made.
@@ -88,7 +101,10 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn branch_is_free(&self, name: &str) -> Result<bool, Failure> {
-        let taken = self.repository.branch_exists(name).map_err(|error| failure::plain(&error))?;
+        let taken = self
+            .repository
+            .branch_exists(name)
+            .map_err(|error| failure::plain(&error))?;
         Ok(!taken)
     }
 
@@ -113,18 +129,13 @@ impl Survey {
         let commit = workshop::commit_id(&base.commit)?;
         let words = shell_words::split(command).unwrap_or_default();
         let mut files = Vec::new();
-        for word in words {
-            let name = word.strip_prefix("./").unwrap_or(&word);
-            let is_plain = !name.is_empty() && !name.contains(['*', '?', '[', '\\']);
-            let is_inside = !name.starts_with(['/', '-']) && !name.split('/').any(|p| p == "..");
-            if is_plain && is_inside {
-                let is_tracked = self
-                    .repository
-                    .is_tracked_file(&commit, Path::new(name))
-                    .map_err(|error| failure::plain(&error))?;
-                if is_tracked {
-                    files.push(name.to_owned());
-                }
+        for name in words.iter().filter_map(|word| plain_path(word)) {
+            let is_tracked = self
+                .repository
+                .is_tracked_file(&commit, Path::new(name))
+                .map_err(|error| failure::plain(&error))?;
+            if is_tracked {
+                files.push(name.to_owned());
             }
         }
         Ok(files)
@@ -141,4 +152,12 @@ impl Survey {
             .map(|patch| patch.bytes)
             .map_err(|error| failure::plain(&error))
     }
+}
+
+/// Returns a word of a command as a path inside the repository, if it can be one.
+fn plain_path(word: &str) -> Option<&str> {
+    let name = word.strip_prefix("./").unwrap_or(word);
+    let is_plain = !name.is_empty() && !name.contains(['*', '?', '[', '\\']);
+    let is_inside = !name.starts_with(['/', '-']) && !name.split('/').any(|part| part == "..");
+    (is_plain && is_inside).then_some(name)
 }

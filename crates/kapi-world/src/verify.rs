@@ -9,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::effect::{Effect, VerifyTask};
 use kapi_core::goal::outcome::{Checks, Failure, Outcome, VerifyReport, VerifyRun};
 use kapi_engine::world::{Activity, Watch};
@@ -25,7 +24,7 @@ use crate::confine::{Cell, Payload};
 use crate::failure;
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
-use crate::workshop::{self, Workshop};
+use crate::workshop::{self, ShownAt, Workshop};
 
 /// Bytes of a command's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
@@ -42,8 +41,10 @@ impl RealWorld<'_> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace = workshop.workspace(&self.place, &task.branch, &task.base)?;
         let run_dir = RunDir::open(&self.place.runs, &run_id(effect))?;
-        let (base, commit) =
-            (workshop::commit_id(&task.base)?, workshop::commit_id(&task.commit)?);
+        let (base, commit) = (
+            workshop::commit_id(&task.base)?,
+            workshop::commit_id(&task.commit)?,
+        );
         let tampered = workshop
             .repository
             .protected_changes(&base, &commit, &task.protect)
@@ -59,13 +60,22 @@ impl RealWorld<'_> {
             runs: Vec::new(),
         };
         let run_id = run_id(effect);
-        let stages =
-            Stages { workshop: &workshop, workspace: &workspace, task, watch, run_id: &run_id };
+        let stages = Stages {
+            workshop: &workshop,
+            workspace: &workspace,
+            task,
+            watch,
+            run_id: &run_id,
+        };
         let mut is_whole = self.run_stage(&stages, Checks::Visible, &run_dir, &mut report)?;
         if is_whole && task.hidden && report.passed() {
             is_whole = self.run_stage(&stages, Checks::Hidden, &run_dir, &mut report)?;
         }
-        Ok(if is_whole { Outcome::Verified(report) } else { cancelled() })
+        Ok(if is_whole {
+            Outcome::Verified(report)
+        } else {
+            cancelled()
+        })
     }
 
     /// Runs all commands on a fresh checkout; `false` when it was cancelled on the way.
@@ -83,8 +93,11 @@ impl RealWorld<'_> {
         }
         let commit = workshop::commit_id(&task.commit)?;
         let view_dir = self.place.scratch.join("verify-git");
+        let shown_at = ShownAt::of(task.sandbox, &checkout);
         let (git_view, git_env) =
-            stages.workshop.git_view(&view_dir, stages.workspace, &commit)?;
+            stages
+                .workshop
+                .git_view(&view_dir, stages.workspace, &commit, shown_at)?;
         let home = fresh_dir(&self.place.scratch.join("verify-home"))?;
         let cell = Cell {
             level: task.sandbox,
@@ -93,16 +106,22 @@ impl RealWorld<'_> {
             home: &home,
             git_view: Some(git_view),
             mounts: Vec::new(),
-            network: if task.network { Network::Host } else { Network::Loopback },
+            network: if task.network {
+                Network::Host
+            } else {
+                Network::Loopback
+            },
             deadline: Duration::from_millis(task.timeout_ms),
             idle: None,
         };
         for command in &task.commands {
-            (stages.watch.notice)(Activity::Verifying { command: command.clone() });
+            (stages.watch.notice)(Activity::Verifying {
+                command: command.clone(),
+            });
             let payload = Payload {
                 program: PathBuf::from("/bin/sh"),
                 args: vec!["-c".into(), command.into()],
-                env: environment(task.sandbox, &git_env, stages.run_id),
+                env: environment(&git_env, stages.run_id),
                 stdin: Vec::new(),
             };
             let finished = cell.run(&self.book, payload, stages.watch.cancel, &mut |_| {})?;
@@ -143,7 +162,10 @@ struct Stages<'a> {
 
 /// Makes a clean checkout, with an empty file where the view of git will be mounted.
 pub(crate) fn checkout(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
-    workshop.repository.checkout(plan).map_err(|error| failure::plain(&error))?;
+    workshop
+        .repository
+        .checkout(plan)
+        .map_err(|error| failure::plain(&error))?;
     let mount_point = plan.to.join(".git");
     fs::File::create(&mount_point)
         .map_err(|error| failure::file("create", &mount_point, &error))?;
@@ -161,16 +183,8 @@ pub(crate) fn fresh_dir(path: &Path) -> Result<PathBuf, Failure> {
     Ok(path.to_path_buf())
 }
 
-fn environment(
-    level: SandboxLevel,
-    git_env: &[(OsString, OsString)],
-    run_id: &str,
-) -> BTreeMap<OsString, OsString> {
-    let mut env = match level {
-        SandboxLevel::Native => git_env.iter().cloned().collect(),
-        // Without a sandbox there is no view of git; the checkout is no repository then.
-        SandboxLevel::None => BTreeMap::new(),
-    };
+fn environment(git_env: &[(OsString, OsString)], run_id: &str) -> BTreeMap<OsString, OsString> {
+    let mut env: BTreeMap<OsString, OsString> = git_env.iter().cloned().collect();
     // What the agent wrote runs here: it has the agent's authority, not the person's.
     env.insert(RUN_ID_VARIABLE.into(), run_id.into());
     env
@@ -190,13 +204,20 @@ fn verify_run(command: &str, checks: Checks, finished: &Finished) -> VerifyRun {
         timed_out,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_tail: tail(&output(finished), OUTPUT_TAIL_BYTES).to_owned(),
-        output_bytes: finished.stdout.bytes_total.saturating_add(finished.stderr.bytes_total),
+        output_bytes: finished
+            .stdout
+            .bytes_total
+            .saturating_add(finished.stderr.bytes_total),
     }
 }
 
 fn output(finished: &Finished) -> String {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
-    let between = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+    let between = if stdout.is_empty() || stdout.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     format!("{stdout}{between}{stderr}")
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Opening adopts what an earlier call made, so that it can be done again at every effect.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_git::candidate::Author;
 use kapi_git::command::Git;
@@ -53,51 +54,105 @@ impl Workshop {
             base: commit_id(base)?,
             path: place.worktree.clone(),
         };
-        self.repository.create_workspace(&plan).map_err(|error| match &error {
-            WorkspaceError::BranchExists { branch } => Failure {
-                message: error.to_string(),
-                hint: Some(format!("rename or delete branch {branch}, or start a new goal.")),
-            },
-            _ => failure::plain(&error),
-        })
+        self.repository
+            .create_workspace(&plan)
+            .map_err(|error| match &error {
+                WorkspaceError::BranchExists { branch } => Failure {
+                    message: error.to_string(),
+                    hint: Some(format!(
+                        "rename or delete branch {branch}, or start a new goal."
+                    )),
+                },
+                _ => failure::plain(&error),
+            })
     }
 
-    /// Makes a throw-away git directory that shows a commit.
+    /// Makes a throw-away git directory that shows a commit, and the variables that lead to it.
+    ///
+    /// Inside a sandbox a file over the workspace's `.git` leads to it; without one, variables do,
+    /// so that an agent that commits by itself moves no branch of the repository either way.
     pub(crate) fn git_view(
         &self,
         to: &Path,
         workspace: &Workspace,
         commit: &CommitId,
-    ) -> Result<(GitView, Vec<(std::ffi::OsString, std::ffi::OsString)>), Failure> {
+        shown_at: ShownAt<'_>,
+    ) -> Result<(GitView, Vec<(OsString, OsString)>), Failure> {
         let object_dirs = self.repository.object_dirs().to_vec();
-        let objects_inside: Vec<_> = (0..object_dirs.len()).map(GitView::objects_inside).collect();
+        let (inside, objects_inside) = match shown_at {
+            ShownAt::Inside => {
+                let objects = (0..object_dirs.len())
+                    .map(GitView::objects_inside)
+                    .collect();
+                (GitView::git_dir_inside(), objects)
+            }
+            ShownAt::Host { .. } => (to.to_path_buf(), object_dirs.clone()),
+        };
         let plan = PrivateViewPlan {
             to,
-            inside: &GitView::git_dir_inside(),
+            inside: &inside,
             objects_inside: &objects_inside,
             workspace,
             commit,
             author: &author(),
         };
-        let view =
-            self.repository.private_view(&plan).map_err(|error| failure::plain(&error))?;
-        Ok((GitView { git_dir: view.git_dir, link: view.link, object_dirs }, view.environment))
+        let view = self
+            .repository
+            .private_view(&plan)
+            .map_err(|error| failure::plain(&error))?;
+        let mut env = view.environment;
+        if let ShownAt::Host { work_tree } = shown_at {
+            env.push(("GIT_DIR".into(), view.git_dir.clone().into_os_string()));
+            env.push(("GIT_WORK_TREE".into(), work_tree.as_os_str().to_owned()));
+        }
+        Ok((
+            GitView {
+                git_dir: view.git_dir,
+                link: view.link,
+                object_dirs,
+            },
+            env,
+        ))
+    }
+}
+
+/// Where a program sees its view of the repository.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ShownAt<'a> {
+    /// At the paths of a native sandbox.
+    Inside,
+    /// At its host paths, for this working tree.
+    Host {
+        /// The working tree.
+        work_tree: &'a Path,
+    },
+}
+
+impl<'a> ShownAt<'a> {
+    /// Returns where a level shows it.
+    pub(crate) const fn of(level: SandboxLevel, work_tree: &'a Path) -> Self {
+        match level {
+            SandboxLevel::Native => Self::Inside,
+            SandboxLevel::None => Self::Host { work_tree },
+        }
     }
 }
 
 /// Returns the identity of Kapi's commits.
 pub(crate) fn author() -> Author {
-    Author { name: AUTHOR_NAME.to_owned(), email: AUTHOR_EMAIL.to_owned() }
+    Author {
+        name: AUTHOR_NAME.to_owned(),
+        email: AUTHOR_EMAIL.to_owned(),
+    }
 }
 
 /// Finds git on the host.
 pub(crate) fn find_git(book: &Book, cancel: &Cancel) -> Result<Git, Failure> {
-    let binary = process::find_in_path(OsStr::new("git"), &book.path_variable()).ok_or_else(|| {
-        Failure {
+    let binary =
+        process::find_in_path(OsStr::new("git"), &book.path_variable()).ok_or_else(|| Failure {
             message: "find git on PATH".to_owned(),
             hint: Some("install git 2.34 or newer.".to_owned()),
-        }
-    })?;
+        })?;
     Git::open(&binary, cancel).map_err(|error| failure::plain(&error))
 }
 
