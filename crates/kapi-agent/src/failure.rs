@@ -115,6 +115,7 @@ fn status_in(lower: &str) -> Option<u64> {
         "http ",
         "http/1.1 ",
         "error code: ",
+        "rejected (",
     ];
     let after_mark = |mark: &str| {
         let (_, rest) = lower.split_once(mark)?;
@@ -206,6 +207,8 @@ const WORDS: &[(ProviderFailureKind, &[&str])] = &[
             "unexpected token",
             "not valid json",
             "invalid json",
+            "failed to parse json",
+            "unterminated string",
         ],
     ),
     (
@@ -248,6 +251,10 @@ fn kind_of_words(lower: &str) -> Option<ProviderFailureKind> {
     // "Stream ended with empty response" is about both; the content is what matters.
     if lower.contains("empty response") {
         return Some(ProviderFailureKind::EmptyAnswer);
+    }
+    // A connection that was there and went away broke an answer off.
+    if lower.contains("was lost") {
+        return Some(ProviderFailureKind::TruncatedStream);
     }
     WORDS
         .iter()
@@ -308,132 +315,4 @@ fn part_ms(number: &str, unit: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use kapi_core::goal::outcome::ProviderFailureKind as Kind;
-
-    use super::{is_refusal, known, said_on_stderr};
-
-    fn check(message: &str, expected: Option<Kind>) {
-        assert_eq!(
-            known(None, message).map(|failure| failure.kind),
-            expected,
-            "{message}"
-        );
-    }
-
-    #[test]
-    fn messages_seen_in_real_runs_are_classified() {
-        check(
-            "Failed to authenticate. API Error: 401 injected failure",
-            Some(Kind::Unauthorized),
-        );
-        check(
-            "API Error: Unable to connect to API (ConnectionRefused)",
-            Some(Kind::Unreachable),
-        );
-        check(
-            "API Error: 529 {\"type\":\"error\"}",
-            Some(Kind::ServerError),
-        );
-        check(
-            "unexpected status 401 Unauthorized: x, url: http://127.0.0.1:8080/v1",
-            Some(Kind::Unauthorized),
-        );
-        check(
-            "unexpected status 404 Not Found: model",
-            Some(Kind::BadRequest),
-        );
-        check(
-            "exceeded retry limit, last status: 429 Too Many Requests",
-            Some(Kind::RateLimited),
-        );
-        check(
-            "exceeded retry limit, last status: 500 Internal Server Error",
-            Some(Kind::ServerError),
-        );
-        check(
-            "Connection failed: error sending request",
-            Some(Kind::Unreachable),
-        );
-        check(
-            "stream disconnected before completion: Transport error: network error: error decoding response body",
-            Some(Kind::TruncatedStream),
-        );
-        check(
-            "[API Error: {\"error\":{\"code\":401,\"message\":\"x\"}}]",
-            Some(Kind::Unauthorized),
-        );
-        check(
-            "[API Error: {\"error\":{\"code\": 503,\"message\":\"x\"}}]",
-            Some(Kind::ServerError),
-        );
-        check("[API Error: terminated]", Some(Kind::TruncatedStream));
-        check(
-            "[API Error: exception TypeError: fetch failed sending request]",
-            Some(Kind::Unreachable),
-        );
-        check("429 injected failure", Some(Kind::RateLimited));
-        check("Connection error.", Some(Kind::Unreachable));
-        check(
-            "Model stream ended with empty response text.",
-            Some(Kind::EmptyAnswer),
-        );
-        check(
-            "Model stream ended without a finish reason.",
-            Some(Kind::TruncatedStream),
-        );
-        check("You've hit your usage limit.", Some(Kind::RateLimited));
-        check("something odd", None);
-        check("took 4290 ms, 500 files", None);
-        check("", None);
-    }
-
-    #[test]
-    fn a_status_outweighs_words() {
-        let failure = known(Some(403), "rate limit").unwrap();
-        assert_eq!(failure.kind, Kind::Unauthorized);
-        assert!(known(Some(200), "fine").is_none());
-    }
-
-    #[test]
-    fn waits_are_read() {
-        let cases = [
-            ("429: Please try again in 1.5s.", Some(1_500)),
-            ("429: Please try again in 20s. Visit", Some(20_000)),
-            ("429 try again in 6m30s", Some(390_000)),
-            ("429 try again in 850ms", Some(850)),
-            ("429 {\"retryDelay\": \"34s\"}", Some(34_000)),
-            (
-                "429 {\\\"retryDelay\\\":\\\"34.074824224s\\\"}",
-                Some(34_074),
-            ),
-            ("429 retry after 7", Some(7_000)),
-            ("429 retry-after: 12", Some(12_000)),
-            ("429 try again in 99999999999999999999h", None),
-            ("429 try again in 9999999h", Some(7 * 24 * 3_600_000)),
-            ("429 try again in a while", None),
-            ("429", None),
-        ];
-        for (message, expected) in cases {
-            assert_eq!(
-                known(None, message).unwrap().retry_after_ms,
-                expected,
-                "{message}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_refused_connection_is_no_refusal() {
-        assert!(!is_refusal("connect ECONNREFUSED: connection refused"));
-        assert!(is_refusal("Response stopped due to safety reasons."));
-    }
-
-    #[test]
-    fn tools_cannot_speak_for_the_provider_in_passing() {
-        assert!(said_on_stderr("test result: 429 passed\nconnection refused by mock\n").is_none());
-        assert!(said_on_stderr("API Error: 500 x\n").is_some());
-        let buried = format!("API Error: 500 x\n{}", "line\n".repeat(100));
-        assert!(said_on_stderr(&buried).is_none());
-    }
-}
+mod tests;

@@ -216,7 +216,7 @@ struct Tally {
 
 impl Tally {
     fn begin_session(&mut self, session: &str) {
-        if !session.is_empty() && self.session.as_deref() != Some(session) {
+        if is_session_name(session) && self.session.as_deref() != Some(session) {
             self.session = Some(session.to_owned());
             self.events.push(StreamEvent::Session(session.to_owned()));
         }
@@ -251,6 +251,17 @@ impl Tally {
             message: one_line(text),
         });
     }
+}
+
+/// Tells whether a name can stand on a command line as nothing but a session.
+fn is_session_name(name: &str) -> bool {
+    const NAME_BYTES_MAX: usize = 128;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+/".contains(&byte);
+    let begins_plain = name
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric());
+    begins_plain && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain)
 }
 
 /// Tells whether lines of this type only repeat a message that comes whole later.

@@ -11,7 +11,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::id::Slug;
 use kapi_world::hidden;
-use kapi_world::agent_run;
+use kapi_world::asking;
 use kapi_world::survey::Survey;
 
 use crate::amount;
@@ -122,7 +122,7 @@ fn check(
     let judge = contract.judge_agent().filter(|judge| *judge != contract.agent);
     for agent in [Some(contract.agent.as_str()), judge].into_iter().flatten() {
         let kind = kind(agent)?;
-        let checked = agent_run::check_agent(&book, agent, contract.sandbox)
+        let checked = asking::check_agent(&book, agent, contract.sandbox)
             .map_err(|failure| Error::world(&failure))?;
         if contract.budget.usd_micros.is_some() && !checked.reports_usd {
             return Err(Error::usage(format!("{} does not report what it costs", kind.name()))

@@ -44,14 +44,25 @@ impl GoalId {
     /// When the text is not at least three digits, a dash and a slug.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let rule = "it must be three or more digits, a dash and a slug";
-        let error = || IdError { what: "a goal id", text: text.to_owned(), rule };
+        let error = || IdError {
+            what: "a goal id",
+            text: text.to_owned(),
+            rule,
+        };
         let (digits, slug) = text.split_once('-').ok_or_else(error)?;
         if digits.len() < 3 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(error());
         }
         let index = digits.parse().map_err(|_| error())?;
-        let id = Self { index, slug: Slug::parse(slug)? };
-        if id.to_string() == text { Ok(id) } else { Err(error()) }
+        let id = Self {
+            index,
+            slug: Slug::parse(slug)?,
+        };
+        if id.to_string() == text {
+            Ok(id)
+        } else {
+            Err(error())
+        }
     }
 
     /// Returns the project-local index.
@@ -99,11 +110,12 @@ impl Slug {
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let words: Vec<&str> = text.split('-').collect();
         let is_word = |word: &&str| {
-            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         };
-        if text.len() > SLUG_BYTES_MAX
-            || words.len() > SLUG_WORDS_MAX
-            || !words.iter().all(is_word)
+        if text.len() > SLUG_BYTES_MAX || words.len() > SLUG_WORDS_MAX || !words.iter().all(is_word)
         {
             return Err(IdError {
                 what: "a slug",
@@ -207,7 +219,16 @@ mod tests {
 
     #[test]
     fn malformed_goal_ids_are_refused() {
-        for text in ["", "1-a", "001", "001-", "001-A", "001-a--b", "0001-a", "001-a-b-c-d-e-f"] {
+        for text in [
+            "",
+            "1-a",
+            "001",
+            "001-",
+            "001-A",
+            "001-a--b",
+            "0001-a",
+            "001-a-b-c-d-e-f",
+        ] {
             assert!(GoalId::parse(text).is_err(), "{text}");
         }
     }
@@ -216,7 +237,10 @@ mod tests {
     fn slugs_keep_the_telling_words() {
         let slug = |text| Slug::from_sentence(text).to_string();
         assert_eq!(slug("make the tests pass"), "make-tests-pass");
-        assert_eq!(slug("Fix: the Login (OAuth) of the API, please!"), "fix-login-oauth-api");
+        assert_eq!(
+            slug("Fix: the Login (OAuth) of the API, please!"),
+            "fix-login-oauth-api"
+        );
         assert_eq!(slug("…"), "goal");
         assert!(slug(&"word ".repeat(40)).len() < 48);
     }

@@ -129,6 +129,7 @@ pub fn drive(
         control,
         observe,
     };
+    drive.land_orphan()?;
     let mut overtaken = 0;
     loop {
         drive.look()?;
@@ -184,6 +185,27 @@ impl Drive<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Ends an effect that was under way when its process died and that nobody wants any more.
+    fn land_orphan(&mut self) -> Result<(), EngineError> {
+        let goal = self.open.goal()?;
+        match (&goal.in_flight, goal.status) {
+            (Some(_), Status::Active) | (None, _) => Ok(()),
+            (Some(in_flight), _) => {
+                let effect = in_flight.effect.clone();
+                let outcome = Outcome::Cancelled {
+                    usage: Usage::default(),
+                    session: None,
+                };
+                let report = Command::Report {
+                    effect,
+                    outcome,
+                    elapsed_ms: 0,
+                };
+                self.submit(&Actor::Engine, &report)
+            }
+        }
     }
 
     fn submit(&mut self, actor: &Actor, command: &Command) -> Result<(), EngineError> {

@@ -101,8 +101,15 @@ impl Project<'_> {
     pub fn prepare(&self) -> Result<(), EngineError> {
         const RULE: &[u8] = b"*\n";
         let file = self.layout.gitignore();
-        if self.disk.read(&file, 0)?.as_deref() != Some(RULE) {
-            create_dir_durably(self.disk, self.layout.root(), &self.layout.state_dir())?;
+        let is_there = || -> Result<bool, EngineError> {
+            Ok(self.disk.read(&file, 0)?.as_deref() == Some(RULE))
+        };
+        if is_there()? {
+            return Ok(());
+        }
+        create_dir_durably(self.disk, self.layout.root(), &self.layout.state_dir())?;
+        let _held = self.lock()?;
+        if !is_there()? {
             replace_durably(self.disk, &file, RULE)?;
         }
         Ok(())

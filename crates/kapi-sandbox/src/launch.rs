@@ -15,7 +15,6 @@ use kapi_sys::process::{self, End, Finished, Limits, Line, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
-use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::error::SandboxError;
 use crate::hint::{Host, hint};
@@ -24,7 +23,7 @@ use crate::order::{Enclosure, Order, Payload, Work};
 use crate::spec::{Level, Spec};
 use crate::status::{Ending, Failure, Report, Status, pair};
 
-/// How long the death of every process of a sandbox may take after it was ordered.
+/// How long the death of every process of a sandbox may take after its launcher has ended.
 const DEATH_WAIT_MS: u64 = 10_000;
 
 /// Runs a program in a sandbox to its end. `program.path` and `program.cwd` are paths inside it.
@@ -97,7 +96,6 @@ pub(crate) fn perform(
     cancel: &Cancel,
     on_line: &mut dyn FnMut(Line<'_>),
 ) -> Result<(Finished, Vec<Status>), SandboxError> {
-    let kills_all = matches!(work, Work::Confine { .. });
     let order = Order {
         parent_pid: rustix::process::getpid().as_raw_nonzero().get(),
         work,
@@ -119,9 +117,6 @@ pub(crate) fn perform(
         .receive(reader.as_fd())
         .map_err(|errno| own_error("recvmsg", errno))?;
     if let Some(leader) = report.leader.as_ref() {
-        if kills_all {
-            end_leader(leader.as_fd())?;
-        }
         await_end(leader.as_fd())?;
         report
             .receive(reader.as_fd())
@@ -158,14 +153,6 @@ fn write_order(order: &Order) -> Result<OwnedFd, SandboxError> {
         written += rustix::io::pwrite(&file, rest, at).map_err(failed("pwrite"))?;
     }
     Ok(file)
-}
-
-/// Kills the first process of a namespace, which takes the namespace with it.
-fn end_leader(leader: BorrowedFd<'_>) -> Result<(), SandboxError> {
-    match pidfd_send_signal(leader, Signal::KILL) {
-        Ok(()) | Err(Errno::SRCH) => Ok(()),
-        Err(errno) => Err(own_error("pidfd_send_signal", errno)),
-    }
 }
 
 /// Waits until the leading process is gone. A pid namespace's first process ends only after every

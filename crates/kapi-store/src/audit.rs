@@ -100,7 +100,13 @@ pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
         audit.add(&file, lines.len() + 1, fault);
     }
     audit.check_accepted(&file, &lines, length(&bytes));
-    audit.records.truncate(finished_records);
+    let first_fault = audit.faults.iter().map(|fault| fault.line).min();
+    let sound = first_fault.map_or(finished_records, |line| {
+        usize::try_from(line - 1)
+            .unwrap_or(usize::MAX)
+            .min(finished_records)
+    });
+    audit.records.truncate(sound);
     if audit.faults.is_empty() {
         audit.torn_bytes = length(&bytes) - finished;
     }

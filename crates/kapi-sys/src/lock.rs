@@ -3,15 +3,12 @@
 //! `flock(2)` on an open file: the kernel drops it when the process dies, however it dies.
 //! The file stays behind, and so does the text in it; only the lock itself says who holds it.
 
-use std::fs;
 use std::fs::File;
-use std::io;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, io, process, thread};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;

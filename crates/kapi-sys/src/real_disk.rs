@@ -4,12 +4,11 @@
 //! opens a device or a named pipe: a state directory may have come with a cloned repository.
 //! Knows nothing of what the files mean.
 
-use std::fs;
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::fs::OFlags;
 

@@ -9,10 +9,9 @@ mod state;
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use self::locks::SimLocks;
 use self::state::State;

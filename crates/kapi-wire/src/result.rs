@@ -85,9 +85,16 @@ pub struct JudgeView {
 
 impl From<Usage> for UsageView {
     fn from(usage: Usage) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "money below 2^53 millionths is exact")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "money below 2^53 millionths is exact"
+        )]
         let usd = usage.usd_micros.map(|micros| micros as f64 / 1_000_000.0);
-        Self { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens, usd }
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            usd,
+        }
     }
 }
 
@@ -112,7 +119,11 @@ impl From<&JudgeRun> for JudgeView {
             JudgeAnswer::Malformed { text } => ("malformed", text.clone()),
             JudgeAnswer::Unavailable(failure) => ("unavailable", failure.message.clone()),
         };
-        Self { by: run.by.clone(), verdict, reason }
+        Self {
+            by: run.by.clone(),
+            verdict,
+            reason,
+        }
     }
 }
 
@@ -125,13 +136,20 @@ impl From<&Goal> for ResultView {
             status: goal.status.as_str(),
             branch: goal.contract.branch.clone(),
             commit: goal.result.clone(),
-            candidate: goal.candidate.as_ref().map(|candidate| candidate.commit.clone()),
+            candidate: goal
+                .candidate
+                .as_ref()
+                .map(|candidate| candidate.commit.clone()),
             worktree: goal.workspace.clone(),
             turns: goal.spent.turns,
             usage: goal.spent.total().into(),
             wall_ms: goal.spent.wall_ms,
             verify: report.map_or_else(Vec::new, |report| {
-                report.runs.iter().map(|run| VerifyView::new(run, &report.tree)).collect()
+                report
+                    .runs
+                    .iter()
+                    .map(|run| VerifyView::new(run, &report.tree))
+                    .collect()
             }),
             tampered: report.map_or_else(Vec::new, |report| report.tampered.clone()),
             judge: goal.judge.as_ref().map(JudgeView::from),

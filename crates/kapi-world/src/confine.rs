@@ -37,7 +37,15 @@ const PASSED_VARIABLES: &[&str] = &[
     "TZ",
     "USER",
     "LOGNAME",
-    "COLORTERM",
+    "JAVA_HOME",
+];
+
+/// Variables that lead toolchains to where they are installed, and where that usually is.
+const TOOLCHAIN_HOMES: &[(&str, &str)] = &[
+    ("RUSTUP_HOME", ".rustup"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("NVM_DIR", ".nvm"),
+    ("SDKMAN_DIR", ".sdkman"),
 ];
 
 /// A program and what it gets.
@@ -112,9 +120,9 @@ impl Cell<'_> {
         cancel: &Cancel,
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> Result<Finished, Failure> {
-        let spec = self.spec(book, &payload.program)?;
+        let (spec, path_first) = self.spec(book, &payload.program)?;
         let program = Program {
-            env: self.environment(book, payload.env),
+            env: self.environment(book, &path_first, payload.env),
             path: payload.program,
             args: payload.args,
             cwd: self.workspace_seen(),
@@ -130,7 +138,8 @@ impl Cell<'_> {
         launch::run(&spec, program, cancel, on_line).map_err(|error| failure::sandbox(&error))
     }
 
-    fn spec(&self, book: &Book, program: &Path) -> Result<Spec, Failure> {
+    /// Returns the sandbox, and directories to look for programs in before all others.
+    fn spec(&self, book: &Book, program: &Path) -> Result<(Spec, Vec<PathBuf>), Failure> {
         let mut spec = Spec {
             level: Level::None,
             hostname: "kapi".to_owned(),
@@ -142,7 +151,7 @@ impl Cell<'_> {
             self_exe: book.self_exe.clone(),
         };
         if self.level == SandboxLevel::None {
-            return Ok(spec);
+            return Ok((spec, Vec::new()));
         }
         spec.level = Level::Native;
         spec.mounts = toolchain::toolchains(&book.home);
@@ -160,12 +169,13 @@ impl Cell<'_> {
             spec.mounts.extend(view.mounts());
         }
         spec.mounts.extend(self.mounts.iter().cloned());
-        Ok(spec)
+        Ok((spec, exposed.path))
     }
 
     fn environment(
         &self,
         book: &Book,
+        path_first: &[PathBuf],
         extra: BTreeMap<OsString, OsString>,
     ) -> BTreeMap<OsString, OsString> {
         let mut env = BTreeMap::new();
@@ -174,7 +184,7 @@ impl Cell<'_> {
                 env.insert(OsString::from(name), value.clone());
             }
         }
-        env.insert("PATH".into(), book.path_variable());
+        env.insert("PATH".into(), joined(path_first, &book.path_variable()));
         env.insert("HOME".into(), self.home_seen(book).into_os_string());
         env.insert("TERM".into(), "dumb".into());
         env.insert("SHELL".into(), "/bin/sh".into());
@@ -182,16 +192,14 @@ impl Cell<'_> {
         if self.level == SandboxLevel::Native {
             env.insert("TMPDIR".into(), "/tmp".into());
         }
-        for toolchain_home in [
-            "RUSTUP_HOME",
-            "PYENV_ROOT",
-            "NVM_DIR",
-            "SDKMAN_DIR",
-            "JAVA_HOME",
-        ] {
-            if let Some(value) = book.env.get(OsStr::new(toolchain_home)) {
-                env.insert(toolchain_home.into(), value.clone());
-            }
+        for (variable, usual_place) in TOOLCHAIN_HOMES {
+            let usual = book.home.join(usual_place);
+            let value = match book.env.get(OsStr::new(variable)) {
+                Some(value) => value.clone(),
+                None if usual.is_dir() => usual.into_os_string(),
+                None => continue,
+            };
+            env.insert(OsString::from(variable), value);
         }
         env.extend(extra);
         env
@@ -223,6 +231,13 @@ impl GitView {
         }
         mounts
     }
+}
+
+/// Returns a search path with directories put before it.
+fn joined(first: &[PathBuf], path_variable: &OsStr) -> OsString {
+    let rest = std::env::split_paths(path_variable);
+    let all = first.iter().cloned().chain(rest);
+    std::env::join_paths(all).unwrap_or_else(|_| path_variable.to_owned())
 }
 
 /// Returns a read-only mount.

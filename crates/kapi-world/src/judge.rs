@@ -6,19 +6,17 @@ use std::time::Duration;
 
 use kapi_agent::agent::Kind;
 use kapi_agent::launch::Purpose;
-use kapi_agent::verdict::parse_verdict;
+use kapi_agent::verdict::judge_answer;
 use kapi_core::goal::effect::{Effect, JudgeTask};
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Failure, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind,
-};
+use kapi_core::goal::outcome::{AgentRun, Failure, JudgeRun, Outcome};
 use kapi_engine::world::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::{Access, Network};
 use kapi_sys::process::End;
 
-use crate::agent_run::{Asked, ask, run_id};
+use crate::agent_run::run_id;
+use crate::asking::{Asked, ask};
 use crate::confine::Cell;
 use crate::failure;
 use crate::real::RealWorld;
@@ -83,7 +81,7 @@ impl RealWorld<'_> {
         };
         let (run, end) = ask(&self.book, cell, &asked, &run_dir, watch)?;
         owned_dir::discard(&checkout_dir).map_err(|error| failure::plain(&error))?;
-        Ok(outcome(&task.agent, run, end))
+        Ok(outcome(&task.agent, &run, end))
     }
 }
 
@@ -102,33 +100,16 @@ fn with_change(question: &str, patch: &[u8], is_cut: bool) -> String {
     )
 }
 
-fn outcome(by: &str, run: AgentRun, end: End) -> Outcome {
+fn outcome(by: &str, run: &AgentRun, end: End) -> Outcome {
     if end == End::Cancelled {
         return Outcome::Cancelled {
             usage: run.usage,
             session: None,
         };
     }
-    let answer = match run.end {
-        AgentEnd::Finished => parse_verdict(&run.message),
-        AgentEnd::Provider(failure) => JudgeAnswer::Unavailable(failure),
-        AgentEnd::Refused => unavailable("the judge's model refused to answer"),
-        AgentEnd::LimitReached => unavailable("the judge stopped at a limit of its own"),
-        AgentEnd::Crashed { code } => unavailable(&format!("the judge exited {code}")),
-        AgentEnd::DeadlinePassed => unavailable("the judge took too long"),
-        AgentEnd::IdlePassed => unavailable("the judge fell silent"),
-    };
     Outcome::Judged(JudgeRun {
         by: by.to_owned(),
-        answer,
+        answer: judge_answer(run),
         usage: run.usage,
-    })
-}
-
-fn unavailable(message: &str) -> JudgeAnswer {
-    JudgeAnswer::Unavailable(ProviderFailure {
-        kind: ProviderFailureKind::ServerError,
-        message: message.to_owned(),
-        retry_after_ms: None,
     })
 }

@@ -3,15 +3,17 @@
 //! The only crate that knows all three tool families. Holds no state of its own: what must
 //! survive a crash is in git, in the run directory, or derived from the effect again.
 
-pub mod agent_run;
+pub mod asking;
 pub mod book;
 pub mod hidden;
 pub mod place;
 pub mod real;
 pub mod survey;
 
+mod agent_run;
 mod confine;
 mod failure;
+mod home;
 mod judge;
 mod run_dir;
 mod verify;

@@ -10,8 +10,7 @@ use kapi_git::repository::{Dirt, Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 
 use crate::book::Book;
-use crate::failure;
-use crate::workshop;
+use crate::{failure, workshop};
 
 /// A repository, as a contract needs to know it.
 #[derive(Debug)]

@@ -19,7 +19,8 @@ use kapi_git::workspace::Workspace;
 use kapi_sandbox::spec::{Access, Network};
 use kapi_sys::process::{End, Finished};
 
-use crate::agent_run::{RUN_ID_VARIABLE, run_id};
+use crate::agent_run::run_id;
+use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{Cell, Payload};
 use crate::failure;
 use crate::real::{RealWorld, cancelled};

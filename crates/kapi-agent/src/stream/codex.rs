@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal};
+use super::{Tally, Terminal, is_session_name};
 use crate::failure;
 use crate::json_line::{count, list, text};
 
@@ -108,6 +108,9 @@ impl Stream {
     }
 
     fn begin(&mut self, thread: &str, tally: &mut Tally) {
+        if !is_session_name(thread) {
+            return;
+        }
         thread.clone_into(&mut self.thread);
         if let Some((resumed, used)) = &self.resumed
             && resumed == thread

@@ -11,6 +11,9 @@ use crate::failure;
 use crate::json_line::{count, text};
 use crate::text::{MESSAGE_BYTES_MAX, head};
 
+/// What it warns of when it takes its model for stuck and stops.
+const LOOP: &str = "Loop detected";
+
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
@@ -46,16 +49,13 @@ impl Stream {
     pub(super) fn terminal(mut self, tally: &mut Tally) -> Option<Terminal> {
         // Without a result the answer is still under way.
         self.flush(tally);
-        let nothing_came = tally.message.is_empty() && tally.n_tools == 0;
         match self.terminal {
-            // A refused prompt ends as a success with no answer; only the warning tells.
+            // What stops a turn without failing it is told only by a warning.
+            Some(Terminal::Finished) if self.last_error.contains(LOOP) => {
+                Some(Terminal::LimitReached)
+            }
             Some(Terminal::Finished) if failure::is_refusal(&self.last_error) => {
                 Some(Terminal::Refused)
-            }
-            Some(Terminal::Finished) if nothing_came && !self.last_error.is_empty() => {
-                failure::known(None, &self.last_error)
-                    .map(Terminal::Provider)
-                    .or(Some(Terminal::Finished))
             }
             other => other,
         }
@@ -80,7 +80,15 @@ impl Stream {
         });
         self.terminal = Some(match text(value, "/status") {
             "success" => Terminal::Finished,
-            _ => failed(text(value, "/error/type"), text(value, "/error/message")),
+            _ => {
+                let said = text(value, "/error/message");
+                let said = if said.is_empty() {
+                    &self.last_error
+                } else {
+                    said
+                };
+                failed(text(value, "/error/type"), said)
+            }
         });
     }
 }

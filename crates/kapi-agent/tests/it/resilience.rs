@@ -153,6 +153,27 @@ fn an_answer_of_nothing_is_the_providers_failure() {
 }
 
 #[test]
+fn gemini_tells_some_ends_only_by_a_warning() {
+    let empty = r#"{"type":"error","severity":"error","message":"The model returned an empty response with no text or thoughts."}
+{"type":"result","status":"error","stats":{"total_tokens":3150,"input_tokens":3000,"output_tokens":150}}"#;
+    let end = replay(&Kind::Gemini, None, empty.as_bytes(), End::Exited(0))
+        .run
+        .end;
+    let AgentEnd::Provider(failure) = end else {
+        panic!("{end:?}")
+    };
+    assert_eq!(failure.kind, ProviderFailureKind::EmptyAnswer);
+
+    let stuck = r#"{"type":"tool_use","tool_name":"a","parameters":{}}
+{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}
+{"type":"result","status":"success","stats":{}}"#;
+    let end = replay(&Kind::Gemini, None, stuck.as_bytes(), End::Exited(0))
+        .run
+        .end;
+    assert_eq!(end, AgentEnd::LimitReached);
+}
+
+#[test]
 fn refusals_are_told_from_failures() {
     let outputs = [
         (
@@ -185,6 +206,43 @@ fn refusals_are_told_from_failures() {
             .run
             .end;
         assert_eq!(end, AgentEnd::Refused, "{kind}: {output}");
+    }
+}
+
+#[test]
+fn a_session_that_could_be_an_option_is_no_session() {
+    for name in [
+        "",
+        "-c",
+        "--config=x",
+        "a b",
+        "a\nb",
+        "$(x)",
+        &"a".repeat(200),
+    ] {
+        let name = serde_json::to_string(name).unwrap();
+        let outputs = [
+            (
+                Kind::Claude,
+                format!(r#"{{"type":"system","subtype":"init","session_id":{name}}}"#),
+            ),
+            (
+                Kind::Codex,
+                format!(
+                    "{{\"type\":\"thread.started\",\"thread_id\":{name}}}\n{{\"type\":\"turn.completed\"}}"
+                ),
+            ),
+            (
+                Kind::Gemini,
+                format!(r#"{{"type":"init","session_id":{name}}}"#),
+            ),
+            (Kind::Pi, format!(r#"{{"type":"session","id":{name}}}"#)),
+        ];
+        for (kind, output) in outputs {
+            let replayed = replay(&kind, None, output.as_bytes(), End::Exited(0));
+            assert_eq!(replayed.run.session, None, "{kind} {name}");
+            assert!(replayed.events.is_empty(), "{kind} {name}");
+        }
     }
 }
 

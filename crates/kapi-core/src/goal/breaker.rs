@@ -35,7 +35,11 @@ impl Breaker {
         if self.seen.len() >= REMEMBERED_MAX {
             self.seen.remove(0);
         }
-        self.seen.push(Seen { tree: tree.to_owned(), verdict, times: 1 });
+        self.seen.push(Seen {
+            tree: tree.to_owned(),
+            verdict,
+            times: 1,
+        });
     }
 
     /// Returns how many turns ended in this tree with this verdict.

@@ -116,7 +116,10 @@ impl Budget {
         if self.tokens.is_some_and(|limit| total.tokens() >= limit) {
             return Some(Limit::Tokens);
         }
-        if self.usd_micros.is_some_and(|limit| total.usd_micros.unwrap_or(0) >= limit) {
+        if self
+            .usd_micros
+            .is_some_and(|limit| total.usd_micros.unwrap_or(0) >= limit)
+        {
             return Some(Limit::Usd);
         }
         if self.wall_ms.is_some_and(|limit| spent.wall_ms >= limit) {
@@ -128,7 +131,8 @@ impl Budget {
     /// Returns the milliseconds left, where time is limited.
     #[must_use]
     pub fn wall_left_ms(&self, spent: &Spent) -> Option<u64> {
-        self.wall_ms.map(|limit| limit.saturating_sub(spent.wall_ms))
+        self.wall_ms
+            .map(|limit| limit.saturating_sub(spent.wall_ms))
     }
 
     /// Adds to the limits. A limit that did not exist is counted from what was spent.
@@ -140,7 +144,9 @@ impl Budget {
             self.tokens = Some(from.saturating_add(raise.tokens));
         }
         if raise.usd_micros > 0 {
-            let from = self.usd_micros.unwrap_or_else(|| total.usd_micros.unwrap_or(0));
+            let from = self
+                .usd_micros
+                .unwrap_or_else(|| total.usd_micros.unwrap_or(0));
             self.usd_micros = Some(from.saturating_add(raise.usd_micros));
         }
         if raise.wall_ms > 0 {

@@ -84,7 +84,12 @@ pub struct Hidden {
 
 /// Who confirms that the criteria are met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "by", content = "agent", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(
+    tag = "by",
+    content = "agent",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
 pub enum Judge {
     /// Nobody: the verify commands decide alone.
     None,
@@ -161,13 +166,22 @@ impl Contract {
             return Some(("intent", "it must not be empty or longer than 64 KiB"));
         }
         if text_is_bad(&self.done_criteria) {
-            return Some(("done_criteria", "it must not be empty or longer than 64 KiB"));
+            return Some((
+                "done_criteria",
+                "it must not be empty or longer than 64 KiB",
+            ));
         }
         if self.verify.iter().any(|command| text_is_bad(command)) {
-            return Some(("verify", "a command must not be empty or longer than 64 KiB"));
+            return Some((
+                "verify",
+                "a command must not be empty or longer than 64 KiB",
+            ));
         }
         if self.hidden.is_some() && self.verify.is_empty() {
-            return Some(("hidden", "hidden checks need a verify command that runs them"));
+            return Some((
+                "hidden",
+                "hidden checks need a verify command that runs them",
+            ));
         }
         if self.budget.turns == 0 || self.budget.turns > TURNS_MAX {
             return Some(("budget.turns", "it must be 1 to 20000"));

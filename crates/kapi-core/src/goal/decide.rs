@@ -26,7 +26,12 @@ pub fn decide(
     now_ms: i64,
 ) -> Result<Vec<Event>, Denied> {
     check_authority(actor, command)?;
-    if let Command::Create { id, contract, contract_hash } = command {
+    if let Command::Create {
+        id,
+        contract,
+        contract_hash,
+    } = command
+    {
         if state.is_some() {
             return Err(Denied::GoalExists);
         }
@@ -43,29 +48,45 @@ pub fn decide(
     let goal = state.ok_or(Denied::NoGoal)?;
     match command {
         Command::Create { .. } => Err(Denied::GoalExists),
-        Command::Approve { contract_hash, means } => {
+        Command::Approve {
+            contract_hash,
+            means,
+        } => {
             require(goal, goal.status == Status::Proposed, "approved")?;
             if *contract_hash != goal.contract_hash {
-                return Err(Denied::WrongHash { shown: contract_hash.clone() });
+                return Err(Denied::WrongHash {
+                    shown: contract_hash.clone(),
+                });
             }
             let contract_hash = contract_hash.clone();
-            Ok(vec![Event::ContractApproved { contract_hash, means: *means }])
+            Ok(vec![Event::ContractApproved {
+                contract_hash,
+                means: *means,
+            }])
         }
         Command::Intend { effect } => intend(goal, effect, now_ms),
-        Command::Progress { effect, usage, elapsed_ms } => {
-            progress(goal, effect, *usage, *elapsed_ms)
-        }
-        Command::Report { effect, outcome, elapsed_ms } => {
-            report::decide_report(goal, effect, outcome, *elapsed_ms, now_ms)
-        }
+        Command::Progress {
+            effect,
+            usage,
+            elapsed_ms,
+        } => progress(goal, effect, *usage, *elapsed_ms),
+        Command::Report {
+            effect,
+            outcome,
+            elapsed_ms,
+        } => report::decide_report(goal, effect, outcome, *elapsed_ms, now_ms),
         Command::Interrupt => {
             require(goal, goal.status == Status::Active, "interrupted")?;
-            Ok(vec![Event::GoalStopped { stop: Stop::Interrupted }])
+            Ok(vec![Event::GoalStopped {
+                stop: Stop::Interrupted,
+            }])
         }
         Command::Resume => resume(goal),
         Command::Cancel { reason } => {
             require(goal, !goal.status.is_terminal(), "cancelled")?;
-            let stop = Stop::Cancelled { reason: reason.clone() };
+            let stop = Stop::Cancelled {
+                reason: reason.clone(),
+            };
             Ok(vec![Event::GoalStopped { stop }])
         }
         Command::RaiseBudget(raise) => raise_budget(goal, raise),
@@ -85,31 +106,46 @@ fn check_authority(actor: &Actor, command: &Command) -> Result<(), Denied> {
     };
     match (actor, human_action) {
         (Actor::Human { .. }, Some(_)) | (Actor::Engine, None) => Ok(()),
-        (Actor::Agent { .. } | Actor::Engine, Some(action)) => {
-            Err(Denied::OnlyHuman { action, actor: actor.to_string() })
-        }
-        (Actor::Agent { .. } | Actor::Human { .. }, None) => {
-            Err(Denied::OnlyEngine { actor: actor.to_string() })
-        }
+        (Actor::Agent { .. } | Actor::Engine, Some(action)) => Err(Denied::OnlyHuman {
+            action,
+            actor: actor.to_string(),
+        }),
+        (Actor::Agent { .. } | Actor::Human { .. }, None) => Err(Denied::OnlyEngine {
+            actor: actor.to_string(),
+        }),
     }
 }
 
 fn require(goal: &Goal, holds: bool, action: &'static str) -> Result<(), Denied> {
-    if holds { Ok(()) } else { Err(Denied::WrongStatus { status: goal.status, action }) }
+    if holds {
+        Ok(())
+    } else {
+        Err(Denied::WrongStatus {
+            status: goal.status,
+            action,
+        })
+    }
 }
 
 fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Denied> {
     require(goal, goal.status == Status::Active, "worked on")?;
-    let wanted = if goal.wait_until_ms.is_some() { goal.wait_effect() } else { goal.stage_effect() };
+    let wanted = if goal.wait_until_ms.is_some() {
+        goal.wait_effect()
+    } else {
+        goal.stage_effect()
+    };
     if *effect != wanted {
-        return Err(Denied::NotUnderWay { effect: effect.clone() });
+        return Err(Denied::NotUnderWay {
+            effect: effect.clone(),
+        });
     }
     match &goal.in_flight {
         // Intended before a crash and still wanted: it is performed again under the same id.
         Some(in_flight) if in_flight.effect == *effect => Ok(Vec::new()),
-        Some(_) | None => {
-            Ok(vec![Event::EffectIntended { effect: effect.clone(), at_ms: now_ms }])
-        }
+        Some(_) | None => Ok(vec![Event::EffectIntended {
+            effect: effect.clone(),
+            at_ms: now_ms,
+        }]),
     }
 }
 
@@ -120,13 +156,19 @@ fn progress(
     elapsed_ms: u64,
 ) -> Result<Vec<Event>, Denied> {
     require_under_way(goal, effect)?;
-    let event = Event::EffectProgressed { effect: effect.clone(), usage, elapsed_ms };
+    let event = Event::EffectProgressed {
+        effect: effect.clone(),
+        usage,
+        elapsed_ms,
+    };
     let after = folded(goal, std::slice::from_ref(&event));
     let mut events = vec![event];
     if let Some(limit) = after.limit_within_turn()
         && after.status == Status::Active
     {
-        events.push(Event::GoalStopped { stop: Stop::BudgetUsedUp { limit } });
+        events.push(Event::GoalStopped {
+            stop: Stop::BudgetUsedUp { limit },
+        });
     }
     Ok(events)
 }
@@ -134,7 +176,9 @@ fn progress(
 fn require_under_way(goal: &Goal, effect: &EffectId) -> Result<(), Denied> {
     match &goal.in_flight {
         Some(in_flight) if in_flight.effect == *effect => Ok(()),
-        Some(_) | None => Err(Denied::NotUnderWay { effect: effect.clone() }),
+        Some(_) | None => Err(Denied::NotUnderWay {
+            effect: effect.clone(),
+        }),
     }
 }
 
@@ -151,17 +195,24 @@ fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
         | Status::Impossible
         | Status::Cancelled
         | Status::Unverified
-        | Status::Done => Err(Denied::WrongStatus { status: goal.status, action: "resumed" }),
+        | Status::Done => Err(Denied::WrongStatus {
+            status: goal.status,
+            action: "resumed",
+        }),
     }
 }
 
 fn raise_budget(goal: &Goal, raise: &Raise) -> Result<Vec<Event>, Denied> {
     require(goal, !goal.status.is_terminal(), "given a larger budget")?;
     if *raise == Raise::default() {
-        return Err(Denied::BadRaise { rule: "it must raise at least one limit" });
+        return Err(Denied::BadRaise {
+            rule: "it must raise at least one limit",
+        });
     }
     if goal.budget.turns.saturating_add(raise.turns) > TURNS_MAX {
-        return Err(Denied::BadRaise { rule: "the turn budget must stay at or below 20000" });
+        return Err(Denied::BadRaise {
+            rule: "the turn budget must stay at or below 20000",
+        });
     }
     Ok(vec![Event::BudgetRaised { raise: *raise }])
 }

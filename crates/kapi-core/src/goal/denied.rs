@@ -84,15 +84,19 @@ impl Denied {
     #[must_use]
     pub fn hint(&self, reference: &str) -> Option<String> {
         match self {
-            Self::BudgetUsedUp { limit } => {
-                Some(format!("raise it with `kapi budget {reference} {}`.", limit.option()))
-            }
+            Self::BudgetUsedUp { limit } => Some(format!(
+                "raise it with `kapi budget {reference} {}`.",
+                limit.option()
+            )),
             Self::OnlyHuman { .. } => {
                 Some("ask the person to type the command in their own terminal.".to_owned())
             }
-            Self::WrongStatus { status: Status::Proposed, .. } => {
-                Some(format!("approve its contract with `kapi resume {reference}`."))
-            }
+            Self::WrongStatus {
+                status: Status::Proposed,
+                ..
+            } => Some(format!(
+                "approve its contract with `kapi resume {reference}`."
+            )),
             Self::NoGoal
             | Self::GoalExists
             | Self::BadContract { .. }

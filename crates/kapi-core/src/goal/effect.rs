@@ -143,7 +143,13 @@ pub fn next(goal: &Goal) -> Option<Effect> {
     if goal.status != Status::Active {
         return None;
     }
-    let effect = |id, action| Some(Effect { id, goal: goal.id.clone(), action });
+    let effect = |id, action| {
+        Some(Effect {
+            id,
+            goal: goal.id.clone(),
+            action,
+        })
+    };
     if let Some(until_ms) = goal.wait_until_ms {
         return effect(goal.wait_effect(), Action::Wait { until_ms });
     }
@@ -155,9 +161,10 @@ fn stage_action(goal: &Goal) -> Option<Action> {
     let contract = &goal.contract;
     let base = contract.base.commit.clone();
     match goal.stage {
-        Stage::Workspace => {
-            Some(Action::CreateWorkspace { branch: contract.branch.clone(), base })
-        }
+        Stage::Workspace => Some(Action::CreateWorkspace {
+            branch: contract.branch.clone(),
+            base,
+        }),
         Stage::Agent => Some(Action::RunAgent(agent_task(goal))),
         Stage::Commit => Some(Action::Commit {
             turn: goal.turn,
@@ -168,7 +175,11 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         }),
         Stage::Verify => {
             let candidate = goal.candidate.as_ref()?;
-            Some(Action::Verify(verify_task(contract, &candidate.commit, &candidate.tree)))
+            Some(Action::Verify(verify_task(
+                contract,
+                &candidate.commit,
+                &candidate.tree,
+            )))
         }
         Stage::Judge => {
             let candidate = goal.candidate.as_ref()?;
@@ -193,7 +204,9 @@ fn stage_action(goal: &Goal) -> Option<Action> {
 
 /// The time of the recorded intent, so that repeating the effect makes the same commit.
 fn commit_time_ms(goal: &Goal) -> i64 {
-    goal.in_flight.as_ref().map_or(goal.created_at_ms, |in_flight| in_flight.since_ms)
+    goal.in_flight
+        .as_ref()
+        .map_or(goal.created_at_ms, |in_flight| in_flight.since_ms)
 }
 
 fn agent_task(goal: &Goal) -> AgentTask {
@@ -227,5 +240,7 @@ fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
 }
 
 fn within_wall(goal: &Goal, deadline_ms: u64) -> u64 {
-    goal.budget.wall_left_ms(&goal.spent).map_or(deadline_ms, |left| left.min(deadline_ms))
+    goal.budget
+        .wall_left_ms(&goal.spent)
+        .map_or(deadline_ms, |left| left.min(deadline_ms))
 }

@@ -13,7 +13,12 @@ use crate::usage::Usage;
 
 /// A recorded fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "data", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
 pub enum Event {
     /// A contract was proposed.
     GoalCreated {
@@ -145,6 +150,82 @@ pub enum Event {
         /// By how much.
         raise: Raise,
     },
+}
+
+impl Event {
+    /// Returns what was used, as this event reports it.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::EffectProgressed { usage, .. }
+            | Self::ProviderFailed { usage, .. }
+            | Self::EffectCancelled { usage, .. } => *usage,
+            Self::AgentEnded { run, .. } => run.usage,
+            Self::JudgeEnded { run, .. } | Self::JudgeFailed { run, .. } => run.usage,
+            Self::GoalCreated { .. }
+            | Self::ContractApproved { .. }
+            | Self::EffectIntended { .. }
+            | Self::WorkspaceCreated { .. }
+            | Self::WaitEnded
+            | Self::CandidateCommitted { .. }
+            | Self::VerifyEnded { .. }
+            | Self::TurnEnded { .. }
+            | Self::GoalDone { .. }
+            | Self::GoalStopped { .. }
+            | Self::GoalResumed
+            | Self::BudgetRaised { .. } => Usage::default(),
+        }
+    }
+
+    /// Returns the milliseconds since the last report, where something was being performed.
+    #[must_use]
+    pub const fn elapsed_ms(&self) -> u64 {
+        match self {
+            Self::EffectProgressed { elapsed_ms, .. }
+            | Self::WorkspaceCreated { elapsed_ms, .. }
+            | Self::AgentEnded { elapsed_ms, .. }
+            | Self::ProviderFailed { elapsed_ms, .. }
+            | Self::CandidateCommitted { elapsed_ms, .. }
+            | Self::VerifyEnded { elapsed_ms, .. }
+            | Self::JudgeEnded { elapsed_ms, .. }
+            | Self::JudgeFailed { elapsed_ms, .. }
+            | Self::GoalDone { elapsed_ms, .. }
+            | Self::EffectCancelled { elapsed_ms, .. } => *elapsed_ms,
+            Self::GoalCreated { .. }
+            | Self::ContractApproved { .. }
+            | Self::EffectIntended { .. }
+            | Self::WaitEnded
+            | Self::TurnEnded { .. }
+            | Self::GoalStopped { .. }
+            | Self::GoalResumed
+            | Self::BudgetRaised { .. } => 0,
+        }
+    }
+
+    /// Tells whether the effect under way has ended with it.
+    #[must_use]
+    pub const fn ends_effect(&self) -> bool {
+        match self {
+            Self::WorkspaceCreated { .. }
+            | Self::AgentEnded { .. }
+            | Self::ProviderFailed { .. }
+            | Self::WaitEnded
+            | Self::CandidateCommitted { .. }
+            | Self::VerifyEnded { .. }
+            | Self::JudgeEnded { .. }
+            | Self::JudgeFailed { .. }
+            | Self::GoalDone { .. }
+            | Self::EffectCancelled { .. } => true,
+            Self::GoalCreated { .. }
+            | Self::ContractApproved { .. }
+            | Self::EffectIntended { .. }
+            | Self::EffectProgressed { .. }
+            | Self::TurnEnded { .. }
+            | Self::GoalStopped { .. }
+            | Self::GoalResumed
+            | Self::BudgetRaised { .. } => false,
+        }
+    }
 }
 
 /// How an approval was given.

@@ -5,7 +5,7 @@
 use crate::goal::breaker::Breaker;
 use crate::goal::budget::Spent;
 use crate::goal::contract::{Contract, JudgeUnavailable};
-use crate::goal::event::{Event, Stop};
+use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::outcome::{AgentRun, Candidate, JudgeAnswer, JudgeRun, Verdict, VerifyReport};
 use crate::goal::state::{Goal, InFlight, Stage, Status};
 use crate::id::GoalId;
@@ -14,7 +14,15 @@ use crate::usage::Usage;
 /// Applies one event.
 pub fn evolve(state: &mut Option<Goal>, event: &Event) {
     match (state.as_mut(), event) {
-        (_, Event::GoalCreated { id, contract, contract_hash, at_ms }) => {
+        (
+            _,
+            Event::GoalCreated {
+                id,
+                contract,
+                contract_hash,
+                at_ms,
+            },
+        ) => {
             *state = Some(created(id, contract, contract_hash, *at_ms));
         }
         (Some(goal), event) => apply(goal, event),
@@ -52,71 +60,46 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
 }
 
 fn apply(goal: &mut Goal, event: &Event) {
+    charge(goal, &event.usage(), event.elapsed_ms());
+    if event.ends_effect() {
+        goal.in_flight = None;
+    }
     match event {
-        Event::GoalCreated { .. } => {}
+        Event::GoalCreated { .. } | Event::EffectProgressed { .. } => {}
         Event::ContractApproved { means, .. } => {
             goal.approval = Some(*means);
             goal.status = Status::Active;
         }
         Event::EffectIntended { effect, at_ms } => {
-            goal.in_flight = Some(InFlight { effect: effect.clone(), since_ms: *at_ms });
+            let (effect, since_ms) = (effect.clone(), *at_ms);
+            goal.in_flight = Some(InFlight { effect, since_ms });
         }
-        Event::EffectProgressed { usage, elapsed_ms, .. } => charge(goal, usage, *elapsed_ms),
-        Event::WorkspaceCreated { path, elapsed_ms } => {
-            land(goal, &Usage::default(), *elapsed_ms);
+        Event::WorkspaceCreated { path, .. } => {
             goal.workspace = Some(path.clone());
             begin_turn(goal, 1);
         }
-        Event::AgentEnded { run, elapsed_ms } => agent_ended(goal, run, *elapsed_ms),
-        Event::ProviderFailed { usage, retry_at_ms, elapsed_ms, .. } => {
-            land(goal, usage, *elapsed_ms);
-            goal.failures = goal.failures.saturating_add(1);
-            goal.wait_until_ms = *retry_at_ms;
-        }
+        Event::AgentEnded { run, .. } => agent_ended(goal, run),
+        Event::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
         Event::WaitEnded => {
-            goal.in_flight = None;
             goal.wait_until_ms = None;
             goal.attempt = goal.attempt.saturating_add(1);
         }
-        Event::CandidateCommitted { candidate, elapsed_ms } => {
-            committed(goal, candidate, *elapsed_ms);
-        }
-        Event::VerifyEnded { report, elapsed_ms } => verified(goal, report, *elapsed_ms),
-        Event::JudgeEnded { run, elapsed_ms } => judged(goal, run, *elapsed_ms),
-        Event::JudgeFailed { run, retry_at_ms, elapsed_ms } => {
-            judge_failed(goal, run, *retry_at_ms, *elapsed_ms);
-        }
-        Event::TurnEnded { turn, verdict } => {
-            goal.last_verdict = Some(*verdict);
-            goal.spent.turns = *turn;
-            if let Some(candidate) = &goal.candidate {
-                goal.breaker.count(&candidate.tree, *verdict);
-            }
-            begin_turn(goal, turn.saturating_add(1));
-        }
-        Event::GoalDone { commit, verified, elapsed_ms } => {
-            land(goal, &Usage::default(), *elapsed_ms);
-            goal.spent.turns = goal.turn;
-            goal.result = Some(commit.clone());
-            goal.status = if *verified { Status::Done } else { Status::Unverified };
-            enter(goal, Stage::Ended);
-        }
+        Event::CandidateCommitted { candidate, .. } => committed(goal, candidate),
+        Event::VerifyEnded { report, .. } => verified(goal, report),
+        Event::JudgeEnded { run, .. } => judged(goal, run),
+        Event::JudgeFailed {
+            run, retry_at_ms, ..
+        } => judge_failed(goal, run, *retry_at_ms),
+        Event::TurnEnded { turn, verdict } => turn_ended(goal, *turn, *verdict),
+        Event::GoalDone {
+            commit, verified, ..
+        } => done(goal, commit, *verified),
         Event::GoalStopped { stop } => stopped(goal, stop),
-        Event::EffectCancelled { usage, session, elapsed_ms, .. } => {
-            land(goal, usage, *elapsed_ms);
-            if session.is_some() {
-                goal.session.clone_from(session);
-            }
+        Event::EffectCancelled { session, .. } => {
+            keep_session(goal, session.as_ref());
             goal.attempt = goal.attempt.saturating_add(1);
         }
-        Event::GoalResumed => {
-            goal.status = Status::Active;
-            goal.stop = None;
-            goal.wait_until_ms = None;
-            goal.attempt = goal.attempt.saturating_add(1);
-            goal.failures = 0;
-            goal.breaker.reset();
-        }
+        Event::GoalResumed => resumed(goal),
         Event::BudgetRaised { raise } => goal.budget.raise(raise, &goal.spent),
     }
 }
@@ -135,12 +118,6 @@ fn charge(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
     goal.spent.wall_ms = goal.spent.wall_ms.saturating_add(elapsed_ms);
 }
 
-/// Ends the effect under way.
-fn land(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
-    charge(goal, usage, elapsed_ms);
-    goal.in_flight = None;
-}
-
 fn enter(goal: &mut Goal, stage: Stage) {
     goal.stage = stage;
     goal.attempt = 1;
@@ -152,17 +129,54 @@ fn begin_turn(goal: &mut Goal, turn: u32) {
     enter(goal, Stage::Agent);
 }
 
-fn agent_ended(goal: &mut Goal, run: &AgentRun, elapsed_ms: u64) {
-    land(goal, &run.usage, elapsed_ms);
+fn agent_ended(goal: &mut Goal, run: &AgentRun) {
     goal.claim.clone_from(&run.claim);
-    if run.session.is_some() {
-        goal.session.clone_from(&run.session);
-    }
+    keep_session(goal, run.session.as_ref());
     enter(goal, Stage::Commit);
 }
 
-fn committed(goal: &mut Goal, candidate: &Candidate, elapsed_ms: u64) {
-    land(goal, &Usage::default(), elapsed_ms);
+/// A run that names no session leaves the one before to be resumed.
+fn keep_session(goal: &mut Goal, session: Option<&String>) {
+    if let Some(session) = session {
+        goal.session = Some(session.clone());
+    }
+}
+
+fn provider_failed(goal: &mut Goal, retry_at_ms: Option<i64>) {
+    goal.failures = goal.failures.saturating_add(1);
+    goal.wait_until_ms = retry_at_ms;
+}
+
+fn turn_ended(goal: &mut Goal, turn: u32, verdict: TurnVerdict) {
+    goal.last_verdict = Some(verdict);
+    goal.spent.turns = turn;
+    if let Some(candidate) = &goal.candidate {
+        goal.breaker.count(&candidate.tree, verdict);
+    }
+    begin_turn(goal, turn.saturating_add(1));
+}
+
+fn done(goal: &mut Goal, commit: &str, verified: bool) {
+    goal.spent.turns = goal.turn;
+    goal.result = Some(commit.to_owned());
+    goal.status = if verified {
+        Status::Done
+    } else {
+        Status::Unverified
+    };
+    enter(goal, Stage::Ended);
+}
+
+fn resumed(goal: &mut Goal) {
+    goal.status = Status::Active;
+    goal.stop = None;
+    goal.wait_until_ms = None;
+    goal.attempt = goal.attempt.saturating_add(1);
+    goal.failures = 0;
+    goal.breaker.reset();
+}
+
+fn committed(goal: &mut Goal, candidate: &Candidate) {
     goal.candidate = Some(candidate.clone());
     goal.verify = None;
     goal.judge = None;
@@ -174,8 +188,7 @@ fn committed(goal: &mut Goal, candidate: &Candidate, elapsed_ms: u64) {
     enter(goal, stage);
 }
 
-fn verified(goal: &mut Goal, report: &VerifyReport, elapsed_ms: u64) {
-    land(goal, &Usage::default(), elapsed_ms);
+fn verified(goal: &mut Goal, report: &VerifyReport) {
     goal.verify = Some(report.clone());
     if report.passed() {
         enter(goal, after_verify(goal));
@@ -183,22 +196,27 @@ fn verified(goal: &mut Goal, report: &VerifyReport, elapsed_ms: u64) {
 }
 
 fn after_verify(goal: &Goal) -> Stage {
-    if goal.contract.judge_agent().is_some() { Stage::Judge } else { Stage::Publish }
+    if goal.contract.judge_agent().is_some() {
+        Stage::Judge
+    } else {
+        Stage::Publish
+    }
 }
 
-fn judged(goal: &mut Goal, run: &JudgeRun, elapsed_ms: u64) {
-    land(goal, &run.usage, elapsed_ms);
+fn judged(goal: &mut Goal, run: &JudgeRun) {
     goal.judge = Some(run.clone());
-    if let JudgeAnswer::Verdict { verdict: Verdict::Done, .. } = run.answer {
+    if let JudgeAnswer::Verdict {
+        verdict: Verdict::Done,
+        ..
+    } = run.answer
+    {
         enter(goal, Stage::Publish);
     }
 }
 
-fn judge_failed(goal: &mut Goal, run: &JudgeRun, retry_at_ms: Option<i64>, elapsed_ms: u64) {
-    land(goal, &run.usage, elapsed_ms);
+fn judge_failed(goal: &mut Goal, run: &JudgeRun, retry_at_ms: Option<i64>) {
     goal.judge = Some(run.clone());
-    goal.failures = goal.failures.saturating_add(1);
-    goal.wait_until_ms = retry_at_ms;
+    provider_failed(goal, retry_at_ms);
     let is_open = goal.contract.judge_unavailable == JudgeUnavailable::Open;
     if retry_at_ms.is_none() && is_open {
         enter(goal, Stage::Publish);

@@ -68,7 +68,10 @@ fn feedback(goal: &Goal) -> Option<String> {
         }
         TurnVerdict::VerifyFailed => {
             let report = goal.verify.as_ref()?;
-            format!("Not done: Kapi ran the checks and they failed.\n\n{}", failures(report))
+            format!(
+                "Not done: Kapi ran the checks and they failed.\n\n{}",
+                failures(report)
+            )
         }
         TurnVerdict::HiddenFailed => {
             "Not done: the checks you can see pass, but hidden checks fail. Their output is \
@@ -97,7 +100,11 @@ fn failure(run: &VerifyRun) -> String {
         (false, Some(code)) => format!("exited {code}"),
         (false, None) => "was killed".to_owned(),
     };
-    format!("`{}` {end}. The end of its output:\n\n{}", run.command, fenced(&run.output_tail))
+    format!(
+        "`{}` {end}. The end of its output:\n\n{}",
+        run.command,
+        fenced(&run.output_tail)
+    )
 }
 
 /// Returns the message of the candidate commit; the same state gives the same message.
@@ -108,7 +115,11 @@ pub fn commit_message(goal: &Goal) -> String {
     let first_line = contract.intent.lines().next().unwrap_or_default().trim();
     let subject: String = format!("{kind}: {first_line}").chars().take(72).collect();
     let intent = contract.intent.trim();
-    let body = if subject.ends_with(intent) { String::new() } else { format!("{intent}\n\n") };
+    let body = if subject.ends_with(intent) {
+        String::new()
+    } else {
+        format!("{intent}\n\n")
+    };
     let (subject, id, turn) = (subject.trim_end(), &goal.id, goal.turn);
     format!("{subject}\n\n{body}Kapi-Goal: {id}\nKapi-Turn: {turn}\n")
 }
@@ -143,12 +154,17 @@ pub fn judge_question(goal: &Goal) -> String {
 }
 
 fn evidence_line(run: &VerifyRun) -> String {
-    let code = run.exit_code.map_or_else(|| "none".to_owned(), |code| code.to_string());
+    let code = run
+        .exit_code
+        .map_or_else(|| "none".to_owned(), |code| code.to_string());
     let checks = match run.checks {
         Checks::Visible => "",
         Checks::Hidden => ", hidden checks included",
     };
-    format!("`{}` exit code {code}{checks}, {} ms", run.command, run.duration_ms)
+    format!(
+        "`{}` exit code {code}{checks}, {} ms",
+        run.command, run.duration_ms
+    )
 }
 
 fn bullets(lines: &[String]) -> String {
@@ -160,7 +176,10 @@ fn bullets(lines: &[String]) -> String {
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}", tail(text, OUTPUT_BYTES_MAX).trim_end())
+    format!(
+        "{fence}\n{}\n{fence}",
+        tail(text, OUTPUT_BYTES_MAX).trim_end()
+    )
 }
 
 fn tail(text: &str, bytes_max: usize) -> &str {

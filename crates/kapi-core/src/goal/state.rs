@@ -105,7 +105,10 @@ impl Status {
     /// Tells whether nothing can follow.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Impossible | Self::Cancelled | Self::Unverified | Self::Done)
+        matches!(
+            self,
+            Self::Impossible | Self::Cancelled | Self::Unverified | Self::Done
+        )
     }
 
     /// Returns the status as it stands in JSON.
@@ -195,7 +198,11 @@ impl Goal {
     /// Returns the id of the wait before the next attempt.
     #[must_use]
     pub fn wait_effect(&self) -> EffectId {
-        EffectId::new(self.turn, &format!("{}-wait", self.stage.as_str()), self.attempt)
+        EffectId::new(
+            self.turn,
+            &format!("{}-wait", self.stage.as_str()),
+            self.attempt,
+        )
     }
 
     /// Returns the limit that ends the effect under way, if one is used up.
@@ -216,12 +223,16 @@ impl Goal {
     #[must_use]
     pub fn turn_start_commit(&self) -> &str {
         let base = &self.contract.base.commit;
-        self.candidate.as_ref().map_or(base, |candidate| &candidate.commit)
+        self.candidate
+            .as_ref()
+            .map_or(base, |candidate| &candidate.commit)
     }
 
     /// Returns the tree the turn under way began with.
     #[must_use]
     pub fn turn_start_tree(&self) -> &str {
-        self.candidate.as_ref().map_or(&self.contract.base.tree, |candidate| &candidate.tree)
+        self.candidate
+            .as_ref()
+            .map_or(&self.contract.base.tree, |candidate| &candidate.tree)
     }
 }

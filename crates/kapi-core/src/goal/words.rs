@@ -47,17 +47,25 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::NoProgress { turns } => {
             let failing = goal.verify.as_ref().and_then(first_failure);
             let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
-            format!("no progress: {turns} turns ended in the same tree with the same verdict{detail}")
+            format!(
+                "no progress: {turns} turns ended in the same tree with the same verdict{detail}"
+            )
         }
         Stop::AgentBlocked { reason } => format!("the agent says it is blocked: {reason}"),
         Stop::JudgeBlocked { reason } => format!("the judge says a person is needed: {reason}"),
         Stop::Impossible { reason } => format!("the judge says it is impossible: {reason}"),
         Stop::JudgeUnavailable { reason } => format!("no verdict from the judge: {reason}"),
         Stop::ProviderUnavailable { failure } => {
-            format!("the agent's provider failed ({}): {}", failure.kind.words(), failure.message)
+            format!(
+                "the agent's provider failed ({}): {}",
+                failure.kind.words(),
+                failure.message
+            )
         }
         Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
-        Stop::Cancelled { reason: Some(reason) } => format!("cancelled by a person: {reason}"),
+        Stop::Cancelled {
+            reason: Some(reason),
+        } => format!("cancelled by a person: {reason}"),
         Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
     }
 }
@@ -84,21 +92,34 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
     let show = format!("kapi show {index}");
     match goal.status {
         Status::Proposed | Status::Active => {
-            vec![format!("kapi resume {index}"), format!("kapi cancel {index}")]
+            vec![
+                format!("kapi resume {index}"),
+                format!("kapi cancel {index}"),
+            ]
         }
         Status::Paused => match &goal.stop {
             Some(Stop::BudgetUsedUp { limit }) => vec![
-                format!("kapi budget {index} {} && kapi resume {index}", limit.option()),
+                format!(
+                    "kapi budget {index} {} && kapi resume {index}",
+                    limit.option()
+                ),
                 show,
             ],
             Some(_) | None => vec![format!("kapi resume {index}"), show],
         },
         Status::Blocked | Status::Stalled => {
-            vec![show, format!("kapi resume {index}"), format!("kapi cancel {index}")]
+            vec![
+                show,
+                format!("kapi resume {index}"),
+                format!("kapi cancel {index}"),
+            ]
         }
         Status::Impossible | Status::Cancelled => vec![show],
         Status::Unverified | Status::Done => {
-            vec![format!("kapi diff {index}"), format!("git merge {}", goal.contract.branch)]
+            vec![
+                format!("kapi diff {index}"),
+                format!("git merge {}", goal.contract.branch),
+            ]
         }
     }
 }

@@ -86,7 +86,7 @@ fn a_file_can_be_mounted_over_a_file_and_a_given_file_is_read_only() {
     as_each_user(|place| {
         place.file("work/config", "the project's");
         place.file("other", "the mount's");
-        let line = "cat config ~/.tool/settings; echo x > config; echo x > ~/.tool/settings; echo y > ~/.tool/more; \
+        let line = "cat config ~/.tool/settings; cmp ~/.tool/settings /run/second; ls -A / | grep -F .staged; echo x > config; echo x > ~/.tool/settings; echo y > ~/.tool/more; \
                     mv ~/.tool/settings ~/.tool/gone";
         let mut request = place.shell(line);
         request.mounts.push((
@@ -94,10 +94,10 @@ fn a_file_can_be_mounted_over_a_file_and_a_given_file_is_read_only() {
             "/workspace/config".to_owned(),
             "ro".to_owned(),
         ));
-        request.files.push((
-            "/home/agent/.tool/settings".to_owned(),
-            " and the file's".to_owned(),
-        ));
+        for path in ["/home/agent/.tool/settings", "/run/second"] {
+            let content = " and the file's".to_owned();
+            request.files.push((path.to_owned(), content));
+        }
         let reply = place.run(&request);
         assert_eq!(reply.stdout, "the mount's and the file's", "{reply:?}");
         assert_eq!(

@@ -3,12 +3,15 @@
 
 use std::thread;
 
+use kapi_sandbox::launch::run;
+use kapi_sandbox::spec::Level;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process;
-use rustix::process::{Pid, Signal, kill_process};
+use kapi_sys::process::{self, End, Line};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+use tempfile::TempDir;
 
 use crate::request::Request;
-use crate::workplace::{Workplace, as_each_user, await_condition, count_processes};
+use crate::workplace::{Workplace, as_each_user, await_condition, count_processes, shell, spec};
 
 /// A shell line that leaves a daemon which no group kill reaches, says so, and does `then`.
 fn with_daemon(mark: &str, then: &str) -> String {
@@ -75,6 +78,27 @@ fn cancel_ends_everything() {
     });
 }
 
+#[test]
+fn when_a_run_returns_not_one_of_many_generations_is_alive() {
+    let home = TempDir::new().unwrap();
+    let mark = mark(4006);
+    // Each generation is the parent of the next, so that a sweep needs one pass for each.
+    let line = format!(
+        "f() {{ if [ $1 = 0 ]; then sleep {mark}; else f $(($1 - 1)) & wait; fi; }}; (exec >/dev/null 2>&1; f 40) & \
+         until pgrep -f '^sleep {mark}' >/dev/null; do :; done; echo up; wait"
+    );
+    for level in [Level::Native, Level::None] {
+        let mut kill_launcher = |_: Line<'_>| {
+            kill_process(child_of(getpid()).unwrap(), Signal::KILL).unwrap();
+        };
+        let spec = spec(level, home.path());
+        let finished = run(&spec, shell(&line), &Cancel::new(), &mut kill_launcher).unwrap();
+        // No waiting here: the promise is about the very moment of return.
+        let n_alive = count_processes(&mark);
+        assert_eq!((finished.end, n_alive), (End::Signaled(9), 0), "{level:?}");
+    }
+}
+
 /// Runs a request in a second process, kills one of its processes by number, and checks that all of
 /// them end.
 fn check_killed(
@@ -99,7 +123,7 @@ fn check_killed(
     });
 }
 
-/// Finds the process whose parent's command line begins with a text and whose own matches a rule.
+/// Finds the first process whose command line and number match a rule.
 fn find(matches: impl Fn(&[u8], i32) -> bool) -> Option<Pid> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -118,12 +142,16 @@ fn host_side(helper: &str) -> Option<Pid> {
 
 /// Finds the launcher: the driver's only child.
 fn launcher(helper: &str) -> Option<Pid> {
-    let parent = host_side(helper)?.as_raw_nonzero().to_string();
+    child_of(host_side(helper)?)
+}
+
+/// Finds a child of a process.
+fn child_of(parent: Pid) -> Option<Pid> {
+    let parent = parent.as_raw_nonzero().to_string();
     find(|_, pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(')')
-            .and_then(|(_, rest)| rest.split_whitespace().nth(1))
-            == Some(parent.as_str())
+        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest);
+        after_name.and_then(|rest| rest.split_whitespace().nth(1)) == Some(parent.as_str())
     })
 }
 

@@ -1,19 +1,16 @@
 //! Exit codes, signals, standard input and output, and many sandboxes at once.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
 
 use kapi_sandbox::launch::run;
-use kapi_sandbox::spec::{Level, Network, Spec};
+use kapi_sandbox::spec::Level;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Limits, Line, Program};
+use kapi_sys::process::{End, Line, Program};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tempfile::TempDir;
 
 use crate::request::Request;
-use crate::workplace::{Workplace, as_each_user};
+use crate::workplace::{Workplace, as_each_user, shell, spec};
 
 /// Makes the request for both levels.
 fn both(place: &Workplace, line: &str) -> [Request; 2] {
@@ -88,38 +85,16 @@ fn no_descriptor_but_the_standard_ones_is_passed_on() {
 #[test]
 fn given_descriptors_are_there_in_order_from_three_on() {
     let home = TempDir::new().unwrap();
-    let helper = PathBuf::from(env!("CARGO_BIN_EXE_kapi-sandbox-helper"));
     for level in [Level::Native, Level::None] {
         let (first_read, first_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let (second_read, second_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         for (write, text) in [(first_write, "one "), (second_write, "two")] {
             rustix::io::write(&write, text.as_bytes()).unwrap();
         }
-        let spec = Spec {
-            level,
-            hostname: "kapi-test".to_owned(),
-            mounts: Vec::new(),
-            home_host: home.path().to_path_buf(),
-            home_inside: PathBuf::from("/home/agent"),
-            files: Vec::new(),
-            network: Network::Loopback,
-            self_exe: helper.clone(),
-        };
+        let spec = spec(level, home.path());
         let program = Program {
-            path: PathBuf::from("/bin/bash"),
-            args: ["-c", "cat <&3; cat <&4; test ! -e /proc/self/fd/5"]
-                .map(Into::into)
-                .to_vec(),
-            env: BTreeMap::new(),
-            cwd: PathBuf::from("/"),
-            stdin: Vec::new(),
             pass_fds: vec![first_read, second_read],
-            limits: Limits {
-                deadline: Duration::from_secs(20),
-                idle: None,
-                tail_bytes_max: 1024,
-                line_bytes_max: 1024,
-            },
+            ..shell("cat <&3; cat <&4; test ! -e /proc/self/fd/5")
         };
         let mut lines = Vec::new();
         let mut on_line = |line: Line<'_>| match line {

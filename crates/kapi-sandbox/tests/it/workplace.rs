@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kapi_sandbox::spec::{Level, Network, Spec};
 use kapi_sys::process::{Finished, Limits, Program, find_in_path, run_quiet};
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::geteuid;
@@ -174,6 +175,38 @@ impl Workplace {
                 line_bytes_max: 1024,
             },
         }
+    }
+}
+
+/// Returns a sandbox without mounts, to be run from the test's own process.
+pub(crate) fn spec(level: Level, home: &Path) -> Spec {
+    Spec {
+        level,
+        hostname: "kapi-test".to_owned(),
+        mounts: Vec::new(),
+        home_host: home.to_path_buf(),
+        home_inside: PathBuf::from("/home/agent"),
+        files: Vec::new(),
+        network: Network::Loopback,
+        self_exe: PathBuf::from(env!("CARGO_BIN_EXE_kapi-sandbox-helper")),
+    }
+}
+
+/// Returns a shell line for it.
+pub(crate) fn shell(line: &str) -> Program {
+    Program {
+        path: PathBuf::from("/bin/bash"),
+        args: ["-c", line].map(Into::into).to_vec(),
+        env: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+        cwd: PathBuf::from("/"),
+        stdin: Vec::new(),
+        pass_fds: Vec::new(),
+        limits: Limits {
+            deadline: Duration::from_secs(20),
+            idle: None,
+            tail_bytes_max: 1024,
+            line_bytes_max: 1024,
+        },
     }
 }
 

@@ -14,8 +14,7 @@ use rustix::process::{
     pidfd_send_signal, waitid,
 };
 
-use super::End;
-use super::proc_table;
+use super::{End, proc_table};
 
 /// The longest a killed child may take to end before it is reported as stuck in the kernel.
 const END_AFTER_KILL_MAX: Duration = Duration::from_secs(10);

@@ -6,12 +6,11 @@
 
 use std::ffi::{CString, OsStr, OsString, c_char, c_int};
 use std::fs::File;
-use std::io;
 use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::ptr;
+use std::{io, ptr};
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::pipe::{PipeFlags, pipe_with};

@@ -3,11 +3,10 @@
 //! One thread, one `poll`; nothing here can block on the child. Knows nothing of how the child
 //! was started or of what its output means.
 
-use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::ptr;
 use std::time::{Duration, Instant};
+use std::{io, ptr};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

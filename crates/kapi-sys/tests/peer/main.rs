@@ -3,12 +3,10 @@
 //! The first argument says what it does. It only ever acts on what its arguments name.
 
 use std::error::Error;
-use std::fs;
-use std::io;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::lock::Lock;

@@ -2,10 +2,10 @@
 //!
 //! An outcome is accepted only for the effect that was intended, and only in its own kind.
 
+use crate::goal::contract::JudgeUnavailable;
 use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
-use crate::goal::contract::JudgeUnavailable;
 use crate::goal::outcome::{
     AgentEnd, AgentRun, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure, Verdict,
     VerifyReport,
@@ -35,19 +35,36 @@ pub(super) fn decide_report(
     require_under_way(goal, effect)?;
     if let Outcome::Cancelled { usage, session } = outcome {
         let (effect, usage, session) = (effect.clone(), *usage, session.clone());
-        return Ok(vec![Event::EffectCancelled { effect, usage, session, elapsed_ms }]);
+        return Ok(vec![Event::EffectCancelled {
+            effect,
+            usage,
+            session,
+            elapsed_ms,
+        }]);
     }
     if goal.status != Status::Active {
         // A person stopped the goal while the effect ran: what it used counts, what it found does
         // not, and the stage is done again on resume.
         let (usage, session) = used_by(outcome);
         let effect = effect.clone();
-        return Ok(vec![Event::EffectCancelled { effect, usage, session, elapsed_ms }]);
+        return Ok(vec![Event::EffectCancelled {
+            effect,
+            usage,
+            session,
+            elapsed_ms,
+        }]);
     }
     if let Outcome::Failed(failure) = outcome {
-        let stop = Stop::WorldFailed { failure: failure.clone() };
+        let stop = Stop::WorldFailed {
+            failure: failure.clone(),
+        };
         let (effect, usage) = (effect.clone(), Usage::default());
-        let landed = Event::EffectCancelled { effect, usage, session: None, elapsed_ms };
+        let landed = Event::EffectCancelled {
+            effect,
+            usage,
+            session: None,
+            elapsed_ms,
+        };
         return Ok(vec![landed, Event::GoalStopped { stop }]);
     }
     if goal.wait_until_ms.is_some() {
@@ -59,11 +76,17 @@ pub(super) fn decide_report(
     }
     let events = match (goal.stage, outcome) {
         (Stage::Workspace, Outcome::Workspace { path }) => {
-            vec![Event::WorkspaceCreated { path: path.clone(), elapsed_ms }]
+            vec![Event::WorkspaceCreated {
+                path: path.clone(),
+                elapsed_ms,
+            }]
         }
         (Stage::Agent, Outcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
         (Stage::Commit, Outcome::Committed(candidate)) => {
-            vec![Event::CandidateCommitted { candidate: candidate.clone(), elapsed_ms }]
+            vec![Event::CandidateCommitted {
+                candidate: candidate.clone(),
+                elapsed_ms,
+            }]
         }
         (Stage::Verify, Outcome::Verified(report)) => verify_events(goal, report, elapsed_ms),
         (Stage::Judge, Outcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
@@ -94,7 +117,10 @@ fn used_by(outcome: &Outcome) -> (Usage, Option<String>) {
 
 fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
     let AgentEnd::Provider(failure) = &run.end else {
-        return vec![Event::AgentEnded { run: run.clone(), elapsed_ms }];
+        return vec![Event::AgentEnded {
+            run: run.clone(),
+            elapsed_ms,
+        }];
     };
     let retry_at_ms = retry_at_ms(goal, failure, PROVIDER_ATTEMPTS_MAX, now_ms);
     let mut events = vec![Event::ProviderFailed {
@@ -104,21 +130,31 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
         elapsed_ms,
     }];
     if retry_at_ms.is_none() {
-        let stop = Stop::ProviderUnavailable { failure: failure.clone() };
+        let stop = Stop::ProviderUnavailable {
+            failure: failure.clone(),
+        };
         events.push(Event::GoalStopped { stop });
     }
     events
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
-    let ended = Event::VerifyEnded { report: report.clone(), elapsed_ms };
+    let ended = Event::VerifyEnded {
+        report: report.clone(),
+        elapsed_ms,
+    };
     if report.passed() {
         return vec![ended];
     }
     let verdict = failed_verdict(report);
     if let Some(Claim::Blocked { reason }) = &goal.claim {
-        let stop = Stop::AgentBlocked { reason: reason.clone() };
-        let turn_ended = Event::TurnEnded { turn: goal.turn, verdict };
+        let stop = Stop::AgentBlocked {
+            reason: reason.clone(),
+        };
+        let turn_ended = Event::TurnEnded {
+            turn: goal.turn,
+            verdict,
+        };
         return vec![ended, turn_ended, Event::GoalStopped { stop }];
     }
     end_turn(goal, ended, verdict)
@@ -136,20 +172,40 @@ fn failed_verdict(report: &VerifyReport) -> TurnVerdict {
 }
 
 fn judge_events(goal: &Goal, run: &JudgeRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
-    let ended = Event::JudgeEnded { run: run.clone(), elapsed_ms };
+    let ended = Event::JudgeEnded {
+        run: run.clone(),
+        elapsed_ms,
+    };
     match &run.answer {
-        JudgeAnswer::Verdict { verdict: Verdict::Done, .. } => vec![ended],
-        JudgeAnswer::Verdict { verdict: Verdict::Continue, .. } => {
-            end_turn(goal, ended, TurnVerdict::JudgeContinue)
-        }
-        JudgeAnswer::Verdict { verdict: Verdict::Blocked, reason } => {
-            let stop = Stop::JudgeBlocked { reason: reason.clone() };
+        JudgeAnswer::Verdict {
+            verdict: Verdict::Done,
+            ..
+        } => vec![ended],
+        JudgeAnswer::Verdict {
+            verdict: Verdict::Continue,
+            ..
+        } => end_turn(goal, ended, TurnVerdict::JudgeContinue),
+        JudgeAnswer::Verdict {
+            verdict: Verdict::Blocked,
+            reason,
+        } => {
+            let stop = Stop::JudgeBlocked {
+                reason: reason.clone(),
+            };
             let verdict = TurnVerdict::JudgeContinue;
-            let turn_ended = Event::TurnEnded { turn: goal.turn, verdict };
+            let turn_ended = Event::TurnEnded {
+                turn: goal.turn,
+                verdict,
+            };
             vec![ended, turn_ended, Event::GoalStopped { stop }]
         }
-        JudgeAnswer::Verdict { verdict: Verdict::Impossible, reason } => {
-            let stop = Stop::Impossible { reason: reason.clone() };
+        JudgeAnswer::Verdict {
+            verdict: Verdict::Impossible,
+            reason,
+        } => {
+            let stop = Stop::Impossible {
+                reason: reason.clone(),
+            };
             vec![ended, Event::GoalStopped { stop }]
         }
         JudgeAnswer::Malformed { text } => {
@@ -160,9 +216,7 @@ fn judge_events(goal: &Goal, run: &JudgeRun, elapsed_ms: u64, now_ms: i64) -> Ve
             };
             judge_failed(goal, run, &failure, (elapsed_ms, now_ms))
         }
-        JudgeAnswer::Unavailable(failure) => {
-            judge_failed(goal, run, failure, (elapsed_ms, now_ms))
-        }
+        JudgeAnswer::Unavailable(failure) => judge_failed(goal, run, failure, (elapsed_ms, now_ms)),
     }
 }
 
@@ -174,28 +228,42 @@ fn judge_failed(
     (elapsed_ms, now_ms): (u64, i64),
 ) -> Vec<Event> {
     let retry_at_ms = retry_at_ms(goal, failure, JUDGE_ATTEMPTS_MAX, now_ms);
-    let failed = Event::JudgeFailed { run: run.clone(), retry_at_ms, elapsed_ms };
+    let failed = Event::JudgeFailed {
+        run: run.clone(),
+        retry_at_ms,
+        elapsed_ms,
+    };
     if retry_at_ms.is_some() {
         return vec![failed];
     }
     match goal.contract.judge_unavailable {
         JudgeUnavailable::Open => vec![failed],
         JudgeUnavailable::Closed => {
-            let stop = Stop::JudgeUnavailable { reason: failure.message.clone() };
+            let stop = Stop::JudgeUnavailable {
+                reason: failure.message.clone(),
+            };
             vec![failed, Event::GoalStopped { stop }]
         }
     }
 }
 
 fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
-    let mut events = vec![ended, Event::TurnEnded { turn: goal.turn, verdict }];
+    let mut events = vec![
+        ended,
+        Event::TurnEnded {
+            turn: goal.turn,
+            verdict,
+        },
+    ];
     let after = folded(goal, &events);
     let times = after
         .candidate
         .as_ref()
         .map_or(0, |candidate| after.breaker.times(&candidate.tree, verdict));
     if times >= goal.contract.stall_after {
-        events.push(Event::GoalStopped { stop: Stop::NoProgress { turns: times } });
+        events.push(Event::GoalStopped {
+            stop: Stop::NoProgress { turns: times },
+        });
     }
     events
 }
@@ -214,7 +282,9 @@ fn with_budget_stop(goal: &Goal, mut events: Vec<Event>) -> Vec<Event> {
         Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => None,
     };
     if let Some(limit) = limit {
-        events.push(Event::GoalStopped { stop: Stop::BudgetUsedUp { limit } });
+        events.push(Event::GoalStopped {
+            stop: Stop::BudgetUsedUp { limit },
+        });
     }
     events
 }
@@ -229,7 +299,9 @@ fn retry_at_ms(
         return None;
     }
     let doublings = goal.failures.min(20);
-    let backoff = FIRST_DELAY_MS.saturating_mul(1 << doublings).min(DELAY_MS_MAX);
+    let backoff = FIRST_DELAY_MS
+        .saturating_mul(1 << doublings)
+        .min(DELAY_MS_MAX);
     let asked = failure.retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);
     let delay = i64::try_from(backoff.max(asked)).unwrap_or(i64::MAX);
     Some(now_ms.saturating_add(delay))
@@ -247,5 +319,8 @@ fn wrong_outcome(effect: &EffectId, outcome: &Outcome) -> Denied {
         Outcome::Cancelled { .. } => "a cancellation",
         Outcome::Failed(_) => "a failure",
     };
-    Denied::WrongOutcome { effect: effect.clone(), outcome: kind }
+    Denied::WrongOutcome {
+        effect: effect.clone(),
+        outcome: kind,
+    }
 }

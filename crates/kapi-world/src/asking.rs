@@ -1,0 +1,249 @@
+//! Asking an agent: launch it in a cell, read its stream, and say what came of it.
+//!
+//! The same for the executor and for a judge; only what they may touch differs.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::launch::{self, Host, Launch, Purpose, Turn};
+use kapi_agent::settings::Settings;
+use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::{AgentRun, Failure};
+use kapi_engine::world::{Activity, Watch};
+use kapi_sandbox::expose;
+use kapi_sys::process::{self, End, Line};
+
+use crate::book::Book;
+use crate::confine::{self, Cell, KAPI_INSIDE, Payload};
+use crate::run_dir::{RunDir, Transcript};
+use crate::{failure, home};
+
+/// The variable that marks every process of a run.
+pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
+
+/// An agent, ready to be asked something.
+pub(crate) struct Asked<'a> {
+    pub(crate) kind: &'a Kind,
+    pub(crate) settings: &'a Settings,
+    pub(crate) prompt: &'a str,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) turn: u32,
+    pub(crate) run_id: &'a str,
+    pub(crate) purpose: Purpose,
+    pub(crate) git_env: Vec<(OsString, OsString)>,
+}
+
+/// Asks an agent something in a cell and returns what came of it.
+///
+/// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
+pub(crate) fn ask(
+    book: &Book,
+    mut cell: Cell<'_>,
+    asked: &Asked<'_>,
+    run_dir: &RunDir,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    run_dir.keep("prompt.md", asked.prompt.as_bytes())?;
+    let prompt_file = prompt_file_seen(&cell, run_dir);
+    cell.mounts
+        .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
+    let mut transcript = run_dir.transcript()?;
+    let mut question = Question {
+        book,
+        cell,
+        asked,
+        prompt_file,
+        watch,
+    };
+    let answer = question.put(asked.session, &mut transcript)?;
+    let answer = if asked.session.is_some() && is_session_lost(&answer.run, &answer.stderr) {
+        let text = "the agent's session is gone; it begins a new one".to_owned();
+        (watch.notice)(Activity::Note { text });
+        question.put(None, &mut transcript)?
+    } else {
+        answer
+    };
+    run_dir.keep("stderr.txt", answer.stderr.as_bytes())?;
+    Ok((answer.run, answer.end))
+}
+
+struct Question<'a> {
+    book: &'a Book,
+    cell: Cell<'a>,
+    asked: &'a Asked<'a>,
+    prompt_file: PathBuf,
+    watch: &'a Watch<'a>,
+}
+
+struct Answer {
+    run: AgentRun,
+    end: End,
+    stderr: String,
+}
+
+impl Question<'_> {
+    fn put(
+        &mut self,
+        session: Option<&str>,
+        transcript: &mut Transcript,
+    ) -> Result<Answer, Failure> {
+        let Self {
+            book,
+            cell,
+            asked,
+            prompt_file,
+            watch,
+        } = self;
+        let turn = Turn {
+            prompt: asked.prompt,
+            prompt_file,
+            session,
+            turn: asked.turn,
+            run_id: asked.run_id,
+            purpose: asked.purpose,
+            home: &cell.home_seen(book),
+            workspace: &cell.workspace_seen(),
+        };
+        let host = Host { env: &book.env };
+        let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
+            .map_err(|error| failure::agent(&error))?;
+        for note in &launch.notes {
+            (watch.notice)(Activity::Note { text: note.clone() });
+        }
+        home::furnish(cell.home, &launch, book)?;
+        cell.idle = launch.idle_ms.map(Duration::from_millis);
+        let payload = payload(book, asked, &launch)?;
+        let mut parser = StreamParser::new(asked.kind, session);
+        let finished = cell.run(book, payload, watch.cancel, &mut |line| {
+            let events = match line {
+                Line::Stdout(bytes) => parser.stdout_line(bytes),
+                Line::Stderr(bytes) => parser.stderr_line(bytes),
+            };
+            for event in events {
+                take(event, transcript, watch);
+            }
+        })?;
+        let stderr = finished.stderr.text();
+        let run = parser.finish(finished.end, &stderr, &finished.stdout.text());
+        Ok(Answer {
+            run,
+            end: finished.end,
+            stderr,
+        })
+    }
+}
+
+fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {
+    match cell.level {
+        SandboxLevel::Native => Path::new(KAPI_INSIDE).join("prompt.md"),
+        SandboxLevel::None => run_dir.file("prompt.md"),
+    }
+}
+
+/// Passes one stream event on and keeps it in the transcript.
+fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
+    let line = match &event {
+        StreamEvent::Session(id) => serde_json::json!({"type": "session", "id": id}),
+        StreamEvent::Tool { name, detail } => {
+            serde_json::json!({"type": "tool", "name": name, "detail": detail})
+        }
+        StreamEvent::Text(text) => serde_json::json!({"type": "text", "text": text}),
+        StreamEvent::Used(usage) => serde_json::json!({"type": "used", "usage": usage}),
+        StreamEvent::Retrying { message } => {
+            serde_json::json!({"type": "retrying", "message": message})
+        }
+    };
+    // A full disk must not end an agent's turn: the transcript then ends early.
+    drop(transcript.add(&line.to_string()));
+    match event {
+        StreamEvent::Session(_) => {}
+        StreamEvent::Tool { name, detail } => (watch.notice)(Activity::Tool { name, detail }),
+        StreamEvent::Text(text) => (watch.notice)(Activity::Text { text }),
+        StreamEvent::Used(usage) => (watch.notice)(Activity::Used(usage)),
+        StreamEvent::Retrying { message } => (watch.notice)(Activity::Note { text: message }),
+    }
+}
+
+fn payload(book: &Book, asked: &Asked<'_>, launch: &Launch) -> Result<Payload, Failure> {
+    let program = if launch.program == launch::SELF_EXE {
+        book.self_exe.clone()
+    } else {
+        find_program(book, asked.kind, &launch.program)?
+    };
+    let mut env: BTreeMap<OsString, OsString> = asked.git_env.iter().cloned().collect();
+    env.insert(RUN_ID_VARIABLE.into(), asked.run_id.into());
+    env.extend(
+        launch
+            .env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
+    Ok(Payload {
+        program,
+        args: launch.args.iter().map(OsString::from).collect(),
+        env,
+        stdin: launch.stdin.clone(),
+    })
+}
+
+fn find_program(book: &Book, kind: &Kind, name: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(name);
+    let found = if path.is_absolute() {
+        Some(path.to_path_buf()).filter(|path| path.is_file())
+    } else {
+        process::find_in_path(OsStr::new(name), &book.path_variable())
+    };
+    found.ok_or_else(|| Failure {
+        message: format!("find the program of agent {}: {name}", kind.name()),
+        hint: Some(format!(
+            "install it, or set `command` under [agents.{}] in the configuration; `kapi doctor` \
+             lists what is found.",
+            kind.name()
+        )),
+    })
+}
+
+/// Checks that an agent could be started: known, with credentials, installed, and its paths exposable.
+///
+/// # Errors
+/// With what is missing and what to do about it.
+pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<Checked, Failure> {
+    let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
+    let nowhere = Path::new("/");
+    let turn = Turn {
+        prompt: "",
+        prompt_file: nowhere,
+        session: None,
+        turn: 1,
+        run_id: "check",
+        purpose: Purpose::Work,
+        home: nowhere,
+        workspace: nowhere,
+    };
+    let host = Host { env: &book.env };
+    let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)
+        .map_err(|error| failure::agent(&error))?;
+    let checked = Checked {
+        reports_usd: launch.reports_usd,
+    };
+    if launch.program == launch::SELF_EXE {
+        return Ok(checked);
+    }
+    let program = find_program(book, &kind, &launch.program)?;
+    if level == SandboxLevel::Native {
+        expose::expose(&program, &book.path_variable(), &book.home)
+            .map_err(|error| failure::sandbox(&error))?;
+    }
+    Ok(checked)
+}
+
+/// What is known of an agent that could be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked {
+    /// Whether it reports what it costs.
+    pub reports_usd: bool,
+}

@@ -1,0 +1,78 @@
+//! An agent's private home: the files its CLI wants, put where the agent cannot lead them astray.
+//!
+//! The agent owns this directory between turns, so nothing in it is trusted.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use kapi_agent::launch::{HomeFile, Launch};
+use kapi_core::goal::outcome::Failure;
+
+use crate::book::Book;
+use crate::failure;
+
+/// Puts the files a CLI wants into its private home.
+pub(crate) fn furnish(home: &Path, launch: &Launch, book: &Book) -> Result<(), Failure> {
+    fs::create_dir_all(home).map_err(|error| failure::file("create", home, &error))?;
+    for file in &launch.files {
+        write_home_file(home, file)?;
+    }
+    for relative in &launch.login_files {
+        let from = book.home.join(relative);
+        let to = home.join(relative);
+        if from.is_file() && !to.exists() {
+            let content = fs::read(&from).map_err(|error| failure::file("read", &from, &error))?;
+            write_home_file(
+                home,
+                &HomeFile {
+                    path: relative.clone(),
+                    content,
+                    mode: 0o600,
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
+    let path = home_path(home, &file.path)?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(|error| failure::file("create", parent, &error))?;
+    }
+    let failed = |error: std::io::Error| failure::file("write", &path, &error);
+    // A new file each time: the agent may have left a link here that leads elsewhere.
+    match fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let mut options = fs::OpenOptions::new();
+    let mut handle = options
+        .write(true)
+        .create_new(true)
+        .mode(file.mode)
+        .open(&path)
+        .map_err(failed)?;
+    handle.write_all(&file.content).map_err(failed)
+}
+
+/// Refuses a path whose parents the agent turned into links: they may lead out of the home.
+fn home_path(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
+    let mut path = home.to_path_buf();
+    for component in relative.components() {
+        if path.is_symlink() || !matches!(component, Component::Normal(_)) {
+            return Err(Failure {
+                message: format!(
+                    "write {} into the agent's home: it leads out of it",
+                    relative.display()
+                ),
+                hint: Some(format!("remove {} and resume.", home.display())),
+            });
+        }
+        path.push(component);
+    }
+    Ok(path)
+}
