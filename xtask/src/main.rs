@@ -8,6 +8,7 @@ mod deny;
 mod layers;
 mod output;
 mod peers;
+mod sim;
 mod tidy;
 mod tool;
 
@@ -26,6 +27,8 @@ usage: cargo xtask <command>
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
   bench             measure against peers and write docs/performance.md
+  sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
+                    --pairs N for one of them with every pair of crashes)
   deny              licences, advisories and bans (needs cargo-deny)";
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn run() -> anyhow::Result<()> {
         ["layers"] => layers::run(&root),
         ["peers"] => peers::ensure_for_tests(&root),
         ["bench"] => bench::run(&root),
+        ["sim", options @ ..] => sim::run(&root, options),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {
             output::say(USAGE);

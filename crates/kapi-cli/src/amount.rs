@@ -5,7 +5,9 @@
 /// Reads `90s`, `15m`, `2h`, `1d` or a plain number of seconds, as milliseconds.
 pub(crate) fn parse_duration_ms(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
-    let digits_end = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+    let digits_end = trimmed
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(trimmed.len());
     let (digits, unit) = trimmed.split_at(digits_end);
     let scale: u64 = match unit {
         "ms" => 1,
@@ -16,7 +18,10 @@ pub(crate) fn parse_duration_ms(text: &str) -> Result<u64, String> {
         _ => return Err(duration_rule(text)),
     };
     let count: u64 = digits.parse().map_err(|_| duration_rule(text))?;
-    count.checked_mul(scale).filter(|ms| *ms > 0).ok_or_else(|| duration_rule(text))
+    count
+        .checked_mul(scale)
+        .filter(|ms| *ms > 0)
+        .ok_or_else(|| duration_rule(text))
 }
 
 fn duration_rule(text: &str) -> String {
@@ -53,7 +58,10 @@ pub(crate) fn parse_usd_micros(text: &str) -> Result<u64, String> {
     }
     let whole: u64 = whole.parse().map_err(|_| rule())?;
     let fraction: u64 = format!("{fraction:0<6}").parse().map_err(|_| rule())?;
-    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(fraction)).ok_or_else(rule)
+    whole
+        .checked_mul(1_000_000)
+        .and_then(|w| w.checked_add(fraction))
+        .ok_or_else(rule)
 }
 
 /// Writes millionths of a US dollar as `$1.25`.
@@ -105,7 +113,9 @@ mod tests {
     fn counts_and_money() {
         assert_eq!(parse_count("+10"), Ok(10));
         assert_eq!(parse_count("500k"), Ok(500_000));
-        assert!(parse_count("").is_err() && parse_count("-1").is_err() && parse_count("k").is_err());
+        assert!(
+            parse_count("").is_err() && parse_count("-1").is_err() && parse_count("k").is_err()
+        );
         assert_eq!(parse_usd_micros("+0.25"), Ok(250_000));
         assert_eq!(parse_usd_micros("$5"), Ok(5_000_000));
         assert!(parse_usd_micros("0.0000001").is_err() && parse_usd_micros("x").is_err());

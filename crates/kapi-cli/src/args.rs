@@ -13,10 +13,15 @@ use crate::commands::{
 /// Exit codes: 0 done, 1 internal, 2 usage or configuration, 3 denied by a rule, 4 the world
 /// failed, 5 ended without done, 6 not found, 7 busy, 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "kapi", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "kapi",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub(crate) struct Args {
     /// Print JSON on standard output: one document, or one event a line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
     /// What to do
     #[command(subcommand)]

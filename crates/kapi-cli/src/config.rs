@@ -4,9 +4,8 @@
 //! goal asks for, never what a run may touch: agents and mounts come from the person alone.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use kapi_agent::settings::Settings;
 use serde::Deserialize;
@@ -119,12 +118,17 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Error> {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            return Err(Error::usage(format!("failed to read {}: {error}", path.display())));
+            return Err(Error::usage(format!(
+                "failed to read {}: {error}",
+                path.display()
+            )));
         }
     };
     toml::from_str(&text).map(Some).map_err(|error| {
         let place = error.span().map_or_else(String::new, |span| {
-            let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);
+            let line = text
+                .get(..span.start)
+                .map_or(1, |before| before.matches('\n').count() + 1);
             format!(", line {line}")
         });
         Error::usage(format!("{}{place}: {}", path.display(), error.message()))

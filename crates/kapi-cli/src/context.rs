@@ -12,7 +12,7 @@ use kapi_core::id::GoalId;
 use kapi_engine::project::Project;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
-use kapi_sys::process;
+use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::place::Place;
@@ -64,16 +64,28 @@ impl Context {
             .map(PathBuf::from)
             .filter(|home| home.is_absolute())
             .ok_or_else(|| Error::usage("HOME is not set to an absolute path"))?;
-        let actor = actor(&env);
+        let actor = actor(&env, &self_exe);
         let xdg = env.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
         let config_path = config::person_path(&home, xdg.as_deref());
         let (ui, disk, clock) = (Ui { format }, RealDisk, SystemClock);
-        Ok(Self { ui, env, cwd, home, self_exe, actor, disk, clock, config_path })
+        Ok(Self {
+            ui,
+            env,
+            cwd,
+            home,
+            self_exe,
+            actor,
+            disk,
+            clock,
+            config_path,
+        })
     }
 
     /// Returns a variable as text.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
-        self.env.get(OsStr::new(name)).and_then(|value| value.to_str())
+        self.env
+            .get(OsStr::new(name))
+            .and_then(|value| value.to_str())
     }
 
     /// Reads the configuration for a project, or outside any.
@@ -98,7 +110,9 @@ impl Context {
         owner: &str,
     ) -> Result<(Project<'_>, GoalId), Error> {
         let project = self.project(&self.project_root()?, owner);
-        let id = project.resolve(reference).map_err(|error| Error::resolve(&error))?;
+        let id = project
+            .resolve(reference)
+            .map_err(|error| Error::resolve(&error))?;
         Ok((project, id))
     }
 
@@ -106,7 +120,12 @@ impl Context {
     pub(crate) fn book(&self, config: &Config) -> Book {
         Book {
             agents: config.agents.clone(),
-            read_only: config.sandbox.read_only.iter().map(|path| self.untilde(path)).collect(),
+            read_only: config
+                .sandbox
+                .read_only
+                .iter()
+                .map(|path| self.untilde(path))
+                .collect(),
             env: self.env.clone(),
             home: self.home.clone(),
             self_exe: self.self_exe.clone(),
@@ -117,13 +136,20 @@ impl Context {
     pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<Place, Error> {
         let root = project.layout.root();
         let real = fs::canonicalize(root).map_err(|error| {
-            Error::new(Exit::Failed, format!("failed to resolve {}: {error}", root.display()))
+            Error::new(
+                Exit::Failed,
+                format!("failed to resolve {}: {error}", root.display()),
+            )
         })?;
         let key = project_key(&real);
         let home = HomeLayout::new(&self.home);
         // Linked worktrees share the refs of one repository but not Kapi's indexes.
         let is_linked = root.join(".git").is_file();
-        let ref_name = if is_linked { format!("{key}-{id}") } else { id.to_string() };
+        let ref_name = if is_linked {
+            format!("{key}-{id}")
+        } else {
+            id.to_string()
+        };
         Ok(Place {
             project: root.to_path_buf(),
             ref_name: ref_name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-"),
@@ -135,7 +161,8 @@ impl Context {
     }
 
     fn untilde(&self, path: &Path) -> PathBuf {
-        path.strip_prefix("~").map_or_else(|_| path.to_path_buf(), |rest| self.home.join(rest))
+        path.strip_prefix("~")
+            .map_or_else(|_| path.to_path_buf(), |rest| self.home.join(rest))
     }
 
     /// Refuses when an agent asks for what only a person may do.
@@ -147,7 +174,10 @@ impl Context {
                 format!("only a person may {action}; this process belongs to agent run {run}"),
             )
             .with_hint("ask the person to type the command in their own terminal.")),
-            Actor::Engine => Err(Error::new(Exit::Denied, format!("only a person may {action}"))),
+            Actor::Engine => Err(Error::new(
+                Exit::Denied,
+                format!("only a person may {action}"),
+            )),
         }
     }
 
@@ -158,35 +188,53 @@ impl Context {
             state != self.home.join(".ilchul") && state.join("goals").is_dir()
         });
         found.map(Path::to_path_buf).ok_or_else(|| {
-            Error::new(Exit::NotFound, format!("there are no goals in {}", self.cwd.display()))
-                .with_hint("start one with `kapi run \"<task>\" --verify \"<command>\"`.")
+            Error::new(
+                Exit::NotFound,
+                format!("there are no goals in {}", self.cwd.display()),
+            )
+            .with_hint("start one with `kapi run \"<task>\" --verify \"<command>\"`.")
         })
     }
 }
 
-/// A process inside an agent run acts as that agent, even when it cleared its own environment.
-fn actor(env: &BTreeMap<OsString, OsString>) -> Actor {
+/// A process inside an agent run acts as that agent, even when it cleared its own environment or
+/// let go of its parents: what runs below `kapi` was never started by a person.
+fn actor(env: &BTreeMap<OsString, OsString>, self_exe: &Path) -> Actor {
     if let Some(run) = env.get(OsStr::new(RUN_ID_VARIABLE)) {
-        return Actor::Agent { run: run.to_string_lossy().into_owned() };
+        let run = run.to_string_lossy().into_owned();
+        return Actor::Agent { run };
     }
-    let marker = format!("{RUN_ID_VARIABLE}=");
-    for ancestor in process::parent_chain() {
-        let environ = ancestor.environ.unwrap_or_default();
-        let entry = environ
-            .split(|byte| *byte == 0)
-            .find_map(|entry| entry.strip_prefix(marker.as_bytes()));
-        if let Some(run) = entry {
-            return Actor::Agent { run: String::from_utf8_lossy(run).into_owned() };
-        }
+    let ancestors = process::parent_chain();
+    let marked = ancestors.iter().find_map(run_in_environment);
+    let above = ancestors.get(1..).unwrap_or_default();
+    let below = || {
+        let kapi = above
+            .iter()
+            .find(|process| process.exe.as_deref() == Some(self_exe));
+        kapi.map(|kapi| format!("below process {}", kapi.pid))
+    };
+    if let Some(run) = marked.or_else(below) {
+        return Actor::Agent { run };
     }
     let name = |variable: &str| env.get(OsStr::new(variable));
     let user = name("USER").or_else(|| name("LOGNAME"));
     let user = user.map(|user| user.to_string_lossy().into_owned());
-    Actor::Human { user: user.unwrap_or_else(|| uid_text().unwrap_or_default()) }
+    Actor::Human {
+        user: user.unwrap_or_else(|| uid_text().unwrap_or_default()),
+    }
+}
+
+fn run_in_environment(process: &AncestorProcess) -> Option<String> {
+    let marker = format!("{RUN_ID_VARIABLE}=");
+    let mut entries = process.environ.as_ref()?.split(|byte| *byte == 0);
+    let run = entries.find_map(|entry| entry.strip_prefix(marker.as_bytes()))?;
+    Some(String::from_utf8_lossy(run).into_owned())
 }
 
 fn uid_text() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("Uid:"))?;
-    line.split_whitespace().nth(1).map(|uid| format!("uid {uid}"))
+    line.split_whitespace()
+        .nth(1)
+        .map(|uid| format!("uid {uid}"))
 }

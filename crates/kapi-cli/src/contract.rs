@@ -10,15 +10,14 @@ use kapi_core::goal::contract::{
     Base, CONTRACT_VERSION, Contract, Hidden, Judge, JudgeUnavailable, SandboxLevel, TURNS_DEFAULT,
 };
 use kapi_core::id::Slug;
-use kapi_world::hidden;
-use kapi_world::asking;
 use kapi_world::survey::Survey;
+use kapi_world::{asking, hidden};
 
-use crate::amount;
 use crate::commands::run::{Args, Openness, Sandbox};
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
 use crate::error::Error;
+use crate::{amount, naming};
 
 /// Milliseconds one agent turn may take when nothing else was said.
 const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -26,22 +25,6 @@ const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
 const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 /// Turns without progress before a goal is stalled when nothing else was said.
 const STALL_AFTER: u32 = 3;
-/// How many names are tried for a branch.
-const BRANCH_TRIES_MAX: u32 = 99;
-
-/// The branch types of spec/kapi.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum BranchType {
-    Feat,
-    Fix,
-    Perf,
-    Refactor,
-    Test,
-    Docs,
-    Chore,
-    Build,
-    Ci,
-}
 
 /// A contract that waits for approval, and what a person should know beside it.
 #[derive(Debug)]
@@ -56,6 +39,8 @@ pub(crate) struct Draft {
     pub(crate) config: Config,
     /// What the person should know before approving.
     pub(crate) notes: Vec<String>,
+    /// The repository it was drawn up for.
+    pub(crate) survey: Survey,
 }
 
 /// Draws up the contract of `kapi run`.
@@ -69,14 +54,22 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
     let revision = args.base.clone().or_else(|| table.base.clone());
     let base = survey
         .base(revision.as_deref().unwrap_or("HEAD"))
-        .map_err(|failure| Error { exit: crate::exit_code::Exit::Usage, ..Error::world(&failure) })?;
+        .map_err(|failure| Error {
+            exit: crate::exit_code::Exit::Usage,
+            ..Error::world(&failure)
+        })?;
     let verify = verify_commands(args, table)?;
     let protect = protected(args, table, &survey, (&base, &verify), &mut notes)?;
-    let (slug, branch) = names(args, table, &survey)?;
+    let reserved = naming::reserved(&context.project(&root, "kapi run"))?;
+    let (slug, branch) = naming::choose(args, table, &survey, &reserved)?;
     let agent = agent(context, args, table)?;
     let judge = judge(context, args, table, &agent, &mut notes)?;
     note_dirt(&survey, &base, &mut notes)?;
-    let hidden = args.hidden.as_deref().map(|dir| hidden_checks(context, dir)).transpose()?;
+    let hidden = args
+        .hidden
+        .as_deref()
+        .map(|dir| hidden_checks(context, dir))
+        .transpose()?;
     let contract = Contract {
         version: CONTRACT_VERSION,
         intent: args.intent.trim().to_owned(),
@@ -88,7 +81,10 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
         protect,
         hidden,
         budget: budget(args, table)?,
-        stall_after: args.stall_after.or(table.stall_after).unwrap_or(STALL_AFTER),
+        stall_after: args
+            .stall_after
+            .or(table.stall_after)
+            .unwrap_or(STALL_AFTER),
         turn_timeout_ms: time(args.turn_timeout, table.turn_timeout.as_deref())?
             .unwrap_or(TURN_TIMEOUT_MS),
         agent,
@@ -105,7 +101,14 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
         },
     };
     check(context, &config, &contract, &mut notes)?;
-    Ok(Draft { root, slug, contract, config, notes })
+    Ok(Draft {
+        root,
+        slug,
+        contract,
+        config,
+        notes,
+        survey,
+    })
 }
 
 /// Refuses what the rules would refuse, and what could not even begin.
@@ -116,17 +119,23 @@ fn check(
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     if let Some((field, rule)) = contract.fault() {
-        return Err(Error::usage(format!("the contract's {field} is not valid: {rule}")));
+        return Err(Error::usage(format!(
+            "the contract's {field} is not valid: {rule}"
+        )));
     }
     let book = context.book(config);
-    let judge = contract.judge_agent().filter(|judge| *judge != contract.agent);
+    let judge = contract
+        .judge_agent()
+        .filter(|judge| *judge != contract.agent);
     for agent in [Some(contract.agent.as_str()), judge].into_iter().flatten() {
         let kind = kind(agent)?;
         let checked = asking::check_agent(&book, agent, contract.sandbox)
             .map_err(|failure| Error::world(&failure))?;
         if contract.budget.usd_micros.is_some() && !checked.reports_usd {
-            return Err(Error::usage(format!("{} does not report what it costs", kind.name()))
-                .with_hint("limit it with `--tokens` or `--turns` instead of `--usd`."));
+            return Err(
+                Error::usage(format!("{} does not report what it costs", kind.name()))
+                    .with_hint("limit it with `--tokens` or `--turns` instead of `--usd`."),
+            );
         }
         if contract.budget.tokens.is_some() && matches!(kind, Kind::Command(_)) {
             return Err(Error::usage("a command agent does not report its tokens")
@@ -152,7 +161,11 @@ fn verify_commands(args: &Args, table: &GoalTable) -> Result<Vec<String>, Error>
         return Ok(Vec::new());
     }
     let configured = table.verify.clone().unwrap_or_default();
-    let commands = if args.verify.is_empty() { configured } else { args.verify.clone() };
+    let commands = if args.verify.is_empty() {
+        configured
+    } else {
+        args.verify.clone()
+    };
     if commands.is_empty() {
         return Err(Error::usage(
             "there is no verify command, so the result could only be \"done (unverified)\"",
@@ -173,7 +186,9 @@ fn protected(
     let mut protect = args.protect.clone();
     protect.extend(table.protect.iter().flatten().cloned());
     for glob in &protect {
-        let files = survey.protected_files(base, std::slice::from_ref(glob)).map_err(failed)?;
+        let files = survey
+            .protected_files(base, std::slice::from_ref(glob))
+            .map_err(failed)?;
         if files == 0 {
             notes.push(format!("--protect {glob} matches no file at the base."));
         }
@@ -184,54 +199,24 @@ fn protected(
             if protect.contains(&file) {
                 continue;
             }
-            notes.push(format!("{file} is protected because a verify command names it."));
+            notes.push(format!(
+                "{file} is protected because a verify command names it."
+            ));
             protect.push(file);
         }
     }
     Ok(protect)
 }
 
-/// Chooses a slug and a branch that is free: the plain one first, then numbered ones.
-fn names(args: &Args, table: &GoalTable, survey: &Survey) -> Result<(Slug, String), Error> {
-    let branch_type = match (args.branch_type, table.branch_type.as_deref()) {
-        (Some(branch_type), _) => branch_type,
-        (None, Some(text)) => <BranchType as clap::ValueEnum>::from_str(text, false)
-            .map_err(|_| Error::usage(format!("`type = {text:?}` is not a branch type")))?,
-        (None, None) if starts_with_fix(&args.intent) => BranchType::Fix,
-        (None, None) => BranchType::Feat,
-    };
-    let prefix = branch_type.word();
-    let plain = Slug::from_sentence(&args.intent);
-    for number in 1..=BRANCH_TRIES_MAX {
-        let slug = numbered(&plain, number)?;
-        let branch = format!("{prefix}/goal-{slug}");
-        if survey.branch_is_free(&branch).map_err(|failure| Error::world(&failure))? {
-            return Ok((slug, branch));
-        }
-    }
-    Err(Error::usage(format!("every branch name like {prefix}/goal-{plain} is taken"))
-        .with_hint("say the task in other words."))
-}
-
-fn starts_with_fix(intent: &str) -> bool {
-    let first = intent.split_whitespace().next().unwrap_or_default().to_lowercase();
-    matches!(first.trim_matches(|c: char| !c.is_alphanumeric()), "fix" | "repair" | "mend")
-}
-
-fn numbered(plain: &Slug, number: u32) -> Result<Slug, Error> {
-    if number == 1 {
-        return Ok(plain.clone());
-    }
-    let words: Vec<&str> = plain.as_str().split('-').take(4).collect();
-    Slug::parse(&format!("{}-{number}", words.join("-")))
-        .map_err(|error| Error::usage(error.to_string()))
-}
-
 fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result<String, Error> {
-    let reference = args.agent.as_ref().or(table.agent.as_ref()).ok_or_else(|| {
-        Error::usage("no agent was named")
-            .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
-    })?;
+    let reference = args
+        .agent
+        .as_ref()
+        .or(table.agent.as_ref())
+        .ok_or_else(|| {
+            Error::usage("no agent was named")
+                .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
+        })?;
     absolute(context, reference)
 }
 
@@ -281,7 +266,11 @@ fn note_dirt(survey: &Survey, base: &Base, notes: &mut Vec<String>) -> Result<()
     if dirt.is_clean() {
         return Ok(());
     }
-    let names: Vec<String> = dirt.names.iter().map(|name| name.display().to_string()).collect();
+    let names: Vec<String> = dirt
+        .names
+        .iter()
+        .map(|name| name.display().to_string())
+        .collect();
     let total = dirt.staged + dirt.modified + dirt.untracked;
     let more = if total > names.len() { ", …" } else { "" };
     notes.push(format!(
@@ -298,8 +287,9 @@ fn note_dirt(survey: &Survey, base: &Base, notes: &mut Vec<String>) -> Result<()
 
 fn hidden_checks(context: &Context, dir: &Path) -> Result<Hidden, Error> {
     let absolute = context.cwd.join(dir);
-    hidden::describe(&absolute).map_err(|failure| {
-        Error { exit: crate::exit_code::Exit::Usage, ..Error::world(&failure) }
+    hidden::describe(&absolute).map_err(|failure| Error {
+        exit: crate::exit_code::Exit::Usage,
+        ..Error::world(&failure)
     })
 }
 
@@ -329,26 +319,10 @@ fn budget(args: &Args, table: &GoalTable) -> Result<Budget, Error> {
 fn time(flag: Option<u64>, configured: Option<&str>) -> Result<Option<u64>, Error> {
     match (flag, configured) {
         (Some(ms), _) => Ok(Some(ms)),
-        (None, Some(text)) => {
-            amount::parse_duration_ms(text).map(Some).map_err(Error::usage)
-        }
+        (None, Some(text)) => amount::parse_duration_ms(text)
+            .map(Some)
+            .map_err(Error::usage),
         (None, None) => Ok(None),
-    }
-}
-
-impl BranchType {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Feat => "feat",
-            Self::Fix => "fix",
-            Self::Perf => "perf",
-            Self::Refactor => "refactor",
-            Self::Test => "test",
-            Self::Docs => "docs",
-            Self::Chore => "chore",
-            Self::Build => "build",
-            Self::Ci => "ci",
-        }
     }
 }
 
@@ -370,7 +344,13 @@ pub(crate) fn show(context: &Context, contract: &Contract, notes: &[String]) {
 
 /// Returns a contract as names and values for people.
 pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
-    let list = |items: &[String]| if items.is_empty() { "–".to_owned() } else { items.join("\n") };
+    let list = |items: &[String]| {
+        if items.is_empty() {
+            "–".to_owned()
+        } else {
+            items.join("\n")
+        }
+    };
     let verify = if contract.verify.is_empty() {
         "nothing: the result will be \"done (unverified)\"".to_owned()
     } else {
@@ -383,11 +363,21 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
         ("protect", list(&contract.protect)),
     ];
     if let Some(hidden) = &contract.hidden {
-        rows.push(("hidden", format!("{} files from {}", hidden.files, hidden.source)));
+        rows.push((
+            "hidden",
+            format!("{} files from {}", hidden.files, hidden.source),
+        ));
     }
     rows.push(("agent", contract.agent.clone()));
     rows.push(("judge", contract.judge.to_string()));
-    rows.push(("base", format!("{} ({})", contract.base.revision, short(&contract.base.commit))));
+    rows.push((
+        "base",
+        format!(
+            "{} ({})",
+            contract.base.revision,
+            short(&contract.base.commit)
+        ),
+    ));
     rows.push(("branch", contract.branch.clone()));
     rows.push(("budget", budget_words(&contract.budget)));
     rows.push(("sandbox", contract.sandbox.to_string()));
@@ -396,7 +386,11 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
 
 fn budget_words(budget: &Budget) -> String {
     let mut parts = vec![format!("{} turns", budget.turns)];
-    parts.extend(budget.tokens.map(|count| format!("{} tokens", amount::tokens(count))));
+    parts.extend(
+        budget
+            .tokens
+            .map(|count| format!("{} tokens", amount::tokens(count))),
+    );
     parts.extend(budget.usd_micros.map(amount::usd));
     parts.extend(budget.wall_ms.map(amount::duration));
     parts.join(", ")

@@ -7,7 +7,8 @@ use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::{ApprovalMeans, Stop};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::drive::{self, Control, Pace};
+use kapi_engine::drive::{self, Control, Observed, Pace};
+use kapi_engine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_sys::signal;
 use kapi_wire::result::ResultView;
@@ -39,8 +40,10 @@ pub(crate) fn approval(
     match context.ui.confirm(question) {
         Some(true) => Ok(ApprovalMeans::Terminal),
         Some(false) => Err(Error::new(Exit::Denied, "the contract was not approved")),
-        None => Err(Error::usage("a contract needs an approval, and nobody is at a terminal")
-            .with_hint("read the contract above, then add `--yes` to approve it.")),
+        None => Err(
+            Error::usage("a contract needs an approval, and nobody is at a terminal")
+                .with_hint("read the contract above, then add `--yes` to approve it."),
+        ),
     }
 }
 
@@ -50,23 +53,32 @@ pub(crate) fn approve(
     project: &Project<'_>,
     id: &GoalId,
     means: ApprovalMeans,
-) -> Result<(), Error> {
+) -> Result<Vec<Logged>, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let goal = project.load(id).map_err(failed)?;
     if let Some(checks) = &goal.contract.hidden {
         hidden::keep(checks, &project.layout.goal(id).hidden())
             .map_err(|failure| Error::world(&failure))?;
     }
-    let command = Command::Approve { contract_hash: goal.contract_hash, means };
-    project.submit(id, &context.actor, &command).map(drop).map_err(failed)
+    let command = Command::Approve {
+        contract_hash: goal.contract_hash,
+        means,
+    };
+    project
+        .submit(id, &context.actor, &command)
+        .map(|submitted| submitted.recorded)
+        .map_err(failed)
 }
 
 /// Drives a goal until it needs a person or has ended, and reports how it came out.
+///
+/// `begun` is what this command recorded already; it is shown first.
 pub(crate) fn drive_to_rest(
     context: &Context,
     project: &Project<'_>,
     id: &GoalId,
     config: &Config,
+    begun: Vec<Logged>,
 ) -> Result<Exit, Error> {
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let world = RealWorld {
@@ -75,13 +87,18 @@ pub(crate) fn drive_to_rest(
         clock: &context.clock,
     };
     let mut progress = Progress::new(context.ui, id);
+    for logged in begun {
+        progress.show(Observed::Recorded(Box::new(logged)));
+    }
     let control = Control {
         person: context.actor.clone(),
         interrupted: &|| interrupts.is_raised(),
         monotonic_ms: &drive::monotonic_ms,
         pace: Pace::STANDARD,
     };
-    let driven = drive::drive(project, id, &world, &control, &mut |seen| progress.show(seen));
+    let driven = drive::drive(project, id, &world, &control, &mut |seen| {
+        progress.show(seen);
+    });
     progress.end();
     let goal = driven.map_err(|error| Error::drive(&error, &id.to_string()))?;
     match context.ui.format {

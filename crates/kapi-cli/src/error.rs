@@ -26,7 +26,11 @@ pub(crate) struct Error {
 impl Error {
     /// Builds an error of a kind.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None }
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// Builds an error of the command line or the configuration.
@@ -64,7 +68,11 @@ impl Error {
             | EngineError::NotDerived(_) => (Exit::Failed, format!("failed to {}", chain(error))),
             EngineError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),
         };
-        Self { exit, message, hint: error.hint(reference) }
+        Self {
+            exit,
+            message,
+            hint: error.hint(reference),
+        }
     }
 
     /// Builds an error from a drive that could not go on.
@@ -85,7 +93,11 @@ impl Error {
             ResolveError::Ambiguous { .. } => Exit::Usage,
             ResolveError::Store(_) => Exit::Failed,
         };
-        Self { exit, message: format!("failed to {}", chain(error)), hint: error.hint() }
+        Self {
+            exit,
+            message: format!("failed to {}", chain(error)),
+            hint: error.hint(),
+        }
     }
 }
 
@@ -106,6 +118,7 @@ const fn denied_exit(denied: &Denied) -> Exit {
         | Denied::WrongHash { .. }
         | Denied::WrongStatus { .. }
         | Denied::BudgetUsedUp { .. }
+        | Denied::NoLimit { .. }
         | Denied::NotUnderWay { .. }
         | Denied::WrongOutcome { .. } => Exit::Denied,
     }

@@ -2,9 +2,10 @@
 //!
 //! Text from agents and commands is shortened to its first line here.
 
+use kapi_core::goal::budget::Raise;
 use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
 use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, VerifyReport,
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, ProviderFailure, VerifyReport,
 };
 use kapi_core::goal::words;
 
@@ -14,64 +15,43 @@ use crate::contract::short;
 /// Returns an event in words.
 pub(crate) fn describe(event: &Event) -> String {
     match event {
-        Event::GoalCreated { id, contract_hash, .. } => {
-            format!("goal {id} was created; its contract has hash {}", short(contract_hash))
+        Event::GoalCreated {
+            id, contract_hash, ..
+        } => {
+            let hash = short(contract_hash);
+            format!("goal {id} was created; its contract has hash {hash}")
         }
-        Event::ContractApproved { means: ApprovalMeans::Terminal, .. } => {
-            "the contract was approved at a terminal".to_owned()
-        }
-        Event::ContractApproved { means: ApprovalMeans::YesFlag, .. } => {
-            "the contract was approved with --yes".to_owned()
-        }
+        Event::ContractApproved { means, .. } => approved(*means).to_owned(),
         Event::EffectIntended { effect, .. } => format!("begins {effect}"),
         Event::EffectProgressed { usage, .. } => {
             format!("used {} more tokens", amount::tokens(usage.tokens()))
         }
         Event::WorkspaceCreated { path, .. } => format!("the worktree is {path}"),
         Event::AgentEnded { run, .. } => agent_ended(run),
-        Event::ProviderFailed { failure, retry_at_ms, .. } => {
-            let then = if retry_at_ms.is_some() { "; it is tried again" } else { "" };
-            let message = first_line(&failure.message);
-            format!("the agent's provider failed ({}): {message}{then}", failure.kind.words())
-        }
+        Event::ProviderFailed {
+            failure,
+            retry_at_ms,
+            ..
+        } => provider_failed(failure, *retry_at_ms),
         Event::WaitEnded => "the wait is over".to_owned(),
         Event::CandidateCommitted { candidate, .. } => committed(candidate),
         Event::VerifyEnded { report, .. } => verified(report),
         Event::JudgeEnded { run, .. } | Event::JudgeFailed { run, .. } => judged(run),
-        Event::TurnEnded { turn, verdict } => {
-            let why = match verdict {
-                TurnVerdict::Tampered => "protected files were changed",
-                TurnVerdict::VerifyFailed => "the checks fail",
-                TurnVerdict::HiddenFailed => "the hidden checks fail",
-                TurnVerdict::JudgeContinue => "the judge wants more",
-            };
-            format!("turn {turn} is not done: {why}")
-        }
-        Event::GoalDone { commit, verified: true, .. } => {
-            format!("done: the branch points at the proved commit {}", short(commit))
-        }
-        Event::GoalDone { commit, verified: false, .. } => {
-            format!("done (unverified): the branch points at commit {}", short(commit))
+        Event::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
+        Event::GoalDone {
+            commit, verified, ..
+        } => {
+            let commit = short(commit);
+            if *verified {
+                format!("done: the branch points at the proved commit {commit}")
+            } else {
+                format!("done (unverified): the branch points at commit {commit}")
+            }
         }
         Event::GoalStopped { stop } => format!("stopped: {}", stop.status()),
         Event::EffectCancelled { effect, .. } => format!("ended {effect} without a result"),
         Event::GoalResumed => "a person let it go on".to_owned(),
-        Event::BudgetRaised { raise } => {
-            let mut parts = Vec::new();
-            if raise.turns > 0 {
-                parts.push(format!("{} turns", raise.turns));
-            }
-            if raise.tokens > 0 {
-                parts.push(format!("{} tokens", amount::tokens(raise.tokens)));
-            }
-            if raise.usd_micros > 0 {
-                parts.push(amount::usd(raise.usd_micros));
-            }
-            if raise.wall_ms > 0 {
-                parts.push(amount::duration(raise.wall_ms));
-            }
-            format!("a person raised the budget by {}", parts.join(", "))
-        }
+        Event::BudgetRaised { raise } => raised(raise),
     }
 }
 
@@ -85,6 +65,52 @@ pub(crate) fn first_line(text: &str) -> String {
     } else {
         line.to_owned()
     }
+}
+
+const fn approved(means: ApprovalMeans) -> &'static str {
+    match means {
+        ApprovalMeans::Terminal => "the contract was approved at a terminal",
+        ApprovalMeans::YesFlag => "the contract was approved with --yes",
+    }
+}
+
+fn provider_failed(failure: &ProviderFailure, retry_at_ms: Option<i64>) -> String {
+    let then = if retry_at_ms.is_some() {
+        "; it is tried again"
+    } else {
+        ""
+    };
+    let (kind, message) = (failure.kind.words(), first_line(&failure.message));
+    format!("the agent's provider failed ({kind}): {message}{then}")
+}
+
+fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
+    let why = match verdict {
+        TurnVerdict::Tampered => "protected files were changed",
+        TurnVerdict::VerifyFailed => "the checks fail",
+        TurnVerdict::HiddenFailed => "the hidden checks fail",
+        TurnVerdict::JudgeContinue => "the judge wants more",
+        TurnVerdict::AgentFailed => "the agent failed before it ended its turn",
+        TurnVerdict::NothingDone => "nothing was changed",
+    };
+    format!("turn {turn} is not done: {why}")
+}
+
+fn raised(raise: &Raise) -> String {
+    let mut parts = Vec::new();
+    if raise.turns > 0 {
+        parts.push(format!("{} turns", raise.turns));
+    }
+    if raise.tokens > 0 {
+        parts.push(format!("{} tokens", amount::tokens(raise.tokens)));
+    }
+    if raise.usd_micros > 0 {
+        parts.push(amount::usd(raise.usd_micros));
+    }
+    if raise.wall_ms > 0 {
+        parts.push(amount::duration(raise.wall_ms));
+    }
+    format!("a person raised the budget by {}", parts.join(", "))
 }
 
 fn agent_ended(run: &AgentRun) -> String {
@@ -103,7 +129,11 @@ fn agent_ended(run: &AgentRun) -> String {
         None => "",
     };
     let message = first_line(&run.message);
-    let message = if message.is_empty() { message } else { format!(": {message}") };
+    let message = if message.is_empty() {
+        message
+    } else {
+        format!(": {message}")
+    };
     format!("the agent {how}{claim}{message}")
 }
 
@@ -113,7 +143,11 @@ fn committed(candidate: &Candidate) -> String {
     } else {
         format!("; left out: {}", candidate.left_out.join(", "))
     };
-    let noun = if candidate.files_changed == 1 { "file differs" } else { "files differ" };
+    let noun = if candidate.files_changed == 1 {
+        "file differs"
+    } else {
+        "files differ"
+    };
     format!(
         "recorded the work as candidate {}: {} {noun} from the base{left_out}",
         short(&candidate.commit),
@@ -126,7 +160,11 @@ fn verified(report: &VerifyReport) -> String {
         Some(failure) => format!("verify refuses: {failure}"),
         None => {
             let count = report.runs.len();
-            let noun = if count == 1 { "check passes" } else { "checks pass" };
+            let noun = if count == 1 {
+                "check passes"
+            } else {
+                "checks pass"
+            };
             format!("verify: {count} {noun} on tree {}", short(&report.tree))
         }
     }
@@ -135,13 +173,22 @@ fn verified(report: &VerifyReport) -> String {
 fn judged(run: &JudgeRun) -> String {
     match &run.answer {
         JudgeAnswer::Verdict { verdict, reason } => {
-            format!("judge {}: {}: {}", run.by, verdict.as_str(), first_line(reason))
+            format!(
+                "judge {}: {}: {}",
+                run.by,
+                verdict.as_str(),
+                first_line(reason)
+            )
         }
         JudgeAnswer::Malformed { text } => {
             format!("judge {}: no verdict in {:?}", run.by, first_line(text))
         }
         JudgeAnswer::Unavailable(failure) => {
-            format!("judge {}: unavailable: {}", run.by, first_line(&failure.message))
+            format!(
+                "judge {}: unavailable: {}",
+                run.by,
+                first_line(&failure.message)
+            )
         }
     }
 }

@@ -2,11 +2,10 @@
 //! agent, and a bare sandbox for measurements.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{env, io};
 
 use kapi_agent::launch;
 use kapi_agent::script::runner;
@@ -71,7 +70,9 @@ fn sandbox_run(mut command: Vec<OsString>) -> i32 {
         Ok(finished) => match finished.end {
             End::Exited(code) => code,
             End::Signaled(signal) => 128 + signal,
-            End::DeadlinePassed | End::IdlePassed | End::Cancelled => i32::from(Exit::Failed.code()),
+            End::DeadlinePassed | End::IdlePassed | End::Cancelled => {
+                i32::from(Exit::Failed.code())
+            }
         },
         Err(_) => i32::from(Exit::Failed.code()),
     }

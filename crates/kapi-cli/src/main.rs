@@ -2,7 +2,8 @@
 //!
 //! The same binary is entered again inside sandboxes; those entries come first and read nothing.
 
-use std::process::ExitCode;
+use std::panic::{self, PanicHookInfo};
+use std::process::{self, ExitCode};
 
 use clap::Parser as _;
 
@@ -26,6 +27,7 @@ mod error;
 mod event_words;
 mod exit_code;
 mod inner;
+mod naming;
 mod progress;
 mod report;
 mod ui;
@@ -34,11 +36,20 @@ fn main() -> ExitCode {
     if let Some(code) = inner::enter() {
         return ExitCode::from(code);
     }
+    // A defect has the same exit code whether or not the build unwinds.
+    panic::set_hook(Box::new(|found| {
+        report_defect(found);
+        process::exit(Exit::Internal.code().into());
+    }));
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    let format = if args.json { Format::Json } else { Format::Human };
+    let format = if args.json {
+        Format::Json
+    } else {
+        Format::Human
+    };
     let ui = Ui { format };
     let exit = Context::new(format)
         .and_then(|context| dispatch(&context, &args.command))
@@ -69,9 +80,25 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
     }
 }
 
+/// Says what went wrong inside; everything that was accepted is on disk already.
+fn report_defect(found: &PanicHookInfo<'_>) {
+    let ui = Ui {
+        format: Format::Human,
+    };
+    let place = found
+        .location()
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
+    let text = found.payload_as_str().unwrap_or("no reason was given");
+    ui.say(&format!("error: this is a defect of Kapi{place}: {text}"));
+    ui.say("hint: please report it; nothing that was recorded is lost, and `kapi resume` goes on.");
+}
+
 /// Help and version are data; a wrong command line is talk and exits with 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    let ui = Ui { format: Format::Human };
+    let ui = Ui {
+        format: Format::Human,
+    };
     if error.use_stderr() {
         ui.say(error.to_string().trim_end());
         ExitCode::from(Exit::Usage.code())

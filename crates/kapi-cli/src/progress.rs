@@ -108,10 +108,14 @@ impl Progress {
             Action::RunAgent(task) => {
                 self.turn = task.turn;
                 self.ui.clear_live();
-                self.ui.say(&format!("Turn {}: {} works", task.turn, first_line(&task.agent)));
+                self.ui.say(&format!(
+                    "Turn {}: {} works",
+                    task.turn,
+                    first_line(&task.agent)
+                ));
                 "working".to_owned()
             }
-            Action::Commit { .. } => "recording".to_owned(),
+            Action::Commit(_) => "recording".to_owned(),
             Action::Verify(_) => "verifying".to_owned(),
             Action::Judge(task) => format!("asking judge {}", first_line(&task.agent)),
             Action::Publish { .. } => "publishing".to_owned(),

@@ -1,5 +1,6 @@
 //! How a goal came out, for a person: the account at the end of a run.
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
@@ -28,9 +29,16 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     if let Some(reason) = words::reason(goal) {
         ui.line(&format!("  because  {reason}"));
     }
+    if goal.contract.sandbox == SandboxLevel::None {
+        ui.line("  sandbox  none: NO ISOLATION");
+    }
     match (&goal.result, &goal.candidate) {
         (Some(commit), _) => {
-            ui.line(&format!("  branch   {} at {}", goal.contract.branch, short(commit)));
+            ui.line(&format!(
+                "  branch   {} at {}",
+                goal.contract.branch,
+                short(commit)
+            ));
         }
         (None, Some(candidate)) => ui.line(&format!(
             "  work     {} (not proved; no branch points at it)",
@@ -68,11 +76,19 @@ pub(crate) fn verify_line(run: &VerifyRun) -> String {
         Checks::Visible => "",
         Checks::Hidden => " with hidden checks",
     };
-    format!("{}{checks} -> {end} ({})", run.command, amount::duration(run.duration_ms))
+    format!(
+        "{}{checks} -> {end} ({})",
+        run.command,
+        amount::duration(run.duration_ms)
+    )
 }
 
 fn failing_output(ui: Ui, goal: &Goal) {
-    let Some(run) = goal.verify.iter().flat_map(|report| &report.runs).find(|run| !run.passed())
+    let Some(run) = goal
+        .verify
+        .iter()
+        .flat_map(|report| &report.runs)
+        .find(|run| !run.passed())
     else {
         return;
     };

@@ -50,7 +50,10 @@ impl Ui {
     pub(crate) fn live(self, text: &str) {
         if self.is_live() {
             let width = terminal_width();
-            let cut: String = harmless(text).chars().take(width.saturating_sub(1)).collect();
+            let cut: String = harmless(text)
+                .chars()
+                .take(width.saturating_sub(1))
+                .collect();
             write_err(&format!("\r\x1b[K{cut}"));
         }
     }
@@ -84,7 +87,9 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                '\u{fffd}'
+            }
             c if c.is_control() => '\u{fffd}',
             c => c,
         })
@@ -92,8 +97,13 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 fn terminal_width() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr())
-        .map_or(100, |size| if size.ws_col == 0 { 100 } else { usize::from(size.ws_col) })
+    rustix::termios::tcgetwinsize(io::stderr()).map_or(100, |size| {
+        if size.ws_col == 0 {
+            100
+        } else {
+            usize::from(size.ws_col)
+        }
+    })
 }
 
 fn write_out(text: &str) {

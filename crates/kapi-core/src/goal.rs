@@ -14,5 +14,10 @@ pub mod event;
 pub mod evolve;
 pub mod outcome;
 pub mod prompt;
+#[cfg(test)]
+mod props;
+pub mod quote;
 pub mod state;
+#[cfg(test)]
+mod story;
 pub mod words;

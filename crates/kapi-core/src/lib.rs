@@ -3,7 +3,7 @@
 //! A command is decided into events or denied; events are folded into state; state says which
 //! effects should be under way. No file, clock, process, randomness or thread is known here.
 //!
-//! Tour: [`goal::decide`] is where a rule says no, [`goal::evolve`] is the fold, [`goal::next`]
+//! Tour: [`goal::decide`] is where a rule says no, [`goal::evolve`] the fold, [`goal::effect::next`]
 //! plans. [`actor`] holds who may ask for what.
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]

@@ -260,7 +260,7 @@ impl Drive<'_, '_> {
             Action::Wait { .. } => Meter::start_untimed(looked_ms),
             Action::CreateWorkspace { .. }
             | Action::RunAgent(_)
-            | Action::Commit { .. }
+            | Action::Commit(_)
             | Action::Verify(_)
             | Action::Judge(_)
             | Action::Publish { .. } => Meter::start(looked_ms),
@@ -283,20 +283,26 @@ impl Drive<'_, '_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
-            if meter.is_due(self.open.goal()?, now_ms, &self.control.pace) {
+            let is_due = meter.is_due(self.open.goal()?, now_ms, &self.control.pace);
+            let looks = is_quiet || now_ms.saturating_sub(looked_ms) >= look_ms;
+            if is_due {
                 let reading = meter.reading(now_ms);
                 meter.reset(now_ms);
                 self.progress(effect, reading.usage, reading.elapsed_ms)?;
             }
-            if is_quiet || now_ms.saturating_sub(looked_ms) >= look_ms {
+            if looks {
                 looked_ms = now_ms;
                 self.look()?;
             }
-            let wanted = next(self.open.goal()?);
-            if wanted.is_none_or(|wanted| wanted.id != effect.id) {
+            // Only an event can make an effect unwanted.
+            if (is_due || looks) && !self.wants(effect)? {
                 cancel.raise();
             }
         }
+    }
+
+    fn wants(&self, effect: &Effect) -> Result<bool, EngineError> {
+        Ok(next(self.open.goal()?).is_some_and(|wanted| wanted.id == effect.id))
     }
 
     /// Adds to the outcome what was used and not yet reported; an outcome that has no place for

@@ -90,8 +90,8 @@ fn uses_up_limit(goal: &Goal, reading: &Reading) -> bool {
     if goal.status != Status::Active || goal.limit_within_turn().is_some() {
         return false;
     }
-    let mut after = goal.clone();
-    after.spent.executor.add(&reading.usage);
-    after.spent.wall_ms = after.spent.wall_ms.saturating_add(reading.elapsed_ms);
-    after.limit_within_turn().is_some()
+    let mut spent = goal.spent;
+    spent.executor.add(&reading.usage);
+    spent.wall_ms = spent.wall_ms.saturating_add(reading.elapsed_ms);
+    goal.limit_within_turn_at(&spent).is_some()
 }

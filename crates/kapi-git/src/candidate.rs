@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use crate::command::GitError;
 use crate::diff::Change;
@@ -24,6 +24,9 @@ pub const CHANGES_MAX: usize = 200_000;
 
 /// The largest file a candidate takes.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// Kapi's directory at the top of a repository, in any case.
+const STATE_DIR: &str = ".ilchul";
 
 /// The most calls spent on finding which files git does not take.
 const SEARCH_CALLS_MAX: usize = 400;
@@ -93,8 +96,28 @@ pub enum Why {
     Unreadable,
     /// Git could not store it, for example because it is not in the encoding it claims.
     Unstorable,
+    /// Kapi's own state at the top of a repository; the commit keeps what the base has.
+    KapiState,
     /// The search for special files stopped here, at its limit.
     TooManyEntries,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NestedRepository => "a repository of its own",
+            Self::GitDirectory => "git data of another repository",
+            Self::InSubmodule => "files inside a submodule",
+            Self::SpecialFile => "a pipe, socket or device",
+            Self::UnsafeName => "a name that is dangerous to check out",
+            Self::PathTooLong => "a path too long to open",
+            Self::TooLarge => "a file too large to commit",
+            Self::Unreadable => "not readable",
+            Self::Unstorable => "not storable by git as it is",
+            Self::KapiState => "state of Kapi's own",
+            Self::TooManyEntries => "more files than are searched",
+        })
+    }
 }
 
 /// A candidate that could not be made.
@@ -138,6 +161,10 @@ pub(crate) struct Snapshot {
 
 impl Repository {
     /// Commits the files of a workspace on its base and names the commit.
+    ///
+    /// The files are taken as they are. A directory that is gone is an error and never a commit
+    /// that deletes everything; one that was made anew by [`Repository::create_workspace`]
+    /// ([`Workspace::origin`] says so) gives the tree of its plan's `content`: no change since.
     ///
     /// When the ref already names another commit, that one is kept under `replaced-<id>`.
     pub fn commit_candidate(
@@ -273,7 +300,7 @@ fn pending(
     let fields: Vec<&[u8]> = known.split(|&b| b == 0).collect();
     for [marks, name] in fields.as_chunks().0 {
         let path = path_of(name);
-        if marks.ends_with(b"D") {
+        if marks.ends_with(b"D") && !is_kapi_state(&path) {
             pending.gone.push(path);
             continue;
         }
@@ -295,11 +322,13 @@ fn pending(
         .bytes()?;
     for name in others.split(|&b| b == 0).filter(|name| !name.is_empty()) {
         if let Some(dir) = name.strip_suffix(b"/") {
-            let why = Why::NestedRepository;
-            refused.insert(Refused {
-                path: path_of(dir),
-                why,
-            });
+            let path = path_of(dir);
+            let why = if is_kapi_state(&path) {
+                Why::KapiState
+            } else {
+                Why::NestedRepository
+            };
+            refused.insert(Refused { path, why });
             continue;
         }
         let path = path_of(name);
@@ -319,6 +348,9 @@ fn pending(
 
 /// Returns what keeps the file at `path` out of a commit.
 fn obstacle(root: &Path, path: &Path) -> Option<Why> {
+    if is_kapi_state(path) {
+        return Some(Why::KapiState);
+    }
     match fs::symlink_metadata(root.join(path)) {
         Err(_) => Some(Why::Unreadable),
         Ok(found) if found.is_symlink() => None,
@@ -328,6 +360,12 @@ fn obstacle(root: &Path, path: &Path) -> Option<Why> {
         Ok(found) if found.len() > FILE_BYTES_MAX => Some(Why::TooLarge),
         Ok(_) => None,
     }
+}
+
+fn is_kapi_state(path: &Path) -> bool {
+    path.iter()
+        .next()
+        .is_some_and(|first| first.eq_ignore_ascii_case(STATE_DIR))
 }
 
 fn remove_paths(scratch: &Scratch<'_>, paths: &[PathBuf]) -> Result<(), GitError> {

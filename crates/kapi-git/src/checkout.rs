@@ -4,7 +4,7 @@
 //! git data at all.
 
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::command::GitError;
 use crate::diff::DiffError;
@@ -32,6 +32,12 @@ pub enum CheckoutError {
     /// A protected path pattern is wrong, or git failed on it.
     #[error(transparent)]
     Protect(#[from] DiffError),
+    /// A checkout in which more was made than is searched for protected paths.
+    #[error("look for protected paths in {}: it holds too much", path.display())]
+    TooManyEntries {
+        /// The checkout.
+        path: PathBuf,
+    },
     /// A file or directory could not be read or written.
     #[error(transparent)]
     Dir(#[from] DirError),
@@ -43,7 +49,8 @@ pub enum CheckoutError {
 impl Repository {
     /// Fills a directory with a commit's files and returns the tree that they are.
     ///
-    /// The tree is the commit's own unless a protected path had changed. Remove the directory
+    /// The tree is the commit's own unless a protected path had changed. Protected files have the
+    /// bytes that a checkout of the base gives, whatever the commit's attributes say. Remove the directory
     /// with [`owned_dir::discard`].
     pub fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<TreeId, CheckoutError> {
         let beside = owned_dir::prepare(plan.to)?;
@@ -65,13 +72,16 @@ impl Repository {
             call.stdin(script).done()?;
         }
         let tree = scratch.write_tree()?;
-        owned_dir::remove(&scratch.index())?;
+        owned_dir::wipe(&scratch.index())?;
         scratch.fill(tree.as_str())?;
+        // The commit's attributes decided how all of that was written, protected files too.
+        self.put_back(plan, &beside, &original)?;
         Ok(tree)
     }
 }
 
-fn line(script: &mut Vec<u8>, mode: &str, object: &str, path: &Path) {
+/// Adds a line of the `update-index --index-info` language.
+pub(crate) fn line(script: &mut Vec<u8>, mode: &str, object: &str, path: &Path) {
     script.extend_from_slice(format!("{mode} {object}\t").as_bytes());
     script.extend_from_slice(path.as_os_str().as_bytes());
     script.push(0);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::command::GitError;
+use crate::command::{Call, GitError};
 use crate::id::CommitId;
 use crate::repository::{ObjectFormat, Repository, path_of};
 
@@ -33,19 +33,6 @@ pub enum ChangeKind {
     Mode,
     /// It was a file, link or submodule and is now another of these.
     Type,
-}
-
-/// How much differs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DiffStat {
-    /// Paths that differ.
-    pub files: usize,
-    /// Lines that are new.
-    pub insertions: u64,
-    /// Lines that are gone.
-    pub deletions: u64,
-    /// Those of `files` that are not text, whose lines are not counted.
-    pub binary: usize,
 }
 
 /// A patch, perhaps only its beginning.
@@ -80,11 +67,6 @@ pub(crate) struct Entry {
 }
 
 impl Repository {
-    /// Returns every path that differs between two commits, by path.
-    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Change>, GitError> {
-        self.tree_changes(base, commit.as_str())
-    }
-
     /// Returns the paths matching any of `globs` that differ between two commits.
     ///
     /// Globs are git's own (`tests/**`, `*.lock` at the top, `**/*.snap` anywhere); a directory
@@ -125,34 +107,6 @@ impl Repository {
             .any(|entry| entry.path == path && entry.mode != "160000"))
     }
 
-    /// Counts what differs between two commits.
-    pub fn diff_stat(&self, base: &CommitId, commit: &CommitId) -> Result<DiffStat, GitError> {
-        let call = self
-            .call("diff-tree")
-            .args(["-r", "-z", "--numstat", "--no-renames"]);
-        let listed = call
-            .args(PLAIN)
-            .args([base.as_str(), commit.as_str()])
-            .bytes()?;
-        let mut stat = DiffStat::default();
-        for entry in listed.split(|&b| b == 0).filter(|entry| !entry.is_empty()) {
-            let mut fields = entry
-                .splitn(3, |&b| b == b'\t')
-                .map(String::from_utf8_lossy);
-            let added = fields.next().and_then(|text| text.parse::<u64>().ok());
-            let deleted = fields.next().and_then(|text| text.parse::<u64>().ok());
-            stat.files += 1;
-            match (added, deleted) {
-                (Some(added), Some(deleted)) => {
-                    stat.insertions += added;
-                    stat.deletions += deleted;
-                }
-                _ => stat.binary += 1,
-            }
-        }
-        Ok(stat)
-    }
-
     /// Returns the patch between two commits, at most `bytes_max` of it.
     pub fn diff(
         &self,
@@ -190,15 +144,7 @@ impl Repository {
     }
 
     fn entries(&self, treeish: &str, specs: &[OsString]) -> Result<Vec<Entry>, GitError> {
-        // Compared with nothing every file is new, and unlike `ls-tree` this knows patterns.
-        let nothing = match self.object_format() {
-            ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-            ObjectFormat::Sha256 => {
-                "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-            }
-        };
-        let found = self.raw(nothing, treeish, specs)?;
-        Ok(found.into_iter().map(|(entry, _)| entry).collect())
+        entries_of(self.call("diff-tree"), self.object_format(), treeish, specs)
     }
 
     fn raw_changes(
@@ -207,7 +153,7 @@ impl Repository {
         to: &str,
         specs: &[OsString],
     ) -> Result<Vec<Change>, GitError> {
-        let found = self.raw(from, to, specs)?;
+        let found = raw(self.call("diff-tree"), from, to, specs)?;
         let changes: BTreeSet<Change> = found
             .into_iter()
             .map(|(entry, kind)| Change {
@@ -217,53 +163,68 @@ impl Repository {
             .collect();
         Ok(changes.into_iter().collect())
     }
+}
 
-    fn raw(
-        &self,
-        from: &str,
-        to: &str,
-        specs: &[OsString],
-    ) -> Result<Vec<(Entry, ChangeKind)>, GitError> {
-        let call = self
-            .call("diff-tree")
-            .args(["-r", "-z", "--raw", "--no-renames"]);
-        let call = call.args(["--no-abbrev", "--ignore-submodules=none", from, to, "--"]);
-        let listed = call.args(specs).bytes()?;
-        let fields: Vec<&[u8]> = listed.split(|&b| b == 0).collect();
-        let mut found = Vec::new();
-        for [marks, name] in fields.as_chunks().0 {
-            let marks = String::from_utf8_lossy(marks);
-            let marks: Vec<&str> = marks.trim_start_matches(':').split(' ').collect();
-            let [old_mode, mode, old_object, object, letter] = marks[..] else {
-                return Err(GitError::Unexpected {
-                    subcommand: "diff-tree".to_owned(),
-                });
-            };
-            let kind = match letter {
-                "A" => ChangeKind::Added,
-                "D" => ChangeKind::Deleted,
-                "T" => ChangeKind::Type,
-                _ if old_object == object && old_mode != mode => ChangeKind::Mode,
-                _ => ChangeKind::Modified,
-            };
-            let (mode, object) = (mode.to_owned(), object.to_owned());
-            found.push((
-                Entry {
-                    mode,
-                    object,
-                    path: path_of(name),
-                },
-                kind,
-            ));
-        }
-        Ok(found)
+/// Returns the files of `treeish` that match any of `specs`, with a call of `diff-tree` that sees it.
+pub(crate) fn entries_of(
+    diff_tree: Call<'_>,
+    format: ObjectFormat,
+    treeish: &str,
+    specs: &[OsString],
+) -> Result<Vec<Entry>, GitError> {
+    // Compared with nothing every file is new, and unlike `ls-tree` this knows patterns.
+    let nothing = match format {
+        ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        ObjectFormat::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+    };
+    let found = raw(diff_tree, nothing, treeish, specs)?;
+    Ok(found.into_iter().map(|(entry, _)| entry).collect())
+}
+
+fn raw(
+    diff_tree: Call<'_>,
+    from: &str,
+    to: &str,
+    specs: &[OsString],
+) -> Result<Vec<(Entry, ChangeKind)>, GitError> {
+    let call = diff_tree.args(["-r", "-z", "--raw", "--no-renames"]);
+    let call = call.args(["--no-abbrev", "--ignore-submodules=none", from, to, "--"]);
+    let listed = call.args(specs).bytes()?;
+    let fields: Vec<&[u8]> = listed.split(|&b| b == 0).collect();
+    let mut found = Vec::new();
+    for [marks, name] in fields.as_chunks().0 {
+        let marks = String::from_utf8_lossy(marks);
+        let marks: Vec<&str> = marks.trim_start_matches(':').split(' ').collect();
+        let [old_mode, mode, old_object, object, letter] = marks[..] else {
+            return Err(GitError::Unexpected {
+                subcommand: "diff-tree".to_owned(),
+            });
+        };
+        let kind = match letter {
+            "A" => ChangeKind::Added,
+            "D" => ChangeKind::Deleted,
+            "T" => ChangeKind::Type,
+            _ if old_object == object && old_mode != mode => ChangeKind::Mode,
+            _ => ChangeKind::Modified,
+        };
+        let (mode, object) = (mode.to_owned(), object.to_owned());
+        found.push((
+            Entry {
+                mode,
+                object,
+                path: path_of(name),
+            },
+            kind,
+        ));
     }
+    Ok(found)
 }
 
 /// What keeps a patch free of the configuration's programs.
 const PLAIN: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
 
-fn pathspecs(globs: &[String]) -> Result<Vec<OsString>, DiffError> {
+/// Returns the patterns as git takes them.
+pub(crate) fn pathspecs(globs: &[String]) -> Result<Vec<OsString>, DiffError> {
     let spec = |glob: &String| {
         if glob.is_empty() || glob.contains('\0') {
             return Err(DiffError::Glob { glob: glob.clone() });

@@ -10,38 +10,44 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::owned_dir::{self, DirError, failed};
 
-/// The most files copied.
-pub const FILES_MAX: usize = 20_000;
+/// The most files, links and directories taken.
+pub const ENTRIES_MAX: usize = 20_000;
 
-/// The most bytes copied.
+/// The most bytes taken.
 pub const BYTES_MAX: u64 = 1 << 30;
 
-/// What was copied.
+/// What a directory of hidden checks holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Copied {
-    /// The files and links, relative to both directories, by path.
+pub struct HiddenFiles {
+    /// The files and links, relative to the directory, by path.
     pub paths: Vec<PathBuf>,
     /// The bytes of all files.
     pub bytes: u64,
 }
 
-/// Hidden checks that could not be copied.
+/// Hidden checks that cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum HiddenError {
     /// A link whose target is outside the directory.
-    #[error("copy {}: the link leads out of its directory", path.display())]
+    #[error("take {}: the link leads out of its directory", path.display())]
     LeavesDirectory {
         /// The link.
         path: PathBuf,
     },
     /// Something that is no file, link or directory.
-    #[error("copy {}: it is neither a file nor a directory", path.display())]
+    #[error("take {}: it is neither a file nor a directory", path.display())]
     SpecialFile {
         /// The path.
         path: PathBuf,
     },
-    /// More than is copied.
-    #[error("copy {}: more than {FILES_MAX} files or {BYTES_MAX} bytes", dir.display())]
+    /// Git data at the top, where a checkout has its own.
+    #[error("take {}: a repository's data cannot be laid over a checkout", path.display())]
+    GitData {
+        /// The path.
+        path: PathBuf,
+    },
+    /// More than is taken.
+    #[error("take {}: more than {ENTRIES_MAX} entries or {BYTES_MAX} bytes", dir.display())]
     TooMuch {
         /// The directory.
         dir: PathBuf,
@@ -51,63 +57,78 @@ pub enum HiddenError {
     Dir(#[from] DirError),
 }
 
-/// Copies every file below `from` to the same relative path below `to`, replacing what is there.
-pub fn copy_hidden(from: &Path, to: &Path) -> Result<Copied, HiddenError> {
-    let mut copied = Copied::default();
+/// Looks a directory of hidden checks over without opening any file in it.
+///
+/// An error here is the error that [`copy_hidden`] would give. The paths are what the checks will
+/// replace, so that a caller can refuse those that the base tracks.
+pub fn check(dir: &Path) -> Result<HiddenFiles, HiddenError> {
+    let root = fs::canonicalize(dir).map_err(failed("resolve", dir))?;
+    let mut found = HiddenFiles::default();
     let mut dirs = vec![PathBuf::new()];
-    while let Some(dir) = dirs.pop() {
-        let source = from.join(&dir);
-        for entry in fs::read_dir(&source).map_err(failed("list", &source))? {
-            let entry = entry.map_err(failed("list", &source))?;
-            let path = dir.join(entry.file_name());
-            let kind = entry
-                .file_type()
-                .map_err(failed("look at", &entry.path()))?;
-            if kind.is_dir() {
+    let mut n_entries = 0;
+    while let Some(below) = dirs.pop() {
+        let listed = dir.join(&below);
+        for entry in fs::read_dir(&listed).map_err(failed("list", &listed))? {
+            let entry = entry.map_err(failed("list", &listed))?;
+            let path = below.join(entry.file_name());
+            let metadata = entry.metadata().map_err(failed("look at", &entry.path()))?;
+            if below.as_os_str().is_empty() && path.as_os_str().eq_ignore_ascii_case(".git") {
+                return Err(HiddenError::GitData { path: entry.path() });
+            }
+            n_entries += 1;
+            if metadata.is_file() {
+                found.bytes = found.bytes.saturating_add(metadata.len());
+            }
+            if n_entries > ENTRIES_MAX || found.bytes > BYTES_MAX {
+                let dir = dir.to_path_buf();
+                return Err(HiddenError::TooMuch { dir });
+            }
+            if metadata.is_dir() {
                 dirs.push(path);
                 continue;
             }
-            clear_way(to, &path)?;
-            if kind.is_symlink() {
-                copy_link(from, to, &path)?;
-            } else if kind.is_file() {
-                let bytes_left = BYTES_MAX - copied.bytes;
-                copied.bytes += copy_file(from, to, &path, bytes_left)?;
-            } else {
+            if metadata.is_symlink() {
+                check_link(dir, &root, &path)?;
+            } else if !metadata.is_file() {
                 return Err(HiddenError::SpecialFile { path: entry.path() });
             }
-            copied.paths.push(path);
-            if copied.paths.len() > FILES_MAX || copied.bytes >= BYTES_MAX {
-                return Err(HiddenError::TooMuch {
-                    dir: from.to_path_buf(),
-                });
-            }
+            found.paths.push(path);
         }
     }
-    copied.paths.sort();
-    Ok(copied)
+    found.paths.sort();
+    Ok(found)
 }
 
-/// Makes every directory on the way to `path` a real one, and `path` itself free.
-fn clear_way(root: &Path, path: &Path) -> Result<(), DirError> {
-    let mut dir = root.to_path_buf();
-    for part in path.parent().into_iter().flat_map(Path::components) {
-        dir.push(part);
-        let is_dir = fs::symlink_metadata(&dir).is_ok_and(|found| found.is_dir());
-        if !is_dir {
-            owned_dir::remove(&dir)?;
-            fs::create_dir(&dir).map_err(failed("create", &dir))?;
+/// Copies every file below `from` to the same relative path below `to`, replacing what is there.
+///
+/// Nothing is copied unless [`check`] accepts all of `from`.
+pub fn copy_hidden(from: &Path, to: &Path) -> Result<HiddenFiles, HiddenError> {
+    let found = check(from)?;
+    let mut bytes_left = BYTES_MAX;
+    for path in &found.paths {
+        let (source, target) = (from.join(path), to.join(path));
+        owned_dir::make_way(to, path)?;
+        owned_dir::wipe(&target)?;
+        if source.is_symlink() {
+            let value = fs::read_link(&source).map_err(failed("read", &source))?;
+            std::os::unix::fs::symlink(&value, &target).map_err(failed("create", &target))?;
+        } else {
+            // One more than may be, to see that a file grew since.
+            let bytes = copy_file(&source, &target, bytes_left.saturating_add(1))?;
+            let dir = from.to_path_buf();
+            bytes_left = bytes_left
+                .checked_sub(bytes)
+                .ok_or(HiddenError::TooMuch { dir })?;
         }
     }
-    owned_dir::remove(&root.join(path))
+    Ok(found)
 }
 
-fn copy_file(from: &Path, to: &Path, path: &Path, bytes_max: u64) -> Result<u64, DirError> {
-    let (source, target) = (from.join(path), to.join(path));
-    let file = File::open(&source).map_err(failed("open", &source))?;
+fn copy_file(source: &Path, target: &Path, bytes_max: u64) -> Result<u64, DirError> {
+    let file = File::open(source).map_err(failed("open", source))?;
     let mode = file
         .metadata()
-        .map_err(failed("look at", &source))?
+        .map_err(failed("look at", source))?
         .permissions()
         .mode()
         & 0o777;
@@ -115,25 +136,23 @@ fn copy_file(from: &Path, to: &Path, path: &Path, bytes_max: u64) -> Result<u64,
         .write(true)
         .create_new(true)
         .mode(mode | 0o600)
-        .open(&target)
-        .map_err(failed("create", &target))?;
+        .open(target)
+        .map_err(failed("create", target))?;
     let mut limited = io::Read::take(file, bytes_max);
-    let bytes = io::copy(&mut limited, &mut written).map_err(failed("copy to", &target))?;
-    fs::set_permissions(&target, Permissions::from_mode(mode))
-        .map_err(failed("set permissions of", &target))?;
+    let bytes = io::copy(&mut limited, &mut written).map_err(failed("copy to", target))?;
+    fs::set_permissions(target, Permissions::from_mode(mode))
+        .map_err(failed("set permissions of", target))?;
     Ok(bytes)
 }
 
-fn copy_link(from: &Path, to: &Path, path: &Path) -> Result<(), HiddenError> {
-    let (source, target) = (from.join(path), to.join(path));
-    let value = fs::read_link(&source).map_err(failed("read", &source))?;
+fn check_link(dir: &Path, root: &Path, path: &Path) -> Result<(), HiddenError> {
+    let link = dir.join(path);
+    let value = fs::read_link(&link).map_err(failed("read", &link))?;
     // The text catches a dangling link; where it really ends catches one that goes by other links.
-    let root = fs::canonicalize(from).map_err(failed("resolve", from))?;
-    let ends_outside = fs::canonicalize(&source).is_ok_and(|end| !end.starts_with(&root));
+    let ends_outside = fs::canonicalize(&link).is_ok_and(|end| !end.starts_with(root));
     if ends_outside || leaves(path, &value) {
-        return Err(HiddenError::LeavesDirectory { path: source });
+        return Err(HiddenError::LeavesDirectory { path: link });
     }
-    std::os::unix::fs::symlink(&value, &target).map_err(failed("create", &target))?;
     Ok(())
 }
 

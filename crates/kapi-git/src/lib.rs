@@ -18,6 +18,7 @@ pub mod publish;
 pub mod repository;
 pub mod workspace;
 
+mod protected;
 mod reference;
 mod scratch;
 mod sweep;

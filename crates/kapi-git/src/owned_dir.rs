@@ -1,6 +1,6 @@
 //! Directories that Kapi makes, fills and throws away.
 //!
-//! A file beside the directory says that Kapi made it; without it nothing is ever removed. The
+//! A mark beside a directory says that Kapi made it; [`discard`] removes nothing without one. The
 //! mark is beside and not inside, because what is inside may have been written by an agent.
 
 use std::ffi::OsString;
@@ -63,8 +63,8 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf, DirError> {
     }
     // The mark goes last when removing and comes first when making, so that a crash between the
     // two never leaves a directory of ours without it.
-    remove(path)?;
-    remove(&beside)?;
+    wipe(path)?;
+    wipe(&beside)?;
     create(&beside)?;
     create(path)?;
     Ok(beside)
@@ -81,8 +81,8 @@ pub fn discard(path: &Path) -> Result<(), DirError> {
             path: path.to_path_buf(),
         });
     }
-    remove(path)?;
-    remove(&beside)
+    wipe(path)?;
+    wipe(&beside)
 }
 
 /// Creates a directory and its missing parents.
@@ -90,21 +90,56 @@ pub(crate) fn create(path: &Path) -> Result<(), DirError> {
     fs::create_dir_all(path).map_err(failed("create", path))
 }
 
-/// Removes whatever is at `path`, a whole tree too, without following links.
+/// Removes whatever is at `path`, a whole tree too; nothing there is fine.
 ///
-/// Directories that their owner made unwritable are opened up first.
-pub(crate) fn remove(path: &Path) -> Result<(), DirError> {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return Ok(());
+/// For a place whose owner is known to be Kapi, whatever a hostile program made of it: links are
+/// removed and not followed, directories shut to their owner are opened, and a tree of any depth
+/// takes neither stack nor open files. Asks for no mark.
+pub fn wipe(path: &Path) -> Result<(), DirError> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if is_absence(&error) => return Ok(()),
+        Err(error) => return Err(failed("look at", path)(error)),
     };
     if !found.is_dir() {
         return fs::remove_file(path).map_err(failed("remove", path));
     }
-    if fs::remove_dir_all(path).is_ok() {
+    // Every directory is moved up to the top before it is emptied, so that no path gets long.
+    let mut flat = Flat {
+        top: path,
+        dirs: Vec::new(),
+        n_names: 0,
+    };
+    flat.empty(path)?;
+    while let Some(dir) = flat.dirs.pop() {
+        flat.empty(&dir)?;
+        fs::remove_dir(&dir).map_err(failed("remove", &dir))?;
+    }
+    fs::remove_dir(path).map_err(failed("remove", path))
+}
+
+/// Makes every directory on the way from `root` to `path` a real one that can be entered.
+///
+/// What stands in the way is removed, a link included; `root` itself is part of the way.
+pub(crate) fn make_way(root: &Path, path: &Path) -> Result<(), DirError> {
+    let mut dir = root.to_path_buf();
+    make_real(&dir)?;
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        dir.push(part);
+        make_real(&dir)?;
+    }
+    Ok(())
+}
+
+/// Lets the owner of a directory list, enter and change it.
+pub(crate) fn open_up(dir: &Path) -> Result<(), DirError> {
+    let found = fs::symlink_metadata(dir).map_err(failed("look at", dir))?;
+    let mode = found.permissions().mode();
+    if mode & 0o700 == 0o700 {
         return Ok(());
     }
-    open_up(path, DEPTH_MAX);
-    fs::remove_dir_all(path).map_err(failed("remove", path))
+    let opened = Permissions::from_mode(mode & 0o777 | 0o700);
+    fs::set_permissions(dir, opened).map_err(failed("open up", dir))
 }
 
 /// Writes a whole file that can be made again; not synced.
@@ -118,7 +153,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), DirError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".kapi-tmp");
     let temporary = path.with_file_name(name);
-    remove(&temporary)?;
+    wipe(&temporary)?;
     let mut file = File::create_new(&temporary).map_err(failed("create", &temporary))?;
     file.write_all(bytes).map_err(failed("write", &temporary))?;
     file.sync_all().map_err(failed("sync", &temporary))?;
@@ -144,23 +179,67 @@ pub(crate) fn is_missing_or_empty(path: &Path) -> Result<bool, DirError> {
     Ok(entries.next().is_none())
 }
 
-/// The deepest directory that is opened up before a removal is tried again.
-const DEPTH_MAX: usize = 512;
+/// A tree that is being removed: directories still to be emptied, all of them right below `top`.
+struct Flat<'a> {
+    top: &'a Path,
+    dirs: Vec<PathBuf>,
+    n_names: u64,
+}
 
-fn open_up(dir: &Path, depth_left: usize) {
-    let opened = fs::set_permissions(dir, Permissions::from_mode(0o700));
-    let (Ok(()), Ok(entries), true) = (opened, fs::read_dir(dir), depth_left > 0) else {
-        // The removal that follows names the path that could not be opened.
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path(), depth_left - 1);
+impl Flat<'_> {
+    /// Removes what is in `dir`, except for directories, which go to the top.
+    fn empty(&mut self, dir: &Path) -> Result<(), DirError> {
+        open_up(dir)?;
+        for entry in fs::read_dir(dir).map_err(failed("list", dir))? {
+            let entry = entry.map_err(failed("list", dir))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(failed("look at", &path))?;
+            if !kind.is_dir() {
+                fs::remove_file(&path).map_err(failed("remove", &path))?;
+            } else if dir == self.top {
+                self.dirs.push(path);
+            } else {
+                self.lift(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lift(&mut self, dir: &Path) -> Result<(), DirError> {
+        // A directory that its owner cannot change cannot get another parent either.
+        open_up(dir)?;
+        // Ends: a name is only taken by an entry that somebody put below the top before.
+        loop {
+            self.n_names += 1;
+            let name = self.top.join(format!(".kapi-wipe-{}", self.n_names));
+            if fs::symlink_metadata(&name).is_ok() {
+                continue;
+            }
+            fs::rename(dir, &name).map_err(failed("move up", dir))?;
+            self.dirs.push(name);
+            return Ok(());
         }
     }
 }
 
-fn beside(path: &Path) -> Result<PathBuf, DirError> {
+fn make_real(dir: &Path) -> Result<(), DirError> {
+    let is_dir = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir());
+    if is_dir {
+        return open_up(dir);
+    }
+    wipe(dir)?;
+    fs::create_dir(dir).map_err(failed("create", dir))
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Returns the directory whose existence says that Kapi made `path`.
+pub(crate) fn beside(path: &Path) -> Result<PathBuf, DirError> {
     let Some(name) = path.file_name() else {
         return Err(DirError::Unnamed {
             path: path.to_path_buf(),

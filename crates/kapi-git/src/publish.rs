@@ -76,7 +76,9 @@ impl Repository {
                 });
             }
         }
-        if workspace.path.is_dir() {
+        // A directory that is gone has nothing to bring into step, and what is a link to somewhere
+        // else is not written to.
+        if workspace.check_in_place().is_ok() {
             workspace.restore_link()?;
             let scratch = workspace.scratch(self)?;
             scratch.index_commit(to)?;

@@ -17,9 +17,27 @@ impl Repository {
             .map(|value| value.is_some())
     }
 
-    /// Returns the commit a branch is at.
-    pub fn branch_commit(&self, name: &str) -> Result<Option<CommitId>, GitError> {
-        self.ref_value(&branch_ref(name))
+    /// Tells whether a branch of this name can be made.
+    ///
+    /// It cannot when there is one, or one whose name is the beginning of this name (`feat` for
+    /// `feat/x`) or the other way round: git keeps names as paths.
+    pub fn branch_is_free(&self, name: &str) -> Result<bool, GitError> {
+        let is_blocked = self.branch_in_the_way(name)?.is_some();
+        Ok(!is_blocked && !self.branch_exists(name)?)
+    }
+
+    /// Returns another branch that keeps one of this name from being made.
+    pub(crate) fn branch_in_the_way(&self, name: &str) -> Result<Option<String>, GitError> {
+        let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
+        for shorter in above {
+            if self.branch_exists(shorter)? {
+                return Ok(Some(shorter.to_owned()));
+            }
+        }
+        let full = branch_ref(name);
+        let below = self.refs_at(&full)?;
+        let blocking = below.into_iter().find(|(found, _)| *found != full);
+        Ok(blocking.map(|(found, _)| found.trim_start_matches("refs/heads/").to_owned()))
     }
 
     /// Returns the value of the ref with this full name.

@@ -50,7 +50,7 @@ impl<'a> Scratch<'a> {
         }
         // Only one process works on a scratch directory, under the goal's lock: a lock file in it
         // is what a killed git left.
-        owned_dir::remove(&dir.join("index.lock"))?;
+        owned_dir::wipe(&dir.join("index.lock"))?;
         Ok(Self {
             repository,
             dir: dir.to_path_buf(),
@@ -149,7 +149,7 @@ pub(crate) fn copy_info(repository: &Repository, dir: &Path, name: &str) -> Resu
     let to = dir.join("info").join(name);
     let from = repository.common_dir().join("info").join(name);
     if !from.is_file() {
-        return owned_dir::remove(&to);
+        return owned_dir::wipe(&to);
     }
     let bytes = fs::read(&from).map_err(owned_dir::failed("read", &from))?;
     owned_dir::write(&to, &bytes)

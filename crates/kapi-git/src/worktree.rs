@@ -1,6 +1,7 @@
 //! What git keeps about one worktree, found by our path and repaired after a kill.
 //!
-//! Believes nothing that is inside the worktree itself. Knows nothing of goals or files.
+//! Believes nothing that is inside the worktree itself; it only follows its link to another
+//! repository, to name that one. Knows nothing of goals or files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,11 +9,35 @@ use std::path::{Path, PathBuf};
 
 use crate::command::GitError;
 use crate::owned_dir::{self, DirError, failed};
+use crate::reference::branch_ref;
 use crate::repository::{Repository, path_of};
 use crate::workspace::WorkspaceError;
 
+/// The longest file that says where a git directory or worktree is.
+const LINK_BYTES_MAX: u64 = 8192;
+
 impl Repository {
+    /// Checks that a worktree may be, or is, at `path`; changes nothing.
+    pub(crate) fn check_place(&self, path: &Path) -> Result<(), WorkspaceError> {
+        let occupied = || WorkspaceError::PathOccupied {
+            path: path.to_path_buf(),
+        };
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
+            return Err(occupied());
+        }
+        if let Some(git_dir) = self.other_claim(path) {
+            let path = path.to_path_buf();
+            return Err(WorkspaceError::OtherRepository { path, git_dir });
+        }
+        if self.find_admin_dir(path)?.is_none() && !owned_dir::is_missing_or_empty(path)? {
+            return Err(occupied());
+        }
+        Ok(())
+    }
+
     /// Returns the administrative directory of the worktree at `path`, made if necessary.
+    ///
+    /// The place has been checked.
     pub(crate) fn ensure_worktree(
         &self,
         branch: &str,
@@ -29,19 +54,17 @@ impl Repository {
                     path: path.to_path_buf(),
                 });
             }
-            owned_dir::remove(path)?;
-            owned_dir::remove(&admin_dir)?;
-        }
-        if !owned_dir::is_missing_or_empty(path)? {
-            return Err(WorkspaceError::PathOccupied {
-                path: path.to_path_buf(),
-            });
+            owned_dir::wipe(path)?;
+            owned_dir::wipe(&admin_dir)?;
         }
         self.remove_orphan(path)?;
-        self.call("worktree")
+        let add = self
+            .call("worktree")
             .args(["add", "--no-checkout", "--quiet", "--"])
-            .args([path.as_os_str(), branch.as_ref()])
-            .done()?;
+            .args([path.as_os_str(), branch.as_ref()]);
+        if let Err(error) = add.done() {
+            return Err(self.reason_against(branch, path, error));
+        }
         self.find_admin_dir(path)?.ok_or_else(|| {
             WorkspaceError::Git(GitError::Unexpected {
                 subcommand: "worktree".to_owned(),
@@ -70,6 +93,34 @@ impl Repository {
         Ok(None)
     }
 
+    /// Returns the directory where another repository says that the worktree at `path` is its own.
+    ///
+    /// The link in the worktree is only where to look: the other directory has to say so too.
+    fn other_claim(&self, path: &Path) -> Option<PathBuf> {
+        let git_dir = fs::canonicalize(link_target(path)?).ok()?;
+        let ours = fs::canonicalize(self.common_dir()).ok()?;
+        // What is inside the worktree an agent may have written.
+        if git_dir.starts_with(path) || git_dir.starts_with(ours) {
+            return None;
+        }
+        let recorded = small_file(&git_dir.join("gitdir"))?;
+        (path_of(recorded.trim_ascii_end()) == path.join(".git")).then_some(git_dir)
+    }
+
+    /// Returns what the person should know about a `git worktree add` that failed.
+    fn reason_against(&self, branch: &str, path: &Path, error: GitError) -> WorkspaceError {
+        let listed = self.call("worktree").args(["list", "--porcelain"]).bytes();
+        let Some(at) = listed.ok().and_then(|listed| place_of(&listed, branch)) else {
+            return error.into();
+        };
+        let branch = branch.to_owned();
+        if link_target(&at).is_some_and(|target| !target.exists()) {
+            let path = path.to_path_buf();
+            return WorkspaceError::MovedRepository { branch, at, path };
+        }
+        WorkspaceError::CheckedOutElsewhere { branch, at }
+    }
+
     /// Removes the trace of a `git worktree add` for this path that was killed at its first step.
     fn remove_orphan(&self, path: &Path) -> Result<(), DirError> {
         let admin_dir = self
@@ -86,11 +137,41 @@ impl Repository {
         let is_first_step =
             names.is_empty() || (names == ["locked"] && is_initializing(&admin_dir));
         if is_first_step {
-            owned_dir::remove(&admin_dir)
+            owned_dir::wipe(&admin_dir)
         } else {
             Ok(())
         }
     }
+}
+
+/// Returns where a branch is checked out, from the list git gives of its worktrees.
+fn place_of(listed: &[u8], branch: &str) -> Option<PathBuf> {
+    let wanted = ["branch ", &branch_ref(branch)].concat();
+    let mut at = None;
+    for line in listed.split(|&b| b == b'\n') {
+        if let Some(path) = line.strip_prefix(b"worktree ") {
+            at = Some(path_of(path));
+        } else if line == wanted.as_bytes() {
+            return at;
+        }
+    }
+    None
+}
+
+/// Returns where the `.git` file of a worktree leads.
+fn link_target(path: &Path) -> Option<PathBuf> {
+    let text = small_file(&path.join(".git"))?;
+    let target = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
+    Some(path.join(target))
+}
+
+/// Returns the content of a file that is a plain one and as small as a path.
+fn small_file(path: &Path) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > LINK_BYTES_MAX {
+        return None;
+    }
+    fs::read(path).ok()
 }
 
 fn is_complete(admin_dir: &Path) -> bool {

@@ -11,11 +11,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use kapi_sys::process::find_in_path;
+use script::{Interpreter, interpreter};
 
 use crate::error::SandboxError;
 use crate::spec::{Access, Mount};
 use crate::toolchain::{TOOLCHAINS, same_place};
-use script::{Interpreter, interpreter};
 
 /// Directories that every sandbox shows anyway.
 const ALWAYS_VISIBLE: &[&str] = &[

@@ -9,6 +9,7 @@ use kapi_sys::disk::{Disk, replace_durably};
 use kapi_sys::lock::Lock;
 use serde::{Deserialize, Serialize};
 
+use crate::codec::{Position, decode};
 use crate::error::StoreError;
 use crate::layout::ProjectLayout;
 
@@ -156,7 +157,8 @@ impl Inventory {
     }
 }
 
-/// Returns the goals that have a log with something in it, sorted by index.
+/// Returns the goals, sorted by index: the directories whose log has a finished record, or is
+/// damaged.
 ///
 /// # Errors
 /// When the disk refuses.
@@ -166,15 +168,25 @@ pub fn goal_ids(disk: &dyn Disk, layout: &ProjectLayout) -> Result<Vec<GoalId>, 
         let Ok(goal) = GoalId::parse(&name) else {
             continue;
         };
-        if disk
-            .len(&layout.goal(&goal).events())?
-            .is_some_and(|length| length > 0)
-        {
+        if has_events(disk, layout, &goal)? {
             ids.push(goal);
         }
     }
     ids.sort();
     Ok(ids)
+}
+
+/// Tells whether a directory was more than claimed: whoever wrote its first record may not have
+/// finished.
+fn has_events(disk: &dyn Disk, layout: &ProjectLayout, goal: &GoalId) -> Result<bool, StoreError> {
+    let layout = layout.goal(goal);
+    // A fold is only ever made of accepted records, so the log need not be read.
+    if disk.len(&layout.state())?.is_some() {
+        return Ok(true);
+    }
+    let log = disk.read(&layout.events(), 0)?.unwrap_or_default();
+    let tail = decode(&goal.to_string(), &Position::start(), &log);
+    Ok(tail.map_or(true, |tail| !tail.records.is_empty()))
 }
 
 /// Returns the highest index of any directory of goals or workflows, claimed ones included.

@@ -4,3 +4,8 @@
 
 pub mod agent_tools;
 pub mod model_server;
+pub mod oracle;
+pub mod sim;
+mod sim_case;
+pub mod sim_scenario;
+pub mod sim_world;

@@ -32,11 +32,12 @@ impl RealWorld<'_> {
         let kind = Kind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let settings = self.book.settings(&kind);
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, &task.branch, &task.base)?;
+        let workspace =
+            workshop.workspace(&self.place, (&task.branch, &task.base), &task.start_commit)?;
         let run_id = run_id(effect);
         let run_dir = RunDir::open(&self.place.runs, &run_id)?;
         let was_cut_off = run_dir.mark_started()?;
-        if was_cut_off || workspace.origin == Origin::Rebuilt {
+        if was_cut_off && workspace.origin == Origin::Adopted {
             rewind(&workshop, &workspace, effect, task)?;
         }
         let view_dir = self.place.scratch.join("agent-git");

@@ -43,7 +43,9 @@ pub(crate) fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -
     }
 }
 
-fn chain(error: &dyn Error) -> String {
+/// Returns an error and its causes in one line, capped.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use kapi_core::goal::contract::Hidden;
 use kapi_core::goal::outcome::Failure;
-use kapi_git::hidden::copy_hidden;
+use kapi_git::hidden::{check, copy_hidden};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure;
@@ -19,18 +20,16 @@ use crate::failure;
 /// # Errors
 /// When it cannot be read, or holds no file.
 pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
-    let mut names = Vec::new();
-    collect(dir, dir, &mut names)?;
-    names.sort();
-    if names.is_empty() {
+    let files = check(dir).map_err(|error| failure::plain(&error))?;
+    if files.paths.is_empty() {
         return Err(Failure {
             message: format!("find hidden checks in {}: it holds no file", dir.display()),
             hint: Some("give a directory of files laid out like the repository.".to_owned()),
         });
     }
     let mut hash = Sha256::new();
-    for name in &names {
-        add_file(&mut hash, dir, name)?;
+    for path in &files.paths {
+        add_file(&mut hash, dir, path)?;
     }
     Ok(Hidden {
         source: dir.display().to_string(),
@@ -39,7 +38,7 @@ pub fn describe(dir: &Path) -> Result<Hidden, Failure> {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect(),
-        files: u32::try_from(names.len()).unwrap_or(u32::MAX),
+        files: u32::try_from(files.paths.len()).unwrap_or(u32::MAX),
     })
 }
 
@@ -68,28 +67,10 @@ pub fn keep(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
     }
 }
 
-fn collect(root: &Path, dir: &Path, names: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let entries = fs::read_dir(dir).map_err(|error| failure::file("list", dir, &error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| failure::file("list", dir, &error))?;
-        let path = entry.path();
-        let kind = entry
-            .file_type()
-            .map_err(|error| failure::file("look at", &path, &error))?;
-        if kind.is_dir() {
-            collect(root, &path, names)?;
-        } else if let Ok(name) = path.strip_prefix(root) {
-            names.push(name.as_os_str().as_bytes().to_vec());
-        }
-    }
-    Ok(())
-}
-
 /// Adds a name, whether it is executable or a link, and the content, each with its length.
-fn add_file(hash: &mut Sha256, root: &Path, name: &[u8]) -> Result<(), Failure> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let path = root.join(std::ffi::OsStr::from_bytes(name));
+fn add_file(hash: &mut Sha256, root: &Path, relative: &Path) -> Result<(), Failure> {
+    let path = root.join(relative);
+    let name = relative.as_os_str().as_bytes();
     let failed = |error: std::io::Error| failure::file("read", &path, &error);
     let metadata = fs::symlink_metadata(&path).map_err(failed)?;
     hash.update((name.len() as u64).to_be_bytes());

@@ -9,9 +9,17 @@ use std::path::{Component, Path, PathBuf};
 
 use kapi_agent::launch::{HomeFile, Launch};
 use kapi_core::goal::outcome::Failure;
+use kapi_git::owned_dir;
 
 use crate::book::Book;
 use crate::failure;
+
+/// Makes a home anew, whatever was left in an earlier one.
+pub(crate) fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
+    owned_dir::wipe(path).map_err(|error| failure::plain(&error))?;
+    fs::create_dir_all(path).map_err(|error| failure::file("create", path, &error))?;
+    Ok(path.to_path_buf())
+}
 
 /// Puts the files a CLI wants into its private home.
 pub(crate) fn furnish(home: &Path, launch: &Launch, book: &Book) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use kapi_agent::launch::Purpose;
 use kapi_agent::verdict::judge_answer;
 use kapi_core::goal::effect::{Effect, JudgeTask};
 use kapi_core::goal::outcome::{AgentRun, Failure, JudgeRun, Outcome};
+use kapi_core::goal::quote::fenced;
 use kapi_engine::world::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::owned_dir;
@@ -18,11 +19,11 @@ use kapi_sys::process::End;
 use crate::agent_run::run_id;
 use crate::asking::{Asked, ask};
 use crate::confine::Cell;
-use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
-use crate::verify::{checkout, fresh_dir};
+use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
+use crate::{failure, home};
 
 /// Bytes of the change that a judge is shown; the checkout has all of it.
 const DIFF_BYTES_MAX: usize = 60_000;
@@ -54,7 +55,7 @@ impl RealWorld<'_> {
             .repository
             .diff(&base, &commit, DIFF_BYTES_MAX)
             .map_err(|error| failure::plain(&error))?;
-        let home = fresh_dir(&self.place.scratch.join("judge-home"))?;
+        let home = home::make_anew(&self.place.scratch.join("judge-home"))?;
         let run_id = run_id(effect);
         let run_dir = RunDir::open(&self.place.runs, &run_id)?;
         let cell = Cell {
@@ -87,16 +88,14 @@ impl RealWorld<'_> {
 
 fn with_change(question: &str, patch: &[u8], is_cut: bool) -> String {
     let text = String::from_utf8_lossy(patch);
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
     let note = if is_cut {
         "\n\nThe change is longer than this; the working directory holds the whole result."
     } else {
         ""
     };
     format!(
-        "{question}\n\n# The change\n\n{fence}diff\n{}\n{fence}{note}",
-        text.trim_end()
+        "{question}\n\n# The change\n\n{}{note}",
+        fenced(&text, "diff")
     )
 }
 

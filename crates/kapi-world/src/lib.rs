@@ -5,6 +5,7 @@
 
 pub mod asking;
 pub mod book;
+pub mod failure;
 pub mod hidden;
 pub mod place;
 pub mod real;
@@ -12,7 +13,6 @@ pub mod survey;
 
 mod agent_run;
 mod confine;
-mod failure;
 mod home;
 mod judge;
 mod run_dir;

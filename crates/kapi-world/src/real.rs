@@ -6,11 +6,13 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::goal::effect::{Action, CommitTask, Effect};
 use kapi_core::goal::outcome::{Candidate, Failure, Outcome};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Watch, World};
 use kapi_git::candidate::CandidatePlan;
+use kapi_git::owned_dir;
+use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
 
 use crate::book::Book;
@@ -38,13 +40,7 @@ impl World for RealWorld<'_> {
         let result = match &effect.action {
             Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base, watch),
             Action::RunAgent(task) => self.run_agent(effect, task, watch),
-            Action::Commit {
-                turn,
-                base,
-                branch,
-                message,
-                at_s,
-            } => self.commit((*turn, base, branch), message, *at_s, watch),
+            Action::Commit(task) => self.commit(task, watch),
             Action::Verify(task) => self.verify(effect, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
             Action::Publish {
@@ -70,26 +66,30 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, branch, base)?;
+        let workspace = workshop.workspace(&self.place, (branch, base), base)?;
         Ok(Outcome::Workspace {
             path: workspace.path.display().to_string(),
         })
     }
 
-    fn commit(
-        &self,
-        (turn, base, branch): (u32, &str, &str),
-        message: &str,
-        at_s: i64,
-        watch: &Watch<'_>,
-    ) -> Result<Outcome, Failure> {
+    fn commit(&self, task: &CommitTask, watch: &Watch<'_>) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, branch, base)?;
+        let ours = (task.branch.as_str(), task.base.as_str());
+        let workspace = workshop.workspace(&self.place, ours, &task.start_commit)?;
+        if workspace.origin != Origin::Adopted {
+            return Err(Failure {
+                message: format!(
+                    "record the work of turn {}: its worktree was gone",
+                    task.turn
+                ),
+                hint: Some("it was made again as the turn began; resume to go on.".to_owned()),
+            });
+        }
         let plan = CandidatePlan {
-            name: workshop::ref_part(&format!("turn-{turn}"))?,
-            message: message.to_owned(),
+            name: workshop::ref_part(&format!("turn-{}", task.turn))?,
+            message: task.message.clone(),
             author: workshop::author(),
-            at_unix_seconds: at_s,
+            at_unix_seconds: task.at_s,
         };
         let found = workshop
             .repository
@@ -97,7 +97,7 @@ impl RealWorld<'_> {
             .map_err(|error| failure::plain(&error))?;
         // A turn that changed nothing leaves the base itself as the work so far.
         let commit = if found.changed.is_empty() {
-            base.to_owned()
+            task.base.clone()
         } else {
             found.commit.to_string()
         };
@@ -107,7 +107,7 @@ impl RealWorld<'_> {
             tree: found.tree.to_string(),
             files_changed: u32::try_from(found.changed.len()).unwrap_or(u32::MAX),
             left_out: left_out
-                .map(|refused| format!("{}: {:?}", refused.path.display(), refused.why))
+                .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
                 .collect(),
         }))
     }
@@ -120,7 +120,7 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, branch, base)?;
+        let workspace = workshop.workspace(&self.place, (branch, base), commit)?;
         let to = workshop::commit_id(commit)?;
         workshop
             .repository
@@ -134,16 +134,13 @@ impl RealWorld<'_> {
 
     /// Removes throw-away directories; the agent's home stays, it holds the session.
     fn clear_scratch(&self) {
-        for name in [
-            "verify",
-            "verify-home",
-            "verify-git",
-            "judge",
-            "judge-home",
-            "agent-git",
-        ] {
-            // What cannot be removed is only space; the next run wipes it.
-            drop(kapi_git::owned_dir::discard(&self.place.scratch.join(name)));
+        let scratch = &self.place.scratch;
+        // What cannot be removed is only space; the next run wipes it.
+        for name in ["verify", "judge", "verify-git", "agent-git"] {
+            drop(owned_dir::discard(&scratch.join(name)));
+        }
+        for name in ["verify-home", "judge-home"] {
+            drop(owned_dir::wipe(&scratch.join(name)));
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! Only reads.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::Base;
 use kapi_core::goal::outcome::Failure;
+use kapi_git::hidden;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 
@@ -100,11 +102,9 @@ impl Survey {
     /// # Errors
     /// When git fails.
     pub fn branch_is_free(&self, name: &str) -> Result<bool, Failure> {
-        let taken = self
-            .repository
-            .branch_exists(name)
-            .map_err(|error| failure::plain(&error))?;
-        Ok(!taken)
+        self.repository
+            .branch_is_free(name)
+            .map_err(|error| failure::plain(&error))
     }
 
     /// Returns the files of the base that pathspecs cover.
@@ -138,6 +138,37 @@ impl Survey {
             }
         }
         Ok(files)
+    }
+
+    /// Returns a file of a directory of hidden checks that the agent would see in its worktree.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or git fails.
+    pub fn hidden_in_plain_sight(
+        &self,
+        base: &Base,
+        dir: &Path,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let resolve = |path: &Path| {
+            fs::canonicalize(path).map_err(|error| failure::file("resolve", path, &error))
+        };
+        let (root, dir) = (resolve(&self.root())?, resolve(dir)?);
+        let Ok(below) = dir.strip_prefix(&root) else {
+            return Ok(None);
+        };
+        let commit = workshop::commit_id(&base.commit)?;
+        let files = hidden::check(&dir).map_err(|error| failure::plain(&error))?;
+        for path in files.paths {
+            let path = below.join(path);
+            let is_tracked = self
+                .repository
+                .is_tracked_file(&commit, &path)
+                .map_err(|error| failure::plain(&error))?;
+            if is_tracked {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the patch from the base to a commit, at most `bytes_max` of it.

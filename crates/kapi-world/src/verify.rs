@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_core::goal::effect::{Effect, VerifyTask};
 use kapi_core::goal::outcome::{Checks, Failure, Outcome, VerifyReport, VerifyRun};
+use kapi_core::goal::quote::tail;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
@@ -22,10 +23,10 @@ use kapi_sys::process::{End, Finished};
 use crate::agent_run::run_id;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{Cell, Payload};
-use crate::failure;
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::workshop::{self, ShownAt, Workshop};
+use crate::{failure, home};
 
 /// Bytes of a command's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
@@ -40,7 +41,8 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, &task.branch, &task.base)?;
+        let workspace =
+            workshop.workspace(&self.place, (&task.branch, &task.base), &task.commit)?;
         let run_dir = RunDir::open(&self.place.runs, &run_id(effect))?;
         let (base, commit) = (
             workshop::commit_id(&task.base)?,
@@ -80,6 +82,9 @@ impl RealWorld<'_> {
     }
 
     /// Runs all commands on a fresh checkout; `false` when it was cancelled on the way.
+    ///
+    /// What one command builds is there for the next. What one could prepare against the next is
+    /// not: protected and hidden files, the home and the view of git are made anew for each.
     fn run_stage(
         &self,
         stages: &Stages<'_>,
@@ -88,21 +93,55 @@ impl RealWorld<'_> {
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
         let task = stages.task;
-        let checkout = self.clean_checkout(stages, "verify")?;
-        if checks == Checks::Hidden {
-            copy_hidden(&self.place.hidden, &checkout).map_err(|error| failure::plain(&error))?;
-        }
         let commit = workshop::commit_id(&task.commit)?;
+        let plan = CheckoutPlan {
+            commit: &commit,
+            base: &workshop::commit_id(&task.base)?,
+            protect: &task.protect,
+            to: &self.place.scratch.join("verify"),
+        };
+        checkout(stages.workshop, &plan)?;
+        for command in &task.commands {
+            stages
+                .workshop
+                .repository
+                .restore_protected(&plan)
+                .map_err(|error| failure::plain(&error))?;
+            if checks == Checks::Hidden {
+                copy_hidden(&self.place.hidden, plan.to).map_err(|error| failure::plain(&error))?;
+            }
+            let finished = self.run_command(stages, &plan, command)?;
+            if finished.end == End::Cancelled {
+                return Ok(false);
+            }
+            let log = format!("verify-{}.log", report.runs.len() + 1);
+            run_dir.keep(&log, output(&finished).as_bytes())?;
+            report.runs.push(verify_run(command, checks, &finished));
+        }
+        owned_dir::discard(plan.to).map_err(|error| failure::plain(&error))?;
+        Ok(true)
+    }
+
+    fn run_command(
+        &self,
+        stages: &Stages<'_>,
+        plan: &CheckoutPlan<'_>,
+        command: &str,
+    ) -> Result<Finished, Failure> {
+        let task = stages.task;
+        (stages.watch.notice)(Activity::Verifying {
+            command: command.to_owned(),
+        });
         let view_dir = self.place.scratch.join("verify-git");
-        let shown_at = ShownAt::of(task.sandbox, &checkout);
+        let shown_at = ShownAt::of(task.sandbox, plan.to);
         let (git_view, git_env) =
             stages
                 .workshop
-                .git_view(&view_dir, stages.workspace, &commit, shown_at)?;
-        let home = fresh_dir(&self.place.scratch.join("verify-home"))?;
+                .git_view(&view_dir, stages.workspace, plan.commit, shown_at)?;
+        let home = home::make_anew(&self.place.scratch.join("verify-home"))?;
         let cell = Cell {
             level: task.sandbox,
-            workspace: &checkout,
+            workspace: plan.to,
             workspace_access: Access::ReadWrite,
             home: &home,
             git_view: Some(git_view),
@@ -115,41 +154,13 @@ impl RealWorld<'_> {
             deadline: Duration::from_millis(task.timeout_ms),
             idle: None,
         };
-        for command in &task.commands {
-            (stages.watch.notice)(Activity::Verifying {
-                command: command.clone(),
-            });
-            let payload = Payload {
-                program: PathBuf::from("/bin/sh"),
-                args: vec!["-c".into(), command.into()],
-                env: environment(&git_env, stages.run_id),
-                stdin: Vec::new(),
-            };
-            let finished = cell.run(&self.book, payload, stages.watch.cancel, &mut |_| {})?;
-            if finished.end == End::Cancelled {
-                return Ok(false);
-            }
-            let run = verify_run(command, checks, &finished);
-            let log = format!("verify-{}.log", report.runs.len() + 1);
-            run_dir.keep(&log, output(&finished).as_bytes())?;
-            report.runs.push(run);
-        }
-        owned_dir::discard(&checkout).map_err(|error| failure::plain(&error))?;
-        Ok(true)
-    }
-
-    /// Checks the task's commit out into a directory of its own, protected files as at the base.
-    fn clean_checkout(&self, stages: &Stages<'_>, name: &str) -> Result<PathBuf, Failure> {
-        let task = stages.task;
-        checkout(
-            stages.workshop,
-            &CheckoutPlan {
-                commit: &workshop::commit_id(&task.commit)?,
-                base: &workshop::commit_id(&task.base)?,
-                protect: &task.protect,
-                to: &self.place.scratch.join(name),
-            },
-        )
+        let payload = Payload {
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".into(), command.into()],
+            env: environment(&git_env, stages.run_id),
+            stdin: Vec::new(),
+        };
+        cell.run(&self.book, payload, stages.watch.cancel, &mut |_| {})
     }
 }
 
@@ -171,17 +182,6 @@ pub(crate) fn checkout(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<P
     fs::File::create(&mount_point)
         .map_err(|error| failure::file("create", &mount_point, &error))?;
     Ok(plan.to.to_path_buf())
-}
-
-/// Makes a directory anew.
-pub(crate) fn fresh_dir(path: &Path) -> Result<PathBuf, Failure> {
-    match fs::remove_dir_all(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failure::file("remove", path, &error)),
-    }
-    fs::create_dir_all(path).map_err(|error| failure::file("create", path, &error))?;
-    Ok(path.to_path_buf())
 }
 
 fn environment(git_env: &[(OsString, OsString)], run_id: &str) -> BTreeMap<OsString, OsString> {
@@ -220,12 +220,4 @@ fn output(finished: &Finished) -> String {
         "\n"
     };
     format!("{stdout}{between}{stderr}")
-}
-
-fn tail(text: &str, bytes_max: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes_max);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
 }

@@ -3,6 +3,8 @@
 //! Opening adopts what an earlier call made, so that it can be done again at every effect.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use kapi_core::goal::contract::SandboxLevel;
@@ -12,7 +14,7 @@ use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
 use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::repository::Repository;
-use kapi_git::workspace::{Workspace, WorkspaceError, WorkspacePlan};
+use kapi_git::workspace::{Workspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process;
 
@@ -41,29 +43,34 @@ impl Workshop {
         Ok(Self { repository })
     }
 
-    /// Makes or adopts the goal's worktree.
+    /// Makes or adopts the goal's worktree; one that has to be made holds the files of `content`.
     pub(crate) fn workspace(
         &self,
         place: &Place,
-        branch: &str,
-        base: &str,
+        (branch, base): (&str, &str),
+        content: &str,
     ) -> Result<Workspace, Failure> {
+        // What an agent leaves may have a setuid bit and our user id: nobody else may come near it.
+        for dir in [place.worktree.parent(), Some(place.scratch.as_path())]
+            .into_iter()
+            .flatten()
+        {
+            let mut builder = fs::DirBuilder::new();
+            let made = builder.recursive(true).mode(0o700).create(dir);
+            made.map_err(|error| failure::file("create", dir, &error))?;
+        }
         let plan = WorkspacePlan {
             goal: ref_part(&place.ref_name)?,
             branch: branch.to_owned(),
             base: commit_id(base)?,
+            content: commit_id(content)?,
             path: place.worktree.clone(),
         };
         self.repository
             .create_workspace(&plan)
-            .map_err(|error| match &error {
-                WorkspaceError::BranchExists { branch } => Failure {
-                    message: error.to_string(),
-                    hint: Some(format!(
-                        "rename or delete branch {branch}, or start a new goal."
-                    )),
-                },
-                _ => failure::plain(&error),
+            .map_err(|error| Failure {
+                hint: error.hint(),
+                ..failure::plain(&error)
             })
     }
 

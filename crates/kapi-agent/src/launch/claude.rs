@@ -5,7 +5,7 @@
 
 use crate::agent::AgentError;
 use crate::launch::credentials::{base_url, credentials, login};
-use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, resumed, variables, words};
+use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, path_text, resumed, variables, words};
 use crate::manifest::CLAUDE;
 use crate::settings::Settings;
 
@@ -14,6 +14,7 @@ pub(super) fn launch(
     host: &Host<'_>,
     turn: &Turn<'_>,
 ) -> Result<Launch, AgentError> {
+    let workspace = path_text(CLAUDE.name, turn.workspace)?;
     let key = credentials(&CLAUDE, CLAUDE.api_key_env, settings, host)?.key();
     let mut env = variables(&[
         // Without it the permission flag is refused to root; it must be exactly this value.
@@ -35,10 +36,20 @@ pub(super) fn launch(
     if let Some(model) = &settings.model {
         args.extend(words(&["--model", model]));
     }
+    if turn.purpose == Purpose::Work {
+        // Its context file comes with its settings, or with a directory that is added by name.
+        args.extend(words(&["--add-dir", &workspace]));
+        env.insert(
+            "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD".to_owned(),
+            "1".to_owned(),
+        );
+    }
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--resume", session]));
     }
     if turn.purpose == Purpose::Judge {
+        // What the executor left in the checkout must not instruct the judge.
+        env.insert("CLAUDE_CODE_DISABLE_CLAUDE_MDS".to_owned(), "1".to_owned());
         args.extend(words(&[
             "--tools",
             "Read,Grep,Glob",

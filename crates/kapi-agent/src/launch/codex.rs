@@ -30,14 +30,14 @@ pub(super) fn launch(
     let mut env = [("CODEX_HOME".to_owned(), home)]
         .into_iter()
         .collect::<std::collections::BTreeMap<_, _>>();
+    // Its headless mode reads the vendor's key from a variable of its own.
+    let key_variable = if url.is_some() {
+        CODEX.api_key_env
+    } else {
+        "CODEX_API_KEY"
+    };
     if let Credentials::Key(key) = credentials {
-        // Its headless mode reads the vendor's key from a variable of its own.
-        let name = if url.is_some() {
-            CODEX.api_key_env
-        } else {
-            "CODEX_API_KEY"
-        };
-        env.insert(name.to_owned(), key);
+        env.insert(key_variable.to_owned(), key);
     }
     let mut args = words(&["exec"]);
     let session = resumed(turn);
@@ -58,7 +58,9 @@ pub(super) fn launch(
     args.extend(words(&["-"]));
     let config = HomeFile {
         path: PathBuf::from(".codex/config.toml"),
-        content: config(settings, url).to_string().into_bytes(),
+        content: config(settings, turn.purpose, url, key_variable)
+            .to_string()
+            .into_bytes(),
         mode: PRIVATE_MODE,
     };
     let (login_files, notes) = login(&CODEX, settings);
@@ -78,8 +80,12 @@ pub(super) fn launch(
     })
 }
 
-fn config(settings: &Settings, url: Option<String>) -> Table {
+fn config(settings: &Settings, purpose: Purpose, url: Option<String>, key_variable: &str) -> Table {
     let mut config = Table::new();
+    if purpose == Purpose::Judge {
+        // What the executor left in the checkout must not instruct the judge.
+        config.insert("project_doc_max_bytes".to_owned(), Value::Integer(0));
+    }
     config.extend(
         settings
             .model
@@ -91,9 +97,21 @@ fn config(settings: &Settings, url: Option<String>) -> Table {
         Value::Boolean(false),
     );
     config.insert("analytics".to_owned(), switches(&["enabled"]));
-    // An unreachable server must end the turn; plugins and apps ask the vendor's servers at start.
-    let features = switches(&["apps", "plugins", "unbounded_connection_retries"]);
+    // An unreachable server must end the turn; plugins and apps ask the vendor's servers at start;
+    // a snapshot of the shell would write the key into a file.
+    let features = switches(&[
+        "apps",
+        "plugins",
+        "shell_snapshot",
+        "unbounded_connection_retries",
+    ]);
     config.insert("features".to_owned(), features);
+    let withheld = Value::Array(vec![Value::from(key_variable)]);
+    let policy: Table = [("exclude".to_owned(), withheld)].into_iter().collect();
+    // What the person passes on by name is meant for the commands, too.
+    if !settings.pass_env.iter().any(|name| name == key_variable) {
+        config.insert("shell_environment_policy".to_owned(), Value::Table(policy));
+    }
     let Some(url) = url else { return config };
     config.insert("model_provider".to_owned(), Value::from(PROVIDER));
     let provider: Table = [

@@ -1,22 +1,19 @@
 //! Starts Gemini CLI headlessly.
 //!
-//! Hooks and servers that the repository's own `.gemini` brings are off: a settings file of the
-//! system's rank forbids hooks, and no server name is allowed.
+//! Hooks and servers that the repository's own `.gemini` brings are off, unless its settings turn
+//! hooks on by name: they outrank ours, and settings that outrank theirs must belong to root,
+//! whom no sandbox has.
 
 use serde_json::json;
 
 use crate::agent::AgentError;
 use crate::launch::credentials::{Credentials, base_url, credentials, login};
-use crate::launch::{
-    Host, IDLE_MS, Launch, Purpose, Turn, json_file, path_text, resumed, variables, words,
-};
+use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, json_file, resumed, variables, words};
 use crate::manifest::GEMINI;
 use crate::settings::Settings;
 
 /// Without a model a router call to another model comes first.
 const MODEL_DEFAULT: &str = "gemini-2.5-pro";
-/// Kapi's own settings of the system's rank, relative to the home.
-const SYSTEM_SETTINGS: &str = ".gemini/system.json";
 
 pub(super) fn launch(
     settings: &Settings,
@@ -32,11 +29,6 @@ pub(super) fn launch(
         // Otherwise a parent process takes the signals and ignores them.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
     ]);
-    let system_settings = path_text(GEMINI.name, &turn.home.join(SYSTEM_SETTINGS))?;
-    env.insert(
-        "GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(),
-        system_settings,
-    );
     env.extend(
         credentials
             .key()
@@ -44,7 +36,15 @@ pub(super) fn launch(
     );
     env.extend(base_url(&GEMINI, settings)?.map(|url| ("GOOGLE_GEMINI_BASE_URL".to_owned(), url)));
     let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
-    let mut args = words(&["-y", "--skip-trust", "-m", model, "-o", "stream-json"]);
+    let mut args = words(&["-m", model, "-o", "stream-json"]);
+    match turn.purpose {
+        Purpose::Work => args.extend(words(&["-y", "--skip-trust"])),
+        // What the executor left in the checkout must not instruct the judge: in a folder that is
+        // not trusted neither settings, hooks, servers nor context files of it are read.
+        Purpose::Judge => {
+            env.insert("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned());
+        }
+    }
     args.extend(words(&["--allowed-mcp-server-names", "kapi"]));
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--resume", session]));
@@ -54,6 +54,7 @@ pub(super) fn launch(
         "security": {"auth": {"selectedType": auth}, "folderTrust": {"enabled": false}},
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
+        "hooksConfig": {"enabled": false},
         "general": {
             "enableAutoUpdate": false,
             "enableAutoUpdateNotification": false,
@@ -63,7 +64,6 @@ pub(super) fn launch(
     if turn.purpose == Purpose::Judge {
         own["tools"] = json!({"core": ["read_file", "list_directory", "glob", "grep_search"]});
     }
-    let system = json!({"hooksConfig": {"enabled": false}});
     let (login_files, notes) = login(&GEMINI, settings);
     Ok(Launch {
         program: settings
@@ -73,10 +73,7 @@ pub(super) fn launch(
         args,
         env,
         stdin: turn.prompt.as_bytes().to_vec(),
-        files: vec![
-            json_file(".gemini/settings.json", &own),
-            json_file(SYSTEM_SETTINGS, &system),
-        ],
+        files: vec![json_file(".gemini/settings.json", &own)],
         login_files,
         notes,
         idle_ms: Some(IDLE_MS),

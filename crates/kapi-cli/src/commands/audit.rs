@@ -39,12 +39,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let resolved = |error: ResolveError| Error::resolve(&error);
     let ids = match &args.reference {
         Some(reference) => vec![project.resolve(reference).map_err(resolved)?],
-        None => project.goal_ids().map_err(|error| Error::engine(&error, ""))?,
+        None => project
+            .goal_ids()
+            .map_err(|error| Error::engine(&error, ""))?,
     };
     let mut rows = Vec::new();
     for id in ids {
-        let audit = audit_goal(&project, &id)
-            .map_err(|error| Error::engine(&error, &id.to_string()))?;
+        let audit =
+            audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
         rows.push(row(id.to_string(), &audit));
     }
     let ok = rows.iter().all(|row| row.ok);
@@ -63,14 +65,20 @@ fn row(id: String, audit: &GoalAudit) -> Row {
         ok: audit.faults.is_empty(),
         torn_bytes: audit.torn_bytes,
         faults: audit.faults.iter().map(|fault| chain(fault)).collect(),
-        stale: audit.stale.iter().map(|path| path.display().to_string()).collect(),
+        stale: audit
+            .stale
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
     }
 }
 
 fn human(context: &Context, rows: &[Row]) {
     for row in rows {
         let verdict = if row.ok { "whole" } else { "DAMAGED" };
-        context.ui.line(&format!("{}  {} events  {verdict}", row.id, row.events));
+        context
+            .ui
+            .line(&format!("{}  {} events  {verdict}", row.id, row.events));
         for fault in &row.faults {
             context.ui.line(&format!("  {fault}"));
         }
@@ -81,10 +89,14 @@ fn human(context: &Context, rows: &[Row]) {
             ));
         }
         for stale in &row.stale {
-            context.ui.line(&format!("  {stale} is behind the log; the next command renews it."));
+            context.ui.line(&format!(
+                "  {stale} is behind the log; the next command renews it."
+            ));
         }
     }
     if rows.iter().any(|row| !row.ok) {
-        context.ui.say("Nothing was changed. Restore the file from a backup, or keep it as evidence.");
+        context
+            .ui
+            .say("Nothing was changed. Restore the file from a backup, or keep it as evidence.");
     }
 }

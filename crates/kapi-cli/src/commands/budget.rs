@@ -56,13 +56,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         usd_micros: args.usd.unwrap_or(0),
         wall_ms: args.wall.unwrap_or(0),
     };
-    let is_raise = args.turns.is_some()
-        || args.tokens.is_some()
-        || args.usd.is_some()
-        || args.wall.is_some();
+    let is_raise =
+        args.turns.is_some() || args.tokens.is_some() || args.usd.is_some() || args.wall.is_some();
     let goal = if is_raise {
         let command = Command::RaiseBudget(raise);
-        project.submit(&id, &context.actor, &command).map_err(failed)?.goal
+        project
+            .submit(&id, &context.actor, &command)
+            .map_err(failed)?
+            .goal
     } else {
         project.load(&id).map_err(failed)?
     };
@@ -73,7 +74,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 context.ui.line(&line);
             }
             if is_raise {
-                context.ui.line(&format!("Go on with `kapi resume {:03}`.", id.index()));
+                context
+                    .ui
+                    .line(&format!("Go on with `kapi resume {:03}`.", id.index()));
             }
         }
     }
@@ -81,11 +84,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 fn view(goal: &Goal) -> View {
-    let Budget { turns, tokens, usd_micros, wall_ms } = goal.budget;
+    let Budget {
+        turns,
+        tokens,
+        usd_micros,
+        wall_ms,
+    } = goal.budget;
     let total = goal.spent.total();
     View {
         id: goal.id.to_string(),
-        budget: Limits { turns, tokens, usd_micros, wall_ms },
+        budget: Limits {
+            turns,
+            tokens,
+            usd_micros,
+            wall_ms,
+        },
         spent: Limits {
             turns: goal.spent.turns,
             tokens: Some(total.tokens()),
@@ -99,17 +112,34 @@ fn view(goal: &Goal) -> View {
 pub(crate) fn lines(goal: &Goal) -> Vec<String> {
     let total = goal.spent.total();
     let row = |name: &str, spent: String, limit: Option<String>| {
-        format!("{name:<8} {spent} of {}", limit.unwrap_or_else(|| "no limit".to_owned()))
+        format!(
+            "{name:<8} {spent} of {}",
+            limit.unwrap_or_else(|| "no limit".to_owned())
+        )
     };
     let budget = &goal.budget;
     vec![
-        row("turns", goal.spent.turns.to_string(), Some(budget.turns.to_string())),
-        row("tokens", amount::tokens(total.tokens()), budget.tokens.map(amount::tokens)),
+        row(
+            "turns",
+            goal.spent.turns.to_string(),
+            Some(budget.turns.to_string()),
+        ),
+        row(
+            "tokens",
+            amount::tokens(total.tokens()),
+            budget.tokens.map(amount::tokens),
+        ),
         row(
             "money",
-            total.usd_micros.map_or_else(|| "unknown".to_owned(), amount::usd),
+            total
+                .usd_micros
+                .map_or_else(|| "unknown".to_owned(), amount::usd),
             budget.usd_micros.map(amount::usd),
         ),
-        row("time", amount::duration(goal.spent.wall_ms), budget.wall_ms.map(amount::duration)),
+        row(
+            "time",
+            amount::duration(goal.spent.wall_ms),
+            budget.wall_ms.map(amount::duration),
+        ),
     ]
 }

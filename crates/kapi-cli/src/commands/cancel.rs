@@ -21,7 +21,9 @@ pub(crate) struct Args {
 /// Cancels a goal.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let (project, id) = context.find_goal(&args.reference, "kapi cancel")?;
-    let command = Command::Cancel { reason: args.reason.clone() };
+    let command = Command::Cancel {
+        reason: args.reason.clone(),
+    };
     let submitted = project
         .submit(&id, &context.actor, &command)
         .map_err(|error| Error::engine(&error, &id.to_string()))?;

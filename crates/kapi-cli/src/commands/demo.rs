@@ -53,17 +53,28 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     ui.say("repository, the sandbox, the checks, the refusals, the proof and the commit.");
     ui.say(&format!("It all lives in {}.", root.display()));
     ui.say("");
-    ui.say("add.sh should add but subtracts, and test.sh fails. The agent will first claim that it");
+    ui.say(
+        "add.sh should add but subtracts, and test.sh fails. The agent will first claim that it",
+    );
     ui.say("is done, then change the test, and only then fix the bug:");
     ui.say("");
-    ui.say("  kapi run \"make the tests pass\" --verify \"sh test.sh\" --agent script:agent.yaml \\");
+    ui.say(
+        "  kapi run \"make the tests pass\" --verify \"sh test.sh\" --agent script:agent.yaml \\",
+    );
     ui.say("    --judge script:judge.yaml --type fix --yes");
     ui.say("");
     let exit = run_there(context, &root, &repository, &home)?;
     ui.say("");
     ui.say("Look around:");
-    ui.say(&format!("  cd {} && git log --oneline --all", repository.display()));
-    ui.say(&format!("  cd {} && HOME={} kapi show 1", repository.display(), home.display()));
+    ui.say(&format!(
+        "  cd {} && git log --oneline --all",
+        repository.display()
+    ));
+    ui.say(&format!(
+        "  cd {} && HOME={} kapi show 1",
+        repository.display(),
+        home.display()
+    ));
     ui.say(&format!("  rm -rf {}", root.display()));
     Ok(exit)
 }
@@ -77,16 +88,31 @@ fn run_there(
     let agent = format!("script:{}", root.join("agent.yaml").display());
     let judge = format!("script:{}", root.join("judge.yaml").display());
     let line = [
-        "kapi", "run", "make the tests pass", "--verify", "sh test.sh", "--agent", &agent,
-        "--judge", &judge, "--type", "fix", "--yes",
+        "kapi",
+        "run",
+        "make the tests pass",
+        "--verify",
+        "sh test.sh",
+        "--agent",
+        &agent,
+        "--judge",
+        &judge,
+        "--type",
+        "fix",
+        "--yes",
     ];
     let parsed = args::Args::try_parse_from(line)
         .map_err(|error| Error::new(Exit::Internal, error.to_string()))?;
     let args::Command::Run(run_args) = parsed.command else {
-        return Err(Error::new(Exit::Internal, "the demo's command line is not `kapi run`"));
+        return Err(Error::new(
+            Exit::Internal,
+            "the demo's command line is not `kapi run`",
+        ));
     };
     let there = Context {
-        ui: Ui { format: context.ui.format },
+        ui: Ui {
+            format: context.ui.format,
+        },
         env: context.env.clone(),
         cwd: repository.to_path_buf(),
         home: home.to_path_buf(),
@@ -104,18 +130,16 @@ fn unused_dir() -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-fn furnish(
-    context: &Context,
-    root: &Path,
-    repository: &Path,
-    home: &Path,
-) -> Result<(), Error> {
+fn furnish(context: &Context, root: &Path, repository: &Path, home: &Path) -> Result<(), Error> {
     if root.exists() {
         return Err(Error::usage(format!("{} exists already", root.display())));
     }
     for dir in [repository, home] {
         fs::create_dir_all(dir).map_err(|error| {
-            Error::new(Exit::Failed, format!("failed to create {}: {error}", dir.display()))
+            Error::new(
+                Exit::Failed,
+                format!("failed to create {}: {error}", dir.display()),
+            )
         })?;
     }
     let files = [
@@ -128,13 +152,25 @@ fn furnish(
         disk::replace_durably(&RealDisk, &path, content.as_bytes())
             .map_err(|error| Error::failed(&error))?;
     }
-    git(context, repository, &["init", "--quiet", "--initial-branch", "main"])?;
+    git(
+        context,
+        repository,
+        &["init", "--quiet", "--initial-branch", "main"],
+    )?;
     git(context, repository, &["add", "add.sh", "test.sh"])?;
-    git(context, repository, &["commit", "--quiet", "--message", "feat: sums, with a bug"])
+    git(
+        context,
+        repository,
+        &["commit", "--quiet", "--message", "feat: sums, with a bug"],
+    )
 }
 
 fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error> {
-    let path_variable = context.env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let path_variable = context
+        .env
+        .get(OsStr::new("PATH"))
+        .cloned()
+        .unwrap_or_default();
     let binary = process::find_in_path(OsStr::new("git"), &path_variable).ok_or_else(|| {
         Error::new(Exit::Failed, "failed to find git on PATH")
             .with_hint("install git 2.34 or newer.")
@@ -149,8 +185,10 @@ fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error>
         ("GIT_COMMITTER_NAME", "Kapi demo".to_owned()),
         ("GIT_COMMITTER_EMAIL", "demo@localhost".to_owned()),
     ];
-    let env: BTreeMap<OsString, OsString> =
-        identity.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let env: BTreeMap<OsString, OsString> = identity
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
     let program = Program {
         path: binary,
         args: args.iter().map(OsString::from).collect(),
@@ -170,6 +208,9 @@ fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error>
         Ok(())
     } else {
         let stderr = finished.stderr.text();
-        Err(Error::new(Exit::Failed, format!("failed to run git {}: {stderr}", args.join(" "))))
+        Err(Error::new(
+            Exit::Failed,
+            format!("failed to run git {}: {stderr}", args.join(" ")),
+        ))
     }
 }

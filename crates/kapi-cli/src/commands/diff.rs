@@ -30,8 +30,13 @@ struct View<'a> {
 /// Prints the patch.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let (project, id) = context.find_goal(&args.reference, "kapi diff")?;
-    let goal = project.load(&id).map_err(|error| Error::engine(&error, &id.to_string()))?;
-    let candidate = goal.candidate.as_ref().map(|candidate| candidate.commit.as_str());
+    let goal = project
+        .load(&id)
+        .map_err(|error| Error::engine(&error, &id.to_string()))?;
+    let candidate = goal
+        .candidate
+        .as_ref()
+        .map(|candidate| candidate.commit.as_str());
     let commit = goal.result.as_deref().or(candidate);
     let base = goal.contract.base.commit.as_str();
     let patch = match commit {
@@ -47,14 +52,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let proved = goal.result.is_some();
     match context.ui.format {
         Format::Json => {
-            context.ui.json(&View { id: id.to_string(), base, commit, proved, patch });
+            context.ui.json(&View {
+                id: id.to_string(),
+                base,
+                commit,
+                proved,
+                patch,
+            });
         }
         Format::Human => {
             context.ui.raw(&harmless(&patch));
             if commit.is_none() {
-                context.ui.say("No turn has ended yet, so there is no change to show.");
+                context
+                    .ui
+                    .say("No turn has ended yet, so there is no change to show.");
             } else if !proved {
-                context.ui.say("This work is not proved: no branch points at it.");
+                context
+                    .ui
+                    .say("This work is not proved: no branch points at it.");
             }
         }
     }

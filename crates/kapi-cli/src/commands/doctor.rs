@@ -46,7 +46,10 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     let mut checks = vec![git(context)];
     checks.extend(sandbox(context));
     for agent in manifest() {
-        let command = config.agents.get(agent.name).and_then(|table| table.command.clone());
+        let command = config
+            .agents
+            .get(agent.name)
+            .and_then(|table| table.command.clone());
         checks.push(self::agent(context, agent, command.as_deref()));
     }
     checks.push(configuration(context, &config.sources));
@@ -65,7 +68,9 @@ fn human(context: &Context, checks: &[Check]) {
             (false, true) => "FAILED ",
             (false, false) => "missing",
         };
-        context.ui.line(&format!("{mark}  {:<24} {}", check.name, check.detail));
+        context
+            .ui
+            .line(&format!("{mark}  {:<24} {}", check.name, check.detail));
         if let Some(hint) = &check.hint {
             context.ui.line(&format!("         hint: {hint}"));
         }
@@ -79,7 +84,9 @@ fn git(context: &Context) -> Check {
         ok: found.is_some(),
         required: true,
         detail: found.unwrap_or_else(|| "not found on PATH".to_owned()),
-        hint: find(context, "git").is_none().then(|| "install git 2.34 or newer.".to_owned()),
+        hint: find(context, "git")
+            .is_none()
+            .then(|| "install git 2.34 or newer.".to_owned()),
     }
 }
 
@@ -102,10 +109,19 @@ fn sandbox(context: &Context) -> Vec<Check> {
         .map(|step| {
             let name = format!("sandbox: {}", step.name);
             match step.outcome {
-                Outcome::Works => {
-                    Check { name, ok: true, required: true, detail: String::new(), hint: None }
-                }
-                Outcome::Refused { call, target, source, hint } => Check {
+                Outcome::Works => Check {
+                    name,
+                    ok: true,
+                    required: true,
+                    detail: String::new(),
+                    hint: None,
+                },
+                Outcome::Refused {
+                    call,
+                    target,
+                    source,
+                    hint,
+                } => Check {
                     name,
                     ok: false,
                     required: true,
@@ -139,13 +155,22 @@ fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {
 }
 
 fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
-    let read: Vec<String> = sources.iter().map(|path| path.display().to_string()).collect();
+    let read: Vec<String> = sources
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let detail = if read.is_empty() {
         format!("none; {} would be read", context.config_path.display())
     } else {
         read.join(", ")
     };
-    Check { name: "configuration".to_owned(), ok: true, required: false, detail, hint: None }
+    Check {
+        name: "configuration".to_owned(),
+        ok: true,
+        required: false,
+        detail,
+        hint: None,
+    }
 }
 
 fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
@@ -161,7 +186,12 @@ fn version(context: &Context, path: &Path, args: &[&str]) -> String {
     let names = ["PATH", "HOME", "LANG"];
     let env: BTreeMap<OsString, OsString> = names
         .iter()
-        .filter_map(|name| Some((OsString::from(name), context.env.get(OsStr::new(name))?.clone())))
+        .filter_map(|name| {
+            Some((
+                OsString::from(name),
+                context.env.get(OsStr::new(name))?.clone(),
+            ))
+        })
         .collect();
     let program = Program {
         path: path.to_path_buf(),
@@ -180,7 +210,11 @@ fn version(context: &Context, path: &Path, args: &[&str]) -> String {
     match process::run_quiet(program) {
         Ok(finished) if finished.end == End::Exited(0) => {
             let text = finished.stdout.text();
-            format!("{} ({})", text.lines().next().unwrap_or_default().trim(), path.display())
+            format!(
+                "{} ({})",
+                text.lines().next().unwrap_or_default().trim(),
+                path.display()
+            )
         }
         Ok(finished) => format!("{} ended with {:?}", path.display(), finished.end),
         Err(error) => format!("failed to {}", chain(&error)),

@@ -6,10 +6,9 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Status;
 
 use crate::context::Context;
-use crate::contract;
-use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::{contract, driving};
 
 /// Options of `kapi resume`.
 #[derive(Debug, clap::Args)]
@@ -29,15 +28,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let config = context.config(Some(project.layout.root()))?;
     let goal = project.load(&id).map_err(failed)?;
     if let Some(holder) = project.driver(&id).map_err(failed)? {
-        return Err(Error::new(Exit::Busy, format!("goal {id} is being driven by {holder}"))
-            .with_hint(format!("watch it with `kapi log {} -f`.", id.index())));
+        return Err(
+            Error::new(Exit::Busy, format!("goal {id} is being driven by {holder}"))
+                .with_hint(format!("watch it with `kapi log {} -f`.", id.index())),
+        );
     }
-    if goal.status == Status::Proposed {
+    let begun = if goal.status == Status::Proposed {
         contract::show(context, &goal.contract, &[]);
         let means = driving::approval(context, &goal.contract, args.yes)?;
-        driving::approve(context, &project, &id, means)?;
+        driving::approve(context, &project, &id, means)?
     } else {
-        project.submit(&id, &context.actor, &Command::Resume).map_err(failed)?;
-    }
-    driving::drive_to_rest(context, &project, &id, &config)
+        project
+            .submit(&id, &context.actor, &Command::Resume)
+            .map_err(failed)?
+            .recorded
+    };
+    driving::drive_to_rest(context, &project, &id, &config, begun)
 }

@@ -4,12 +4,16 @@
 
 use std::path::PathBuf;
 
-use crate::amount;
-use crate::contract;
+use kapi_core::id::GoalId;
+use kapi_engine::project::Project;
+
 use crate::context::Context;
-use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::{amount, contract, driving, naming};
+
+/// How often a contract is drawn up again because another run took its branch.
+const DRAFTS_MAX: u32 = 10;
 
 /// Options of `kapi run`.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,7 +42,7 @@ pub(crate) struct Args {
     /// The agent: claude, codex, gemini, pi, 'command:<shell>' or 'script:<file.yaml>'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Who judges: an agent, 'same' or 'none'
+    /// Who judges: an agent, 'same' or 'none'; default: 'same' for a model, 'none' for a command
     #[arg(long, value_name = "AGENT")]
     pub(crate) judge: Option<String>,
     /// What an unreachable judge means: 'closed' blocks the goal, 'open' lets it pass
@@ -47,9 +51,9 @@ pub(crate) struct Args {
     /// The revision to start from; default: HEAD
     #[arg(long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
-    /// The branch type: feat, fix, perf, refactor, test, docs, chore, build or ci
+    /// The branch type; default: fix for a task that begins with "fix", feat otherwise
     #[arg(long = "type", value_name = "TYPE", value_enum)]
-    pub(crate) branch_type: Option<contract::BranchType>,
+    pub(crate) branch_type: Option<naming::BranchType>,
     /// The isolation: 'native', or 'none' for no isolation at all
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "native")]
     pub(crate) sandbox: Sandbox,
@@ -103,13 +107,46 @@ pub(crate) enum Sandbox {
 /// Runs a task.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
-    let draft = contract::draft(context, args)?;
-    contract::show(context, &draft.contract, &draft.notes);
-    let means = driving::approval(context, &draft.contract, args.yes)?;
-    let project = context.project(&draft.root, "kapi run");
-    let id = project
+    for _ in 0..DRAFTS_MAX {
+        let draft = contract::draft(context, args)?;
+        contract::show(context, &draft.contract, &draft.notes);
+        let means = driving::approval(context, &draft.contract, args.yes)?;
+        let project = context.project(&draft.root, "kapi run");
+        let Some(id) = create(context, &project, &draft)? else {
+            let branch = &draft.contract.branch;
+            context.ui.say(&format!(
+                "note: another run has just taken {branch}; once more."
+            ));
+            continue;
+        };
+        driving::approve(context, &project, &id, means)?;
+        let begun = project
+            .log(&id)
+            .map_err(|error| Error::engine(&error, &id.to_string()))?;
+        return driving::drive_to_rest(context, &project, &id, &draft.config, begun);
+    }
+    Err(
+        Error::new(Exit::Busy, "other runs keep taking the branch of this one")
+            .with_hint("say the task in other words."),
+    )
+}
+
+/// Creates the goal, unless another run took its branch since the contract was drawn up.
+fn create(
+    context: &Context,
+    project: &Project<'_>,
+    draft: &contract::Draft,
+) -> Result<Option<GoalId>, Error> {
+    let _held = naming::hold(project)?;
+    if !naming::is_free(
+        &draft.contract.branch,
+        &draft.survey,
+        &naming::reserved(project)?,
+    )? {
+        return Ok(None);
+    }
+    project
         .create_goal(&context.actor, &draft.slug, &draft.contract)
-        .map_err(|error| Error::engine(&error, ""))?;
-    driving::approve(context, &project, &id, means)?;
-    driving::drive_to_rest(context, &project, &id, &draft.config)
+        .map(Some)
+        .map_err(|error| Error::engine(&error, ""))
 }

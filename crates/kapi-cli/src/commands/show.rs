@@ -38,7 +38,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let driver = project.driver(&id).map_err(failed)?;
     match context.ui.format {
         Format::Json => context.ui.json(&View {
-            result: ResultView { kind: "goal", ..ResultView::from(&goal) },
+            result: ResultView {
+                kind: "goal",
+                ..ResultView::from(&goal)
+            },
             contract: &goal.contract,
             contract_hash: &goal.contract_hash,
             approval: goal.approval,

@@ -1,5 +1,6 @@
 //! `kapi status`: the goals of this project and where they stand. Reads no log.
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_engine::project::Standing;
 use serde::Serialize;
 
@@ -28,6 +29,7 @@ struct Row {
     driver: Option<String>,
     branch: Option<String>,
     worktree: Option<String>,
+    sandbox: Option<SandboxLevel>,
     updated: Option<String>,
     fault: Option<String>,
 }
@@ -51,10 +53,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                     hidden += 1;
                     continue;
                 }
-                let driver =
-                    if is_over { None } else { project.driver(&listed.id).map_err(failed)? };
+                let driver = if is_over {
+                    None
+                } else {
+                    project.driver(&listed.id).map_err(failed)?
+                };
+                // An ended goal whose log was damaged since is still listed.
+                let goal = project.load(&listed.id).ok();
                 rows.push(Row {
                     id,
+                    sandbox: goal.map(|goal| goal.contract.sandbox),
                     status: entry.status.to_string(),
                     driver,
                     branch: Some(entry.branch),
@@ -69,6 +77,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 driver: None,
                 branch: None,
                 worktree: None,
+                sandbox: None,
                 updated: None,
                 fault: Some(chain(&error)),
             }),
@@ -86,7 +95,9 @@ fn nothing(context: &Context) -> Exit {
         Format::Json => context.ui.json(&View { goals: Vec::new() }),
         Format::Human => {
             context.ui.line("There are no goals here.");
-            context.ui.line("Start one with `kapi run \"<task>\" --verify \"<command>\"`.");
+            context
+                .ui
+                .line("Start one with `kapi run \"<task>\" --verify \"<command>\"`.");
         }
     }
     Exit::Success
@@ -100,14 +111,25 @@ fn human(context: &Context, rows: &[Row], hidden: usize) {
             (None, "active") => "active, not driven: `kapi resume` goes on".to_owned(),
             (_, status) => status.to_owned(),
         };
+        let isolation = if row.sandbox == Some(SandboxLevel::None) {
+            ", NO ISOLATION"
+        } else {
+            ""
+        };
         let branch = row.branch.as_deref().unwrap_or_default();
-        context.ui.line(&format!("{:width$}  {state}  {branch}", row.id));
+        context
+            .ui
+            .line(&format!("{:width$}  {state}{isolation}  {branch}", row.id));
         if let Some(fault) = &row.fault {
-            context.ui.line(&format!("{:width$}  failed to {fault}", ""));
+            context
+                .ui
+                .line(&format!("{:width$}  failed to {fault}", ""));
         }
     }
     if hidden > 0 {
-        context.ui.say(&format!("{hidden} ended goals are not shown; `kapi status --all` lists them."));
+        context.ui.say(&format!(
+            "{hidden} ended goals are not shown; `kapi status --all` lists them."
+        ));
     } else if rows.is_empty() {
         context.ui.line("There are no goals here.");
     }

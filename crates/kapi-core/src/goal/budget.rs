@@ -135,23 +135,24 @@ impl Budget {
             .map(|limit| limit.saturating_sub(spent.wall_ms))
     }
 
-    /// Adds to the limits. A limit that did not exist is counted from what was spent.
-    pub fn raise(&mut self, raise: &Raise, spent: &Spent) {
-        let total = spent.total();
+    /// Returns a limit that cannot be raised because there is none of its kind.
+    #[must_use]
+    pub fn unlimited_in(&self, raise: &Raise) -> Option<Limit> {
+        if raise.tokens > 0 && self.tokens.is_none() {
+            return Some(Limit::Tokens);
+        }
+        if raise.usd_micros > 0 && self.usd_micros.is_none() {
+            return Some(Limit::Usd);
+        }
+        (raise.wall_ms > 0 && self.wall_ms.is_none()).then_some(Limit::Wall)
+    }
+
+    /// Adds to the limits there are.
+    pub fn raise(&mut self, raise: &Raise) {
+        let add = |limit: Option<u64>, more: u64| limit.map(|limit| limit.saturating_add(more));
         self.turns = self.turns.saturating_add(raise.turns);
-        if raise.tokens > 0 {
-            let from = self.tokens.unwrap_or_else(|| total.tokens());
-            self.tokens = Some(from.saturating_add(raise.tokens));
-        }
-        if raise.usd_micros > 0 {
-            let from = self
-                .usd_micros
-                .unwrap_or_else(|| total.usd_micros.unwrap_or(0));
-            self.usd_micros = Some(from.saturating_add(raise.usd_micros));
-        }
-        if raise.wall_ms > 0 {
-            let from = self.wall_ms.unwrap_or(spent.wall_ms);
-            self.wall_ms = Some(from.saturating_add(raise.wall_ms));
-        }
+        self.tokens = add(self.tokens, raise.tokens);
+        self.usd_micros = add(self.usd_micros, raise.usd_micros);
+        self.wall_ms = add(self.wall_ms, raise.wall_ms);
     }
 }

@@ -209,6 +209,9 @@ fn raise_budget(goal: &Goal, raise: &Raise) -> Result<Vec<Event>, Denied> {
             rule: "it must raise at least one limit",
         });
     }
+    if let Some(limit) = goal.budget.unlimited_in(raise) {
+        return Err(Denied::NoLimit { limit });
+    }
     if goal.budget.turns.saturating_add(raise.turns) > TURNS_MAX {
         return Err(Denied::BadRaise {
             rule: "the turn budget must stay at or below 20000",

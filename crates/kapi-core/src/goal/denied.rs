@@ -63,6 +63,12 @@ pub enum Denied {
         /// The rule.
         rule: &'static str,
     },
+    /// A raise of a limit that the contract does not set.
+    #[error("the goal has no {limit} limit that could be raised")]
+    NoLimit {
+        /// Which one.
+        limit: Limit,
+    },
     /// A report of an effect that nobody intended.
     #[error("effect {effect} is not under way")]
     NotUnderWay {
@@ -104,6 +110,7 @@ impl Denied {
             | Self::WrongHash { .. }
             | Self::WrongStatus { .. }
             | Self::BadRaise { .. }
+            | Self::NoLimit { .. }
             | Self::NotUnderWay { .. }
             | Self::WrongOutcome { .. } => None,
         }

@@ -32,18 +32,7 @@ pub enum Action {
     /// Run the agent in the workspace.
     RunAgent(AgentTask),
     /// Record the workspace as one commit on the base.
-    Commit {
-        /// The turn, from 1.
-        turn: u32,
-        /// The base commit, which is the parent.
-        base: String,
-        /// The branch.
-        branch: String,
-        /// The commit message.
-        message: String,
-        /// Author and committer time, in seconds since the epoch.
-        at_s: i64,
-    },
+    Commit(CommitTask),
     /// Run the verify commands on a clean checkout.
     Verify(VerifyTask),
     /// Ask the judge.
@@ -88,6 +77,23 @@ pub struct AgentTask {
     pub deadline_ms: u64,
     /// The isolation.
     pub sandbox: SandboxLevel,
+}
+
+/// One recording of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitTask {
+    /// The turn, from 1.
+    pub turn: u32,
+    /// The branch.
+    pub branch: String,
+    /// The base commit, which is the parent.
+    pub base: String,
+    /// The commit the turn began with.
+    pub start_commit: String,
+    /// The commit message.
+    pub message: String,
+    /// Author and committer time, in seconds since the epoch.
+    pub at_s: i64,
 }
 
 /// One verification.
@@ -166,13 +172,14 @@ fn stage_action(goal: &Goal) -> Option<Action> {
             base,
         }),
         Stage::Agent => Some(Action::RunAgent(agent_task(goal))),
-        Stage::Commit => Some(Action::Commit {
+        Stage::Commit => Some(Action::Commit(CommitTask {
             turn: goal.turn,
-            base,
             branch: contract.branch.clone(),
+            base,
+            start_commit: goal.turn_start_commit().to_owned(),
             message: prompt::commit_message(goal),
             at_s: commit_time_ms(goal).div_euclid(1000),
-        }),
+        })),
         Stage::Verify => {
             let candidate = goal.candidate.as_ref()?;
             Some(Action::Verify(verify_task(

@@ -250,6 +250,10 @@ pub enum TurnVerdict {
     HiddenFailed,
     /// The judge wants more.
     JudgeContinue,
+    /// The agent did not end its turn by itself.
+    AgentFailed,
+    /// Nothing was changed, and nothing else says that nothing had to be.
+    NothingDone,
 }
 
 /// A way to stop without being done, with its cause.

@@ -48,6 +48,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         workspace: None,
         session: None,
         candidate: None,
+        agent_end: None,
         claim: None,
         verify: None,
         judge: None,
@@ -100,7 +101,7 @@ fn apply(goal: &mut Goal, event: &Event) {
             goal.attempt = goal.attempt.saturating_add(1);
         }
         Event::GoalResumed => resumed(goal),
-        Event::BudgetRaised { raise } => goal.budget.raise(raise, &goal.spent),
+        Event::BudgetRaised { raise } => goal.budget.raise(raise),
     }
 }
 
@@ -130,6 +131,7 @@ fn begin_turn(goal: &mut Goal, turn: u32) {
 }
 
 fn agent_ended(goal: &mut Goal, run: &AgentRun) {
+    goal.agent_end = Some(run.end.clone());
     goal.claim.clone_from(&run.claim);
     keep_session(goal, run.session.as_ref());
     enter(goal, Stage::Commit);

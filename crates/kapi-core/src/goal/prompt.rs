@@ -2,9 +2,10 @@
 //!
 //! Output of commands stands in them as data between marks and is never an instruction of ours.
 
-use crate::goal::contract::Contract;
+use crate::goal::contract::{Contract, SandboxLevel};
 use crate::goal::event::TurnVerdict;
 use crate::goal::outcome::{Checks, JudgeAnswer, VerifyReport, VerifyRun};
+use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
 
 /// Bytes of one command's output that reach a prompt.
@@ -29,15 +30,31 @@ pub fn turn_prompt(goal: &Goal) -> String {
             bullets(&contract.protect)
         ));
     }
-    parts.push(format!(
-        "# How this works\n\n\
-         You work unattended in a sandbox, in a git worktree that is yours alone; only the working \
-         directory is writable. Change files there; do not commit or push, Kapi records your work. \
-         Nobody answers questions: decide, do the work, check it, and end your turn with a short \
-         summary. This is turn {} of at most {}.",
-        goal.turn, goal.budget.turns
-    ));
+    parts.push(way_of_working(goal));
     parts.join("\n\n")
+}
+
+fn way_of_working(goal: &Goal) -> String {
+    let place = match goal.contract.sandbox {
+        SandboxLevel::Native => {
+            "You work unattended in a sandbox, in a git worktree that is yours alone; only the \
+             working directory is writable."
+        }
+        SandboxLevel::None => {
+            "You work unattended in a git worktree that is yours alone; change nothing outside it."
+        }
+    };
+    let earlier = if goal.attempt > 1 {
+        " An earlier attempt at this turn did not finish; look at what is in the working directory."
+    } else {
+        ""
+    };
+    format!(
+        "# How this works\n\n{place} Change files there; do not commit or push, Kapi records your \
+         work. Nobody answers questions: decide, do the work, check it, and end your turn with a \
+         short summary. This is turn {} of at most {}.{earlier}",
+        goal.turn, goal.budget.turns
+    )
 }
 
 fn proof_section(contract: &Contract) -> String {
@@ -50,9 +67,14 @@ fn proof_section(contract: &Contract) -> String {
     } else {
         ""
     };
+    let network = if contract.verify_network {
+        ""
+    } else {
+        ", with no network"
+    };
     format!(
-        "# Proof\n\nAfter your turn Kapi itself runs these in a clean checkout of your work, with no \
-         network; all must exit 0:\n{}{hidden}",
+        "# Proof\n\nAfter your turn Kapi itself runs these in a clean checkout of your \
+         work{network}; all must exit 0:\n{}{hidden}",
         bullets(&contract.verify)
     )
 }
@@ -77,6 +99,14 @@ fn feedback(goal: &Goal) -> Option<String> {
             "Not done: the checks you can see pass, but hidden checks fail. Their output is \
              withheld. Solve the task as it is stated, not only the visible checks."
                 .to_owned()
+        }
+        TurnVerdict::AgentFailed => {
+            "Not done: the last turn ended abnormally, before it was finished. What it changed is \
+             still in the working directory."
+                .to_owned()
+        }
+        TurnVerdict::NothingDone => {
+            "Not done: the last turn changed nothing. Do the work itself.".to_owned()
         }
         TurnVerdict::JudgeContinue => match &goal.judge.as_ref()?.answer {
             JudgeAnswer::Verdict { reason, .. } => {
@@ -103,7 +133,7 @@ fn failure(run: &VerifyRun) -> String {
     format!(
         "`{}` {end}. The end of its output:\n\n{}",
         run.command,
-        fenced(&run.output_tail)
+        fenced(tail(&run.output_tail, OUTPUT_BYTES_MAX), "")
     )
 }
 
@@ -170,22 +200,4 @@ fn evidence_line(run: &VerifyRun) -> String {
 fn bullets(lines: &[String]) -> String {
     let parts: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
     parts.join("\n")
-}
-
-/// Fences text with more backticks than it holds in a row, so that it cannot close the fence.
-fn fenced(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!(
-        "{fence}\n{}\n{fence}",
-        tail(text, OUTPUT_BYTES_MAX).trim_end()
-    )
-}
-
-fn tail(text: &str, bytes_max: usize) -> &str {
-    let mut start = text.len().saturating_sub(bytes_max);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
 }

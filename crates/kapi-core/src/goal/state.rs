@@ -10,7 +10,7 @@ use crate::goal::breaker::Breaker;
 use crate::goal::budget::{Budget, Limit, Spent};
 use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
-use crate::goal::outcome::{Candidate, Claim, JudgeRun, VerifyReport};
+use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun, VerifyReport};
 use crate::id::{EffectId, GoalId};
 
 /// The fold of a goal's events.
@@ -49,6 +49,8 @@ pub struct Goal {
     pub session: Option<String>,
     /// The work so far as one commit.
     pub candidate: Option<Candidate>,
+    /// How the agent's last turn ended.
+    pub agent_end: Option<AgentEnd>,
     /// What the agent said last.
     pub claim: Option<Claim>,
     /// The last verify.
@@ -206,15 +208,21 @@ impl Goal {
     }
 
     /// Returns the limit that ends the effect under way, if one is used up.
+    #[must_use]
+    pub fn limit_within_turn(&self) -> Option<Limit> {
+        self.limit_within_turn_at(&self.spent)
+    }
+
+    /// Returns the limit that would end the effect under way if this much were spent.
     ///
     /// Only an agent or a judge costs tokens: what is left of a turn that has its work done is
     /// let through to its proof, as long as there is time.
     #[must_use]
-    pub fn limit_within_turn(&self) -> Option<Limit> {
+    pub fn limit_within_turn_at(&self, spent: &Spent) -> Option<Limit> {
         match self.stage {
-            Stage::Agent | Stage::Judge => self.budget.used_up_within_turn(&self.spent),
+            Stage::Agent | Stage::Judge => self.budget.used_up_within_turn(spent),
             Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => {
-                (self.budget.wall_left_ms(&self.spent) == Some(0)).then_some(Limit::Wall)
+                (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall)
             }
         }
     }

@@ -3,7 +3,7 @@
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
 use crate::goal::event::Stop;
-use crate::goal::outcome::{JudgeAnswer, VerifyReport};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, VerifyReport};
 use crate::goal::state::{Goal, Status};
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
@@ -29,6 +29,15 @@ fn done_reason(goal: &Goal) -> String {
         let noun = if count == 1 { "check" } else { "checks" };
         format!("{count} {noun} passed on a clean checkout of the commit")
     };
+    let is_unchanged = goal
+        .candidate
+        .as_ref()
+        .is_some_and(|work| work.files_changed == 0);
+    let proof = if is_unchanged {
+        format!("nothing had to be changed: {proof}")
+    } else {
+        proof
+    };
     match goal.judge.as_ref().map(|run| (&run.by, &run.answer)) {
         None => format!("{proof}; no judge"),
         Some((by, JudgeAnswer::Verdict { reason, .. })) => {
@@ -46,7 +55,10 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::Interrupted => "interrupted by a person".to_owned(),
         Stop::NoProgress { turns } => {
             let failing = goal.verify.as_ref().and_then(first_failure);
-            let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
+            let crashed = goal.agent_end.as_ref().and_then(crash);
+            let detail = crashed
+                .or(failing)
+                .map_or_else(String::new, |text| format!(": {text}"));
             format!(
                 "no progress: {turns} turns ended in the same tree with the same verdict{detail}"
             )
@@ -67,6 +79,20 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
             reason: Some(reason),
         } => format!("cancelled by a person: {reason}"),
         Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
+    }
+}
+
+fn crash(end: &AgentEnd) -> Option<String> {
+    match end {
+        AgentEnd::Crashed { code } => {
+            Some(format!("the agent exited {code} without ending its turn"))
+        }
+        AgentEnd::Finished
+        | AgentEnd::Refused
+        | AgentEnd::LimitReached
+        | AgentEnd::DeadlinePassed
+        | AgentEnd::IdlePassed
+        | AgentEnd::Provider(_) => None,
     }
 }
 

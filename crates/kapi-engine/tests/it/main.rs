@@ -1,1 +1,19 @@
-//! Integration tests of the engine.
+//! Integration tests of the engine: the loop with scripted worlds, and the crash simulation.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail the test"
+)]
+
+mod budget;
+mod concurrency;
+mod damage;
+mod denied;
+mod documents;
+mod driving;
+mod judge;
+mod loading;
+mod project;
+mod sim;
+mod stopping;
+mod support;

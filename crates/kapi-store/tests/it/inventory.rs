@@ -11,7 +11,7 @@ use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
-use crate::support::{ROOT, sim_disk};
+use crate::support::{ROOT, log, record, sim_disk, stream};
 
 fn layout() -> ProjectLayout {
     ProjectLayout::new(Path::new(ROOT).to_path_buf())
@@ -142,4 +142,27 @@ fn entries_are_kept_in_order_and_replaced() {
         Status::Done
     );
     assert_eq!(read.next_index(), 1001);
+}
+
+#[test]
+fn a_directory_whose_first_record_was_never_finished_is_no_goal() {
+    let disk = sim_disk();
+    record(&stream(&disk), &[1]).unwrap();
+    assert_eq!(goal_ids(&disk, &layout()).unwrap().len(), 1);
+    let fold = stream(&disk).state();
+    disk.rename(&fold, &fold.with_extension("gone")).unwrap();
+    assert_eq!(
+        goal_ids(&disk, &layout()).unwrap().len(),
+        1,
+        "the log itself says so"
+    );
+    let length = disk.len(&log()).unwrap().unwrap();
+    disk.truncate(&log(), length - 1).unwrap();
+    assert_eq!(goal_ids(&disk, &layout()).unwrap(), []);
+    disk.append(&log(), b"x\n").unwrap();
+    assert_eq!(
+        goal_ids(&disk, &layout()).unwrap().len(),
+        1,
+        "a damaged goal is not hidden"
+    );
 }

@@ -3,6 +3,7 @@
 
 mod audit;
 mod crash;
+mod faults;
 mod inventory;
 mod stream;
 mod support;

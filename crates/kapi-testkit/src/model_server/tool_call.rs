@@ -4,11 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model_server::file_edit;
 use crate::model_server::reply::CallInput;
 use crate::model_server::request::{OfferedTool, ToolForm};
 use crate::model_server::scenario::ToolUse;
-use crate::model_server::schema;
+use crate::model_server::{file_edit, schema};
 
 const SHELLS: [&str; 4] = ["bash", "exec_command", "shell", "run_shell_command"];
 const WRITERS: [&str; 2] = ["write", "write_file"];

@@ -7,8 +7,8 @@ use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::outcome::{
-    AgentEnd, AgentRun, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure, Verdict,
-    VerifyReport,
+    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
+    Verdict, VerifyReport,
 };
 use crate::goal::state::{Goal, Stage, Status};
 use crate::id::EffectId;
@@ -83,10 +83,7 @@ pub(super) fn decide_report(
         }
         (Stage::Agent, Outcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
         (Stage::Commit, Outcome::Committed(candidate)) => {
-            vec![Event::CandidateCommitted {
-                candidate: candidate.clone(),
-                elapsed_ms,
-            }]
+            commit_events(goal, candidate, elapsed_ms)
         }
         (Stage::Verify, Outcome::Verified(report)) => verify_events(goal, report, elapsed_ms),
         (Stage::Judge, Outcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
@@ -136,6 +133,22 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
         events.push(Event::GoalStopped { stop });
     }
     events
+}
+
+fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64) -> Vec<Event> {
+    let committed = Event::CandidateCommitted {
+        candidate: candidate.clone(),
+        elapsed_ms,
+    };
+    if let Some(AgentEnd::Crashed { .. }) = goal.agent_end {
+        // Whatever it left is kept, but a turn that was not ended cannot be the last one.
+        return end_turn(goal, committed, TurnVerdict::AgentFailed);
+    }
+    let is_judged = goal.contract.is_verified() || goal.contract.judge_agent().is_some();
+    if candidate.files_changed == 0 && !is_judged {
+        return end_turn(goal, committed, TurnVerdict::NothingDone);
+    }
+    vec![committed]
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {

@@ -1,13 +1,12 @@
 //! One agent CLI with a home, a workspace and a model server of its own.
 //! It does not know which CLI needs what.
 
-use std::fs;
 use std::io::{Read, pipe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;

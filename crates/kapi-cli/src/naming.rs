@@ -1,0 +1,146 @@
+//! Choosing a goal's slug and branch, and keeping two runs from choosing the same.
+//!
+//! A branch is taken when git has it, or when a goal that has not ended will make it.
+
+use std::collections::BTreeSet;
+
+use kapi_core::id::Slug;
+use kapi_engine::project::{Project, Standing};
+use kapi_sys::lock::{Lock, LockError};
+use kapi_world::survey::Survey;
+
+use crate::commands::run::Args;
+use crate::config::GoalTable;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+
+/// How many names are tried for a branch.
+const BRANCH_TRIES_MAX: u32 = 99;
+/// The longest another run may take to create its goal, in milliseconds.
+const LOCK_WAIT_MS: u64 = 10_000;
+
+/// The branch types of spec/kapi.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BranchType {
+    Feat,
+    Fix,
+    Perf,
+    Refactor,
+    Test,
+    Docs,
+    Chore,
+    Build,
+    Ci,
+}
+
+/// Chooses a slug and a branch that is free: the plain one first, then numbered ones.
+pub(crate) fn choose(
+    args: &Args,
+    table: &GoalTable,
+    survey: &Survey,
+    reserved: &BTreeSet<String>,
+) -> Result<(Slug, String), Error> {
+    let branch_type = match (args.branch_type, table.branch_type.as_deref()) {
+        (Some(branch_type), _) => branch_type,
+        (None, Some(text)) => <BranchType as clap::ValueEnum>::from_str(text, false)
+            .map_err(|_| Error::usage(format!("`type = {text:?}` is not a branch type")))?,
+        (None, None) if starts_with_fix(&args.intent) => BranchType::Fix,
+        (None, None) => BranchType::Feat,
+    };
+    let prefix = branch_type.word();
+    let plain = Slug::from_sentence(&args.intent);
+    for number in 1..=BRANCH_TRIES_MAX {
+        let slug = numbered(&plain, number)?;
+        let branch = format!("{prefix}/goal-{slug}");
+        if is_free(&branch, survey, reserved)? {
+            return Ok((slug, branch));
+        }
+    }
+    Err(Error::usage(format!(
+        "every branch name like {prefix}/goal-{plain} is taken"
+    ))
+    .with_hint("say the task in other words."))
+}
+
+/// Tells whether a branch can be made by a new goal.
+pub(crate) fn is_free(
+    branch: &str,
+    survey: &Survey,
+    reserved: &BTreeSet<String>,
+) -> Result<bool, Error> {
+    if reserved.contains(branch) {
+        return Ok(false);
+    }
+    survey
+        .branch_is_free(branch)
+        .map_err(|failure| Error::world(&failure))
+}
+
+/// Returns the branches of the project's goals that have not ended, made or not.
+pub(crate) fn reserved(project: &Project<'_>) -> Result<BTreeSet<String>, Error> {
+    let goals = project.goals().map_err(|error| Error::engine(&error, ""))?;
+    let branch = |standing| match standing {
+        Standing::Known(entry) if !entry.status.is_terminal() => Some(entry.branch),
+        // What a damaged goal wanted is unknown; if it made its branch, git knows.
+        Standing::Known(_) | Standing::Damaged(_) => None,
+    };
+    Ok(goals
+        .into_iter()
+        .filter_map(|listed| branch(listed.standing))
+        .collect())
+}
+
+/// Keeps other runs of the project from creating a goal until it is dropped.
+pub(crate) fn hold(project: &Project<'_>) -> Result<Lock, Error> {
+    project
+        .prepare()
+        .map_err(|error| Error::engine(&error, ""))?;
+    let path = project.layout.state_dir().join("naming.lock");
+    project
+        .disk
+        .lock(&path, &project.owner, LOCK_WAIT_MS)
+        .map_err(|error| {
+            let exit = match &error {
+                LockError::Busy { .. } => Exit::Busy,
+                LockError::Failed { .. } => Exit::Failed,
+            };
+            Error::new(exit, format!("failed to {}", chain(&error)))
+        })
+}
+
+fn starts_with_fix(intent: &str) -> bool {
+    let first = intent
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    matches!(
+        first.trim_matches(|c: char| !c.is_alphanumeric()),
+        "fix" | "repair" | "mend"
+    )
+}
+
+fn numbered(plain: &Slug, number: u32) -> Result<Slug, Error> {
+    if number == 1 {
+        return Ok(plain.clone());
+    }
+    let words: Vec<&str> = plain.as_str().split('-').take(4).collect();
+    Slug::parse(&format!("{}-{number}", words.join("-")))
+        .map_err(|error| Error::usage(error.to_string()))
+}
+
+impl BranchType {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Feat => "feat",
+            Self::Fix => "fix",
+            Self::Perf => "perf",
+            Self::Refactor => "refactor",
+            Self::Test => "test",
+            Self::Docs => "docs",
+            Self::Chore => "chore",
+            Self::Build => "build",
+            Self::Ci => "ci",
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Repositories and tasks of every kind a person may have, and those Kapi cannot work in.
+
+use std::fs;
+
+use crate::environment::{BRANCH, Environment, FIRST, usual};
+use crate::program::{Run, finish};
+
+const HONEST: &str = "command:echo 42 > answer.txt";
+
+#[test]
+fn any_words_make_a_task() {
+    let env = Environment::new();
+    for (task, slug) in [
+        ("Grüße an alle 🎉", "001-gr-e-alle"),
+        ("!!!", "002-goal"),
+        ("line one\nline two", "003-line-one-line-two"),
+    ] {
+        let args = ["run", task, "--yes", "--json", "--agent", HONEST];
+        let verify = ["--verify", "sh test.sh"];
+        let run = Run::from(env.kapi(&[&args[..], &verify].concat()));
+        run.assert_status("done", 0);
+        assert_eq!(run.id(), slug);
+        let message = env.git(&["log", "-1", "--format=%B", run.commit()]);
+        assert!(message.contains(task), "{message}");
+    }
+    for task in ["", " ", &"a".repeat(70_000)] {
+        let args = ["run", task, "--yes", "--agent", HONEST, "--verify", "true"];
+        env.kapi(&args).assert_error(2, &["intent"]);
+    }
+}
+
+#[test]
+fn a_linked_worktree_is_a_project_of_its_own() {
+    let env = Environment::new();
+    let linked = env.root().join("linked worktree ü");
+    env.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "other",
+        &linked.display().to_string(),
+    ]);
+    let here = env.run(HONEST, &[]);
+    here.assert_status("done", 0);
+    let there = Run::from(env.kapi_in(&linked, &usual(HONEST, &["--json"])));
+    there.assert_status("done", 0);
+    // One repository has one set of branches.
+    assert_ne!(here.result["branch"], there.result["branch"]);
+    for run in [&here, &there] {
+        let branch = run.result["branch"].as_str().unwrap();
+        assert_eq!(env.commit_of(branch), run.commit());
+    }
+    let shown = env.kapi_in(&linked, &["show", "1", "--json"]).document();
+    assert_eq!(shown["id"], there.result["id"]);
+}
+
+#[test]
+fn a_run_from_below_the_top_of_a_detached_checkout_works_too() {
+    let env = Environment::new();
+    env.git(&["checkout", "--quiet", "--detach"]);
+    let deep = env.repository().join("deep/er");
+    fs::create_dir_all(&deep).unwrap();
+    let run = Run::from(env.kapi_in(&deep, &usual(HONEST, &["--json"])));
+    run.assert_status("done", 0);
+    assert!(env.log(FIRST).is_file(), "the state is at the top");
+    assert_eq!(fs::read_dir(&deep).unwrap().count(), 0);
+    assert_eq!(env.commit_of("HEAD"), env.commit_of("main"));
+}
+
+#[test]
+fn another_base_is_a_base() {
+    let env = Environment::new();
+    env.write("later.txt", "later\n");
+    env.commit_all("later");
+    let run = env.run(HONEST, &["--base", "main~1"]);
+    run.assert_status("done", 0);
+    assert_eq!(
+        env.commit_of(&format!("{BRANCH}^")),
+        env.commit_of("main~1")
+    );
+    assert_eq!(
+        env.git(&["ls-tree", "--name-only", BRANCH]),
+        "answer.txt\ntest.sh"
+    );
+}
+
+#[test]
+fn long_object_ids_work() {
+    let env = Environment::bare();
+    fs::remove_dir_all(env.repository().join(".git")).unwrap();
+    env.git(&["init", "--quiet", "-b", "main", "--object-format=sha256"]);
+    env.write("answer.txt", "wrong\n");
+    env.write("test.sh", crate::environment::TEST_SH);
+    env.commit_all("base");
+    let run = env.run(HONEST, &[]);
+    run.assert_status("done", 0);
+    assert_eq!(run.commit().len(), 64);
+    assert_eq!(env.commit_of(BRANCH), run.commit());
+}
+
+#[test]
+fn a_project_s_own_tracked_configuration_is_left_alone() {
+    let env = Environment::new();
+    env.write(".ilchul/config.toml", "[goal]\nturns = 2\n");
+    env.git(&["add", "--force", ".ilchul/config.toml"]);
+    env.commit_all("configuration");
+    let run = env.run("command:true", &[]);
+    run.assert_status("paused", 5);
+    assert_eq!(run.result["turns"], 2);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn where_there_is_nothing_to_start_from_it_says_so() {
+    let env = Environment::bare();
+    env.kapi(&usual(HONEST, &[]))
+        .assert_error(4, &["no commit yet", "hint: make a first commit"]);
+    assert!(!env.repository().join(".ilchul").exists());
+    let bare = env.root().join("bare.git");
+    let mut git = env.command("git", env.root());
+    git.args(["init", "--quiet", "--bare"]).arg(&bare);
+    assert_eq!(finish(git).code, 0);
+    env.kapi_in(&bare, &usual(HONEST, &[]))
+        .assert_error(4, &["no working tree", "hint: "]);
+}

@@ -1,0 +1,121 @@
+//! Several processes in one project: two runs, a cancel from outside, a follower of the log.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::environment::{Environment, FIRST, processes_with};
+use crate::program::Run;
+
+/// How soon a cancelled run must be gone.
+const PROMPT: Duration = Duration::from_secs(5);
+
+#[test]
+fn two_runs_of_the_same_task_at_once_both_finish() {
+    let env = Environment::new();
+    let agent = "command:sleep 0.5; echo 42 > answer.txt";
+    let both = [env.start_run(agent, &[]), env.start_run(agent, &[])];
+    let runs = both.map(|running| Run::from(running.finish()));
+    for run in &runs {
+        run.assert_status("done", 0);
+        let branch = run.result["branch"].as_str().unwrap();
+        assert_eq!(env.commit_of(branch), run.commit());
+        assert_eq!(env.show(branch, "answer.txt"), "42");
+    }
+    let mut ids: Vec<&str> = runs.iter().map(Run::id).collect();
+    ids.sort_unstable();
+    assert!(
+        ids[0].starts_with("001-") && ids[1].starts_with("002-"),
+        "{ids:?}"
+    );
+    assert_ne!(runs[0].result["branch"], runs[1].result["branch"]);
+    let status = env.json(&["status"]);
+    let listed: Vec<&Value> = status["goals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|goal| &goal["id"])
+        .collect();
+    assert_eq!(listed, ids);
+    assert_eq!(env.json(&["audit"])["ok"], true);
+}
+
+#[test]
+fn status_shows_who_drives_what() {
+    let env = Environment::new();
+    let running = [0, 1].map(|_| env.start_run("command:sleep 3000", &[]));
+    for n in 1..=2 {
+        crate::environment::await_some("two goals at work", || {
+            let status = env.json(&["status"]);
+            let goal = &status["goals"][n - 1];
+            let is_driven = goal["status"] == "active" && !goal["driver"].is_null();
+            (is_driven && !goal["worktree"].is_null()).then_some(())
+        });
+    }
+    let human = env.kapi(&["status"]).stdout;
+    assert_eq!(
+        human.matches("active, driven by pid ").count(),
+        2,
+        "{human}"
+    );
+    for n in ["1", "2"] {
+        assert_eq!(env.kapi(&["cancel", n]).code, 0);
+    }
+    for running in running {
+        Run::from(running.finish()).assert_status("cancelled", 5);
+    }
+    env.await_no_process();
+}
+
+#[test]
+fn a_cancel_from_another_process_ends_a_working_agent() {
+    for sandbox in ["native", "none"] {
+        let env = Environment::new();
+        let agent = "command:setsid sleep 3000 >/dev/null 2>&1 & trap '' TERM INT HUP; sleep 3000; sleep 3000";
+        let running = env.start_run(agent, &["--sandbox", sandbox]);
+        crate::environment::await_some("the agent's sleeps", || {
+            (processes_with("sleep\x003000").len() >= 2).then_some(())
+        });
+        let began = Instant::now();
+        let cancelled = env.json(&["cancel", "1", "--reason", "enough"]);
+        assert_eq!(cancelled["status"], "cancelled");
+        let run = Run::from(running.finish());
+        assert!(began.elapsed() < PROMPT, "{:?}", began.elapsed());
+        run.assert_status("cancelled", 5);
+        assert_eq!(run.reason(), "cancelled by a person: enough");
+        env.await_no_process();
+        env.kapi(&["cancel", "1"])
+            .assert_error(3, &["is cancelled"]);
+        env.kapi(&["resume", "1"])
+            .assert_error(3, &["is cancelled"]);
+        assert_eq!(env.json(&["audit"])["ok"], true);
+        assert!(
+            env.home().join(".ilchul/worktrees").is_dir(),
+            "its work stays"
+        );
+    }
+}
+
+#[test]
+fn a_followed_log_prints_every_event_once_and_ends_with_the_goal() {
+    let env = Environment::new();
+    let agent = "command:sleep 0.3; [ $KAPI_TURN = 1 ] || echo 42 > answer.txt";
+    let running = env.start_run(agent, &[]);
+    env.await_event(FIRST, &|event| event["type"] == "effect_intended");
+    let follower = env.start(&["log", "1", "-f", "--json"]);
+    Run::from(running.finish()).assert_status("done", 0);
+    let followed = follower.finish();
+    assert_eq!(followed.code, 0, "{followed:?}");
+    let lines: Vec<Value> = followed.stdout.lines().map(crate::program::parse).collect();
+    let seen: Vec<(&Value, &Value)> = lines
+        .iter()
+        .map(|line| (&line["seq"], &line["type"]))
+        .collect();
+    let log = env.events(FIRST);
+    let recorded: Vec<(&Value, &Value)> = log
+        .iter()
+        .map(|line| (&line["seq"], &line["type"]))
+        .collect();
+    assert_eq!(seen, recorded);
+    assert_eq!(seen.last().unwrap().1, &json!("goal_done"));
+}

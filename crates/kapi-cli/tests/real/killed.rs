@@ -1,0 +1,88 @@
+//! `kill -9` of Kapi while a real CLI runs a long command: nothing is left running, and resuming
+//! finishes the goal.
+
+use std::path::PathBuf;
+
+use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::model_server::scenario::{Scenario, Step};
+use rustix::process::Signal;
+
+use crate::environment::{BRANCH, FIRST, await_some, processes_with};
+use crate::machine::Machine;
+
+/// Processes of every kind: behind the shell, in a session of its own, in front.
+const LONG: &str = "echo half > answer.txt; echo new > extra.txt; sleep 900 & \
+     setsid sleep 901 </dev/null >/dev/null 2>&1 & touch started; sleep 902";
+
+fn check_kill(cli: Cli) {
+    let machine = Machine::new(Scenario::new(vec![
+        Step::bash(LONG),
+        Step::text("It is done."),
+    ]));
+    let running = machine.env.start_run(cli.name(), &["--judge", "none"]);
+    let created = machine
+        .env
+        .await_event(FIRST, &|event| event["type"] == "workspace_created");
+    let worktree = PathBuf::from(created["data"]["path"].as_str().unwrap());
+    await_some("the long command", || {
+        worktree.join("started").exists().then_some(())
+    });
+    await_some("all of its processes", || {
+        let processes = processes_with(&machine.env.marker());
+        let is_there = |sleep| {
+            processes
+                .iter()
+                .any(|line| line.trim_end().ends_with(sleep))
+        };
+        [" sleep 900", " sleep 901", " sleep 902"]
+            .into_iter()
+            .all(is_there)
+            .then_some(())
+    });
+
+    running.signal(Signal::KILL);
+    drop(running);
+    machine.env.await_no_process();
+    machine.assert_key_is_in_no_file();
+
+    machine.server.set_scenario(Scenario::new(vec![
+        Step::bash("test ! -e extra.txt && echo 42 > answer.txt"),
+        Step::text("It is done."),
+    ]));
+    let run = machine.env.resume("1");
+    run.assert_status("done", 0);
+    assert_eq!(run.result["turns"], 1);
+    assert_eq!(machine.commits_on(BRANCH).len(), 1);
+    // What the attempt that was cut off had left is gone.
+    let changed = machine.env.git(&["diff", "--name-only", "main", BRANCH]);
+    assert_eq!(changed, "answer.txt");
+    assert_eq!(machine.env.show(BRANCH, "answer.txt"), "42");
+    let worktrees = machine.env.git(&["worktree", "list", "--porcelain"]);
+    let count = worktrees
+        .lines()
+        .filter(|line| line.starts_with("worktree "))
+        .count();
+    assert_eq!(count, 2, "{worktrees}");
+    assert_eq!(machine.env.kapi(&["audit"]).code, 0);
+    machine.env.await_no_process();
+}
+
+#[test]
+fn claude() {
+    check_kill(Cli::Claude);
+}
+
+#[test]
+fn codex() {
+    check_kill(Cli::Codex);
+}
+
+#[test]
+fn gemini() {
+    check_kill(Cli::Gemini);
+}
+
+#[test]
+fn pi() {
+    check_kill(Cli::Pi);
+}

@@ -1,0 +1,167 @@
+//! Limits that end a real CLI in the middle of its work, and programs that are not there.
+//!
+//! Whatever a CLI had started is gone with it.
+
+use std::time::{Duration, Instant};
+
+use kapi_testkit::agent_tools::Cli;
+use kapi_testkit::model_server::fault::{Fault, FaultKind, FaultTarget, Times};
+use kapi_testkit::model_server::scenario::{Route, Scenario, Step, Usage};
+use serde_json::Value;
+
+use crate::environment::BRANCH;
+use crate::machine::{Machine, USAGE};
+
+/// What one answer costs in the tests of the token budget.
+const DEAR: Usage = Usage {
+    input: 10_000,
+    ..USAGE
+};
+
+/// A model that falls silent in the middle of an answer: the turn's time limit ends it.
+fn check_stall(cli: Cli) {
+    let mut scenario = Scenario::new(vec![Step::bash("echo 41 > answer.txt")]);
+    scenario.faults = vec![Fault::new(
+        FaultTarget::Step(1),
+        Times::Always,
+        FaultKind::Stall,
+    )];
+    let machine = Machine::new(scenario);
+    let options = ["--turn-timeout", "5s", "--turns", "1"];
+    let run = machine.run(cli, "none", &options);
+    run.assert_status("paused", 5);
+    assert_eq!(run.reason(), "the turn budget is used up");
+    assert!(!machine.asked().is_empty(), "it had not even asked in time");
+    let ended = run.events("agent_ended");
+    assert_eq!(ended.len(), 1);
+    assert_eq!(
+        ended[0]["run"]["end"]["end"], "deadline_passed",
+        "{ended:?}"
+    );
+    assert_eq!(run.verdicts(), ["verify_failed"]);
+    assert_eq!(run.result["commit"], Value::Null);
+    machine.env.await_no_process();
+    machine.assert_key_is_in_no_file();
+}
+
+/// A dear model: what was used ends the run while a tool of it still runs.
+fn check_budget_mid_run(cli: Cli) {
+    let dear = |command: &str| Step {
+        usage: Some(DEAR),
+        ..Step::bash(command)
+    };
+    let machine = Machine::new(Scenario::new(vec![
+        dear("echo 40 > answer.txt"),
+        dear("echo 41 > answer.txt"),
+        dear("sleep 900"),
+        Step::text("It is done."),
+    ]));
+    let began = Instant::now();
+    let run = machine.run(cli, "none", &["--tokens", "25k"]);
+    assert!(
+        began.elapsed() < Duration::from_secs(120),
+        "the tool was waited for"
+    );
+    run.assert_status("paused", 5);
+    assert_eq!(run.reason(), "the token budget is used up");
+    assert_eq!(run.result["turns"], 0, "the turn came to no verdict");
+    assert!(run.result["usage"]["input_tokens"].as_u64().unwrap() > 25_000);
+    assert!(machine.commits_on(BRANCH).is_empty());
+    machine.env.await_no_process();
+
+    // It goes on only when the person raises the limit.
+    assert_eq!(machine.env.kapi(&["resume", "1"]).code, 3);
+    let raised = machine.env.kapi(&["budget", "1", "--tokens", "+1M"]);
+    assert_eq!(raised.code, 0, "{raised:?}");
+    // The session goes on, so the steps are counted from the prompt and not from its beginning.
+    let mut scenario = Scenario::new(Vec::new());
+    let steps = vec![
+        Step::bash("echo 42 > answer.txt"),
+        Step::text("It is done."),
+    ];
+    scenario.routes = vec![Route::new("# Goal", steps)];
+    machine.server.set_scenario(scenario);
+    let run = machine.env.resume("1");
+    run.assert_status("done", 0);
+    assert_eq!(run.result["turns"], 1);
+    let asked = machine.asked();
+    let history = asked.last().unwrap().body.to_string();
+    assert!(history.contains("echo 40"), "the session was not resumed");
+}
+
+/// CLIs that tell what they used only at the end of their turn: no further turn begins.
+fn check_budget_after_run(cli: Cli) {
+    let dear = |step: Step| Step {
+        usage: Some(DEAR),
+        ..step
+    };
+    let machine = Machine::new(Scenario::new(vec![
+        dear(Step::bash("echo 41 > answer.txt")),
+        dear(Step::text("It is done.")),
+    ]));
+    let run = machine.run(cli, "none", &["--tokens", "15k"]);
+    run.assert_status("paused", 5);
+    assert_eq!(run.reason(), "the token budget is used up");
+    assert_eq!(run.verdicts(), ["verify_failed"]);
+    let asked = 2 * DEAR.prompt_total();
+    assert_eq!(run.result["usage"]["input_tokens"], asked);
+    assert_eq!(machine.asked().len(), 2);
+}
+
+#[test]
+fn a_stalled_answer_ends_claude_at_the_time_limit() {
+    check_stall(Cli::Claude);
+}
+
+#[test]
+fn a_stalled_answer_ends_codex_at_the_time_limit() {
+    check_stall(Cli::Codex);
+}
+
+#[test]
+fn a_stalled_answer_ends_gemini_at_the_time_limit() {
+    check_stall(Cli::Gemini);
+}
+
+#[test]
+fn a_stalled_answer_ends_pi_at_the_time_limit() {
+    check_stall(Cli::Pi);
+}
+
+#[test]
+fn the_token_budget_ends_claude_in_the_middle() {
+    check_budget_mid_run(Cli::Claude);
+}
+
+#[test]
+fn the_token_budget_ends_pi_in_the_middle() {
+    check_budget_mid_run(Cli::Pi);
+}
+
+#[test]
+fn the_token_budget_ends_codex_after_its_turn() {
+    check_budget_after_run(Cli::Codex);
+}
+
+#[test]
+fn the_token_budget_ends_gemini_after_its_turn() {
+    check_budget_after_run(Cli::Gemini);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_before_anything_begins() {
+    let machine = Machine::new(Scenario::new(Vec::new()));
+    for cli in Cli::ALL {
+        let name = cli.name();
+        let missing = machine.env.root().join("nowhere").join(name);
+        let missing = missing.display().to_string();
+        machine.env.configure(&format!(
+            "[agents.{name}]\ncommand = {missing:?}\nbase_url = \"http://127.0.0.1:9\"\n"
+        ));
+        let output = machine
+            .env
+            .kapi(&crate::environment::usual(name, &["--json"]));
+        output.assert_error(4, &[&missing, "hint: ", &format!("[agents.{name}]")]);
+    }
+    assert!(!machine.env.repository().join(".ilchul").exists());
+}

@@ -1,0 +1,30 @@
+//! The four real agent CLIs through `kapi run`: installed from npm, in the native sandbox, asking
+//! a scripted model, to a proved commit or to an honest account of why not.
+//!
+//! A CLI that cannot be installed fails the tests; nothing here is skipped.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the whole binary is a test; clippy sees only the functions marked as one"
+)]
+
+#[path = "../it/environment.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other binary, which uses the rest"
+)]
+mod environment;
+mod faults;
+mod judges;
+mod killed;
+mod limits;
+mod machine;
+#[path = "../it/program.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other binary, which uses the rest"
+)]
+mod program;
+mod proved;

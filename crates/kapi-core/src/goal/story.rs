@@ -1,0 +1,368 @@
+//! Stories for tests: steps that happen to a goal, and events as lines to compare.
+//!
+//! A step is turned into the command that a person, an agent or the engine would send.
+
+use crate::actor::Actor;
+use crate::goal::budget::Budget;
+use crate::goal::command::Command;
+use crate::goal::contract::{
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, SandboxLevel,
+};
+use crate::goal::decide::decide;
+use crate::goal::effect::next;
+use crate::goal::event::{ApprovalMeans, Event, Stop};
+use crate::goal::evolve::evolve;
+use crate::goal::outcome::{
+    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
+    ProviderFailureKind, Verdict, VerifyReport, VerifyRun,
+};
+use crate::goal::state::Goal;
+use crate::id::{EffectId, GoalId};
+use crate::usage::Usage;
+
+/// Something that happens to a goal.
+#[derive(Clone)]
+pub(super) enum Step {
+    /// A person asks.
+    Person(Command),
+    /// An agent asks.
+    Agent(Command),
+    /// The engine asks.
+    Engine(Command),
+    /// The planned effect is intended and ends like this.
+    Ends(Outcome),
+    /// The planned effect is intended.
+    Begins,
+    /// The effect under way ends like this.
+    Reports(Outcome),
+    /// The effect under way uses tokens and milliseconds.
+    Uses(u64, u64),
+}
+
+use Step::{Agent, Begins, Ends, Engine, Person, Reports, Uses};
+
+/// The time at which everything happens, in milliseconds since the epoch.
+const NOW_MS: i64 = 10_000;
+
+pub(super) fn contract() -> Contract {
+    Contract {
+        version: CONTRACT_VERSION,
+        intent: "make it work".to_owned(),
+        done_criteria: "it works".to_owned(),
+        verify: vec!["test".to_owned()],
+        verify_timeout_ms: 1_000,
+        verify_network: false,
+        protect: Vec::new(),
+        hidden: None,
+        budget: Budget {
+            turns: 3,
+            tokens: Some(1_000),
+            usd_micros: Some(1_000),
+            wall_ms: Some(100_000),
+        },
+        stall_after: 2,
+        turn_timeout_ms: 1_000,
+        agent: "claude".to_owned(),
+        judge: Judge::Agent("codex".to_owned()),
+        judge_unavailable: JudgeUnavailable::Closed,
+        base: Base {
+            revision: "HEAD".to_owned(),
+            commit: "base".to_owned(),
+            tree: "base-tree".to_owned(),
+        },
+        branch: "feat/goal-x".to_owned(),
+        sandbox: SandboxLevel::Native,
+    }
+}
+
+pub(super) fn create(contract: Contract) -> Step {
+    Person(Command::Create {
+        id: GoalId::parse("001-x").unwrap(),
+        contract: Box::new(contract),
+        contract_hash: "hash".to_owned(),
+    })
+}
+
+pub(super) fn approve() -> Step {
+    Person(Command::Approve {
+        contract_hash: "hash".to_owned(),
+        means: ApprovalMeans::Terminal,
+    })
+}
+
+/// The steps to an approved goal with a workspace.
+pub(super) fn ready(contract: Contract) -> Vec<Step> {
+    let workspace = Outcome::Workspace {
+        path: "/w".to_owned(),
+    };
+    vec![create(contract), approve(), Ends(workspace)]
+}
+
+/// The same, and a turn up to its verification.
+pub(super) fn to_verify(contract: Contract, tree: &str) -> Vec<Step> {
+    [ready(contract), vec![Ends(worked()), Ends(committed(tree))]].concat()
+}
+
+/// The same, and up to its judgement.
+pub(super) fn to_judge(contract: Contract) -> Vec<Step> {
+    [to_verify(contract, "tree"), vec![Ends(passed())]].concat()
+}
+
+fn agent_run(end: AgentEnd) -> AgentRun {
+    AgentRun {
+        end,
+        claim: None,
+        message: String::new(),
+        session: Some("s".to_owned()),
+        usage: Usage {
+            input_tokens: 10,
+            output_tokens: 1,
+            usd_micros: Some(5),
+        },
+        tools: 0,
+    }
+}
+
+pub(super) fn worked() -> Outcome {
+    Outcome::Agent(agent_run(AgentEnd::Finished))
+}
+
+pub(super) fn claims(claim: Claim) -> Outcome {
+    Outcome::Agent(AgentRun {
+        claim: Some(claim),
+        ..agent_run(AgentEnd::Finished)
+    })
+}
+
+pub(super) fn crashed(code: i32) -> Outcome {
+    Outcome::Agent(agent_run(AgentEnd::Crashed { code }))
+}
+
+pub(super) fn unchanged() -> Outcome {
+    Outcome::Committed(Candidate {
+        commit: "base".to_owned(),
+        tree: "base-tree".to_owned(),
+        files_changed: 0,
+        left_out: Vec::new(),
+    })
+}
+
+pub(super) fn provider(kind: ProviderFailureKind, retry_after_ms: Option<u64>) -> Outcome {
+    let failure = ProviderFailure {
+        kind,
+        message: "no".to_owned(),
+        retry_after_ms,
+    };
+    Outcome::Agent(agent_run(AgentEnd::Provider(failure)))
+}
+
+pub(super) fn committed(tree: &str) -> Outcome {
+    Outcome::Committed(Candidate {
+        commit: format!("commit-{tree}"),
+        tree: tree.to_owned(),
+        files_changed: 1,
+        left_out: Vec::new(),
+    })
+}
+
+pub(super) fn verified(exit_code: Option<i32>, checks: Checks, tampered: &[&str]) -> Outcome {
+    Outcome::Verified(VerifyReport {
+        commit: "commit".to_owned(),
+        tree: "tree".to_owned(),
+        tampered: tampered.iter().map(|path| (*path).to_owned()).collect(),
+        runs: vec![VerifyRun {
+            command: "test".to_owned(),
+            checks,
+            exit_code,
+            timed_out: exit_code.is_none(),
+            duration_ms: 1,
+            output_tail: String::new(),
+            output_bytes: 0,
+        }],
+    })
+}
+
+pub(super) fn passed() -> Outcome {
+    verified(Some(0), Checks::Visible, &[])
+}
+
+pub(super) fn failed() -> Outcome {
+    verified(Some(1), Checks::Visible, &[])
+}
+
+pub(super) fn judged(answer: JudgeAnswer) -> Outcome {
+    let usage = Usage {
+        input_tokens: 2,
+        output_tokens: 0,
+        usd_micros: None,
+    };
+    Outcome::Judged(JudgeRun {
+        by: "codex".to_owned(),
+        answer,
+        usage,
+    })
+}
+
+pub(super) fn verdict(verdict: Verdict) -> Outcome {
+    judged(JudgeAnswer::Verdict {
+        verdict,
+        reason: "so".to_owned(),
+    })
+}
+
+pub(super) fn cancelled() -> Outcome {
+    let usage = Usage {
+        input_tokens: 4,
+        output_tokens: 0,
+        usd_micros: None,
+    };
+    Outcome::Cancelled {
+        usage,
+        session: None,
+    }
+}
+
+/// Does one step; the engine's steps are made of the commands it would send.
+pub(super) fn play(
+    state: &mut Option<Goal>,
+    step: &Step,
+) -> Result<Vec<Event>, crate::goal::denied::Denied> {
+    let planned = |state: &Option<Goal>| {
+        state
+            .as_ref()
+            .and_then(next)
+            .map_or_else(|| EffectId::new(9, "none", 9), |effect| effect.id)
+    };
+    let running = |state: &Option<Goal>| {
+        let in_flight = state.as_ref().and_then(|goal| goal.in_flight.clone());
+        in_flight.map_or_else(|| EffectId::new(9, "none", 9), |in_flight| in_flight.effect)
+    };
+    let (actor, command) = match step {
+        Person(command) => (
+            Actor::Human {
+                user: "ada".to_owned(),
+            },
+            command.clone(),
+        ),
+        Agent(command) => (
+            Actor::Agent {
+                run: "r".to_owned(),
+            },
+            command.clone(),
+        ),
+        Engine(command) => (Actor::Engine, command.clone()),
+        Begins => (
+            Actor::Engine,
+            Command::Intend {
+                effect: planned(state),
+            },
+        ),
+        Reports(outcome) => {
+            let (effect, outcome) = (running(state), outcome.clone());
+            (
+                Actor::Engine,
+                Command::Report {
+                    effect,
+                    outcome,
+                    elapsed_ms: 100,
+                },
+            )
+        }
+        Uses(tokens, elapsed_ms) => {
+            let usage = Usage {
+                input_tokens: *tokens,
+                output_tokens: 0,
+                usd_micros: None,
+            };
+            let (effect, elapsed_ms) = (running(state), *elapsed_ms);
+            (
+                Actor::Engine,
+                Command::Progress {
+                    effect,
+                    usage,
+                    elapsed_ms,
+                },
+            )
+        }
+        Ends(outcome) => {
+            let mut events = play(state, &Begins)?;
+            events.extend(play(state, &Reports(outcome.clone()))?);
+            return Ok(events);
+        }
+    };
+    let events = decide(state.as_ref(), &actor, &command, NOW_MS)?;
+    for event in &events {
+        evolve(state, event);
+    }
+    Ok(events)
+}
+
+pub(super) fn render(event: &Event) -> String {
+    match event {
+        Event::GoalCreated { id, .. } => format!("created {id}"),
+        Event::ContractApproved { .. } => "approved".to_owned(),
+        Event::EffectIntended { effect, .. } => format!("intended {effect}"),
+        Event::EffectProgressed {
+            usage, elapsed_ms, ..
+        } => {
+            format!("used {} tokens {elapsed_ms} ms", usage.tokens())
+        }
+        Event::WorkspaceCreated { .. } => "workspace".to_owned(),
+        Event::AgentEnded { .. } => "agent ended".to_owned(),
+        Event::ProviderFailed { retry_at_ms, .. } => match retry_at_ms {
+            Some(at_ms) => format!("provider failed, again in {} ms", at_ms - NOW_MS),
+            None => "provider failed".to_owned(),
+        },
+        Event::WaitEnded => "waited".to_owned(),
+        Event::CandidateCommitted { candidate, .. } => format!("committed {}", candidate.tree),
+        Event::VerifyEnded { report, .. } => (if report.passed() {
+            "verified"
+        } else {
+            "not verified"
+        })
+        .to_owned(),
+        Event::JudgeEnded { .. } => "judged".to_owned(),
+        Event::JudgeFailed {
+            retry_at_ms: Some(at_ms),
+            ..
+        } => {
+            format!("no verdict, again in {} ms", at_ms - NOW_MS)
+        }
+        Event::JudgeFailed {
+            retry_at_ms: None, ..
+        } => "no verdict".to_owned(),
+        Event::TurnEnded { turn, verdict } => format!("turn {turn} {verdict:?}"),
+        Event::GoalDone {
+            verified: true,
+            commit,
+            ..
+        } => format!("done {commit}"),
+        Event::GoalDone {
+            verified: false,
+            commit,
+            ..
+        } => format!("accepted {commit}"),
+        Event::GoalStopped { stop } => format!("{}: {}", stop.status(), render_stop(stop)),
+        Event::EffectCancelled { effect, usage, .. } => {
+            format!("cut off {effect} after {} tokens", usage.tokens())
+        }
+        Event::GoalResumed => "resumed".to_owned(),
+        Event::BudgetRaised { .. } => "raised".to_owned(),
+    }
+}
+
+fn render_stop(stop: &Stop) -> String {
+    match stop {
+        Stop::BudgetUsedUp { limit } => format!("{limit} budget"),
+        Stop::Interrupted => "interrupted".to_owned(),
+        Stop::NoProgress { turns } => format!("{turns} turns alike"),
+        Stop::AgentBlocked { reason } => format!("agent says {reason}"),
+        Stop::JudgeBlocked { reason } | Stop::Impossible { reason } => {
+            format!("judge says {reason}")
+        }
+        Stop::JudgeUnavailable { reason } => format!("judge: {reason}"),
+        Stop::ProviderUnavailable { failure } => format!("provider: {}", failure.kind.words()),
+        Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
+        Stop::Cancelled { reason } => format!("cancelled {reason:?}"),
+    }
+}

@@ -1,0 +1,224 @@
+//! What is written to disk for others: event lines, snapshot, contract.
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::budget::{Limit, Raise};
+use kapi_core::goal::contract::{Contract, Hidden, Judge};
+use kapi_core::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
+use kapi_core::goal::outcome::Outcome;
+use kapi_core::goal::state::Status;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_engine::logged::{to_logged, to_payload};
+use kapi_engine::snapshot::Snapshot;
+use kapi_store::record::Record;
+
+use crate::support::{Fixture, contract, failing, usage, verified, well};
+
+fn events() -> Vec<Event> {
+    let effect = EffectId::new(1, "agent", 2);
+    let Outcome::Verified(report) = verified("tree", 1) else {
+        panic!("not a report")
+    };
+    vec![
+        Event::GoalCreated {
+            id: GoalId::parse("001-try").unwrap(),
+            contract: Box::new(contract()),
+            contract_hash: "abc".to_owned(),
+            at_ms: 5,
+        },
+        Event::ContractApproved {
+            contract_hash: "abc".to_owned(),
+            means: ApprovalMeans::Terminal,
+        },
+        Event::EffectIntended {
+            effect: effect.clone(),
+            at_ms: 6,
+        },
+        Event::EffectProgressed {
+            effect: effect.clone(),
+            usage: usage(3),
+            elapsed_ms: 7,
+        },
+        Event::WorkspaceCreated {
+            path: "/w".to_owned(),
+            elapsed_ms: 1,
+        },
+        Event::WaitEnded,
+        Event::VerifyEnded {
+            report,
+            elapsed_ms: 1,
+        },
+        Event::TurnEnded {
+            turn: 1,
+            verdict: TurnVerdict::VerifyFailed,
+        },
+        Event::GoalDone {
+            commit: "c".to_owned(),
+            verified: true,
+            elapsed_ms: 1,
+        },
+        Event::GoalStopped {
+            stop: Stop::BudgetUsedUp { limit: Limit::Usd },
+        },
+        Event::GoalStopped {
+            stop: Stop::Interrupted,
+        },
+        Event::EffectCancelled {
+            effect,
+            usage: usage(1),
+            session: None,
+            elapsed_ms: 1,
+        },
+        Event::GoalResumed,
+        Event::BudgetRaised {
+            raise: Raise {
+                turns: 2,
+                ..Raise::default()
+            },
+        },
+    ]
+}
+
+#[test]
+fn events_read_back_as_written() {
+    for event in events() {
+        let payload = to_payload(&event).unwrap();
+        let record = Record {
+            v: 1,
+            seq: 1,
+            at_ms: 0,
+            id: "001-try#1".to_owned(),
+            kind: payload.kind,
+            actor: Actor::Engine,
+            data: payload.data,
+            prev: String::new(),
+            more: false,
+        };
+        // Through the very bytes of a line.
+        let line = serde_json::to_string(&record).unwrap();
+        let record: Record = serde_json::from_str(&line).unwrap();
+        assert_eq!(to_logged(&record).unwrap().event, event);
+    }
+}
+
+#[test]
+fn event_lines_have_their_golden_form() {
+    let golden = |event: &Event| {
+        let payload = to_payload(event).unwrap();
+        format!("{} {}", payload.kind, payload.data.get())
+    };
+    let lines: Vec<String> = events().iter().skip(1).map(golden).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"contract_approved {"contract_hash":"abc","means":"terminal"}"#,
+            r#"effect_intended {"effect":"t001-agent-a2","at_ms":6}"#,
+            r#"effect_progressed {"effect":"t001-agent-a2","usage":{"input_tokens":3,"output_tokens":0},"elapsed_ms":7}"#,
+            r#"workspace_created {"path":"/w","elapsed_ms":1}"#,
+            "wait_ended null",
+            r#"verify_ended {"report":{"commit":"commit-of-tree","tree":"tree","tampered":[],"runs":[{"command":"sh test.sh","checks":"visible","exit_code":1,"timed_out":false,"duration_ms":12,"output_tail":"1 test failed","output_bytes":13}]},"elapsed_ms":1}"#,
+            r#"turn_ended {"turn":1,"verdict":"verify_failed"}"#,
+            r#"goal_done {"commit":"c","verified":true,"elapsed_ms":1}"#,
+            r#"goal_stopped {"stop":{"stop":"budget_used_up","limit":"usd"}}"#,
+            r#"goal_stopped {"stop":{"stop":"interrupted"}}"#,
+            r#"effect_cancelled {"effect":"t001-agent-a2","usage":{"input_tokens":1,"output_tokens":0},"session":null,"elapsed_ms":1}"#,
+            "goal_resumed null",
+            r#"budget_raised {"raise":{"turns":2,"tokens":0,"usd_micros":0,"wall_ms":0}}"#,
+        ]
+    );
+}
+
+#[test]
+fn a_line_of_a_newer_program_is_named() {
+    let payload = to_payload(&Event::WaitEnded).unwrap();
+    let record = Record {
+        v: 1,
+        seq: 1,
+        at_ms: 0,
+        id: String::new(),
+        kind: "goal_teleported".to_owned(),
+        actor: Actor::Engine,
+        data: payload.data,
+        prev: String::new(),
+        more: false,
+    };
+    assert!(
+        to_logged(&record)
+            .unwrap_err()
+            .to_string()
+            .contains("goal_teleported")
+    );
+}
+
+#[test]
+fn the_snapshot_is_the_public_view() {
+    let fixture = Fixture::new();
+    let id = fixture.approved(&contract());
+    let snapshot = || -> serde_json::Value {
+        let file = fixture.project().layout.goal(&id).snapshot();
+        serde_json::from_slice(&fixture.disk.snapshot()[&file]).unwrap()
+    };
+    let new = snapshot();
+    assert_eq!(new["mode"], "goal");
+    assert_eq!(new["status"], "active");
+    assert_eq!(new["phase"], "workspace");
+    assert_eq!(new["pendingDecision"], serde_json::Value::Null);
+    assert_eq!(new["links"], serde_json::json!([]));
+
+    let goal = fixture.drive(&id, &|effect, _| failing(effect));
+    assert_eq!(goal.status, Status::Paused);
+    let paused = snapshot();
+    assert_eq!(paused["pendingDecision"], "raise_budget");
+    assert_eq!(paused["reason"], "the turn budget is used up");
+    assert_eq!(paused["progress"]["turn"], 6);
+    assert_eq!(paused["progress"]["failure"], "`sh test.sh` exited 1");
+    assert_eq!(paused["spent"]["turns"], 5);
+    assert_eq!(paused["branch"], "feat/goal-try");
+    assert_eq!(paused["worktree"], "/worktree");
+    let read: Snapshot = serde_json::from_value(paused).unwrap();
+    assert_eq!(read, Snapshot::of(&goal, read.seq));
+    assert_eq!(usize::try_from(read.seq).unwrap(), fixture.kinds(&id).len());
+}
+
+#[test]
+fn a_proposed_goal_waits_for_its_approval() {
+    let fixture = Fixture::new();
+    let slug = kapi_core::id::Slug::parse("try").unwrap();
+    let id = fixture
+        .project()
+        .create_goal(&crate::support::person(), &slug, &contract())
+        .unwrap();
+    let goal = fixture.drive(&id, &|effect, _| well(effect));
+    assert_eq!(goal.status, Status::Proposed, "driving does not approve");
+    let snapshot = serde_json::to_value(Snapshot::of(&goal, 1)).unwrap();
+    assert_eq!(snapshot["pendingDecision"], "approve_contract");
+}
+
+#[test]
+fn the_contract_is_there_for_people_to_read() {
+    let mut contract = contract();
+    contract.intent =
+        "Fix the login:\n- \"quoted\" # not a comment\n- tab\there: {a: b}".to_owned();
+    contract.done_criteria = "one\ntwo: three".to_owned();
+    contract.verify = vec!["sh test.sh && echo 'x: y'".to_owned(), "true".to_owned()];
+    contract.hidden = Some(Hidden {
+        source: "/h".to_owned(),
+        sha256: "00".to_owned(),
+        files: 1,
+    });
+    contract.judge = Judge::Agent("codex".to_owned());
+    contract.protect = Vec::new();
+    let fixture = Fixture::new();
+    let id = fixture.approved(&contract);
+    let file = fixture.project().layout.goal(&id).contract();
+    let text = String::from_utf8(fixture.disk.snapshot()[&file].clone()).unwrap();
+    let read: Contract = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(read, contract);
+    assert!(
+        text.contains("done_criteria: |-\n  one\n  two: three\n"),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("# The contract of goal 001-try."),
+        "{text}"
+    );
+}

@@ -1,0 +1,137 @@
+//! Cancel and interrupt, also from another process while an effect runs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::effect::Action;
+use kapi_core::goal::event::Stop;
+use kapi_core::goal::outcome::Outcome;
+use kapi_core::goal::state::Status;
+use kapi_engine::drive::{Control, Observed, Pace, drive};
+
+use crate::support::{Fixture, Script, contract, kind, person, until_cancelled, usage, well};
+
+#[test]
+fn a_cancel_from_another_process_stops_a_running_effect() {
+    let fixture = Fixture::new();
+    let id = fixture.approved(&contract());
+    let mut seen = Vec::new();
+    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::world::Watch<'_>| {
+        if !matches!(effect.action, Action::RunAgent(_)) {
+            return well(effect);
+        }
+        let reason = Some("changed my mind".to_owned());
+        fixture
+            .project()
+            .submit(&id, &person(), &Command::Cancel { reason })
+            .unwrap();
+        drop(until_cancelled(watch));
+        Outcome::Cancelled {
+            usage: usage(7),
+            session: Some("s".to_owned()),
+        }
+    };
+    let goal = crate::support::drive_in(&fixture.project(), &id, &act, &mut |observed| {
+        if let Observed::Recorded(logged) = observed {
+            seen.push(kind(&logged.event));
+        }
+    })
+    .unwrap();
+    assert_eq!(goal.status, Status::Cancelled);
+    assert_eq!(
+        goal.stop,
+        Some(Stop::Cancelled {
+            reason: Some("changed my mind".to_owned())
+        })
+    );
+    assert_eq!(goal.spent.total().tokens(), 7, "what it had used counts");
+    assert_eq!(goal.in_flight, None);
+    assert_eq!(seen[seen.len() - 2..], ["goal_stopped", "effect_cancelled"]);
+}
+
+#[test]
+fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
+    let fixture = Fixture::new();
+    let id = fixture.approved(&contract());
+    let wants_stop = AtomicBool::new(false);
+    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::world::Watch<'_>| {
+        if matches!(effect.action, Action::RunAgent(_)) {
+            wants_stop.store(true, Ordering::SeqCst);
+            return until_cancelled(watch);
+        }
+        well(effect)
+    };
+    let control = Control {
+        person: person(),
+        interrupted: &|| wants_stop.load(Ordering::SeqCst),
+        monotonic_ms: &|| 0,
+        pace: Pace {
+            look_ms: 1,
+            ..Pace::STANDARD
+        },
+    };
+    let goal = drive(
+        &fixture.project(),
+        &id,
+        &Script(&act),
+        &control,
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(
+        (goal.status, &goal.stop),
+        (Status::Paused, &Some(Stop::Interrupted))
+    );
+
+    // Still interrupted: nothing is begun.
+    let again = drive(
+        &fixture.project(),
+        &id,
+        &Script(&act),
+        &control,
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(again, goal);
+
+    fixture
+        .project()
+        .submit(&id, &person(), &Command::Resume)
+        .unwrap();
+    let goal = fixture.drive(&id, &|effect, _| {
+        assert_ne!(
+            effect.id.as_str(),
+            "t001-agent-a1",
+            "a new attempt has an id of its own"
+        );
+        well(effect)
+    });
+    assert_eq!(goal.status, Status::Done);
+}
+
+#[test]
+fn an_effect_whose_goal_was_cancelled_while_nobody_drove_is_ended() {
+    let fixture = Fixture::new();
+    let id = fixture.approved(&contract());
+    let died = crate::support::drive_in(
+        &fixture.project(),
+        &id,
+        &|effect, _| {
+            if matches!(effect.action, Action::RunAgent(_)) {
+                fixture
+                    .disk
+                    .crash_now(kapi_sys::sim_disk::Survival::Everything);
+            }
+            well(effect)
+        },
+        &mut |_| {},
+    );
+    assert!(died.is_err());
+    fixture.disk.reboot();
+    fixture
+        .project()
+        .submit(&id, &person(), &Command::Cancel { reason: None })
+        .unwrap();
+    let goal = fixture.drive(&id, &|effect, _| panic!("{} was performed", effect.id));
+    assert_eq!((goal.status, goal.in_flight), (Status::Cancelled, None));
+}

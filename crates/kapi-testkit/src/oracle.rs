@@ -1,0 +1,272 @@
+//! The six oracles of the crash simulation: what must hold, however often the power fails.
+//!
+//! Each looks at logs and at the world from outside; none trusts what the engine says of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use kapi_core::goal::evolve::evolve;
+use kapi_core::goal::state::Goal;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_engine::logged::{Logged, to_logged};
+use kapi_store::codec::{Position, decode};
+
+/// Something that must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Oracle {
+    /// Every acknowledged event is still there.
+    Durability,
+    /// The surviving log is a prefix of what was attempted, without gaps.
+    Prefix,
+    /// Every effect the world saw has a durable intent before it.
+    Intent,
+    /// No effect id is performed again once its outcome is on record, or ends twice.
+    Once,
+    /// The final state equals that of the run without a crash.
+    Convergence,
+    /// Nothing outside the owned branch and the state directory changed.
+    Ownership,
+}
+
+/// An oracle's complaint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{oracle}: {detail}")]
+pub struct Violation {
+    /// Which oracle.
+    pub oracle: Oracle,
+    /// What it saw.
+    pub detail: String,
+}
+
+impl Violation {
+    /// Builds a complaint.
+    pub fn new(oracle: Oracle, detail: impl Into<String>) -> Self {
+        Self {
+            oracle,
+            detail: detail.into(),
+        }
+    }
+}
+
+impl fmt::Display for Oracle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Durability => "durability",
+            Self::Prefix => "prefix",
+            Self::Intent => "intent",
+            Self::Once => "once",
+            Self::Convergence => "convergence",
+            Self::Ownership => "ownership",
+        })
+    }
+}
+
+/// Reads the bytes of a goal's log.
+///
+/// # Errors
+/// When something other than its tail is not sound.
+pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, Violation> {
+    let broken =
+        |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{goal}: {error}"));
+    let tail = decode(&goal.to_string(), &Position::start(), bytes)
+        .map_err(|error| broken(&format!("{error}: {}", error.fault)))?;
+    tail.records
+        .iter()
+        .map(|record| to_logged(record).map_err(|error| broken(&error)))
+        .collect()
+}
+
+/// Checks that every acknowledged event is in the log.
+///
+/// # Errors
+/// When one is missing or different.
+pub fn check_durability(acknowledged: &[Logged], survived: &[Logged]) -> Result<(), Violation> {
+    let by_seq: BTreeMap<u64, &Logged> = survived.iter().map(|event| (event.seq, event)).collect();
+    match acknowledged
+        .iter()
+        .find(|event| by_seq.get(&event.seq) != Some(event))
+    {
+        None => Ok(()),
+        Some(lost) => {
+            let detail = format!("event {} was acknowledged and is lost: {lost:?}", lost.seq);
+            Err(Violation::new(Oracle::Durability, detail))
+        }
+    }
+}
+
+/// Checks that the log after a crash is a prefix of what it was just before.
+///
+/// # Errors
+/// When it is not.
+pub fn check_prefix(attempted: &[Logged], survived: &[Logged]) -> Result<(), Violation> {
+    if attempted.starts_with(survived) {
+        return Ok(());
+    }
+    let detail = format!("{} events survived of {}", survived.len(), attempted.len());
+    Err(Violation::new(Oracle::Prefix, detail))
+}
+
+/// Checks that an effect about to be performed was durably intended and has not ended before.
+///
+/// `durable` is the log as a power cut at this moment would leave it.
+///
+/// # Errors
+/// When it was not intended, or has ended.
+pub fn check_performed(effect: &EffectId, durable: &[Logged]) -> Result<(), Violation> {
+    let effects = effects_of(durable)?;
+    if effects.ended.contains(effect) {
+        let detail = format!("effect {effect} is performed again after its outcome");
+        return Err(Violation::new(Oracle::Once, detail));
+    }
+    if !effects.intended.contains(effect) {
+        let detail = format!("effect {effect} is performed without a durable intent");
+        return Err(Violation::new(Oracle::Intent, detail));
+    }
+    Ok(())
+}
+
+/// Checks that no effect ended twice.
+///
+/// # Errors
+/// When one did.
+pub fn check_once(log: &[Logged]) -> Result<(), Violation> {
+    effects_of(log).map(|_| ())
+}
+
+struct Effects {
+    intended: BTreeSet<EffectId>,
+    ended: BTreeSet<EffectId>,
+}
+
+fn effects_of(log: &[Logged]) -> Result<Effects, Violation> {
+    let mut effects = Effects {
+        intended: BTreeSet::new(),
+        ended: BTreeSet::new(),
+    };
+    let mut state: Option<Goal> = None;
+    let under_way = |state: &Option<Goal>| {
+        state
+            .as_ref()
+            .and_then(|goal| goal.in_flight.as_ref())
+            .map(|flight| flight.effect.clone())
+    };
+    for logged in log {
+        let before = under_way(&state);
+        evolve(&mut state, &logged.event);
+        let after = under_way(&state);
+        if after == before {
+            continue;
+        }
+        effects.intended.extend(after.clone());
+        let Some(ended) = before.filter(|_| after.is_none()) else {
+            continue;
+        };
+        if !effects.ended.insert(ended.clone()) {
+            let detail = format!("effect {ended} ended twice, at event {}", logged.seq);
+            return Err(Violation::new(Oracle::Once, detail));
+        }
+    }
+    Ok(effects)
+}
+
+/// Checks that no file outside the state directory was touched.
+///
+/// # Errors
+/// When one was.
+pub fn check_files(
+    foreign: &BTreeMap<PathBuf, Vec<u8>>,
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+    state_dir: &Path,
+) -> Result<(), Violation> {
+    let outside: BTreeMap<&PathBuf, &Vec<u8>> = files
+        .iter()
+        .filter(|(path, _)| !path.starts_with(state_dir))
+        .collect();
+    if outside == foreign.iter().collect() {
+        return Ok(());
+    }
+    let names: Vec<String> = outside
+        .keys()
+        .map(|path| path.display().to_string())
+        .collect();
+    let detail = format!(
+        "files outside the state directory changed: {}",
+        names.join(", ")
+    );
+    Err(Violation::new(Oracle::Ownership, detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    use kapi_core::actor::Actor;
+    use kapi_core::goal::event::Event;
+    use kapi_core::id::EffectId;
+    use kapi_engine::logged::Logged;
+
+    use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
+
+    fn log(paths: &[&str]) -> Vec<Logged> {
+        let logged = |(idx, path): (usize, &&str)| Logged {
+            seq: idx as u64 + 1,
+            at_ms: 0,
+            actor: Actor::Engine,
+            event: Event::WorkspaceCreated {
+                path: (*path).to_owned(),
+                elapsed_ms: 0,
+            },
+        };
+        paths.iter().enumerate().map(logged).collect()
+    }
+
+    #[test]
+    fn a_lost_or_changed_event_is_not_durable() {
+        let acknowledged = log(&["a", "b"]);
+        assert_eq!(
+            check_durability(&acknowledged, &log(&["a", "b", "c"])),
+            Ok(())
+        );
+        for survived in [&["a"][..], &["a", "x"], &[]] {
+            let violation = check_durability(&acknowledged, &log(survived)).unwrap_err();
+            assert_eq!(violation.oracle, Oracle::Durability);
+        }
+    }
+
+    #[test]
+    fn a_gap_or_an_invention_is_no_prefix() {
+        let attempted = log(&["a", "b", "c"]);
+        for survived in [&["a", "b", "c"][..], &["a"], &[]] {
+            assert_eq!(check_prefix(&attempted, &log(survived)), Ok(()));
+        }
+        for survived in [&["b"][..], &["a", "c"], &["a", "b", "c", "d"]] {
+            assert_eq!(
+                check_prefix(&attempted, &log(survived)).unwrap_err().oracle,
+                Oracle::Prefix
+            );
+        }
+    }
+
+    #[test]
+    fn an_effect_without_an_intent_is_seen() {
+        let violation = check_performed(&EffectId::new(1, "agent", 1), &log(&["a"])).unwrap_err();
+        assert_eq!(violation.oracle, Oracle::Intent);
+    }
+
+    #[test]
+    fn a_file_outside_the_state_directory_is_seen() {
+        let theirs = (PathBuf::from("/p/notes"), b"x".to_vec());
+        let ours = (PathBuf::from("/p/.ilchul/lock"), Vec::new());
+        let foreign: BTreeMap<_, _> = [theirs.clone()].into();
+        let check = |files| check_files(&foreign, &files, Path::new("/p/.ilchul"));
+        assert_eq!(check([theirs.clone(), ours.clone()].into()), Ok(()));
+        let changed = (theirs.0.clone(), b"y".to_vec());
+        let stray = (PathBuf::from("/p/stray"), Vec::new());
+        for files in [[changed, ours.clone()], [ours.clone(), ours]] {
+            assert_eq!(check(files.into()).unwrap_err().oracle, Oracle::Ownership);
+        }
+        assert!(check([theirs, stray].into()).is_err());
+    }
+}

@@ -1,0 +1,387 @@
+//! One case of the crash simulation: a story, its crashes, and what the oracles say of it.
+//!
+//! The process that is started again and again here does nothing special after a crash: it looks
+//! for the goal and drives it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::budget::Raise;
+use kapi_core::goal::command::Command;
+use kapi_core::goal::event::{ApprovalMeans, Stop, TurnVerdict};
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::{GoalId, Slug};
+use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
+use kapi_engine::error::EngineError;
+use kapi_engine::logged::Logged;
+use kapi_engine::project::{Project, Standing};
+use kapi_engine::snapshot::Snapshot;
+use kapi_sys::disk::Disk as _;
+use kapi_sys::sim_disk::{Mutation, SimDisk};
+
+use crate::oracle::{
+    Oracle, Violation, check_durability, check_files, check_once, check_prefix, read_log,
+};
+use crate::sim::{Boundary, Crash, Mistake};
+use crate::sim_scenario::{BRANCH, ROOT, Scenario, person, project};
+use crate::sim_world::{Durable, SimClock, SimWorld, not_owned};
+
+/// Starts of the process that one case may need; more means it never comes to rest.
+const STARTS_MAX: usize = 12;
+/// When every simulation begins, in milliseconds since the epoch.
+const START_MS: i64 = 1_787_392_800_000;
+
+/// Where a goal came to rest: what must be equal however often the power failed on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rest {
+    status: Status,
+    stop: Option<Stop>,
+    turn: u32,
+    turns_spent: u32,
+    last_verdict: Option<TurnVerdict>,
+    candidate: Option<String>,
+    result: Option<String>,
+    is_idle: bool,
+    branches: BTreeMap<String, String>,
+    commits: Vec<String>,
+}
+
+/// What became of a case.
+pub(crate) struct Ran {
+    pub(crate) rest: Rest,
+    /// Disk operations from the first start on.
+    pub(crate) ops: u64,
+    /// Moments around effects from the first start on.
+    pub(crate) moments: u64,
+    /// Crashes that came to pass.
+    pub(crate) crashes: u64,
+}
+
+/// What goes on through all crashes of one case.
+struct Case {
+    scenario: Scenario,
+    disk: SimDisk,
+    clock: SimClock,
+    world: SimWorld,
+    foreign: BTreeMap<PathBuf, Vec<u8>>,
+    acknowledged: BTreeMap<GoalId, Vec<Logged>>,
+}
+
+/// Runs one case to its end.
+///
+/// # Errors
+/// When an oracle complains.
+pub(crate) fn run_case(
+    scenario: Scenario,
+    crashes: &[Crash],
+    mistake: Option<Mistake>,
+    expected: Option<&Rest>,
+) -> Result<Ran, Violation> {
+    let mut case = Case::new(scenario, mistake)?;
+    let mut planned = crashes.iter();
+    let mut n_crashes = 0;
+    let (ops_before, moments_before) = (case.disk.ops(), case.world.moments());
+    for _ in 0..STARTS_MAX {
+        if let Some(crash) = planned.next() {
+            case.arm(*crash);
+        }
+        let ended = case.start();
+        case.world.check()?;
+        if case.disk.is_crashed() {
+            n_crashes += 1;
+            case.reboot()?;
+            continue;
+        }
+        let goal = ended.map_err(|error| {
+            let detail = format!("the engine failed without a crash: {}", causes(&error));
+            Violation::new(Oracle::Convergence, detail)
+        })?;
+        let ops = case.disk.ops() - ops_before;
+        let moments = case.world.moments() - moments_before;
+        let rest = case.check_rest(&goal, expected)?;
+        return Ok(Ran {
+            rest,
+            ops,
+            moments,
+            crashes: n_crashes,
+        });
+    }
+    Err(Violation::new(Oracle::Convergence, "it never came to rest"))
+}
+
+impl Case {
+    fn new(scenario: Scenario, mistake: Option<Mistake>) -> Result<Self, Violation> {
+        let disk = SimDisk::new();
+        disk.provide_dir(Path::new(ROOT));
+        let theirs = Path::new(ROOT).join("notes.txt");
+        disk.write(&theirs, b"not ours")
+            .and_then(|()| disk.sync(&theirs))
+            .and_then(|()| disk.sync(Path::new(ROOT)))
+            .map_err(|error| Violation::new(Oracle::Ownership, error.to_string()))?;
+        let foreign = disk.snapshot();
+        let clock = SimClock::new(START_MS);
+        let goals_dir = project(&disk, &clock, "sim").layout.goals_dir();
+        let world = SimWorld::new(scenario, &disk, &clock, goals_dir).with_mistake(mistake);
+        match mistake {
+            None | Some(Mistake::ReusedEffectId | Mistake::NoRestore | Mistake::WrongBranch) => {}
+            Some(Mistake::NoFileSync) => disk.set_mutation(Mutation::SkipFileSync),
+            Some(Mistake::NoDirSync) => disk.set_mutation(Mutation::SkipDirSync),
+            Some(Mistake::NoTailRepair) => disk.set_mutation(Mutation::SkipTruncate),
+            Some(Mistake::EffectBeforeIntent) => {
+                let intent = "\"effect_intended\"".to_owned();
+                disk.set_mutation(Mutation::DelayAppendMatching(intent));
+            }
+        }
+        Ok(Self {
+            scenario,
+            disk,
+            clock,
+            world,
+            foreign,
+            acknowledged: BTreeMap::new(),
+        })
+    }
+
+    fn arm(&self, crash: Crash) {
+        match crash.at {
+            Boundary::Op(op) => self.disk.crash_at(self.disk.ops() + op, crash.survival),
+            Boundary::Moment(moment) => {
+                self.world
+                    .crash_at(self.world.moments() + moment, crash.survival);
+            }
+        }
+    }
+
+    /// Does what a process does from its start to its end, whatever came before.
+    fn start(&mut self) -> Result<Goal, DriveError> {
+        let (disk, clock) = (self.disk.clone(), self.clock.clone());
+        let project = project(&disk, &clock, "kapi run");
+        let id = match project.goal_ids()?.pop() {
+            Some(id) => id,
+            None => self.create(&project)?,
+        };
+        if project.load(&id)?.status == Status::Proposed {
+            let contract_hash = project.load(&id)?.contract_hash;
+            let means = ApprovalMeans::YesFlag;
+            self.submit(
+                &project,
+                &id,
+                &Command::Approve {
+                    contract_hash,
+                    means,
+                },
+            )?;
+        }
+        let mut goal = self.drive(&project, &id)?;
+        if goal.status == Status::Paused {
+            self.give_more_turns(&project, &goal)?;
+            goal = self.drive(&project, &id)?;
+        }
+        Ok(goal)
+    }
+
+    fn create(&mut self, project: &Project<'_>) -> Result<GoalId, EngineError> {
+        let slug = Slug::from_sentence("try");
+        let id = project.create_goal(&person(), &slug, &self.scenario.contract())?;
+        let created = project.log(&id)?;
+        self.acknowledged.insert(id.clone(), created);
+        Ok(id)
+    }
+
+    fn submit(
+        &mut self,
+        project: &Project<'_>,
+        id: &GoalId,
+        command: &Command,
+    ) -> Result<(), EngineError> {
+        let submitted = project.submit(id, &person(), command)?;
+        self.acknowledged
+            .entry(id.clone())
+            .or_default()
+            .extend(submitted.recorded);
+        Ok(())
+    }
+
+    fn give_more_turns(&mut self, project: &Project<'_>, goal: &Goal) -> Result<(), EngineError> {
+        if goal.budget.used_up(&goal.spent).is_some() {
+            let raise = Raise {
+                turns: 2,
+                ..Raise::default()
+            };
+            self.submit(project, &goal.id, &Command::RaiseBudget(raise))?;
+        }
+        self.submit(project, &goal.id, &Command::Resume)
+    }
+
+    fn drive(&mut self, project: &Project<'_>, id: &GoalId) -> Result<Goal, DriveError> {
+        let control = Control {
+            person: person(),
+            interrupted: &|| false,
+            monotonic_ms: &|| 0,
+            pace: Pace {
+                look_ms: 1,
+                progress_ms: 0,
+                heartbeat_ms: 1_000,
+            },
+        };
+        let acknowledged = self.acknowledged.entry(id.clone()).or_default();
+        drive(
+            project,
+            id,
+            &self.world,
+            &control,
+            &mut |observed| match observed {
+                // What another process recorded is acknowledged to that one, not to us.
+                Observed::Recorded(logged) if logged.actor == Actor::Engine => {
+                    acknowledged.push(*logged);
+                }
+                Observed::Recorded(_) | Observed::Performing(_) | Observed::Activity(_) => {}
+            },
+        )
+    }
+
+    /// Brings the disk back and checks what must hold just then.
+    fn reboot(&self) -> Result<(), Violation> {
+        let before = self.disk.snapshot();
+        self.disk.reboot();
+        let after = self.disk.snapshot();
+        self.check_owned(&after)?;
+        let no_events = Vec::new();
+        for id in self.goal_ids(&before) {
+            let survived = self.read(&id, &after)?;
+            check_prefix(&self.read(&id, &before)?, &survived)?;
+            let acknowledged = self.acknowledged.get(&id).unwrap_or(&no_events);
+            check_durability(acknowledged, &survived)?;
+        }
+        Ok(())
+    }
+
+    fn goal_ids(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<GoalId> {
+        let goals = project(&self.disk, &self.clock, "sim").layout.goals_dir();
+        let names = files
+            .keys()
+            .filter_map(|path| path.strip_prefix(&goals).ok());
+        let mut ids: Vec<GoalId> = names
+            .filter_map(|path| path.iter().next())
+            .filter_map(|name| GoalId::parse(&name.to_string_lossy()).ok())
+            .chain(self.acknowledged.keys().cloned())
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    fn read(
+        &self,
+        id: &GoalId,
+        files: &BTreeMap<PathBuf, Vec<u8>>,
+    ) -> Result<Vec<Logged>, Violation> {
+        let log = project(&self.disk, &self.clock, "sim")
+            .layout
+            .goal(id)
+            .events();
+        read_log(id, files.get(&log).map(Vec::as_slice).unwrap_or_default())
+    }
+
+    fn check_owned(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<(), Violation> {
+        check_files(&self.foreign, files, &Path::new(ROOT).join(".ilchul"))?;
+        let Durable { branches, .. } = self.world.durable();
+        let base = self.scenario.contract().base.commit;
+        for (name, commit) in &branches {
+            if name != BRANCH && *commit != base {
+                return Err(not_owned(&format!("branch {name}")));
+            }
+        }
+        if branches.len() > 3 {
+            return Err(not_owned("the set of branches"));
+        }
+        Ok(())
+    }
+
+    /// Checks what must hold when everything has come to rest.
+    fn check_rest(&self, goal: &Goal, expected: Option<&Rest>) -> Result<Rest, Violation> {
+        let files = self.disk.snapshot();
+        self.check_owned(&files)?;
+        let log = self.read(&goal.id, &files)?;
+        check_once(&log)?;
+        let no_events = Vec::new();
+        check_durability(self.acknowledged.get(&goal.id).unwrap_or(&no_events), &log)?;
+        self.check_derived(goal, &files, log.len())?;
+        let Durable {
+            branches, commits, ..
+        } = self.world.durable();
+        let rest = Rest {
+            status: goal.status,
+            stop: goal.stop.clone(),
+            turn: goal.turn,
+            turns_spent: goal.spent.turns,
+            last_verdict: goal.last_verdict,
+            candidate: goal
+                .candidate
+                .as_ref()
+                .map(|candidate| candidate.commit.clone()),
+            result: goal.result.clone(),
+            is_idle: goal.in_flight.is_none(),
+            branches,
+            commits: commits.into_keys().collect(),
+        };
+        match expected {
+            Some(expected) if *expected != rest => {
+                let detail = format!("came to rest as {rest:?}, expected {expected:?}");
+                Err(Violation::new(Oracle::Convergence, detail))
+            }
+            Some(_) | None => Ok(rest),
+        }
+    }
+
+    /// Checks that snapshot, inventory and listing say what the log says.
+    fn check_derived(
+        &self,
+        goal: &Goal,
+        files: &BTreeMap<PathBuf, Vec<u8>>,
+        n_events: usize,
+    ) -> Result<(), Violation> {
+        let differs = |what: &str| {
+            Err(Violation::new(
+                Oracle::Convergence,
+                format!("{what} is behind the log"),
+            ))
+        };
+        let project = project(&self.disk, &self.clock, "sim");
+        let seq = u64::try_from(n_events).unwrap_or(u64::MAX);
+        let snapshot = files.get(&project.layout.goal(&goal.id).snapshot());
+        let snapshot: Option<Snapshot> =
+            snapshot.and_then(|bytes| serde_json::from_slice(bytes).ok());
+        if snapshot != Some(Snapshot::of(goal, seq)) {
+            return differs("snapshot.json");
+        }
+        let inventory = project.inventory().ok();
+        let entry = inventory
+            .as_ref()
+            .and_then(|inventory| inventory.find(&goal.id));
+        if entry.map(|entry| entry.status) != Some(goal.status) {
+            return differs("inventory.json");
+        }
+        let is_listed = project.goals().is_ok_and(|goals| {
+            goals.iter().all(|listed| {
+                matches!(&listed.standing, Standing::Known(entry) if entry.status == goal.status)
+            }) && goals.len() == 1
+        });
+        if is_listed {
+            Ok(())
+        } else {
+            differs("the listing")
+        }
+    }
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,426 @@
+//! A world that survives crashes: branches, commits, a worktree, agents with side effects.
+//!
+//! It performs effects as the real one does, checks the oracles as it goes, and lets the power
+//! fail before, during and after each effect. What happens is a function of the effect alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kapi_core::goal::effect::{Action, AgentTask, Effect, VerifyTask};
+use kapi_core::goal::outcome::{
+    AgentEnd, AgentRun, Candidate, Checks, Failure, JudgeAnswer, JudgeRun, Outcome,
+    ProviderFailure, ProviderFailureKind, VerifyReport, VerifyRun,
+};
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_engine::world::{Activity, Watch, World};
+use kapi_store::hash::sha256_hex;
+use kapi_sys::clock::Clock;
+use kapi_sys::sim_disk::{SimDisk, Survival};
+
+use crate::oracle::{Oracle, Violation, check_performed, read_log};
+use crate::sim::Mistake;
+use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, Scenario};
+
+/// Files by name: a tree.
+pub type Files = BTreeMap<String, String>;
+
+/// A clock that moves only when somebody waits.
+#[derive(Debug, Clone)]
+pub struct SimClock(Arc<AtomicI64>);
+
+impl SimClock {
+    /// Returns a clock that stands at this many milliseconds since the epoch.
+    #[must_use]
+    pub fn new(now_ms: i64) -> Self {
+        Self(Arc::new(AtomicI64::new(now_ms)))
+    }
+
+    fn wait_until(&self, until_ms: i64) {
+        self.0.fetch_max(until_ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SimClock {
+    fn now_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What a crash does not take away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durable {
+    /// Branches and the commits they point at.
+    pub branches: BTreeMap<String, String>,
+    /// Trees of commits.
+    pub commits: BTreeMap<String, Files>,
+    /// The goal's worktree.
+    pub worktree: Option<Files>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    durable: Durable,
+    /// Agent effects that were begun, by the record a run's directory keeps.
+    begun: BTreeSet<EffectId>,
+    violation: Option<Violation>,
+    /// Moments at which the power may fail, passed so far.
+    moments: u64,
+    crash_at: Option<(u64, Survival)>,
+    first_agent: Option<EffectId>,
+}
+
+/// A simulated world.
+#[derive(Debug)]
+pub struct SimWorld {
+    scenario: Scenario,
+    disk: SimDisk,
+    clock: SimClock,
+    log_dir: PathBuf,
+    mistake: Option<Mistake>,
+    inner: Mutex<Inner>,
+}
+
+impl SimWorld {
+    /// Makes a world with one commit on `main`. Logs are looked for below `goals_dir`.
+    #[must_use]
+    pub fn new(scenario: Scenario, disk: &SimDisk, clock: &SimClock, goals_dir: PathBuf) -> Self {
+        let base = scenario.base_files();
+        let commit = commit_id(&base, "", 0);
+        let branches = [
+            ("main".to_owned(), commit.clone()),
+            ("theirs".to_owned(), commit.clone()),
+        ];
+        let durable = Durable {
+            branches: branches.into(),
+            commits: [(commit, base)].into(),
+            worktree: None,
+        };
+        Self {
+            scenario,
+            disk: disk.clone(),
+            clock: clock.clone(),
+            log_dir: goals_dir,
+            mistake: None,
+            inner: Mutex::new(Inner {
+                durable,
+                begun: BTreeSet::new(),
+                violation: None,
+                moments: 0,
+                crash_at: None,
+                first_agent: None,
+            }),
+        }
+    }
+
+    /// Plants a mistake, where it is one of the world's.
+    #[must_use]
+    pub const fn with_mistake(mut self, mistake: Option<Mistake>) -> Self {
+        self.mistake = mistake;
+        self
+    }
+
+    /// Lets the power fail at the moment with this number, counted from the first.
+    pub fn crash_at(&self, moment: u64, survival: Survival) {
+        self.inner().crash_at = Some((moment, survival));
+    }
+
+    /// Returns how many moments have passed.
+    pub fn moments(&self) -> u64 {
+        self.inner().moments
+    }
+
+    /// Returns what a crash does not take away.
+    pub fn durable(&self) -> Durable {
+        self.inner().durable.clone()
+    }
+
+    /// Returns the first complaint of an oracle.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn check(&self) -> Result<(), Violation> {
+        self.inner().violation.clone().map_or(Ok(()), Err)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a moment at which the power may fail; tells whether it is gone.
+    fn power_fails(&self) -> bool {
+        let due = {
+            let mut inner = self.inner();
+            let now = inner.moments;
+            inner.moments += 1;
+            inner.crash_at.filter(|(moment, _)| *moment == now)
+        };
+        if let Some((_, survival)) = due {
+            self.disk.crash_now(survival);
+        }
+        self.disk.is_crashed()
+    }
+
+    fn check_intent(&self, goal: &GoalId, effect: &EffectId) {
+        let log = self.log_dir.join(goal.to_string()).join("events.jsonl");
+        let durable = self.disk.durable().get(&log).cloned().unwrap_or_default();
+        let checked = read_log(goal, &durable).and_then(|log| check_performed(effect, &log));
+        if let Err(violation) = checked {
+            self.inner().violation.get_or_insert(violation);
+        }
+    }
+
+    fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        match &effect.action {
+            Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base),
+            Action::RunAgent(task) => self.run_agent(effect, task, watch),
+            Action::Commit(task) => self.commit(&task.base, task.at_s),
+            Action::Verify(task) => self.verify(task),
+            Action::Judge(task) => judged(&task.agent, &self.scenario.judge(&effect.id)),
+            Action::Publish {
+                branch,
+                base,
+                commit,
+            } => self.publish(branch, base, commit),
+            Action::Wait { until_ms } => {
+                self.clock.wait_until(*until_ms);
+                Outcome::Waited
+            }
+        }
+    }
+
+    fn create_workspace(&self, branch: &str, base: &str) -> Outcome {
+        let durable = &mut self.inner().durable;
+        let Some(files) = durable.commits.get(base).cloned() else {
+            return refused("find base");
+        };
+        let points_at = durable
+            .branches
+            .entry(branch.to_owned())
+            .or_insert_with(|| base.to_owned());
+        if points_at != base {
+            return refused("create the branch: it points elsewhere");
+        }
+        durable.worktree.get_or_insert(files);
+        Outcome::Workspace {
+            path: "/worktree".to_owned(),
+        }
+    }
+
+    /// Works on the files. What a cut-off attempt under this id left is put back first.
+    fn run_agent(&self, effect: &Effect, task: &AgentTask, watch: &Watch<'_>) -> Outcome {
+        {
+            let mut inner = self.inner();
+            let is_new = inner.begun.insert(effect.id.clone());
+            if !is_new && self.mistake != Some(Mistake::NoRestore) {
+                let start = inner.durable.commits.get(&task.start_commit).cloned();
+                inner.durable.worktree = start;
+            }
+        }
+        let script = self.scenario.agent(&effect.id, task.turn);
+        if let AgentScript::ProviderFails = script {
+            return Outcome::Agent(agent_run(AgentEnd::Provider(unavailable()), None));
+        }
+        let line = format!("turn {}\n", task.turn);
+        self.change(|files| {
+            files
+                .entry("work.log".to_owned())
+                .or_default()
+                .push_str(&line);
+        });
+        if self.power_fails() {
+            return cut_off();
+        }
+        match script {
+            AgentScript::ProviderFails => {}
+            AgentScript::Writes(writes) => {
+                let written = writes
+                    .iter()
+                    .map(|(name, text)| ((*name).into(), (*text).into()));
+                self.change(|files| files.extend(written));
+            }
+            AgentScript::IsCancelled(cancel) => {
+                cancel(&self.disk, &self.clock, &effect.goal);
+                while !watch.cancel.is_raised() && !self.disk.is_crashed() {
+                    std::thread::yield_now();
+                }
+                return cut_off();
+            }
+        }
+        Outcome::Agent(agent_run(AgentEnd::Finished, Some("session-1".to_owned())))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Files)) {
+        if let Some(files) = &mut self.inner().durable.worktree {
+            change(files);
+        }
+    }
+
+    fn commit(&self, base: &str, at_s: i64) -> Outcome {
+        let durable = &mut self.inner().durable;
+        let (Some(files), Some(base_files)) = (&durable.worktree, durable.commits.get(base)) else {
+            return refused("commit: no worktree or base");
+        };
+        let changed = files
+            .iter()
+            .filter(|(name, text)| base_files.get(*name) != Some(text));
+        let files_changed = u32::try_from(changed.count()).unwrap_or(u32::MAX);
+        let commit = commit_id(files, base, at_s);
+        let tree = tree_id(files);
+        let files = files.clone();
+        durable.commits.insert(commit.clone(), files);
+        Outcome::Committed(Candidate {
+            commit,
+            tree,
+            files_changed,
+            left_out: Vec::new(),
+        })
+    }
+
+    fn verify(&self, task: &VerifyTask) -> Outcome {
+        let inner = self.inner();
+        let commits = &inner.durable.commits;
+        let (Some(files), Some(base)) = (commits.get(&task.commit), commits.get(&task.base)) else {
+            return refused("check out the commit");
+        };
+        let is_tampered = files.get(PROTECTED_FILE) != base.get(PROTECTED_FILE);
+        let passes = files
+            .get("code")
+            .is_some_and(|code| code.starts_with("good"));
+        let run = |command: &String| VerifyRun {
+            command: command.clone(),
+            checks: Checks::Visible,
+            exit_code: Some(i32::from(!passes)),
+            timed_out: false,
+            duration_ms: 1,
+            output_tail: String::new(),
+            output_bytes: 0,
+        };
+        Outcome::Verified(VerifyReport {
+            commit: task.commit.clone(),
+            tree: task.tree.clone(),
+            tampered: if is_tampered {
+                vec![PROTECTED_FILE.to_owned()]
+            } else {
+                Vec::new()
+            },
+            runs: task.commands.iter().map(run).collect(),
+        })
+    }
+
+    fn publish(&self, branch: &str, base: &str, commit: &str) -> Outcome {
+        let durable = &mut self.inner().durable;
+        let branch = match self.mistake {
+            Some(Mistake::WrongBranch) => "main",
+            Some(_) | None => branch,
+        };
+        match durable.branches.get_mut(branch) {
+            Some(at) if at == base || at == commit => {
+                commit.clone_into(at);
+                Outcome::Published {
+                    commit: commit.to_owned(),
+                }
+            }
+            Some(_) | None => refused("publish: the branch has moved"),
+        }
+    }
+}
+
+impl World for SimWorld {
+    fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        let mut effect = effect.clone();
+        if self.mistake == Some(Mistake::ReusedEffectId)
+            && matches!(effect.action, Action::RunAgent(_))
+        {
+            effect.id = self.inner().first_agent.get_or_insert(effect.id).clone();
+        }
+        if self.power_fails() {
+            return cut_off();
+        }
+        self.check_intent(&effect.goal, &effect.id);
+        let outcome = self.act(&effect, watch);
+        if self.power_fails() {
+            return cut_off();
+        }
+        // Said last: what the engine does about it may end in a crash of its own.
+        if matches!(outcome, Outcome::Agent(_)) {
+            (watch.notice)(Activity::Used(USED));
+        }
+        outcome
+    }
+}
+
+/// What an agent reports while it runs, and again at its end.
+const USED: Usage = Usage {
+    input_tokens: 100,
+    output_tokens: 10,
+    usd_micros: Some(50),
+};
+
+/// Returns the id of a commit; equal content, parent and time make an equal id.
+#[must_use]
+pub fn commit_id(files: &Files, parent: &str, at_s: i64) -> String {
+    sha256_hex(format!("{files:?} {parent} {at_s}").as_bytes())
+}
+
+/// Returns the id of a tree.
+#[must_use]
+pub fn tree_id(files: &Files) -> String {
+    sha256_hex(format!("{files:?}").as_bytes())
+}
+
+/// Builds the complaint that something of the person's was changed.
+pub(crate) fn not_owned(what: &str) -> Violation {
+    Violation::new(Oracle::Ownership, format!("{what} changed"))
+}
+
+fn agent_run(end: AgentEnd, session: Option<String>) -> AgentRun {
+    AgentRun {
+        end,
+        claim: None,
+        message: "worked".to_owned(),
+        session,
+        usage: USED,
+        tools: 1,
+    }
+}
+
+fn unavailable() -> ProviderFailure {
+    ProviderFailure {
+        kind: ProviderFailureKind::RateLimited,
+        message: "too many requests".to_owned(),
+        retry_after_ms: Some(2_000),
+    }
+}
+
+fn judged(by: &str, script: &JudgeScript) -> Outcome {
+    let answer = match script {
+        JudgeScript::Says(verdict) => JudgeAnswer::Verdict {
+            verdict: *verdict,
+            reason: verdict.as_str().to_owned(),
+        },
+        JudgeScript::IsUnavailable => JudgeAnswer::Unavailable(unavailable()),
+    };
+    Outcome::Judged(JudgeRun {
+        by: by.to_owned(),
+        answer,
+        usage: USED,
+    })
+}
+
+fn refused(what: &str) -> Outcome {
+    Outcome::Failed(Failure {
+        message: what.to_owned(),
+        hint: None,
+    })
+}
+
+/// What a process that lost its power would have said; nobody hears it.
+fn cut_off() -> Outcome {
+    Outcome::Cancelled {
+        usage: Usage::default(),
+        session: None,
+    }
+}
