@@ -29,6 +29,9 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     if let Some(reason) = words::reason(goal) {
         ui.line(&format!("  because  {reason}"));
     }
+    if let Some(hint) = words::hint(goal) {
+        ui.line(&format!("  hint     {hint}"));
+    }
     if goal.contract.sandbox == SandboxLevel::None {
         ui.line("  sandbox  none: NO ISOLATION");
     }

@@ -38,6 +38,8 @@ pub struct ResultView {
     pub judge: Option<JudgeView>,
     /// One sentence on why it stands where it does.
     pub reason: Option<String>,
+    /// What to do about it, where there is something to do.
+    pub hint: Option<String>,
     /// What a person can type next.
     pub next: Vec<String>,
 }
@@ -154,6 +156,7 @@ impl From<&Goal> for ResultView {
             tampered: report.map_or_else(Vec::new, |report| report.tampered.clone()),
             judge: goal.judge.as_ref().map(JudgeView::from),
             reason: words::reason(goal),
+            hint: words::hint(goal),
             next: words::next_commands(goal),
         }
     }

@@ -3,6 +3,7 @@
 //! An attempt that was cut off is done again from the turn's start; what it had made is kept
 //! under a ref of its own first.
 
+use std::path::Path;
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
@@ -12,11 +13,11 @@ use kapi_core::goal::outcome::{AgentRun, Failure, Outcome};
 use kapi_engine::world::Watch;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
-use kapi_sandbox::spec::{Access, Network};
+use kapi_sandbox::spec::{Access, Mount, Network};
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask};
-use crate::confine::Cell;
+use crate::confine::{self, Cell};
 use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -51,7 +52,7 @@ impl RealWorld<'_> {
             workspace_access: Access::ReadWrite,
             home: &home,
             git_view: Some(git_view),
-            mounts: Vec::new(),
+            mounts: settings_hidden(&kind, &workspace.path, &run_dir)?,
             network: Network::Host,
             deadline: Duration::from_millis(task.deadline_ms),
             idle: None,
@@ -92,6 +93,29 @@ fn outcome_of(run: AgentRun, end: End) -> Outcome {
     } else {
         Outcome::Agent(run)
     }
+}
+
+/// Covers the repository's own settings of a CLI that would run what they name at its start.
+///
+/// Gemini lets them outrank ours; the others have a switch that the adapter uses.
+fn settings_hidden(
+    kind: &Kind,
+    workspace: &Path,
+    run_dir: &RunDir,
+) -> Result<Vec<Mount>, Failure> {
+    let relative = Path::new(".gemini/settings.json");
+    let is_plain = |path: &Path| !path.is_symlink() && path.exists();
+    let is_there =
+        is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
+    if *kind != Kind::Gemini || !is_there {
+        return Ok(Vec::new());
+    }
+    run_dir.keep("no-settings.json", b"{}")?;
+    let inside = Path::new(confine::WORKSPACE_INSIDE).join(relative);
+    Ok(vec![confine::read_only(
+        &run_dir.file("no-settings.json"),
+        &inside,
+    )])
 }
 
 /// Keeps what a cut-off attempt made, then puts the workspace back to the turn's start.

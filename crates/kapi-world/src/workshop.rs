@@ -4,8 +4,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
@@ -27,6 +30,11 @@ use crate::place::Place;
 const AUTHOR_NAME: &str = "Kapi";
 /// The address of that author; a name that cannot receive mail.
 const AUTHOR_EMAIL: &str = "kapi@localhost";
+
+/// The wait between two tries to lock a repository.
+const HOLD_WAIT: Duration = Duration::from_millis(20);
+/// How often that is tried: ten minutes, in which a very large tree is checked out.
+const HOLD_TRIES_MAX: u32 = 30_000;
 
 /// An opened repository.
 #[derive(Debug)]
@@ -66,6 +74,7 @@ impl Workshop {
             content: commit_id(content)?,
             path: place.worktree.clone(),
         };
+        let _held = hold(self.repository.common_dir())?;
         self.repository
             .create_workspace(&plan)
             .map_err(|error| Failure {
@@ -143,6 +152,26 @@ impl<'a> ShownAt<'a> {
             SandboxLevel::None => Self::Host { work_tree },
         }
     }
+}
+
+/// Keeps other runs from making or listing worktrees of a repository until it is dropped: git fails
+/// on the half-made worktree of another process.
+///
+/// The directory itself is locked, so the repository does not change.
+fn hold(common_dir: &Path) -> Result<fs::File, Failure> {
+    let failed = |error: &io::Error| failure::file("lock", common_dir, error);
+    let directory = fs::File::open(common_dir).map_err(|error| failed(&error))?;
+    for _ in 0..HOLD_TRIES_MAX {
+        match directory.try_lock() {
+            Ok(()) => return Ok(directory),
+            Err(fs::TryLockError::WouldBlock) => thread::sleep(HOLD_WAIT),
+            Err(fs::TryLockError::Error(error)) => return Err(failed(&error)),
+        }
+    }
+    Err(Failure {
+        message: format!("lock {}, held by another run", common_dir.display()),
+        hint: Some("wait for the other run to make its worktree, then resume.".to_owned()),
+    })
 }
 
 /// Returns the identity of Kapi's commits.

@@ -3,7 +3,7 @@
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, VerifyReport};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
 use crate::goal::state::{Goal, Status};
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
@@ -109,6 +109,43 @@ pub fn first_failure(report: &VerifyReport) -> Option<String> {
         (false, None) => "was killed".to_owned(),
     };
     Some(format!("`{}` {end}", run.command))
+}
+
+/// Returns what to do about the reason, where there is something to do.
+#[must_use]
+pub fn hint(goal: &Goal) -> Option<String> {
+    match goal.stop.as_ref()? {
+        Stop::WorldFailed { failure } => failure.hint.clone(),
+        Stop::ProviderUnavailable { failure } => match failure.kind {
+            ProviderFailureKind::Unauthorized => Some(format!(
+                "check the key of `{}`: `api_key_env` or `login` in the configuration.",
+                goal.contract.agent
+            )),
+            ProviderFailureKind::BadRequest => {
+                Some("check `model` and `base_url` in the configuration.".to_owned())
+            }
+            ProviderFailureKind::Unreachable => {
+                Some("check the network, or `base_url` in the configuration.".to_owned())
+            }
+            ProviderFailureKind::RateLimited => {
+                Some("resume when the provider's limit is reset.".to_owned())
+            }
+            ProviderFailureKind::ServerError
+            | ProviderFailureKind::TruncatedStream
+            | ProviderFailureKind::EmptyAnswer => Some("resume later.".to_owned()),
+        },
+        Stop::JudgeUnavailable { .. } => Some(
+            "resume asks the judge again; a new goal can name another judge with `--judge`."
+                .to_owned(),
+        ),
+        Stop::BudgetUsedUp { .. }
+        | Stop::Interrupted
+        | Stop::NoProgress { .. }
+        | Stop::AgentBlocked { .. }
+        | Stop::JudgeBlocked { .. }
+        | Stop::Impossible { .. }
+        | Stop::Cancelled { .. } => None,
+    }
 }
 
 /// Returns what a person can type next, most useful first.
