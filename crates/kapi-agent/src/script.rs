@@ -1,19 +1,7 @@
 //! The embedded deterministic agent: a YAML file of turns, each a list of steps.
 //!
-//! ```yaml
-//! turns:
-//!   - steps:
-//!       - say: Looking around.
-//!       - bash: "ls -la"
-//!       - write: {path: src/answer.txt, content: "42\n"}
-//!       - usage: {input_tokens: 1200, output_tokens: 80, usd: 0.004}
-//!       - claim: done
-//!   - steps:
-//!       - claim: {blocked: "no access to the licence server"}
-//! ```
-//!
 //! Turn n plays `turns[n-1]`; as a judge, what a turn says is the answer. This file knows the
-//! format; `script::runner` performs it.
+//! format, which `AGENTS.md` shows; `script::runner` performs it.
 
 pub(crate) mod event;
 pub mod runner;

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use kapi_agent::settings::Settings;
+use kapi_core::goal::contract::TURNS_DEFAULT;
 use serde::Deserialize;
 
+use crate::amount;
 use crate::error::Error;
 
 /// Everything configuration files say, resolved.
@@ -19,7 +21,7 @@ pub(crate) struct Config {
     pub(crate) agents: BTreeMap<String, Settings>,
     /// `[sandbox]`, from the person's file.
     pub(crate) sandbox: SandboxTable,
-    /// `[goal]`, the project's over the person's.
+    /// `[goal]`, the project's within the person's.
     pub(crate) goal: GoalTable,
     /// The files that were read.
     pub(crate) sources: Vec<PathBuf>,
@@ -95,9 +97,10 @@ pub(crate) fn person_path(home: &Path, xdg_config_home: Option<&Path>) -> PathBu
 }
 
 /// Reads the person's file and, inside a project, the project's.
-pub(crate) fn load(person: &Path, project: Option<&Path>) -> Result<Config, Error> {
+pub(crate) fn load(person: &Path, project: Option<&Path>, home: &Path) -> Result<Config, Error> {
     let mut config = Config::default();
     if let Some(file) = read::<PersonFile>(person)? {
+        check_person(person, &file, home)?;
         config.sources.push(person.to_path_buf());
         config.agents = file.agents;
         config.sandbox = file.sandbox;
@@ -107,7 +110,8 @@ pub(crate) fn load(person: &Path, project: Option<&Path>) -> Result<Config, Erro
     if let Some(path) = project_path
         && let Some(file) = read::<ProjectFile>(&path)?
     {
-        config.goal = over(file.goal, config.goal);
+        check_project(&path, &file)?;
+        config.goal = within(file.goal, config.goal)?;
         config.sources.push(path);
     }
     Ok(config)
@@ -136,21 +140,85 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Error> {
     })
 }
 
-/// The project's values over the person's.
-fn over(upper: GoalTable, lower: GoalTable) -> GoalTable {
-    GoalTable {
-        agent: upper.agent.or(lower.agent),
-        judge: upper.judge.or(lower.judge),
-        verify: upper.verify.or(lower.verify),
-        protect: upper.protect.or(lower.protect),
-        base: upper.base.or(lower.base),
-        branch_type: upper.branch_type.or(lower.branch_type),
-        turns: upper.turns.or(lower.turns),
-        tokens: upper.tokens.or(lower.tokens),
-        usd: upper.usd.or(lower.usd),
-        wall: upper.wall.or(lower.wall),
-        turn_timeout: upper.turn_timeout.or(lower.turn_timeout),
-        verify_timeout: upper.verify_timeout.or(lower.verify_timeout),
-        stall_after: upper.stall_after.or(lower.stall_after),
+/// The project's values within the person's: limits only get smaller, protection only grows, and
+/// who works and who judges is the person's choice where they made one.
+fn within(project: GoalTable, person: GoalTable) -> Result<GoalTable, Error> {
+    let agent = person.agent.or(project.agent);
+    let judge = person.judge.or(project.judge);
+    let mut protect = person.protect.unwrap_or_default();
+    protect.extend(project.protect.unwrap_or_default());
+    Ok(GoalTable {
+        agent,
+        judge,
+        verify: project.verify.or(person.verify),
+        protect: Some(protect).filter(|globs| !globs.is_empty()),
+        base: project.base.or(person.base),
+        branch_type: project.branch_type.or(person.branch_type),
+        turns: smaller(project.turns, Some(person.turns.unwrap_or(TURNS_DEFAULT))),
+        tokens: smaller(project.tokens, person.tokens),
+        usd: smaller(project.usd, person.usd),
+        wall: shorter(project.wall, person.wall)?,
+        turn_timeout: shorter(project.turn_timeout, person.turn_timeout)?,
+        verify_timeout: shorter(project.verify_timeout, person.verify_timeout)?,
+        stall_after: smaller(project.stall_after, person.stall_after),
+    })
+}
+
+fn smaller<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one < other { one } else { other }),
+        (one, other) => one.or(other),
     }
+}
+
+fn shorter(one: Option<String>, other: Option<String>) -> Result<Option<String>, Error> {
+    let (Some(one), Some(other)) = (&one, &other) else {
+        return Ok(one.or(other));
+    };
+    let ms = |text: &str| amount::parse_duration_ms(text).map_err(Error::usage);
+    Ok(Some(if ms(one)? < ms(other)? {
+        one.clone()
+    } else {
+        other.clone()
+    }))
+}
+
+/// Refuses what is not an agent, and what could not be mounted.
+fn check_person(path: &Path, file: &PersonFile, home: &Path) -> Result<(), Error> {
+    let known = ["claude", "codex", "gemini", "pi", "command"];
+    for name in file.agents.keys() {
+        if !known.contains(&name.as_str()) {
+            let text = format!("{}: there is no agent {name:?}", path.display());
+            return Err(
+                Error::usage(text).with_hint(format!("it is one of: {}.", known.join(", ")))
+            );
+        }
+    }
+    for shown in &file.sandbox.read_only {
+        let at_home = shown.strip_prefix("~").map(|rest| home.join(rest));
+        let full = at_home.as_deref().unwrap_or(shown);
+        if !full.is_absolute() || !full.exists() {
+            return Err(Error::usage(format!(
+                "{}: `read_only` path {} must be absolute (or begin with ~/) and exist",
+                path.display(),
+                shown.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an agent or a judge that is a program: a project must not choose what runs.
+fn check_project(path: &Path, file: &ProjectFile) -> Result<(), Error> {
+    let named = [("agent", &file.goal.agent), ("judge", &file.goal.judge)];
+    for (key, value) in named {
+        if value.as_deref().is_some_and(|value| value.contains(':')) {
+            return Err(Error::usage(format!(
+                "{}: a project's `{key}` must be a built-in agent",
+                path.display()
+            ))
+            .with_hint("put a command or a script into your own configuration, or a flag."));
+        }
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
+use kapi_engine::audit::audit_goal;
 use kapi_engine::project::Project;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
@@ -18,7 +19,7 @@ use kapi_world::book::Book;
 use kapi_world::place::Place;
 
 use crate::config::{self, Config};
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
 
@@ -90,7 +91,7 @@ impl Context {
 
     /// Reads the configuration for a project, or outside any.
     pub(crate) fn config(&self, project: Option<&Path>) -> Result<Config, Error> {
-        config::load(&self.config_path, project)
+        config::load(&self.config_path, project, &self.home)
     }
 
     /// Returns what the engine needs to work in a project.
@@ -114,6 +115,24 @@ impl Context {
             .resolve(reference)
             .map_err(|error| Error::resolve(&error))?;
         Ok((project, id))
+    }
+
+    /// Returns the same for a command that writes: the whole log must be sound before it grows.
+    pub(crate) fn find_sound_goal(
+        &self,
+        reference: &str,
+        owner: &str,
+    ) -> Result<(Project<'_>, GoalId), Error> {
+        let (project, id) = self.find_goal(reference, owner)?;
+        let audit =
+            audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
+        match audit.faults.first() {
+            None => Ok((project, id)),
+            Some(fault) => Err(
+                Error::new(Exit::Failed, format!("failed to {}", chain(fault)))
+                    .with_hint("`kapi audit` lists the damage; nothing was changed."),
+            ),
+        }
     }
 
     /// Returns what runs may use of the host.
@@ -183,10 +202,11 @@ impl Context {
 
     /// Returns the nearest directory upward that holds Kapi's state.
     pub(crate) fn project_root(&self) -> Result<PathBuf, Error> {
-        let found = self.cwd.ancestors().find(|dir| {
-            let state = dir.join(".ilchul");
-            state != self.home.join(".ilchul") && state.join("goals").is_dir()
-        });
+        let is_project = |dir: &Path| dir.join(".ilchul").join("goals").is_dir();
+        // A repository within another is a project of its own, whether it has goals or not.
+        let is_limit = |dir: &Path| is_project(dir) || dir.join(".git").exists();
+        let nearest = self.cwd.ancestors().find(|dir| is_limit(dir));
+        let found = nearest.filter(|dir| is_project(dir));
         found.map(Path::to_path_buf).ok_or_else(|| {
             Error::new(
                 Exit::NotFound,

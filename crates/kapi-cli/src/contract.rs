@@ -68,7 +68,7 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
     let hidden = args
         .hidden
         .as_deref()
-        .map(|dir| hidden_checks(context, dir))
+        .map(|dir| hidden_checks(context, dir, &survey, &base))
         .transpose()?;
     let contract = Contract {
         version: CONTRACT_VERSION,
@@ -142,10 +142,18 @@ fn check(
                 .with_hint("limit it with `--turns` or `--wall` instead of `--tokens`."));
         }
     }
-    if contract.sandbox == SandboxLevel::None {
-        notes.push("NO ISOLATION: the agent can read and change whatever you can.".to_owned());
-    }
+    notes.extend(isolation_note(contract));
     Ok(())
+}
+
+/// Returns what a person must know before approving a contract without a sandbox.
+pub(crate) fn isolation_note(contract: &Contract) -> Vec<String> {
+    match contract.sandbox {
+        SandboxLevel::Native => Vec::new(),
+        SandboxLevel::None => {
+            vec!["NO ISOLATION: the agent can read and change whatever you can.".to_owned()]
+        }
+    }
 }
 
 fn kind(agent: &str) -> Result<Kind, Error> {
@@ -204,6 +212,13 @@ fn protected(
             ));
             protect.push(file);
         }
+    }
+    if protect.is_empty() && !verify.is_empty() {
+        notes.push(
+            "Nothing is protected: the agent may change whatever the verify commands run. Name it \
+             with `--protect`."
+                .to_owned(),
+        );
     }
     Ok(protect)
 }
@@ -285,8 +300,26 @@ fn note_dirt(survey: &Survey, base: &Base, notes: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-fn hidden_checks(context: &Context, dir: &Path) -> Result<Hidden, Error> {
+fn hidden_checks(
+    context: &Context,
+    dir: &Path,
+    survey: &Survey,
+    base: &Base,
+) -> Result<Hidden, Error> {
     let absolute = context.cwd.join(dir);
+    let seen = survey
+        .hidden_in_plain_sight(base, &absolute)
+        .map_err(|failure| Error {
+            exit: crate::exit_code::Exit::Usage,
+            ..Error::world(&failure)
+        })?;
+    if let Some(path) = seen {
+        return Err(Error::usage(format!(
+            "{} is in the repository, so the agent would see this hidden check",
+            path.display()
+        ))
+        .with_hint("keep hidden checks outside of what git tracks."));
+    }
     hidden::describe(&absolute).map_err(|failure| Error {
         exit: crate::exit_code::Exit::Usage,
         ..Error::world(&failure)

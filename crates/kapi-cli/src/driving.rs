@@ -9,8 +9,8 @@ use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{self, Control, Observed, Pace};
 use kapi_engine::logged::Logged;
-use kapi_engine::project::Project;
-use kapi_sys::signal;
+use kapi_engine::project::{Project, contract_hash};
+use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
 use kapi_world::hidden;
 use kapi_world::real::RealWorld;
@@ -47,21 +47,22 @@ pub(crate) fn approval(
     }
 }
 
-/// Records an approval, with the hidden checks taken over first.
+/// Records an approval of the contract that was shown, with its hidden checks taken over first.
 pub(crate) fn approve(
     context: &Context,
     project: &Project<'_>,
     id: &GoalId,
+    shown: &Contract,
     means: ApprovalMeans,
 ) -> Result<Vec<Logged>, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
-    let goal = project.load(id).map_err(failed)?;
-    if let Some(checks) = &goal.contract.hidden {
+    let contract_hash = contract_hash(shown).map_err(failed)?;
+    if let Some(checks) = &shown.hidden {
         hidden::keep(checks, &project.layout.goal(id).hidden())
             .map_err(|failure| Error::world(&failure))?;
     }
     let command = Command::Approve {
-        contract_hash: goal.contract_hash,
+        contract_hash,
         means,
     };
     project
@@ -70,17 +71,36 @@ pub(crate) fn approve(
         .map_err(failed)
 }
 
+/// A goal to drive.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    /// Its project.
+    pub(crate) project: &'a Project<'a>,
+    /// The goal.
+    pub(crate) id: &'a GoalId,
+    /// The configuration.
+    pub(crate) config: &'a Config,
+}
+
+/// Begins to watch for interrupts: from here on they stop a goal instead of ending the process.
+pub(crate) fn interrupts() -> Result<Interrupts, Error> {
+    signal::interrupts().map_err(|error| Error::failed(&error))
+}
+
 /// Drives a goal until it needs a person or has ended, and reports how it came out.
 ///
 /// `begun` is what this command recorded already; it is shown first.
 pub(crate) fn drive_to_rest(
     context: &Context,
-    project: &Project<'_>,
-    id: &GoalId,
-    config: &Config,
+    run: &Run<'_>,
     begun: Vec<Logged>,
+    interrupts: &Interrupts,
 ) -> Result<Exit, Error> {
-    let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
+    let Run {
+        project,
+        id,
+        config,
+    } = *run;
     let world = RealWorld {
         place: context.place(project, id)?,
         book: context.book(config),

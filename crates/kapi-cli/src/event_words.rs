@@ -91,6 +91,7 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::HiddenFailed => "the hidden checks fail",
         TurnVerdict::JudgeContinue => "the judge wants more",
         TurnVerdict::AgentFailed => "the agent failed before it ended its turn",
+        TurnVerdict::AgentBlocked => "the agent is blocked",
         TurnVerdict::NothingDone => "nothing was changed",
     };
     format!("turn {turn} is not done: {why}")

@@ -14,7 +14,7 @@ use crate::commands::{
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::{Format, Ui};
+use crate::ui::{Fate, Format, Ui};
 
 mod amount;
 mod args;
@@ -60,6 +60,12 @@ fn main() -> ExitCode {
             }
             error.exit
         });
+    let exit = if ui.fate() == Fate::Failed {
+        ui.say("error: failed to write to standard output");
+        Exit::Failed
+    } else {
+        exit
+    };
     ExitCode::from(exit.code())
 }
 
@@ -103,7 +109,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         ui.say(error.to_string().trim_end());
         ExitCode::from(Exit::Usage.code())
     } else {
-        ui.raw(&error.to_string());
+        ui.raw(error.to_string().as_bytes());
         ExitCode::from(Exit::Success.code())
     }
 }

@@ -4,6 +4,7 @@
 //! ours: the reader has seen enough.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 
@@ -16,6 +17,21 @@ pub(crate) enum Format {
     Json,
 }
 
+/// What became of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Fate {
+    /// It was written.
+    Written = 0,
+    /// The reader has gone; more of it is of no use to anybody.
+    Closed = 1,
+    /// It could not be written.
+    Failed = 2,
+}
+
+/// One process has one standard output.
+static FATE: AtomicU8 = AtomicU8::new(Fate::Written as u8);
+
 /// Writes to the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ui {
@@ -26,19 +42,32 @@ pub(crate) struct Ui {
 impl Ui {
     /// Writes one line of data for a person.
     pub(crate) fn line(self, text: &str) {
-        write_out(&format!("{}\n", harmless(text)));
+        write_out(format!("{}\n", harmless(text)).as_bytes());
     }
 
     /// Writes one JSON document on one line.
     pub(crate) fn json<T: Serialize>(self, document: &T) {
         if let Ok(text) = serde_json::to_string(document) {
-            write_out(&format!("{text}\n"));
+            write_out(format!("{text}\n").as_bytes());
         }
     }
 
-    /// Writes bytes of data as they are, when they come from a program that renders for terminals.
-    pub(crate) fn raw(self, text: &str) {
-        write_out(text);
+    /// Writes bytes of data: as they are into a file or pipe, made harmless for a terminal.
+    pub(crate) fn raw(self, bytes: &[u8]) {
+        if io::stdout().is_terminal() {
+            write_out(harmless(&String::from_utf8_lossy(bytes)).as_bytes());
+        } else {
+            write_out(bytes);
+        }
+    }
+
+    /// Tells what became of the data that was written so far.
+    pub(crate) fn fate(self) -> Fate {
+        match FATE.load(Ordering::SeqCst) {
+            closed if closed == Fate::Closed as u8 => Fate::Closed,
+            failed if failed == Fate::Failed as u8 => Fate::Failed,
+            _ => Fate::Written,
+        }
     }
 
     /// Says something to the person.
@@ -106,10 +135,16 @@ fn terminal_width() -> usize {
     })
 }
 
-fn write_out(text: &str) {
+fn write_out(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    // A closed pipe means that the reader has gone; there is nobody to tell.
-    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    let Err(error) = written else { return };
+    let fate = if error.kind() == io::ErrorKind::BrokenPipe {
+        Fate::Closed
+    } else {
+        Fate::Failed
+    };
+    FATE.store(fate as u8, Ordering::SeqCst);
 }
 
 fn write_err(text: &str) {

@@ -11,12 +11,6 @@ use crate::id::CommitId;
 use crate::repository::Repository;
 
 impl Repository {
-    /// Tells whether there is a branch of this name.
-    pub fn branch_exists(&self, name: &str) -> Result<bool, GitError> {
-        self.ref_value(&branch_ref(name))
-            .map(|value| value.is_some())
-    }
-
     /// Tells whether a branch of this name can be made.
     ///
     /// It cannot when there is one, or one whose name is the beginning of this name (`feat` for
@@ -91,6 +85,11 @@ impl Repository {
             }
         }
         change()
+    }
+
+    fn branch_exists(&self, name: &str) -> Result<bool, GitError> {
+        self.ref_value(&branch_ref(name))
+            .map(|value| value.is_some())
     }
 }
 

@@ -164,8 +164,9 @@ impl Repository {
         self.claim_branch(plan)?;
         let admin_dir = self.ensure_worktree(&plan.branch, &path)?;
         // Empty is as good as deleted: what an agent leaves has at least the link.
-        let was_missing = owned_dir::is_missing_or_empty(&path)?;
         owned_dir::create(&path)?;
+        owned_dir::open_up(&path)?;
+        let was_missing = owned_dir::is_missing_or_empty(&path)?;
         let mut workspace = Workspace {
             goal: plan.goal.clone(),
             branch: plan.branch.clone(),

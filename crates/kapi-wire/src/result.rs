@@ -24,6 +24,8 @@ pub struct ResultView {
     pub candidate: Option<String>,
     /// The worktree.
     pub worktree: Option<String>,
+    /// The isolation, `native` or `none`.
+    pub sandbox: String,
     /// Turns that came to a verdict.
     pub turns: u32,
     /// What executor and judge used.
@@ -143,6 +145,7 @@ impl From<&Goal> for ResultView {
                 .as_ref()
                 .map(|candidate| candidate.commit.clone()),
             worktree: goal.workspace.clone(),
+            sandbox: goal.contract.sandbox.to_string(),
             turns: goal.spent.turns,
             usage: goal.spent.total().into(),
             wall_ms: goal.spent.wall_ms,

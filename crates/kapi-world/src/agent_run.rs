@@ -98,15 +98,10 @@ fn outcome_of(run: AgentRun, end: End) -> Outcome {
 /// Covers the repository's own settings of a CLI that would run what they name at its start.
 ///
 /// Gemini lets them outrank ours; the others have a switch that the adapter uses.
-fn settings_hidden(
-    kind: &Kind,
-    workspace: &Path,
-    run_dir: &RunDir,
-) -> Result<Vec<Mount>, Failure> {
+fn settings_hidden(kind: &Kind, workspace: &Path, run_dir: &RunDir) -> Result<Vec<Mount>, Failure> {
     let relative = Path::new(".gemini/settings.json");
     let is_plain = |path: &Path| !path.is_symlink() && path.exists();
-    let is_there =
-        is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
+    let is_there = is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
     if *kind != Kind::Gemini || !is_there {
         return Ok(Vec::new());
     }

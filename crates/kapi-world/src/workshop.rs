@@ -3,12 +3,10 @@
 //! Opening adopts what an earlier call made, so that it can be done again at every effect.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;

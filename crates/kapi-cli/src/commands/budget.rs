@@ -47,7 +47,7 @@ struct Limits {
 
 /// Raises the limits, or shows them when nothing is raised.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let (project, id) = context.find_goal(&args.reference, "kapi budget")?;
+    let (project, id) = context.find_sound_goal(&args.reference, "kapi budget")?;
     let failed = |error| Error::engine(&error, &id.to_string());
     let raise = Raise {
         turns: u32::try_from(args.turns.unwrap_or(0))

@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// Cancels a goal.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let (project, id) = context.find_goal(&args.reference, "kapi cancel")?;
+    let (project, id) = context.find_sound_goal(&args.reference, "kapi cancel")?;
     let command = Command::Cancel {
         reason: args.reason.clone(),
     };

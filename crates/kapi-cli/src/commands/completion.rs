@@ -18,6 +18,6 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::Args::command(), "kapi", &mut script);
-    context.ui.raw(&String::from_utf8_lossy(&script));
+    context.ui.raw(&script);
     Exit::Success
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::{Format, harmless};
+use crate::ui::Format;
 
 /// The most of a patch that is shown.
 const PATCH_BYTES_MAX: usize = 64 << 20;
@@ -24,6 +24,8 @@ struct View<'a> {
     base: &'a str,
     commit: Option<&'a str>,
     proved: bool,
+    /// Whether the patch goes on after its last byte here.
+    cut: bool,
     patch: String,
 }
 
@@ -39,14 +41,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         .map(|candidate| candidate.commit.as_str());
     let commit = goal.result.as_deref().or(candidate);
     let base = goal.contract.base.commit.as_str();
-    let patch = match commit {
-        None => String::new(),
+    let (patch, cut) = match commit {
+        None => (Vec::new(), false),
         Some(commit) => {
             let book = context.book(&context.config(Some(project.layout.root()))?);
-            let bytes = Survey::of(&book, project.layout.root())
+            let patch = Survey::of(&book, project.layout.root())
                 .and_then(|survey| survey.diff(base, commit, PATCH_BYTES_MAX))
                 .map_err(|failure| Error::world(&failure))?;
-            String::from_utf8_lossy(&bytes).into_owned()
+            (patch.bytes, patch.is_cut)
         }
     };
     let proved = goal.result.is_some();
@@ -57,11 +59,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 base,
                 commit,
                 proved,
-                patch,
+                cut,
+                patch: String::from_utf8_lossy(&patch).into_owned(),
             });
         }
         Format::Human => {
-            context.ui.raw(&harmless(&patch));
+            context.ui.raw(&patch);
+            if cut {
+                context
+                    .ui
+                    .say("The patch is longer; `git diff` of the commits shows all of it.");
+            }
             if commit.is_none() {
                 context
                     .ui

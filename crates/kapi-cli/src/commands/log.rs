@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::event_words::describe;
 use crate::exit_code::Exit;
 use crate::progress::event_json;
-use crate::ui::Format;
+use crate::ui::{Fate, Format};
 
 /// How often a followed log is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,6 +33,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let mut place = LogPlace::default();
     loop {
+        // Asked first, so that whatever made it end is among the events read next.
+        let is_over = project.load(&id).map_err(failed)?.status.is_terminal();
         for logged in project.log_since(&id, &mut place).map_err(failed)? {
             match context.ui.format {
                 Format::Json => context.ui.json(&event_json(&id, &logged)),
@@ -45,8 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 )),
             }
         }
-        let is_over = project.load(&id).map_err(failed)?.status.is_terminal();
-        if !args.follow || is_over {
+        if !args.follow || is_over || context.ui.fate() == Fate::Closed {
             return Ok(Exit::Success);
         }
         if interrupts.is_raised() {

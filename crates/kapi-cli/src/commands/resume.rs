@@ -23,7 +23,7 @@ pub(crate) struct Args {
 /// Resumes a goal.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("resume a goal")?;
-    let (project, id) = context.find_goal(&args.reference, "kapi resume")?;
+    let (project, id) = context.find_sound_goal(&args.reference, "kapi resume")?;
     let failed = |error| Error::engine(&error, &id.to_string());
     let config = context.config(Some(project.layout.root()))?;
     let goal = project.load(&id).map_err(failed)?;
@@ -34,14 +34,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         );
     }
     let begun = if goal.status == Status::Proposed {
-        contract::show(context, &goal.contract, &[]);
+        let notes = contract::isolation_note(&goal.contract);
+        contract::show(context, &goal.contract, &notes);
         let means = driving::approval(context, &goal.contract, args.yes)?;
-        driving::approve(context, &project, &id, means)?
+        driving::approve(context, &project, &id, &goal.contract, means)?
     } else {
         project
             .submit(&id, &context.actor, &Command::Resume)
             .map_err(failed)?
             .recorded
     };
-    driving::drive_to_rest(context, &project, &id, &config, begun)
+    let run = driving::Run {
+        project: &project,
+        id: &id,
+        config: &config,
+    };
+    driving::drive_to_rest(context, &run, begun, &driving::interrupts()?)
 }

@@ -112,6 +112,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         contract::show(context, &draft.contract, &draft.notes);
         let means = driving::approval(context, &draft.contract, args.yes)?;
         let project = context.project(&draft.root, "kapi run");
+        let interrupts = driving::interrupts()?;
         let Some(id) = create(context, &project, &draft)? else {
             let branch = &draft.contract.branch;
             context.ui.say(&format!(
@@ -119,11 +120,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ));
             continue;
         };
-        driving::approve(context, &project, &id, means)?;
+        driving::approve(context, &project, &id, &draft.contract, means)?;
         let begun = project
             .log(&id)
             .map_err(|error| Error::engine(&error, &id.to_string()))?;
-        return driving::drive_to_rest(context, &project, &id, &draft.config, begun);
+        let run = driving::Run {
+            project: &project,
+            id: &id,
+            config: &draft.config,
+        };
+        return driving::drive_to_rest(context, &run, begun, &interrupts);
     }
     Err(
         Error::new(Exit::Busy, "other runs keep taking the branch of this one")

@@ -254,6 +254,8 @@ pub enum TurnVerdict {
     JudgeContinue,
     /// The agent did not end its turn by itself.
     AgentFailed,
+    /// The agent says that it needs a person, and no check says otherwise.
+    AgentBlocked,
     /// Nothing was changed, and nothing else says that nothing had to be.
     NothingDone,
 }

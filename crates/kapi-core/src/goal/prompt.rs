@@ -84,7 +84,9 @@ fn feedback(goal: &Goal) -> Option<String> {
         TurnVerdict::Tampered => {
             let report = goal.verify.as_ref()?;
             format!(
-                "Not done: your work changes protected files. Put them back exactly as they were:\n{}",
+                "Not done: your work changes protected files. Put them back exactly as they were at the \
+                 start, with `git checkout refs/kapi/base -- <file>` (remove those that were not \
+                 there):\n{}",
                 bullets(&report.tampered)
             )
         }
@@ -103,6 +105,10 @@ fn feedback(goal: &Goal) -> Option<String> {
         TurnVerdict::AgentFailed => {
             "Not done: the last turn ended abnormally, before it was finished. What it changed is \
              still in the working directory."
+                .to_owned()
+        }
+        TurnVerdict::AgentBlocked => {
+            "You said that you were blocked. A person has looked at it and lets you go on."
                 .to_owned()
         }
         TurnVerdict::NothingDone => {

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
 use kapi_git::candidate::CandidateError;
-use kapi_git::diff::DiffStat;
 
 use crate::fixture::{
     AT, BRANCH, Fixture, changed, commit, listing, read, refused, shell, turn, write,
@@ -42,18 +41,6 @@ fn a_candidate_is_one_commit_on_the_base() {
     assert_eq!(about, expected);
     assert_eq!(fixture.git(&["rev-parse", "refs/kapi/001-demo/turn-1"]), id);
     assert_eq!(fixture.git(&["rev-parse", BRANCH]), base.as_str());
-    let stat = repository
-        .diff_stat(&base, &candidate.commit)
-        .expect("stat");
-    assert_eq!(
-        stat,
-        DiffStat {
-            files: 5,
-            insertions: 3,
-            deletions: 2,
-            binary: 0
-        }
-    );
 }
 
 #[test]
@@ -187,6 +174,58 @@ fn five_thousand_files_are_quick() {
     assert_eq!(changed(&candidate), ["d/7/7 Modified"]);
     let took = started.elapsed();
     assert!(took.as_secs() < 20, "took {took:?}");
+}
+
+#[test]
+fn state_of_kapis_own_stays_as_it_is_in_the_base() {
+    let fixture = Fixture::new();
+    write(&fixture.repo().join(".ilchul/config.toml"), "base\n");
+    write(&fixture.repo().join(".ilchul/gone"), "base\n");
+    write(&fixture.repo().join("docs/.ilchul/mine"), "base\n");
+    fixture.commit("state");
+    for script in [
+        "echo evil > .ilchul/config.toml; rm .ilchul/gone; echo e > .ilchul/new",
+        "mkdir .ILCHUL .Ilchul; echo e > .ILCHUL/new; ln -s /etc .Ilchul/new",
+        "rm -r .ilchul; ln -s src .ilchul",
+        "rm -r .ilchul; echo file > .ilchul",
+        "git init -q .ilchul; git init -q .IlchuL; echo e > .ilchul/e; echo e > .IlchuL/e",
+    ] {
+        let (repository, workspace) = fixture.workspace();
+        shell(&workspace.path, script);
+        let candidate = commit(&repository, &workspace);
+        assert_eq!(changed(&candidate), [""; 0], "{script}");
+        assert_eq!(
+            candidate.tree,
+            repository.tree_of(&fixture.base()).expect("tree")
+        );
+        assert!(
+            refused(&candidate)
+                .iter()
+                .any(|found| found.ends_with(" KapiState")),
+            "{script}: {:?}",
+            candidate.refused
+        );
+        repository
+            .reset_workspace(&workspace, &workspace.base)
+            .expect("reset");
+        shell(&workspace.path, "rm -rf .ilchul/.git");
+    }
+    // Only at the top, and only under that name.
+    let (repository, workspace) = fixture.workspace();
+    shell(
+        &workspace.path,
+        "echo x > docs/.ilchul/mine; echo x > .ilchul2; echo x >> .ilchul/config.toml; rm .ilchul/gone",
+    );
+    let candidate = commit(&repository, &workspace);
+    assert_eq!(
+        changed(&candidate),
+        [".ilchul2 Added", "docs/.ilchul/mine Modified"]
+    );
+    assert_eq!(
+        refused(&candidate),
+        [".ilchul/config.toml KapiState", ".ilchul/gone KapiState"]
+    );
+    assert_eq!(candidate.refused[0].why.to_string(), "state of Kapi's own");
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Fixture {
             goal: RefPart::parse("001-demo").expect("goal"),
             branch: BRANCH.to_owned(),
             base: self.base(),
+            content: self.base(),
             path: self.root().join("kapi home/worktrees/001-demo"),
         }
     }

@@ -42,9 +42,6 @@ fn filters_of_the_repository_never_run() {
         .diff(&workspace.base, &candidate.commit, 1 << 20)
         .expect("diff");
     repository
-        .diff_stat(&workspace.base, &candidate.commit)
-        .expect("stat");
-    repository
         .reset_workspace(&workspace, &candidate.commit)
         .expect("reset");
     repository

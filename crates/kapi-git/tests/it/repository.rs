@@ -84,8 +84,39 @@ fn commits_and_branches_are_found_and_options_are_not_names() {
     }
     fixture.git(&["checkout", "-q", "--detach"]);
     assert_eq!(repository.head_branch().expect("branch"), None);
-    assert!(repository.branch_exists("main").expect("exists"));
-    assert!(!repository.branch_exists("mai").expect("exists"));
+    assert!(!repository.branch_is_free("main").expect("asked"));
+    assert!(repository.branch_is_free("mai").expect("asked"));
+}
+
+#[test]
+fn a_branch_is_free_only_if_git_could_make_it() {
+    let fixture = Fixture::new();
+    fixture.git(&["branch", "feat"]);
+    fixture.git(&["branch", "fix/goal-x/y"]);
+    fixture.git(&["branch", "docs/a"]);
+    fixture.git(&["pack-refs", "--all"]);
+    fixture.git(&["branch", "loose/b"]);
+    let repository = fixture.open();
+    for (name, expected) in [
+        ("feat", false),
+        ("feat/goal-x", false),
+        ("feat/goal/x", false),
+        ("fix/goal-x", false),
+        ("fix/goal", true),
+        ("fix/goal-x/z", true),
+        ("docs", false),
+        ("docs/b", true),
+        ("loose", false),
+        ("loose/b/c", false),
+        ("features/x", true),
+    ] {
+        let is_free = repository.branch_is_free(name).expect("asked");
+        assert_eq!(is_free, expected, "{name}");
+        if expected {
+            fixture.git(&["branch", name]);
+            fixture.git(&["branch", "-d", name]);
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kapi_git::id::RefPart;
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Origin, Workspace, WorkspaceError};
 
-use crate::fixture::{BRANCH, Fixture, commit, git_in, read, shell, turn, write};
+use crate::fixture::{BRANCH, Fixture, commit, git_in, read, shell, write};
 
 fn check_fresh(fixture: &Fixture, workspace: &Workspace) {
     assert_eq!(fixture.git(&["rev-parse", BRANCH]), fixture.base().as_str());
@@ -232,48 +232,6 @@ fn reset_restores_the_commit_and_keeps_ignored_files() {
         .reset_workspace(&workspace, &fixture.base())
         .expect("reset to base");
     assert_eq!(git_in(dir, &["status", "--porcelain"]), "");
-}
-
-#[test]
-fn only_a_workspace_without_work_is_removed() {
-    let fixture = Fixture::new();
-    let before = fixture.git(&["for-each-ref"]);
-    let (repository, workspace) = fixture.workspace();
-    write(&workspace.path.join("work"), "x");
-    let error = repository
-        .remove_workspace(&workspace)
-        .expect_err("has work");
-    assert!(matches!(error, WorkspaceError::HasWork { .. }), "{error}");
-    let rescued = repository
-        .rescue(
-            &workspace,
-            &turn(1),
-            &repository.tree_of(&workspace.base).expect("tree"),
-        )
-        .expect("rescue");
-    assert!(rescued.is_some());
-    fs::remove_file(workspace.path.join("work")).expect("remove");
-    shell(
-        &workspace.path,
-        "git init -q nested; echo work > nested/work",
-    );
-    let error = repository
-        .remove_workspace(&workspace)
-        .expect_err("has a rescued commit");
-    assert!(matches!(error, WorkspaceError::HasWork { .. }), "{error}");
-    fixture.git(&["update-ref", "-d", "refs/kapi/001-demo/turn-1"]);
-    let error = repository
-        .remove_workspace(&workspace)
-        .expect_err("has a nested repository");
-    assert!(matches!(error, WorkspaceError::HasWork { .. }), "{error}");
-    fs::remove_dir_all(workspace.path.join("nested")).expect("remove");
-    repository.remove_workspace(&workspace).expect("removed");
-    repository
-        .remove_workspace(&workspace)
-        .expect("removed again");
-    assert!(!workspace.path.exists());
-    assert!(!fixture.repo().join(".git/worktrees").exists());
-    assert_eq!(fixture.git(&["for-each-ref"]), before);
 }
 
 #[test]

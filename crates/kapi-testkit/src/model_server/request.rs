@@ -189,7 +189,7 @@ mod tests {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(directory_in(text).as_deref(), expected, "{text}");
         };
-        check("<cwd>/work/a b", Some("/work/a"));
+        check("<cwd>/srv/a b", Some("/srv/a"));
         check("<environment_context>\n  <cwd>/w</cwd>\n", Some("/w"));
         check(" - Primary working directory: /w/x\n", Some("/w/x"));
         check("Current working directory: /w", Some("/w"));

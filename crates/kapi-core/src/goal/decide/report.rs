@@ -145,11 +145,36 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64) -> Vec<Eve
         // Whatever it left is kept, but a turn that was not ended cannot be the last one.
         return end_turn(goal, committed, TurnVerdict::AgentFailed);
     }
+    if let Some(stop) = blocked_and_unchecked(goal)
+        && goal.contract.protect.is_empty()
+    {
+        return blocked(goal, committed, stop);
+    }
     let is_judged = goal.contract.is_verified() || goal.contract.judge_agent().is_some();
     if candidate.files_changed == 0 && !is_judged {
         return end_turn(goal, committed, TurnVerdict::NothingDone);
     }
     vec![committed]
+}
+
+/// Returns the stop of an agent that says it is blocked, where no verify command can tell better.
+fn blocked_and_unchecked(goal: &Goal) -> Option<Stop> {
+    match &goal.claim {
+        Some(Claim::Blocked { reason }) if !goal.contract.is_verified() => {
+            Some(Stop::AgentBlocked {
+                reason: reason.clone(),
+            })
+        }
+        Some(_) | None => None,
+    }
+}
+
+fn blocked(goal: &Goal, ended: Event, stop: Stop) -> Vec<Event> {
+    let turn_ended = Event::TurnEnded {
+        turn: goal.turn,
+        verdict: TurnVerdict::AgentBlocked,
+    };
+    vec![ended, turn_ended, Event::GoalStopped { stop }]
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
@@ -158,7 +183,10 @@ fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Eve
         elapsed_ms,
     };
     if report.passed() {
-        return vec![ended];
+        return match blocked_and_unchecked(goal) {
+            Some(stop) => blocked(goal, ended, stop),
+            None => vec![ended],
+        };
     }
     let verdict = failed_verdict(report);
     if let Some(Claim::Blocked { reason }) = &goal.claim {
