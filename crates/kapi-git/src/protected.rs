@@ -191,7 +191,7 @@ fn walk(root: &Path, globs: &[String]) -> Result<Found, CheckoutError> {
                 .file_type()
                 .map_err(failed("look at", &entry.path()))?;
             let is_git = is_git_name(&path);
-            if is_git && dir.as_os_str().is_empty() {
+            if path.as_os_str() == ".git" {
                 continue;
             }
             if !kind.is_dir() || is_git {

@@ -187,20 +187,40 @@ fn references_are_an_index_a_slug_or_both() {
 #[test]
 fn configuration_gives_what_no_flag_says() {
     let env = Environment::new();
-    env.configure("[goal]\nturns = 1\nagent = \"command:true\"\nverify = [\"sh test.sh\"]\n");
+    env.configure("[goal]\nturns = 2\nagent = \"command:true\"\nverify = [\"sh test.sh\"]\n");
     env.write(
         ".ilchul/config.toml",
-        "[goal]\nturns = 2\ntype = \"docs\"\n",
+        "[goal]\nturns = 1\ntype = \"docs\"\n",
     );
     let run = Run::from(env.kapi(&["run", "write manual", "--yes", "--json"]));
     run.assert_status("paused", 5);
-    assert_eq!(
-        run.result["turns"], 2,
-        "the project's file over the person's"
-    );
+    assert_eq!(run.result["turns"], 1, "the project's smaller limit");
     assert_eq!(run.result["branch"], "docs/goal-write-manual");
-    let run = Run::from(env.kapi(&["run", "write manual", "--yes", "--json", "--turns", "1"]));
-    assert_eq!(run.result["turns"], 1, "the flag over both");
+    let run = Run::from(env.kapi(&["run", "write manual", "--yes", "--json", "--turns", "2"]));
+    assert_eq!(run.result["turns"], 2, "the flag over both");
+}
+
+#[test]
+fn a_project_only_narrows_what_the_person_allows() {
+    let env = Environment::new();
+    env.configure(
+        "[goal]\nturns = 1\nwall = \"10m\"\nagent = \"command:true\"\njudge = \"command:true\"\n\
+         protect = [\"answer.txt\"]\nverify = [\"sh test.sh\"]\n",
+    );
+    env.write(
+        ".ilchul/config.toml",
+        "[goal]\nturns = 5000\nwall = \"900h\"\njudge = \"none\"\nprotect = []\n",
+    );
+    Run::from(env.kapi(&["run", "try it", "--yes", "--json"])).assert_status("paused", 5);
+    let contract = &env.json(&["show", "1"])["contract"];
+    assert_eq!(contract["budget"]["turns"], 1);
+    assert_eq!(contract["budget"]["wall_ms"], 600_000);
+    assert_eq!(contract["judge"]["by"], "same");
+    let protected = contract["protect"].as_array().unwrap();
+    assert!(protected.contains(&"answer.txt".into()), "{protected:?}");
+    env.write(".ilchul/config.toml", "[goal]\nagent = \"command:evil\"\n");
+    let output = env.kapi(&["run", "try it", "--yes"]);
+    output.assert_error(2, &["agent", "config.toml"]);
 }
 
 #[test]

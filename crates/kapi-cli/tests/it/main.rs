@@ -21,5 +21,6 @@ mod judges;
 mod program;
 mod repositories;
 mod together;
+mod tricks;
 mod untouched;
 mod verdicts;

@@ -260,6 +260,14 @@ fn what_is_not_protected_stays_as_the_programs_left_it() {
 }
 
 #[test]
+fn everything_may_be_protected_but_for_the_place_where_git_is_shown() {
+    let check = Check::new(&["**"]);
+    let found = check.restored_after("echo x > README; echo x > new; mkdir .GIT; echo x > .GIT/x");
+    assert_eq!(found, [".GIT", "README", "new"]);
+    assert_eq!(with_modes(&check.to), check.original());
+}
+
+#[test]
 fn odd_names_do_not_push_each_other_out_of_the_search() {
     let check = Check::new(&["tests/**"]);
     let found = check.restored_after(
