@@ -57,7 +57,7 @@ fn a_planted_record_never_gets_into_a_commit() {
     run.assert_status("done", 0);
     let files = env.git(&["ls-tree", "-r", "--name-only", run.commit()]);
     assert!(!files.to_lowercase().contains(".ilchul"), "{files}");
-    let left_out = &run.events("candidate_committed")[0]["data"]["candidate"]["left_out"];
+    let left_out = &run.events("candidate_committed")[0]["candidate"]["left_out"];
     assert!(
         left_out.to_string().contains("state of Kapi's own"),
         "{left_out}"
