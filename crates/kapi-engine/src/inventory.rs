@@ -83,6 +83,7 @@ fn entry(project: &Project<'_>, goal: &Goal) -> Entry {
         status: goal.status,
         branch: goal.contract.branch.clone(),
         worktree: goal.workspace.clone(),
+        sandbox: goal.contract.sandbox,
         updated: format_ms(project.clock.now_ms()),
     }
 }

@@ -3,6 +3,7 @@
 //! An index is never given twice, even when its directory is deleted. The entries repeat what
 //! the streams say and are rebuilt from them; this file does not know how.
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_sys::disk::{Disk, replace_durably};
@@ -39,6 +40,8 @@ pub struct Entry {
     pub branch: String,
     /// Its worktree, once there is one.
     pub worktree: Option<String>,
+    /// The isolation around its agent.
+    pub sandbox: SandboxLevel,
     /// When this entry last changed, in RFC 3339.
     pub updated: String,
 }

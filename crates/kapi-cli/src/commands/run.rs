@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// A directory of checks the agent never sees, copied over the checkout for the last verify
     #[arg(long, value_name = "DIR")]
     pub(crate) hidden: Option<PathBuf>,
-    /// The agent: claude, codex, gemini, pi, 'command:<shell>' or 'script:<file.yaml>'
+    /// The agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Who judges: an agent, 'same' or 'none'; default: 'same' for a model, 'none' for a command

@@ -58,11 +58,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 } else {
                     project.driver(&listed.id).map_err(failed)?
                 };
-                // An ended goal whose log was damaged since is still listed.
-                let goal = project.load(&listed.id).ok();
                 rows.push(Row {
                     id,
-                    sandbox: goal.map(|goal| goal.contract.sandbox),
+                    sandbox: Some(entry.sandbox),
                     status: entry.status.to_string(),
                     driver,
                     branch: Some(entry.branch),

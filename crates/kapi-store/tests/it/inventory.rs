@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_store::error::StoreError;
@@ -119,6 +120,7 @@ fn entries_are_kept_in_order_and_replaced() {
         status,
         branch: "feat/x".to_owned(),
         worktree: None,
+        sandbox: SandboxLevel::Native,
         updated: "2026-08-22T10:00:00.000Z".to_owned(),
     };
     let disk = sim_disk();
