@@ -14,7 +14,7 @@ use crate::scratch::{Objects, Scratch};
 use crate::workspace::{Workspace, WorkspaceError};
 
 impl Workspace {
-    /// Returns the git directory that stages this workspace; call it after [`sweep::sweep`].
+    /// Returns the git directory that stages this workspace; call it after `sweep::sweep`.
     pub(crate) fn scratch<'a>(&self, repository: &'a Repository) -> Result<Scratch<'a>, DirError> {
         let dir = self.admin_dir.join("kapi");
         Scratch::prepare(repository, &dir, &self.path, Objects::Shared)
