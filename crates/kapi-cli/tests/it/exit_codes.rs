@@ -56,7 +56,9 @@ fn a_world_that_refuses_is_4() {
     env.set("ANTHROPIC_API_KEY", "not-a-key");
     env.kapi(&usual("claude", &[]))
         .assert_error(4, &["/nonexistent/claude", "hint: "]);
-    let outside = env.kapi_in(env.root(), &usual(HONEST, &[]));
+    // The other directories of a test lie below this repository.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = env.kapi_in(elsewhere.path(), &usual(HONEST, &[]));
     outside.assert_error(4, &["hint: "]);
     env.set("PATH", "/nonexistent");
     env.kapi(&usual(HONEST, &[]))

@@ -74,8 +74,6 @@ pub enum Event {
         failure: ProviderFailure,
         /// Used all the same.
         usage: Usage,
-        /// The agent's session, where one had begun.
-        session: Option<String>,
         /// When it is tried again, in milliseconds since the epoch; `None` if it is not.
         retry_at_ms: Option<i64>,
         /// Milliseconds since the last report.

@@ -80,14 +80,7 @@ fn apply(goal: &mut Goal, event: &Event) {
             begin_turn(goal, 1);
         }
         Event::AgentEnded { run, .. } => agent_ended(goal, run),
-        Event::ProviderFailed {
-            session,
-            retry_at_ms,
-            ..
-        } => {
-            keep_session(goal, session.as_ref());
-            provider_failed(goal, *retry_at_ms);
-        }
+        Event::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
         Event::WaitEnded => {
             goal.wait_until_ms = None;
             goal.attempt = goal.attempt.saturating_add(1);

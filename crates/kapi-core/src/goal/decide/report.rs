@@ -123,7 +123,6 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
     let mut events = vec![Event::ProviderFailed {
         failure: failure.clone(),
         usage: run.usage,
-        session: run.session.clone(),
         retry_at_ms,
         elapsed_ms,
     }];
