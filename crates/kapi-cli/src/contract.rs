@@ -58,7 +58,7 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
             exit: crate::exit_code::Exit::Usage,
             ..Error::world(&failure)
         })?;
-    let verify = verify_commands(args, table)?;
+    let verify = verify_commands(args, table, &mut notes);
     let protect = protected(args, table, &survey, (&base, &verify), &mut notes)?;
     let reserved = naming::reserved(&context.project(&root, "kapi run"))?;
     let (slug, branch) = naming::choose(args, table, &survey, &reserved)?;
@@ -164,23 +164,21 @@ fn kind(agent: &str) -> Result<Kind, Error> {
     })
 }
 
-fn verify_commands(args: &Args, table: &GoalTable) -> Result<Vec<String>, Error> {
-    if args.unverified {
-        return Ok(Vec::new());
-    }
+fn verify_commands(args: &Args, table: &GoalTable, notes: &mut Vec<String>) -> Vec<String> {
     let configured = table.verify.clone().unwrap_or_default();
-    let commands = if args.verify.is_empty() {
-        configured
-    } else {
-        args.verify.clone()
+    let commands = match (args.unverified, args.verify.is_empty()) {
+        (true, _) => Vec::new(),
+        (false, true) => configured,
+        (false, false) => args.verify.clone(),
     };
     if commands.is_empty() {
-        return Err(Error::usage(
-            "there is no verify command, so the result could only be \"done (unverified)\"",
-        )
-        .with_hint("add `--verify \"<command>\"`, or `--unverified` if you take it on trust."));
+        notes.push(
+            "NO PROOF: there is no verify command, so the result will be \"done (unverified)\": the \
+             agent's work, on your word. Add `--verify \"<command>\"` to have it proved."
+                .to_owned(),
+        );
     }
-    Ok(commands)
+    commands
 }
 
 fn protected(

@@ -176,18 +176,22 @@ fn judged(run: &JudgeRun) -> String {
         JudgeAnswer::Verdict { verdict, reason } => {
             format!(
                 "judge {}: {}: {}",
-                run.by,
+                words::agent_name(&run.by),
                 verdict.as_str(),
                 first_line(reason)
             )
         }
         JudgeAnswer::Malformed { text } => {
-            format!("judge {}: no verdict in {:?}", run.by, first_line(text))
+            format!(
+                "judge {}: no verdict in {:?}",
+                words::agent_name(&run.by),
+                first_line(text)
+            )
         }
         JudgeAnswer::Unavailable(failure) => {
             format!(
                 "judge {}: unavailable: {}",
-                run.by,
+                words::agent_name(&run.by),
                 first_line(&failure.message)
             )
         }

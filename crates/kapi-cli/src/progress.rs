@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::Event;
+use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::Observed;
@@ -111,13 +112,13 @@ impl Progress {
                 self.ui.say(&format!(
                     "Turn {}: {} works",
                     task.turn,
-                    first_line(&task.agent)
+                    words::agent_name(&task.agent)
                 ));
                 "working".to_owned()
             }
             Action::Commit(_) => "recording".to_owned(),
             Action::Verify(_) => "verifying".to_owned(),
-            Action::Judge(task) => format!("asking judge {}", first_line(&task.agent)),
+            Action::Judge(task) => format!("asking judge {}", words::agent_name(&task.agent)),
             Action::Publish { .. } => "publishing".to_owned(),
             Action::Wait { .. } => "waiting for the provider".to_owned(),
         };

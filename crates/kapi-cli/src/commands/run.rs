@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// A shell command that must exit 0 in a clean checkout; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
-    /// Run without a verify command; the result is then "done (unverified)"
+    /// Run without a verify command, also where the configuration names one
     #[arg(long, conflicts_with = "verify")]
     pub(crate) unverified: bool,
     /// What must hold for it to be done; default: the task itself and the verify commands

@@ -212,9 +212,9 @@ fn the_next_turn_is_told_what_failed() {
 #[test]
 fn without_a_verify_command_the_person_must_say_so() {
     let env = Environment::new();
-    let task = ["run", "anything", "--agent", HONEST, "--yes"];
+    let task = ["run", "anything", "--agent", HONEST];
     let refused = env.kapi(&task);
-    refused.assert_error(2, &["done (unverified)", "--unverified"]);
+    refused.assert_error(2, &["done (unverified)", "--yes"]);
     assert!(
         !env.repository().join(".ilchul").exists(),
         "a refusal leaves no trace"

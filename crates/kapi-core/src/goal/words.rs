@@ -38,7 +38,11 @@ fn done_reason(goal: &Goal) -> String {
     } else {
         proof
     };
-    match goal.judge.as_ref().map(|run| (&run.by, &run.answer)) {
+    match goal
+        .judge
+        .as_ref()
+        .map(|run| (agent_name(&run.by), &run.answer))
+    {
         None => format!("{proof}; no judge"),
         Some((by, JudgeAnswer::Verdict { reason, .. })) => {
             format!("{proof}; judge {by}: {reason}")
@@ -46,6 +50,22 @@ fn done_reason(goal: &Goal) -> String {
         Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
             format!("{proof}; judge {by} was unavailable and the contract lets that pass")
         }
+    }
+}
+
+/// Returns an agent's name for a line of text: a script by its file, a command by its beginning.
+#[must_use]
+pub fn agent_name(reference: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let short = match reference.strip_prefix("script:") {
+        Some(path) => format!("script:{}", path.rsplit('/').next().unwrap_or(path)),
+        None => reference.lines().next().unwrap_or_default().to_owned(),
+    };
+    if short.chars().count() > CHARS_MAX {
+        let cut: String = short.chars().take(CHARS_MAX).collect();
+        format!("{cut}…")
+    } else {
+        short
     }
 }
 
