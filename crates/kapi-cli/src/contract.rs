@@ -202,11 +202,12 @@ fn protected(
     let commands = if args.no_auto_protect { &[] } else { verify };
     for command in commands {
         for file in survey.files_named_in(base, command).map_err(failed)? {
-            if protect.contains(&file) {
+            if !is_check(&file) || args.intent.contains(&file) || protect.contains(&file) {
                 continue;
             }
             notes.push(format!(
-                "{file} is protected because a verify command names it."
+                "{file} is protected because a verify command names it; `--no-auto-protect` if the \
+                 task is to change it."
             ));
             protect.push(file);
         }
@@ -219,6 +220,18 @@ fn protected(
         );
     }
     Ok(protect)
+}
+
+/// Tells whether a file that a command names is a check, and not what is checked: code whose name
+/// says so.
+fn is_check(path: &str) -> bool {
+    const DATA: &[&str] = &[
+        "txt", "md", "json", "yaml", "yml", "toml", "csv", "log", "html",
+    ];
+    const SIGNS: &[&str] = &["test", "spec", "check", "verify"];
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    !DATA.contains(&extension) && SIGNS.iter().any(|sign| name.contains(sign))
 }
 
 fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result<String, Error> {
@@ -268,7 +281,7 @@ fn judge(
              (`--judge codex`) is stronger."
                 .to_owned(),
         ),
-        Judge::None => notes.push("No judge: the verify commands decide alone.".to_owned()),
+        Judge::None => notes.push("No judge: no model looks at the result.".to_owned()),
         Judge::Agent(_) => {}
     }
     Ok(judge)
@@ -430,4 +443,31 @@ fn budget_words(budget: &Budget) -> String {
 /// Returns the first digits of an object id.
 pub(crate) fn short(id: &str) -> &str {
     id.get(..10).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_check;
+
+    #[test]
+    fn a_check_is_code_that_says_so() {
+        for check in [
+            "test.sh",
+            "tests/test_api.py",
+            "src/a.spec.ts",
+            "ci/Verify.rb",
+            "check",
+        ] {
+            assert!(is_check(check), "{check}");
+        }
+        for subject in [
+            "answer.txt",
+            "main.py",
+            "test.txt",
+            "src/lib.rs",
+            "tests/data.json",
+        ] {
+            assert!(!is_check(subject), "{subject}");
+        }
+    }
 }

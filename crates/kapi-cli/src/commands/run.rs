@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
     #[arg(long, value_name = "GLOB")]
     pub(crate) protect: Vec<String>,
-    /// Do not protect tracked files that a verify command names
+    /// Do not protect the test scripts that a verify command names
     #[arg(long)]
     pub(crate) no_auto_protect: bool,
     /// A directory of checks the agent never sees, copied over the checkout for the last verify

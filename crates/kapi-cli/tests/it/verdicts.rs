@@ -78,7 +78,7 @@ fn a_verify_script_is_protected_by_itself() {
     assert_eq!(run.result["tampered"], json!(["test.sh"]));
     assert!(
         run.stderr
-            .contains("note: test.sh is protected because a verify command names it."),
+            .contains("note: test.sh is protected because a verify command names it"),
         "{}",
         run.stderr
     );
@@ -214,7 +214,10 @@ fn without_a_verify_command_the_person_must_say_so() {
     let env = Environment::new();
     let task = ["run", "anything", "--agent", HONEST];
     let refused = env.kapi(&task);
-    refused.assert_error(2, &["done (unverified)", "--yes"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    for words in ["NO PROOF", "done (unverified)", "hint: ", "--yes"] {
+        assert!(refused.stderr.contains(words), "{refused:?}");
+    }
     assert!(
         !env.repository().join(".ilchul").exists(),
         "a refusal leaves no trace"
