@@ -15,6 +15,7 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::{AgentRun, Failure};
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
+use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, End, Line};
 
 use crate::book::Book;
@@ -51,6 +52,9 @@ pub(crate) fn ask(
     let prompt_file = prompt_file_seen(&cell, run_dir);
     cell.mounts
         .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
+    if let Kind::Command(shell) = asked.kind {
+        cell.mounts.extend(program_of(shell, book));
+    }
     let mut transcript = run_dir.transcript()?;
     let mut question = Question {
         book,
@@ -135,6 +139,30 @@ impl Question<'_> {
             stderr,
         })
     }
+}
+
+/// Makes the program that a command agent is visible inside: a path that begins the command, or
+/// that follows an interpreter. The person typed it to be run; nothing else it names is shown.
+fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
+    const INTERPRETERS: &[&str] = &[
+        "sh", "bash", "dash", "zsh", "python", "python3", "node", "perl", "ruby", "exec",
+    ];
+    let mut words = shell.split_whitespace();
+    let program = match words.next() {
+        Some(first) if INTERPRETERS.contains(&first) => words.next(),
+        first => first,
+    };
+    let is_file = |path: &&Path| path.is_absolute() && path.is_file();
+    let Some(path) = program.map(Path::new).filter(is_file) else {
+        return Vec::new();
+    };
+    let mut mounts = expose::expose(path, &book.path_variable(), &book.home)
+        .map(|exposed| exposed.mounts)
+        .unwrap_or_default();
+    if mounts.is_empty() && !path.starts_with("/usr") {
+        mounts.push(confine::read_only(path, path));
+    }
+    mounts
 }
 
 fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {

@@ -249,3 +249,24 @@ fn chown_if_root(path: &std::path::Path) {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
 }
+
+#[test]
+fn the_program_a_person_names_is_visible_and_nothing_beside_it() {
+    let env = Environment::new();
+    let tools = env.root().join("tools");
+    write(&tools.join("secret.txt"), SECRET);
+    let secret = tools.join("secret.txt").display().to_string();
+    write(
+        &tools.join("agent.sh"),
+        format!("#!/bin/sh\necho 42 > answer.txt\ncat {secret} > leak.txt; true\n"),
+    );
+    let program = tools.join("agent.sh").display().to_string();
+    let run = env.run(&format!("command:sh {program} now"), &[]);
+    run.assert_status("done", 0);
+    assert_eq!(env.show(BRANCH, "leak.txt"), "");
+    let run = env.run(
+        &format!("command:cat {secret} > answer.txt"),
+        &["--turns", "1"],
+    );
+    run.assert_status("paused", 5);
+}
