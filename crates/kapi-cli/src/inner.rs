@@ -9,7 +9,8 @@ use std::{env, io};
 
 use kapi_agent::launch;
 use kapi_agent::script::runner;
-use kapi_sandbox::spec::{Level, Network, Spec};
+use kapi_sandbox::launch::Ears;
+use kapi_sandbox::spec::{Level, Spec};
 use kapi_sandbox::{init, launch as sandbox};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Program};
@@ -42,16 +43,7 @@ fn sandbox_run(mut command: Vec<OsString>) -> i32 {
     let (Ok(self_exe), path) = (process::current_exe(), PathBuf::from(command.remove(0))) else {
         return i32::from(Exit::Failed.code());
     };
-    let spec = Spec {
-        level: Level::Native,
-        hostname: "kapi".to_owned(),
-        mounts: Vec::new(),
-        home_host: env::temp_dir(),
-        home_inside: PathBuf::from("/home/agent"),
-        files: Vec::new(),
-        network: Network::Loopback,
-        self_exe,
-    };
+    let spec = Spec::new(Level::Native, "bare", env::temp_dir(), self_exe);
     let program = Program {
         path,
         args: command,
@@ -66,8 +58,12 @@ fn sandbox_run(mut command: Vec<OsString>) -> i32 {
             line_bytes_max: 4096,
         },
     };
-    match sandbox::run(&spec, program, &Cancel::new(), &mut |_| {}) {
-        Ok(finished) => match finished.end {
+    let ears = Ears {
+        on_line: &mut |_| {},
+        on_listeners: &mut drop,
+    };
+    match sandbox::run(&spec, program, &Cancel::new(), ears) {
+        Ok(ran) => match ran.finished.end {
             End::Exited(code) => code,
             End::Signaled(signal) => 128 + signal,
             End::DeadlinePassed | End::IdlePassed | End::Cancelled => {

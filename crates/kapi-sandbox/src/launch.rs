@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::error::SandboxError;
 use crate::hint::{Host, hint};
 use crate::init::ARGUMENT;
 use crate::order::{Enclosure, Order, Payload, Work};
+use crate::outcome::{Grade, Ran};
 use crate::spec::{Level, Spec};
 use crate::status::{Ending, Failure, Report, Status, pair};
 
@@ -34,8 +36,8 @@ pub fn run(
     spec: &Spec,
     program: Program,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
-) -> Result<Finished, SandboxError> {
+    ears: Ears<'_>,
+) -> Result<Ran, SandboxError> {
     let payload = Box::new(Payload::new(&program));
     let work = match spec.level {
         Level::Native => Work::Confine {
@@ -43,13 +45,19 @@ pub fn run(
             payload,
         },
         Level::None => Work::Supervise { payload },
+        Level::Podman => {
+            return Err(SandboxError::Launcher {
+                end: End::Exited(1),
+                output: "podman".to_owned(),
+            });
+        }
     };
     let carried = Carried {
         stdin: program.stdin,
         fds: program.pass_fds,
         limits: program.limits,
     };
-    let (mut finished, statuses) = perform(&spec.self_exe, work, carried, cancel, on_line)?;
+    let (mut finished, statuses) = perform(&spec.self_exe, work, carried, cancel, ears.on_line)?;
     let mut ending = None;
     for status in &statuses {
         match status {
@@ -75,7 +83,20 @@ pub fn run(
         }
         (end, _) => end,
     };
-    Ok(finished)
+    Ok(Ran {
+        finished,
+        grade: Grade::default(),
+        exceeded: None,
+    })
+}
+
+/// Who is told what happens while a program runs.
+pub struct Ears<'a> {
+    /// Takes each line of output, on the thread that called [`run`].
+    pub on_line: &'a mut dyn FnMut(Line<'_>),
+    /// Takes the listeners of [`Spec::listeners`], in order, once, before the program starts; on a
+    /// thread of the run. It must not wait for the program.
+    pub on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
 }
 
 /// What travels to the launcher as descriptors and limits.

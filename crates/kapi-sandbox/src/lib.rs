@@ -7,6 +7,8 @@ pub mod error;
 pub mod expose;
 pub mod init;
 pub mod launch;
+pub mod outcome;
+pub mod podman;
 pub mod probe;
 pub mod spec;
 pub mod toolchain;

@@ -4,6 +4,7 @@
 //! Both ends are the same binary, so the shape has no version. Knows nothing of how it is carried out.
 
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -89,8 +90,31 @@ pub(crate) struct Enclosure {
     pub home: Text,
     /// Read-only files: path and content.
     pub files: Vec<(Text, Text)>,
+    /// Places that show once more what another place shows.
+    pub aliases: Vec<(Text, Text)>,
     /// Whether the network is the host's own.
     pub network: OrderedNetwork,
+    /// Addresses to listen at for the host side.
+    pub listeners: Vec<SocketAddr>,
+    /// Whether user namespaces may be made inside.
+    pub nested_namespaces: bool,
+    /// Limits of each process.
+    pub limits: OrderedLimits,
+}
+
+/// The limits that every process inherits.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct OrderedLimits {
+    /// Processes and threads of the user namespace.
+    pub processes: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one file.
+    pub file_bytes: Option<u64>,
+    /// Bytes of memory that one process may map as data, where nothing counts them together.
+    pub data_bytes: Option<u64>,
+    /// Bytes of each temporary file system.
+    pub temporary_bytes: Option<u64>,
 }
 
 /// One bind mount.
@@ -114,12 +138,19 @@ pub(crate) enum OrderedNetwork {
 }
 
 /// [`Access`] as it is written down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum OrderedAccess {
     /// Writes are refused.
     ReadOnly,
     /// Writes reach the host.
     ReadWrite,
+    /// Writes go to a layer.
+    CopyOnWrite {
+        /// The layer's upper directory.
+        upper: Text,
+        /// Its work directory.
+        work: Text,
+    },
 }
 
 /// The program to run.
@@ -140,11 +171,11 @@ pub(crate) struct Payload {
 impl Enclosure {
     /// Writes a native spec down.
     pub(crate) fn new(spec: &Spec) -> Self {
-        let home = Bind::new(&spec.home_host, &spec.home_inside, Access::ReadWrite);
+        let home = Bind::new(&spec.home_host, &spec.home_inside, &Access::ReadWrite);
         let mounts = spec
             .mounts
             .iter()
-            .map(|mount| Bind::new(&mount.host, &mount.inside, mount.access));
+            .map(|mount| Bind::new(&mount.host, &mount.inside, &mount.access));
         Self {
             hostname: spec.hostname.clone(),
             binds: std::iter::once(home).chain(mounts).collect(),
@@ -154,6 +185,20 @@ impl Enclosure {
                 .iter()
                 .map(|(path, content)| (Text::of(path.as_os_str()), Text::new(content)))
                 .collect(),
+            aliases: spec
+                .aliases
+                .iter()
+                .map(|(shown, at)| (Text::of(shown.as_os_str()), Text::of(at.as_os_str())))
+                .collect(),
+            listeners: spec.listeners.clone(),
+            nested_namespaces: spec.nested_namespaces,
+            limits: OrderedLimits {
+                processes: spec.resources.processes,
+                open_files: spec.resources.open_files,
+                file_bytes: spec.resources.file_bytes,
+                data_bytes: None,
+                temporary_bytes: spec.resources.memory_bytes,
+            },
             network: match spec.network {
                 Network::Host => OrderedNetwork::Host,
                 Network::Loopback => OrderedNetwork::Loopback,
@@ -163,13 +208,17 @@ impl Enclosure {
 }
 
 impl Bind {
-    fn new(host: &Path, inside: &Path, access: Access) -> Self {
+    fn new(host: &Path, inside: &Path, access: &Access) -> Self {
         Self {
             host: Text::of(host.as_os_str()),
             inside: Text::of(inside.as_os_str()),
             access: match access {
                 Access::ReadOnly => OrderedAccess::ReadOnly,
                 Access::ReadWrite => OrderedAccess::ReadWrite,
+                Access::CopyOnWrite(layer) => OrderedAccess::CopyOnWrite {
+                    upper: Text::of(layer.upper.as_os_str()),
+                    work: Text::of(layer.work.as_os_str()),
+                },
             },
         }
     }

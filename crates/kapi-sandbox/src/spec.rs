@@ -1,35 +1,52 @@
-//! What a sandbox is asked to be: level, mounts, home, files and network.
+//! What a sandbox is asked to be: level, mounts, home, files, network and resources.
 //!
 //! Pure data. Does not know how any of it is made, nor what will run in it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use crate::podman::options::Options;
 
 /// How much of the host a program is kept away from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Own namespaces and a minimal read-only root; the only writable places are the ones given.
     Native,
+    /// A rootless container with the root of an image; the same mounts, home, files and network.
+    Podman,
     /// No isolation: the program sees the host, its paths are the host's, and mounts, home, files, host
-    /// name and network of the spec are not used. Its descendants are still ended with it.
+    /// name, network and resources of the spec are not used. Its descendants are still ended with it.
     None,
 }
 
-/// What a native sandbox can reach over the network.
+/// What a sandbox can reach over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// The host's network, its loopback and abstract sockets included.
     Host,
-    /// An own network with nothing in it but a loopback of its own.
+    /// An own network with nothing in it but a loopback of its own, and [`Spec::listeners`].
     Loopback,
 }
 
-/// Whether a mount can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether and where a mount can be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// Writes fail with `EROFS`.
     ReadOnly,
     /// Writes reach the host's directory.
     ReadWrite,
+    /// The host's directory is only read; writes go to a layer of their own.
+    CopyOnWrite(Layer),
+}
+
+/// The writable part of a copy-on-write mount. Both directories lie on one file system, belong to
+/// the user who starts the sandbox, and are used by one sandbox at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// What was written, in the form of overlayfs; it stays.
+    pub upper: PathBuf,
+    /// An empty directory for overlayfs itself; it is thrown away.
+    pub work: PathBuf,
 }
 
 /// A host file or directory that is visible inside.
@@ -43,15 +60,37 @@ pub struct Mount {
     pub access: Access,
 }
 
+/// Limits on what everything in a sandbox together may use; `None` is no limit beyond the host's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Bytes of memory, temporary files included.
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads at once.
+    pub processes: Option<u64>,
+    /// Thousandths of a processor.
+    pub cpu_millis: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one file.
+    pub file_bytes: Option<u64>,
+    /// Bytes on disk in all writable mounts together.
+    pub disk_bytes: Option<u64>,
+}
+
 /// A sandbox to run a program in.
 #[derive(Debug, Clone)]
 pub struct Spec {
     /// How much isolation; never weakened silently.
     pub level: Level,
+    /// What names this sandbox among the host's control groups and containers: letters, digits,
+    /// `-`, `_` and `.`, unique while it runs.
+    pub name: String,
     /// The host name inside, at most 64 bytes.
     pub hostname: String,
     /// What is visible besides the minimal root, mounted in this order.
     pub mounts: Vec<Mount>,
+    /// Places inside that show once more what another place inside shows: (shown, also at).
+    pub aliases: Vec<(PathBuf, PathBuf)>,
     /// The host's directory that becomes the private home.
     pub home_host: PathBuf,
     /// Where the home appears inside.
@@ -60,7 +99,38 @@ pub struct Spec {
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// What can be reached.
     pub network: Network,
+    /// Loopback addresses that listen inside and are served by the host side; port 0 is any.
+    pub listeners: Vec<SocketAddr>,
+    /// What may be used.
+    pub resources: Resources,
+    /// Whether programs inside may make user namespaces of their own, for sandboxes in the sandbox.
+    pub nested_namespaces: bool,
+    /// What only a container has.
+    pub podman: Options,
     /// The program that calls [`crate::init::init_main`] when its first argument is
     /// [`crate::init::ARGUMENT`].
     pub self_exe: PathBuf,
+}
+
+impl Spec {
+    /// Returns a sandbox without mounts, files, listeners or limits and with a network of its own.
+    #[must_use]
+    pub fn new(level: Level, name: &str, home_host: PathBuf, self_exe: PathBuf) -> Self {
+        Self {
+            level,
+            name: name.to_owned(),
+            hostname: "kapi".to_owned(),
+            mounts: Vec::new(),
+            aliases: Vec::new(),
+            home_host,
+            home_inside: PathBuf::from("/home/agent"),
+            files: Vec::new(),
+            network: Network::Loopback,
+            listeners: Vec::new(),
+            resources: Resources::default(),
+            nested_namespaces: false,
+            podman: Options::default(),
+            self_exe,
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
+use kapi_sandbox::launch::Ears;
 use kapi_sandbox::spec::{Access, Level, Mount, Network, Spec};
 use kapi_sandbox::{expose, launch, toolchain};
 use kapi_sys::cancel::Cancel;
@@ -135,21 +136,21 @@ impl Cell<'_> {
                 line_bytes_max: LINE_BYTES_MAX,
             },
         };
-        launch::run(&spec, program, cancel, on_line).map_err(|error| failure::sandbox(&error))
+        let ears = Ears {
+            on_line,
+            on_listeners: &mut drop,
+        };
+        launch::run(&spec, program, cancel, ears)
+            .map(|ran| ran.finished)
+            .map_err(|error| failure::sandbox(&error))
     }
 
     /// Returns the sandbox, and directories to look for programs in before all others.
     fn spec(&self, book: &Book, program: &Path) -> Result<(Spec, Vec<PathBuf>), Failure> {
-        let mut spec = Spec {
-            level: Level::None,
-            hostname: "kapi".to_owned(),
-            mounts: Vec::new(),
-            home_host: self.home.to_path_buf(),
-            home_inside: book.home.clone(),
-            files: Vec::new(),
-            network: self.network,
-            self_exe: book.self_exe.clone(),
-        };
+        let self_exe = book.self_exe.clone();
+        let mut spec = Spec::new(Level::None, "run", self.home.to_path_buf(), self_exe);
+        spec.home_inside.clone_from(&book.home);
+        spec.network = self.network;
         if self.level == SandboxLevel::None {
             return Ok((spec, Vec::new()));
         }
@@ -163,7 +164,7 @@ impl Cell<'_> {
         spec.mounts.push(Mount {
             host: self.workspace.to_path_buf(),
             inside: PathBuf::from(WORKSPACE_INSIDE),
-            access: self.workspace_access,
+            access: self.workspace_access.clone(),
         });
         if let Some(view) = &self.git_view {
             spec.mounts.extend(view.mounts());

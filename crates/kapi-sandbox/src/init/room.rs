@@ -129,11 +129,17 @@ fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
 fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     let mut pieces = Vec::new();
     for bind in &enclosure.binds {
-        let rights = match bind.access {
-            OrderedAccess::ReadOnly => Rights::Read,
-            OrderedAccess::ReadWrite => Rights::Write,
+        let tree = match &bind.access {
+            OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read)?,
+            OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write)?,
+            OrderedAccess::CopyOnWrite { upper, .. } => {
+                return Err(Failure::new(
+                    "fsopen(overlay)",
+                    &upper.path().display().to_string(),
+                    Errno::NOSYS,
+                ));
+            }
         };
-        let tree = Tree::clone_of(&bind.host.path(), rights)?;
         pieces.push(Furniture {
             inside: bind.inside.path(),
             piece: Piece::Tree(tree),

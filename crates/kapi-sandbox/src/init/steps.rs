@@ -14,7 +14,7 @@ use rustix::thread::UnshareFlags;
 
 use super::mount::{Fresh, Rights, Root, Tree};
 use super::{NOT_RUN, device, die_with_parent, namespace, privilege, process_view, room, tell};
-use crate::order::{Enclosure, OrderedNetwork, Text};
+use crate::order::{Enclosure, OrderedLimits, OrderedNetwork, Text};
 use crate::status::{Failure, Status};
 use crate::syscall::{Fork, exit_now, fork};
 
@@ -223,6 +223,10 @@ fn empty_enclosure() -> Enclosure {
         binds: Vec::new(),
         home: Text::new(b"/home/agent"),
         files: Vec::new(),
+        aliases: Vec::new(),
+        listeners: Vec::new(),
+        nested_namespaces: false,
+        limits: OrderedLimits::default(),
         network: OrderedNetwork::Loopback,
     }
 }

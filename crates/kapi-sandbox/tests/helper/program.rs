@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
-use kapi_sandbox::launch::run;
+use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::probe::{Outcome, probe};
 use kapi_sandbox::spec::{Access, Level, Mount, Network, Spec};
 use kapi_sys::cancel::Cancel;
@@ -68,8 +69,12 @@ fn answer(request: &Request) -> Reply {
     let Some(program) = program(request) else {
         return failed("no program", "");
     };
-    match run(&spec(request), program, &cancel, &mut on_line) {
-        Ok(finished) => Reply {
+    let ears = Ears {
+        on_line: &mut on_line,
+        on_listeners: &mut drop,
+    };
+    match run(&spec(request), program, &cancel, ears) {
+        Ok(Ran { finished, .. }) => Reply {
             end: format!("{:?}", finished.end),
             hint: String::new(),
             stdout: finished.stdout.text(),
@@ -110,28 +115,23 @@ fn spec(request: &Request) -> Spec {
             Access::ReadOnly
         },
     };
-    Spec {
-        level: if request.level == "native" {
-            Level::Native
-        } else {
-            Level::None
-        },
-        hostname: request.hostname.clone(),
-        mounts: request.mounts.iter().map(mount).collect(),
-        home_host: PathBuf::from(&request.home),
-        home_inside: PathBuf::from("/home/agent"),
-        files: request
-            .files
-            .iter()
-            .map(|(path, text)| (path.into(), text.clone().into_bytes()))
-            .collect(),
-        network: if request.network == "host" {
-            Network::Host
-        } else {
-            Network::Loopback
-        },
-        self_exe: own_path(),
+    let level = if request.level == "native" {
+        Level::Native
+    } else {
+        Level::None
+    };
+    let mut spec = Spec::new(level, "test", PathBuf::from(&request.home), own_path());
+    spec.hostname.clone_from(&request.hostname);
+    spec.mounts = request.mounts.iter().map(mount).collect();
+    spec.files = request
+        .files
+        .iter()
+        .map(|(path, text)| (path.into(), text.clone().into_bytes()))
+        .collect();
+    if request.network == "host" {
+        spec.network = Network::Host;
     }
+    spec
 }
 
 fn program(request: &Request) -> Option<Program> {

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use kapi_sandbox::launch::run;
+use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::spec::Level;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Line};
@@ -92,7 +92,12 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
             kill_process(child_of(getpid()).unwrap(), Signal::KILL).unwrap();
         };
         let spec = spec(level, home.path());
-        let finished = run(&spec, shell(&line), &Cancel::new(), &mut kill_launcher).unwrap();
+        let ears = Ears {
+            on_line: &mut kill_launcher,
+            on_listeners: &mut drop,
+        };
+        let ran = run(&spec, shell(&line), &Cancel::new(), ears).unwrap();
+        let finished = ran.finished;
         // No waiting here: the promise is about the very moment of return.
         let n_alive = count_processes(&mark);
         assert_eq!((finished.end, n_alive), (End::Signaled(9), 0), "{level:?}");

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use kapi_sandbox::launch::run;
+use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::spec::Level;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{End, Line, Program};
@@ -102,7 +102,11 @@ fn given_descriptors_are_there_in_order_from_three_on() {
                 lines.push(String::from_utf8_lossy(text).into_owned());
             }
         };
-        let finished = run(&spec, program, &Cancel::new(), &mut on_line).unwrap();
+        let ears = Ears {
+            on_line: &mut on_line,
+            on_listeners: &mut drop,
+        };
+        let finished = run(&spec, program, &Cancel::new(), ears).unwrap().finished;
         assert_eq!(
             (finished.end, finished.stdout.text().as_str()),
             (End::Exited(0), "one two"),
