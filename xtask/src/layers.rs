@@ -48,6 +48,7 @@ const PRODUCT: &[&str] = &[
     "kapi-git",
     "kapi-sandbox",
     "kapi-agent",
+    "kapi-gateway",
     "kapi-world",
 ];
 
@@ -63,16 +64,19 @@ const LAYERS: &[Layer] = &[
     layer("kapi-git", ADAPTER, KIT),
     layer("kapi-sandbox", ADAPTER, KIT),
     layer("kapi-agent", ADAPTER, KIT),
+    layer("kapi-gateway", ADAPTER, KIT),
     layer(
         "kapi-world",
         // kapi-sys because the seam it implements speaks of `Cancel`.
         &[
             "kapi-core",
+            "kapi-wire",
             "kapi-sys",
             "kapi-engine",
             "kapi-git",
             "kapi-sandbox",
             "kapi-agent",
+            "kapi-gateway",
         ],
         &["kapi-store", "kapi-testkit"],
     ),

@@ -1,0 +1,306 @@
+//! Plain HTTP requests in absolute form, each decided, dialled and passed on by itself.
+//!
+//! The target gets a request written anew: origin form, its own Host, no header that speaks of the
+//! client's connection. Keeps the client's connection, never the target's.
+
+use std::io::Write as _;
+
+use super::rejection::Rejection;
+use super::session::{Admitted, Next, Session};
+use super::tunnel::check_host_header;
+use crate::egress::host::Endpoint;
+use crate::egress::log::{Draft, Kind, Verdict};
+use crate::egress::policy::{Request, Target};
+use crate::egress::relay::Allowance;
+use crate::http::body::{Body, write_end, write_piece};
+use crate::http::head::{Framing, Headers, RequestHead, ResponseHead, Version};
+use crate::http::reader::Reader;
+use crate::http::timed::Timed;
+
+/// Port of `http://` without one.
+const HTTP_PORT: u16 = 80;
+
+/// Informational answers before the real one.
+const INFORMATIONAL_MAX: usize = 8;
+
+/// A request that was read and understood.
+struct Asked {
+    target: Target,
+    path_and_query: String,
+    framing: Framing,
+}
+
+/// Bytes that were passed on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    up: u64,
+    down: u64,
+}
+
+/// Why an exchange broke off after the target was connected.
+enum Broken {
+    /// Nothing was answered yet, so the client can be told.
+    BeforeAnswer(String),
+    /// The client's body cannot be read, and nothing was answered yet.
+    BadBody(crate::http::Error),
+    /// The run has no bytes left, and nothing was answered yet.
+    Spent,
+    /// The answer had begun; all that is left is to close.
+    WithinAnswer(String),
+}
+
+/// Serves one request and returns whether another may follow.
+pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> Next {
+    let Some(draft) = session.proxy.begin(Kind::Http) else {
+        session.reject(None, &Rejection::Spent);
+        return Next::Close;
+    };
+    let asked = match understand(head) {
+        Ok(asked) => asked,
+        Err(problem) => {
+            let draft = draft.to(without_query(&head.target), 0);
+            session.reject(Some(draft), &Rejection::unreadable(&problem));
+            return Next::Close;
+        }
+    };
+    let endpoint = &asked.target.endpoint;
+    let draft = draft
+        .to(&endpoint.host.to_string(), endpoint.port)
+        .asking(&head.method, without_query(&asked.path_and_query));
+    match session.admit(&asked.target) {
+        Ok(admitted) => exchange(session, (head, &asked), (&admitted, draft)),
+        Err(rejection) => {
+            session.reject(Some(draft), &rejection);
+            Next::Close
+        }
+    }
+}
+
+fn exchange(
+    session: &mut Session<'_>,
+    (head, asked): (&RequestHead, &Asked),
+    (admitted, draft): (&Admitted, Draft),
+) -> Next {
+    let mut moved = Moved::default();
+    let sent = send(session, (head, asked), admitted, &mut moved);
+    let mut answers = Reader::new(session.timed(&admitted.socket));
+    let passed = match sent {
+        Err(broken) => Err(broken),
+        Ok(()) => receive(&mut answers, session).and_then(|answer| {
+            let answer = (answer, &mut answers);
+            pass_on(session, head, answer, &mut moved)
+        }),
+    };
+    let permit = admitted.permit.clone();
+    let draft = draft.moving(moved.up, moved.down);
+    let allowed = |cut| Verdict::Allowed {
+        rule: admitted.permit.rule.clone(),
+        cut,
+    };
+    let rejection = match passed {
+        Ok(next) => {
+            (session.proxy.on_record)(draft.end(allowed(None)));
+            return next;
+        }
+        Err(Broken::WithinAnswer(problem)) => {
+            (session.proxy.on_record)(draft.end(allowed(Some(problem))));
+            return Next::Close;
+        }
+        Err(Broken::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
+        Err(Broken::Spent) => Rejection::Spent,
+        Err(Broken::BadBody(error)) => match Rejection::of_read(&error) {
+            Some(rejection) => rejection,
+            // The client is gone, so only the record is left to make.
+            None => {
+                (session.proxy.on_record)(draft.end(allowed(Some(error.to_string()))));
+                return Next::Close;
+            }
+        },
+    };
+    session.reject(Some(draft), &rejection);
+    Next::Close
+}
+
+/// Sends the request to its target.
+///
+/// A target that stops reading may have answered already, so that is looked for next.
+fn send(
+    session: &mut Session<'_>,
+    (head, asked): (&RequestHead, &Asked),
+    admitted: &Admitted,
+    moved: &mut Moved,
+) -> Result<(), Broken> {
+    let mut target = session.timed(&admitted.socket);
+    let bytes = rewritten(head, asked).to_bytes();
+    if !session.proxy.allowance.take(bytes.len() as u64) {
+        return Err(Broken::Spent);
+    }
+    if target.write_all(&bytes).is_err() {
+        return Ok(());
+    }
+    moved.up += bytes.len() as u64;
+    let waits = head.headers.has_word("expect", "100-continue");
+    if waits && asked.framing != Framing::Empty && head.version == Version::Http11 {
+        let told = session
+            .timed(session.client)
+            .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        told.map_err(|error| Broken::WithinAnswer(error.to_string()))?;
+    }
+    let body = session.reader.body(asked.framing, u64::MAX);
+    let onto = (asked.framing, &mut target);
+    match pump(body, onto, &session.proxy.allowance, &mut moved.up) {
+        Ok(()) => Ok(()),
+        Err(crate::http::Error::Write(_)) => Ok(()),
+        Err(error) => Err(Broken::BadBody(error)),
+    }
+}
+
+/// Reads the head of the answer, past informational ones.
+fn receive(answers: &mut Reader<Timed<'_>>, session: &Session<'_>) -> Result<ResponseHead, Broken> {
+    let problem = |text: String| Broken::BeforeAnswer(format!("use the target's answer: {text}"));
+    for _ in 0..INFORMATIONAL_MAX {
+        let answer = answers
+            .response(&session.proxy.limits.head)
+            .map_err(|error| problem(error.to_string()))?;
+        match answer.status {
+            101 => return Err(problem("it changes the protocol".to_owned())),
+            100..200 => {}
+            _ => return Ok(answer),
+        }
+    }
+    Err(problem("it is informational without end".to_owned()))
+}
+
+/// Passes the answer on to the client, in a framing that the client can tell the end of.
+fn pass_on(
+    session: &Session<'_>,
+    head: &RequestHead,
+    (mut answer, answers): (ResponseHead, &mut Reader<Timed<'_>>),
+    moved: &mut Moved,
+) -> Result<Next, Broken> {
+    let framing = answer
+        .framing(&head.method)
+        .map_err(|error| Broken::BeforeAnswer(error.to_string()))?;
+    let onto = match (framing, head.version) {
+        (Framing::Empty | Framing::Length(_), _) => framing,
+        (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
+        (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
+    };
+    let stays = head.version == Version::Http11
+        && head.keeps_alive()
+        && !head.headers.has_word("proxy-connection", "close");
+    answer.version = Version::Http11;
+    answer.headers.remove_hop_by_hop();
+    declare(&mut answer.headers, onto);
+    if !stays {
+        answer.headers.add("Connection", b"close");
+    }
+    let bytes = answer.to_bytes();
+    let broken = |error: crate::http::Error| Broken::WithinAnswer(error.to_string());
+    if !session.proxy.allowance.take(bytes.len() as u64) {
+        return Err(Broken::Spent);
+    }
+    let mut client = session.timed(session.client);
+    client
+        .write_all(&bytes)
+        .map_err(|error| broken(crate::http::Error::Write(error)))?;
+    moved.down += bytes.len() as u64;
+    let body = answers.body(framing, u64::MAX);
+    let allowance = &session.proxy.allowance;
+    pump(body, (onto, &mut client), allowance, &mut moved.down).map_err(broken)?;
+    Ok(if stays { Next::Request } else { Next::Close })
+}
+
+/// Passes a body on piece by piece, as long as the run has bytes left.
+fn pump(
+    mut body: Body<'_, Timed<'_>>,
+    (onto, to): (Framing, &mut Timed<'_>),
+    allowance: &Allowance,
+    moved: &mut u64,
+) -> Result<(), crate::http::Error> {
+    while let Some(piece) = body.piece()? {
+        if !allowance.take(piece.len() as u64) {
+            return Err(crate::http::Error::BodyTooLong { bytes_max: *moved });
+        }
+        write_piece(onto, piece, to)?;
+        *moved += piece.len() as u64;
+    }
+    write_end(onto, to)
+}
+
+fn understand(head: &RequestHead) -> Result<Asked, String> {
+    let (scheme, rest) = head.target.split_once("://").ok_or_else(|| {
+        "this is a proxy; a plain request names its whole URL, and everything else is a CONNECT"
+            .to_owned()
+    })?;
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err("only `http` URLs are plain requests; for `https` send a CONNECT".to_owned());
+    }
+    let (authority, path) = match rest.find(['/', '?', '#', '\\']) {
+        None => (rest, ""),
+        Some(end) => rest.split_at(end),
+    };
+    if path.contains('#') || path.starts_with('\\') {
+        return Err("its URL has a fragment or a backslash".to_owned());
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let path_and_query = format!("{slash}{path}");
+    let endpoint =
+        Endpoint::parse(authority, Some(HTTP_PORT)).map_err(|error| error.to_string())?;
+    if head.version == Version::Http11 && head.headers.first("host").is_none() {
+        return Err("it has no Host header".to_owned());
+    }
+    check_host_header(head, &endpoint, HTTP_PORT)?;
+    let framing = head.framing().map_err(|error| error.to_string())?;
+    let request = Request {
+        method: head.method.clone(),
+        path: without_query(&path_and_query).to_owned(),
+    };
+    Ok(Asked {
+        target: Target {
+            endpoint,
+            request: Some(request),
+        },
+        path_and_query,
+        framing,
+    })
+}
+
+/// Returns the request as its target gets it.
+fn rewritten(head: &RequestHead, asked: &Asked) -> RequestHead {
+    let endpoint = &asked.target.endpoint;
+    let host = if endpoint.port == HTTP_PORT {
+        endpoint.host.to_string()
+    } else {
+        endpoint.to_string()
+    };
+    let mut headers = head.headers.clone();
+    headers.remove_hop_by_hop();
+    headers.remove("expect");
+    headers.replace("Host", host.as_bytes());
+    declare(&mut headers, asked.framing);
+    headers.add("Connection", b"close");
+    RequestHead {
+        method: head.method.clone(),
+        target: asked.path_and_query.clone(),
+        version: Version::Http11,
+        headers,
+    }
+}
+
+/// Says where the body ends in the one way in which it is written.
+///
+/// A length that comes with no body is left: it is what the answer to another method would have.
+fn declare(headers: &mut Headers, framing: Framing) {
+    match framing {
+        Framing::Empty | Framing::UntilClose => {}
+        Framing::Chunked => headers.replace("Transfer-Encoding", b"chunked"),
+        Framing::Length(length) => {
+            headers.replace("Content-Length", length.to_string().as_bytes());
+        }
+    }
+}
+
+fn without_query(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
+}

@@ -1,0 +1,197 @@
+//! One connection from inside the sandbox.
+//!
+//! Holds what every protocol of the proxy needs: the client, its unread bytes, its time. Knows how to
+//! admit a target and how to say no, not how requests look.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::rejection::Rejection;
+use super::{Proxy, plain, socks, tunnel};
+use crate::egress::log::{Draft, Kind};
+use crate::egress::policy::{Decision, Permit, Target};
+use crate::http::head::closing_answer;
+use crate::http::reader::Reader;
+use crate::http::timed::{Timed, moment_after};
+use crate::serve::{Stop, Watched};
+
+/// First byte of a SOCKS5 greeting, which no method begins with.
+const SOCKS_5: u8 = 5;
+
+/// Most bytes read and dropped after an answer, so that the client gets to read it.
+const LINGER_BYTES_MAX: usize = 256 * 1024;
+
+/// Most time spent on that.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// One connection and its proxy.
+pub(super) struct Session<'a> {
+    pub(super) proxy: &'a Proxy<'a>,
+    pub(super) stop: &'a Stop,
+    pub(super) client: &'a TcpStream,
+    pub(super) reader: Reader<Timed<'a>>,
+    pub(super) deadline: Instant,
+}
+
+/// An allowed and connected target, watched by the stop sign.
+pub(super) struct Admitted {
+    pub(super) permit: Permit,
+    pub(super) socket: Arc<TcpStream>,
+    _watched: Watched,
+}
+
+/// What follows a request on its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another request may follow.
+    Request,
+    /// Nothing.
+    Close,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(proxy: &'a Proxy<'a>, client: &'a TcpStream, stop: &'a Stop) -> Self {
+        let quiet = proxy.limits.quiet_time_max;
+        Self {
+            proxy,
+            stop,
+            client,
+            reader: Reader::new(Timed::new(client, quiet)),
+            deadline: moment_after(proxy.limits.connection_time_max),
+        }
+    }
+
+    /// Serves the connection to its end.
+    pub(super) fn run(mut self) {
+        // Without it a small answer may wait for the client's next packet; nothing else depends on it.
+        if self.client.set_nodelay(true).is_err() {
+            return;
+        }
+        if !self.wait_for_request() {
+            return;
+        }
+        if self.reader.unused().first() == Some(&SOCKS_5) {
+            socks::serve(&mut self);
+        } else {
+            self.serve_http();
+        }
+    }
+
+    fn serve_http(&mut self) {
+        for _ in 0..self.proxy.limits.connection_requests_max {
+            if !self.wait_for_request() {
+                return;
+            }
+            let head = match self.reader.request(&self.proxy.limits.head) {
+                Ok(Some(head)) => head,
+                Ok(None) => return,
+                Err(error) => return self.refuse_unread(&error),
+            };
+            self.be_patient();
+            let next = if head.method == "CONNECT" {
+                tunnel::serve_connect(self, &head);
+                Next::Close
+            } else {
+                plain::serve(self, &head)
+            };
+            if next == Next::Close || self.stop.is_raised() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the first byte of a request, from which on the time for its head runs.
+    pub(super) fn wait_for_request(&mut self) -> bool {
+        let limits = &self.proxy.limits;
+        if self.reader.unused().is_empty() {
+            let deadline = self.deadline;
+            let timed = self.reader.inner_mut();
+            timed.set_idle_max(limits.quiet_time_max);
+            timed.set_deadline(Some(deadline));
+            if !matches!(self.reader.fill("a request"), Ok(1..)) {
+                return false;
+            }
+        }
+        let head_end = moment_after(limits.head.time_max);
+        let deadline = self.deadline.min(head_end);
+        self.reader.inner_mut().set_deadline(Some(deadline));
+        true
+    }
+
+    /// Lets the client take its time again, now that its request was read.
+    pub(super) fn be_patient(&mut self) {
+        let (idle_max, deadline) = (self.proxy.limits.idle_time_max, self.deadline);
+        let timed = self.reader.inner_mut();
+        timed.set_idle_max(idle_max);
+        timed.set_deadline(Some(deadline));
+    }
+
+    /// Returns a socket's timed form with this connection's limits.
+    pub(super) fn timed<'s>(&self, socket: &'s TcpStream) -> Timed<'s> {
+        let mut timed = Timed::new(socket, self.proxy.limits.idle_time_max);
+        timed.set_deadline(Some(self.deadline));
+        timed
+    }
+
+    /// Decides about a target and connects to it.
+    pub(super) fn admit(&self, target: &Target) -> Result<Admitted, Rejection> {
+        let permit = match self.proxy.policy.decide(target) {
+            Decision::Allow(permit) => permit,
+            Decision::Deny(denial) => return Err(Rejection::Denied(denial)),
+        };
+        let dialled = self
+            .proxy
+            .dialer
+            .dial(&target.endpoint, permit.reach, self.stop);
+        match dialled {
+            Ok(socket) => {
+                let socket = Arc::new(socket);
+                let watched = self.stop.watch(&socket);
+                Ok(Admitted {
+                    permit,
+                    socket,
+                    _watched: watched,
+                })
+            }
+            Err(error) => Err(Rejection::NotDialled { permit, error }),
+        }
+    }
+
+    /// Records a rejection and answers it over HTTP; nothing follows on the connection.
+    pub(super) fn reject(&self, draft: Option<Draft>, rejection: &Rejection) {
+        if let Some(draft) = draft {
+            (self.proxy.on_record)(draft.end(rejection.verdict()));
+        }
+        let text = rejection.text();
+        let answer = closing_answer(rejection.status(), "text/plain", text.as_bytes());
+        self.send_last(&answer);
+    }
+
+    /// Sends the last bytes of a connection and lets the client read them.
+    ///
+    /// Closing with unread bytes would reset the connection and throw the answer away, so what the
+    /// client still sends is read for a moment.
+    pub(super) fn send_last(&self, answer: &[u8]) {
+        let mut timed = Timed::new(self.client, LINGER_TIME_MAX);
+        timed.set_deadline(Some(moment_after(LINGER_TIME_MAX)));
+        if timed.write_all(answer).is_err() || self.client.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let mut dropped = vec![0_u8; 8 * 1024];
+        let mut n_dropped = 0_usize;
+        while let Ok(n_bytes @ 1..) = timed.read(&mut dropped) {
+            n_dropped += n_bytes;
+            if n_dropped > LINGER_BYTES_MAX {
+                return;
+            }
+        }
+    }
+
+    fn refuse_unread(&self, error: &crate::http::Error) {
+        if let Some(rejection) = Rejection::of_read(error) {
+            self.reject(self.proxy.begin(Kind::Http), &rejection);
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! How a sandbox reaches its model: a gateway that holds the key and counts what is used.
+//!
+//! The agent inside knows a placeholder and an address on its own loopback. Knows no goals and no
+//! prices: what may be used is decided by whoever watches.
+
+pub mod cassette;
+pub mod dialect;
+pub mod meter;
+pub mod route;
+pub mod secret;
+pub mod trust;
+pub mod wire;
+
+mod admission;
+mod call;
+mod drain;
+mod estimate;
+mod event_lines;
+mod exchange;
+mod pick;
+mod provider;
+mod relay;
+
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kapi_core::usage::Usage;
+
+use crate::model::cassette::recorder::{RecordError, Recorder};
+use crate::model::cassette::replay::Replay;
+use crate::model::cassette::{Cassette, CassetteError};
+use crate::model::meter::Unknown;
+use crate::model::provider::Provider;
+use crate::model::route::{AuthStyle, Upstream};
+use crate::model::trust::TrustError;
+use crate::serve::{self, ServeLimits, Stop};
+
+/// Why a gateway cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The provider wants a key and there is none.
+    #[error("make the gateway: the provider at {host} needs a key")]
+    NoKey {
+        /// The provider's host.
+        host: String,
+    },
+    /// A placeholder that any request could have.
+    #[error("make the gateway: the placeholder is empty or not plain ASCII")]
+    Placeholder,
+    /// There is nobody to believe about the provider.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The cassette cannot be used.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+}
+
+/// How long the gateway waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection to the provider, its name and TLS included.
+    pub connect: Duration,
+    /// For the first byte of an answer, once the request was sent.
+    pub first_byte: Duration,
+    /// For the next bytes of an answer that has begun, and for the provider to read.
+    pub silence: Duration,
+    /// For the end of an answer whose agent went away, so that its usage is still counted.
+    pub drain: Duration,
+    /// For an agent that sends a request, or does not read its answer.
+    pub agent: Duration,
+}
+
+/// What a gateway is made of.
+#[derive(Debug)]
+pub struct Config {
+    /// The provider.
+    pub upstream: Upstream,
+    /// What agents send in place of a key.
+    pub placeholder: String,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+    /// A file of authorities to believe beside the system's.
+    pub extra_authorities: Option<PathBuf>,
+    /// Whether traffic is recorded or replayed.
+    pub cassette: Option<Cassette>,
+    /// Connections from agents that are served at once.
+    pub connections_max: usize,
+}
+
+/// What may happen after something was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The run goes on.
+    GoOn,
+    /// The budget is spent: streams end at their next event and further calls are refused.
+    Spent,
+}
+
+/// What a call has used since it was last told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Used {
+    /// So many tokens more, as the provider counts.
+    Tokens(Usage),
+    /// The call has ended and used more than was told, nobody knows exactly how much.
+    Unknown {
+        /// Why not.
+        why: Unknown,
+        /// What it used beyond what was told, at most as far as can be said.
+        estimate: Usage,
+    },
+}
+
+/// A part of a call's usage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metered<'a> {
+    /// The call's number, counted from 1.
+    pub call: u64,
+    /// The model that the request named.
+    pub model: &'a str,
+    /// What was used.
+    pub used: Used,
+}
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is none that an agent needs.
+    NotAllowed,
+    /// It has no key, or another than the placeholder.
+    Key,
+    /// The budget is spent.
+    Spent,
+    /// It cannot be read with certainty.
+    Unreadable,
+    /// It is too large.
+    TooLarge,
+    /// Too much is under way.
+    Busy,
+}
+
+/// Something that happened at the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A model call is sent on.
+    Call {
+        /// Its number.
+        call: u64,
+        /// The model that it names.
+        model: String,
+    },
+    /// The gateway added to a call the wish to be told its usage.
+    UsageAsked {
+        /// Its number.
+        call: u64,
+    },
+    /// An answer began.
+    Answered {
+        /// The call's number.
+        call: u64,
+        /// The provider's status.
+        status: u16,
+    },
+    /// A call used more.
+    Used {
+        /// Its number.
+        call: u64,
+        /// How much more.
+        usage: Usage,
+    },
+    /// A call ended, and what it used is not exactly known.
+    Unmetered {
+        /// Its number.
+        call: u64,
+        /// Why not.
+        why: Unknown,
+        /// What it used beyond what was told, at most as far as can be said.
+        estimate: Usage,
+    },
+    /// A request was refused before it reached the provider.
+    Refused {
+        /// Why.
+        why: Refusal,
+    },
+    /// A running answer was ended because the budget is spent.
+    Cut {
+        /// The call's number.
+        call: u64,
+    },
+    /// A request was sent again, because a kept connection had been closed.
+    Retried {
+        /// The call's number.
+        call: u64,
+    },
+    /// The provider did not go on for too long.
+    Stalled {
+        /// The call's number.
+        call: u64,
+    },
+    /// The provider gave no answer that could be passed on.
+    Unreachable {
+        /// The call's number.
+        call: u64,
+        /// What went wrong, without keys.
+        why: String,
+    },
+    /// The provider broke an answer off.
+    BrokenOff {
+        /// The call's number.
+        call: u64,
+    },
+    /// The agent went away before the end of an answer.
+    AgentLeft {
+        /// The call's number.
+        call: u64,
+    },
+    /// Recording ended early; the traffic goes on.
+    RecordingStopped {
+        /// Why.
+        why: String,
+    },
+    /// A replayed answer belonged to a request with another body.
+    ReplayDiffers {
+        /// The call's number.
+        call: u64,
+    },
+    /// The cassette has no answer to a request.
+    ReplayMissed {
+        /// The call's number.
+        call: u64,
+    },
+}
+
+/// Who is told what happens. Called from every connection's thread, also at once.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Is told every use as soon as it is known, and decides.
+    pub on_usage: &'a (dyn Fn(&Metered<'_>) -> Verdict + Sync),
+    /// Is told everything.
+    pub on_event: &'a (dyn Fn(Event) + Sync),
+}
+
+/// What went through a gateway so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Model calls that were sent on.
+    pub n_calls: u64,
+    /// Requests that were refused.
+    pub n_refused: u64,
+    /// Model calls whose usage is not exactly known.
+    pub n_unmetered: u64,
+    /// Requests that the provider let stall.
+    pub n_stalled: u64,
+    /// Everything that was counted.
+    pub usage: Usage,
+    /// What else was used at most, by the calls whose usage is not exactly known.
+    pub estimated: Usage,
+}
+
+/// The gateway of one run to one provider.
+pub struct Gateway<'a> {
+    upstream: Upstream,
+    placeholder: String,
+    timeouts: Timeouts,
+    connections_max: usize,
+    source: Source,
+    recorder: Option<Recorder>,
+    watch: Watch<'a>,
+    n_requests: AtomicU64,
+    /// Bytes of request bodies that are held, of all connections.
+    held_bytes: AtomicUsize,
+    /// Answers that are read on although their agent went away.
+    n_drains: AtomicUsize,
+    is_spent: AtomicBool,
+    totals: Mutex<Totals>,
+}
+
+/// Where answers come from.
+enum Source {
+    Provider(Box<Provider>),
+    Replay(Replay),
+}
+
+impl Timeouts {
+    /// Returns limits that leave a thinking model its time and end a dead one.
+    #[must_use]
+    pub const fn usual() -> Self {
+        Self {
+            connect: Duration::from_secs(15),
+            first_byte: Duration::from_secs(300),
+            silence: Duration::from_secs(180),
+            drain: Duration::from_secs(600),
+            agent: Duration::from_secs(300),
+        }
+    }
+}
+
+impl<'a> Gateway<'a> {
+    /// Makes a gateway; nothing is connected yet, but a cassette is opened.
+    pub fn new(config: Config, watch: Watch<'a>) -> Result<Self, GatewayError> {
+        let Config {
+            upstream,
+            placeholder,
+            timeouts,
+            extra_authorities,
+            cassette,
+            connections_max,
+        } = config;
+        if placeholder.is_empty() || !placeholder.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(GatewayError::Placeholder);
+        }
+        let (replayed, recorder) = match cassette {
+            None => (None, None),
+            Some(Cassette::Replay { path }) => (Some(Replay::load(&path)?), None),
+            Some(Cassette::Record { path, bytes_max }) => {
+                (None, Some(Recorder::create(&path, bytes_max)?))
+            }
+        };
+        let needs_key = !matches!(upstream.auth, AuthStyle::None | AuthStyle::AgentsOwn);
+        if replayed.is_none() && needs_key && upstream.key.is_none() {
+            return Err(GatewayError::NoKey {
+                host: upstream.base_url.authority(),
+            });
+        }
+        let source = match replayed {
+            Some(replay) => Source::Replay(replay),
+            None => {
+                let tls = trust::client_config(extra_authorities.as_deref())?;
+                let provider = Provider::new(upstream.base_url.clone(), tls, timeouts);
+                Source::Provider(Box::new(provider))
+            }
+        };
+        Ok(Self {
+            upstream,
+            placeholder,
+            timeouts,
+            connections_max,
+            source,
+            recorder,
+            watch,
+            n_requests: AtomicU64::new(0),
+            held_bytes: AtomicUsize::new(0),
+            n_drains: AtomicUsize::new(0),
+            is_spent: AtomicBool::new(false),
+            totals: Mutex::new(Totals::default()),
+        })
+    }
+
+    /// Serves agents until `stop` is raised and the last connection is closed.
+    pub fn serve(&self, listener: &TcpListener, stop: &Stop) -> Result<(), serve::Error> {
+        let limits = ServeLimits {
+            connections_max: self.connections_max,
+        };
+        let handle = |agent: &TcpStream| exchange::serve(self, agent, stop);
+        serve::serve(listener, stop, limits, &handle)
+    }
+
+    /// Refuses every further call, as if its budget were spent.
+    pub fn spend_out(&self) {
+        self.is_spent.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns what went through so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.load(Ordering::SeqCst)
+    }
+
+    /// Counts an event and passes it on.
+    fn tell(&self, event: Event) {
+        let count = |change: &dyn Fn(&mut Totals)| {
+            change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        match &event {
+            Event::Call { .. } => count(&|totals| totals.n_calls += 1),
+            Event::Refused { .. } => count(&|totals| totals.n_refused += 1),
+            Event::Unmetered { estimate, .. } => count(&|totals| {
+                totals.n_unmetered += 1;
+                totals.estimated.add(estimate);
+            }),
+            Event::Stalled { .. } => count(&|totals| totals.n_stalled += 1),
+            Event::Used { usage, .. } => count(&|totals| totals.usage.add(usage)),
+            Event::UsageAsked { .. }
+            | Event::Answered { .. }
+            | Event::Cut { .. }
+            | Event::Retried { .. }
+            | Event::Unreachable { .. }
+            | Event::BrokenOff { .. }
+            | Event::AgentLeft { .. }
+            | Event::RecordingStopped { .. }
+            | Event::ReplayDiffers { .. }
+            | Event::ReplayMissed { .. } => {}
+        }
+        (self.watch.on_event)(event);
+    }
+
+    /// Tells what a call used and takes the verdict on it.
+    fn meter(&self, call: u64, model: &str, used: Used) {
+        match (self.watch.on_usage)(&Metered { call, model, used }) {
+            Verdict::GoOn => {}
+            Verdict::Spent => self.spend_out(),
+        }
+        self.tell(match used {
+            Used::Tokens(usage) => Event::Used { call, usage },
+            Used::Unknown { why, estimate } => Event::Unmetered {
+                call,
+                why,
+                estimate,
+            },
+        });
+    }
+
+    /// Records something where traffic is recorded.
+    fn record(&self, write: &dyn Fn(&Recorder) -> Result<(), RecordError>) {
+        if let Some(recorder) = &self.recorder
+            && let Err(error) = write(recorder)
+        {
+            self.tell(Event::RecordingStopped {
+                why: error.to_string(),
+            });
+        }
+    }
+}

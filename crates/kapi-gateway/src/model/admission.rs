@@ -1,0 +1,109 @@
+//! Whether a request may pass.
+//!
+//! Pure but for the question whether the budget is spent. It does not read the body, nor word the
+//! answer.
+
+use crate::http::head::RequestHead;
+use crate::model::dialect::{Fault, Purpose, Request};
+use crate::model::route::{AuthStyle, take_keys, take_private};
+use crate::model::{Gateway, Refusal};
+
+/// Whether another request may follow on the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Keep,
+    Close,
+}
+
+/// A request that is not sent on.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) why: Refusal,
+    pub(crate) fault: Fault,
+    pub(crate) message: String,
+}
+
+/// A request that may pass.
+pub(crate) struct Allowed {
+    pub(crate) request: Request,
+    /// Without keys and private headers; its target has no key either.
+    pub(crate) head: RequestHead,
+    /// The query without a key.
+    pub(crate) query: String,
+    pub(crate) keep: Next,
+}
+
+/// Decides whether a request may pass.
+pub(crate) fn allow(gateway: &Gateway<'_>, head: &RequestHead) -> Result<Allowed, Refused> {
+    let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
+    let dialect = gateway.upstream.dialect;
+    let known = dialect.request(&head.method, path);
+    let Some(request) = known.filter(|_| dialect.allows_query(query)) else {
+        let message = format!(
+            "kapi: {} {path} is not among the requests that this run's model gateway passes on",
+            head.method
+        );
+        return Err(refused(Refusal::NotAllowed, Fault::Forbidden, message));
+    };
+    let mut headers = head.headers.clone();
+    let query = match gateway.upstream.auth {
+        AuthStyle::AgentsOwn => query.to_owned(),
+        AuthStyle::XApiKey | AuthStyle::Bearer | AuthStyle::XGoogApiKey | AuthStyle::None => {
+            take_keys(&mut headers, query, &gateway.placeholder).map_err(|error| {
+                let message = format!("kapi: failed to {error}");
+                refused(Refusal::Key, Fault::Forbidden, message)
+            })?
+        }
+    };
+    take_private(&mut headers);
+    if request.purpose == Purpose::ModelCall {
+        let is_encoded = |coding: &[u8]| !coding.eq_ignore_ascii_case(b"identity");
+        if headers.all("content-encoding").any(is_encoded) {
+            let message = "kapi: an encoded request cannot be read; send it in the clear";
+            let message = message.to_owned();
+            return Err(refused(Refusal::Unreadable, Fault::BadRequest, message));
+        }
+        if gateway.is_spent() {
+            return Err(refused(Refusal::Spent, Fault::Spent, spent_message()));
+        }
+    }
+    let target = match query.as_str() {
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    };
+    Ok(Allowed {
+        request,
+        head: RequestHead {
+            method: head.method.clone(),
+            target,
+            version: head.version,
+            headers,
+        },
+        query,
+        keep: keep_of(head),
+    })
+}
+
+/// The words that an agent shows once its budget is spent. None of them looks like a passing
+/// trouble: some agents decide by words whether to ask again.
+pub(crate) fn spent_message() -> String {
+    "kapi: the budget of this run is spent; no further model call is allowed".to_owned()
+}
+
+/// Words a refusal.
+pub(crate) fn refused(why: Refusal, fault: Fault, message: String) -> Refused {
+    Refused {
+        why,
+        fault,
+        message,
+    }
+}
+
+/// Tells whether the agent wants to ask again on the connection.
+pub(crate) fn keep_of(head: &RequestHead) -> Next {
+    if head.keeps_alive() {
+        Next::Keep
+    } else {
+        Next::Close
+    }
+}

@@ -1,0 +1,80 @@
+//! Anthropic Messages.
+//!
+//! Knows the shapes of Anthropic's requests, usage and errors, and nothing else.
+
+use kapi_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Fault, Purpose, models_purpose};
+use crate::model::pick::Path;
+
+/// `message_start` tells the input, `message_delta` the totals; a whole answer has them on top.
+pub(super) const USAGE: &[Path] = &[&["message", "usage"], &["usage"]];
+/// The path of the totals.
+pub(super) const FINAL_IDX: usize = 1;
+
+#[derive(Deserialize)]
+struct Counts {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+}
+
+/// Where a call was several passes, the totals leave some of them out.
+#[derive(Deserialize)]
+struct Passes {
+    iterations: Option<Vec<Counts>>,
+}
+
+impl Counts {
+    fn total(&self) -> Usage {
+        let input = [
+            self.input_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+        ];
+        Usage {
+            input_tokens: input.into_iter().flatten().fold(0, u64::saturating_add),
+            output_tokens: self.output_tokens.unwrap_or(0),
+            usd_micros: None,
+        }
+    }
+}
+
+pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+    match (method, tail) {
+        ("POST", "/messages") => Some(Purpose::ModelCall),
+        ("POST", "/messages/count_tokens") => Some(Purpose::Inquiry),
+        _ => models_purpose(method, tail),
+    }
+}
+
+pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+    let counts: Counts = serde_json::from_slice(text).ok()?;
+    if counts.input_tokens.is_none() && counts.output_tokens.is_none() {
+        return None;
+    }
+    let mut usage = counts.total();
+    let passes: Passes = serde_json::from_slice(text).ok()?;
+    let mut all = Usage::default();
+    for pass in passes.iterations.iter().flatten() {
+        all.add(&pass.total());
+    }
+    usage.input_tokens = usage.input_tokens.max(all.input_tokens);
+    usage.output_tokens = usage.output_tokens.max(all.output_tokens);
+    Some(usage)
+}
+
+pub(super) fn error_body(fault: Fault, message: &str) -> Value {
+    let kind = match fault {
+        Fault::Forbidden => "permission_error",
+        Fault::BadRequest | Fault::Spent | Fault::NotRecorded => "invalid_request_error",
+        Fault::TooLarge => "request_too_large",
+        Fault::Unreachable => "api_error",
+        Fault::Stalled => "timeout_error",
+        Fault::Busy => "overloaded_error",
+    };
+    json!({ "type": "error", "error": { "type": kind, "message": message } })
+}

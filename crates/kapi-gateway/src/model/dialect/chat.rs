@@ -1,0 +1,56 @@
+//! OpenAI Chat Completions, and whoever speaks like it.
+//!
+//! Knows the shapes of requests, usage and errors, and nothing else.
+
+use kapi_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Fault, Purpose, models_purpose};
+use crate::model::pick::Path;
+
+/// On top of an answer, and of the last chunk of a stream; one provider has a corner of its own.
+pub(super) const USAGE: &[Path] = &[&["usage"], &["x_groq", "usage"]];
+
+#[derive(Deserialize)]
+struct Counts {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+}
+
+pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+    match (method, tail) {
+        ("POST", "/chat/completions") => Some(Purpose::ModelCall),
+        _ => models_purpose(method, tail),
+    }
+}
+
+pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+    let counts: Counts = serde_json::from_slice(text).ok()?;
+    let input_tokens = counts.prompt_tokens?;
+    // Some providers leave reasoning out of the completion and only the total has it.
+    let beyond_input = counts
+        .total_tokens
+        .unwrap_or(0)
+        .saturating_sub(input_tokens);
+    let output_tokens = counts.completion_tokens.unwrap_or(0).max(beyond_input);
+    Some(Usage {
+        input_tokens,
+        output_tokens,
+        usd_micros: None,
+    })
+}
+
+pub(super) fn error_body(fault: Fault, message: &str) -> Value {
+    let (kind, code) = match fault {
+        Fault::Forbidden => ("invalid_request_error", "forbidden"),
+        Fault::BadRequest | Fault::TooLarge => ("invalid_request_error", "bad_request"),
+        Fault::Spent => ("insufficient_quota", "insufficient_quota"),
+        Fault::Unreachable => ("server_error", "provider_unreachable"),
+        Fault::Stalled => ("server_error", "provider_stalled"),
+        Fault::Busy => ("server_error", "gateway_busy"),
+        Fault::NotRecorded => ("invalid_request_error", "not_recorded"),
+    };
+    json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
+}

@@ -1,0 +1,424 @@
+//! One agent's connection: requests are checked, sent on, and answered one after the other.
+//!
+//! Words every refusal and every failure. What may pass is decided elsewhere, and how an answer
+//! streams back is the relay's matter.
+
+use std::error::Error as StdError;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::http::head::{Framing, Headers, RequestHead, ResponseHead, Version, closing_answer};
+use crate::http::reader::Reader;
+use crate::http::timed::Timed;
+use crate::http::{Error as HttpError, HeadLimits};
+use crate::model::admission::{Allowed, Next, Refused, allow, keep_of, refused};
+use crate::model::call::{self, AskedBy};
+use crate::model::cassette::Ending;
+use crate::model::cassette::replay::{Likeness, Recorded};
+use crate::model::dialect::{Fault, Purpose};
+use crate::model::estimate::Basis;
+use crate::model::meter::Unknown;
+use crate::model::provider::{Answer, Provider, SendError, Sent};
+use crate::model::relay::{Job, Relay, Stream};
+use crate::model::route::{outgoing, without_keys};
+use crate::model::secret::Scrubber;
+use crate::model::{Event, Gateway, Refusal, Source};
+use crate::serve::Stop;
+
+/// The head of a request.
+const HEAD_LIMITS: HeadLimits = HeadLimits {
+    bytes_max: 64 * 1024,
+    headers_max: 100,
+    time_max: Duration::from_secs(30),
+};
+/// The longest body; providers take half of it.
+const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The most bytes of bodies that all connections together may hold.
+const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// The longest answer.
+const ANSWER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// An agent's side of a connection.
+struct Agent<'a> {
+    reader: Reader<Timed<'a>>,
+    writer: Timed<'a>,
+}
+
+/// A body in memory, counted among all that are.
+struct Held<'a> {
+    counter: &'a AtomicUsize,
+    bytes: Vec<u8>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.counter.fetch_sub(self.bytes.len(), Ordering::SeqCst);
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) fn serve(gateway: &Gateway<'_>, stream: &TcpStream, stop: &Stop) {
+    let patience = gateway.timeouts.agent;
+    // Without it, small events wait for each other; that is slow and nothing worse.
+    let _nodelay: std::io::Result<()> = stream.set_nodelay(true);
+    let mut agent = Agent {
+        reader: Reader::new(Timed::new(stream, patience)),
+        writer: Timed::new(stream, patience),
+    };
+    while !stop.is_raised() {
+        let next = match agent.reader.request(&HEAD_LIMITS) {
+            Ok(Some(head)) => one(gateway, &head, &mut agent, stop),
+            Ok(None) => Next::Close,
+            Err(error) => malformed(gateway, &error, &mut agent),
+        };
+        if next == Next::Close {
+            return;
+        }
+    }
+}
+
+fn one(gateway: &Gateway<'_>, head: &RequestHead, agent: &mut Agent<'_>, stop: &Stop) -> Next {
+    let framing = match head.framing() {
+        Ok(framing) => framing,
+        Err(error) => return malformed(gateway, &error, agent),
+    };
+    if matches!(framing, Framing::Length(length) if length > BODY_BYTES_MAX) {
+        let too_long = HttpError::BodyTooLong {
+            bytes_max: BODY_BYTES_MAX,
+        };
+        return malformed(gateway, &too_long, agent);
+    }
+    if head.headers.has_word("expect", "100-continue") {
+        let go_on = agent.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        if go_on.is_err() {
+            return Next::Close;
+        }
+    }
+    let is_probe = head.method == "HEAD" && head.target == "/";
+    let allowed = if is_probe {
+        Ok(None)
+    } else {
+        allow(gateway, head).map(Some)
+    };
+    // What is not sent on is read too: an agent that still writes would not see its answer.
+    let body = match &allowed {
+        Ok(Some(_)) => hold(gateway, agent, framing),
+        Ok(None) | Err(_) => discard(agent, framing).map(|()| None),
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(error) => return malformed(gateway, &error, agent),
+    };
+    match (allowed, body) {
+        (Ok(None), _) => answer(agent, &probe_answer(), b"", keep_of(head)),
+        (Ok(Some(allowed)), Some(body)) => forward(gateway, &allowed, &body.bytes, agent, stop),
+        (Ok(Some(_)), None) => {
+            let message = "kapi: too many large requests are under way";
+            let refused = refused(Refusal::Busy, Fault::Busy, message.to_owned());
+            refuse(gateway, &refused, agent, Next::Close)
+        }
+        (Err(refused), _) => refuse(gateway, &refused, agent, keep_of(head)),
+    }
+}
+
+/// Sends a request on and its answer back.
+fn forward(
+    gateway: &Gateway<'_>,
+    allowed: &Allowed,
+    body: &[u8],
+    agent: &mut Agent<'_>,
+    stop: &Stop,
+) -> Next {
+    let dialect = gateway.upstream.dialect;
+    let read = match allowed.request.purpose {
+        Purpose::Inquiry => None,
+        Purpose::ModelCall => Some(call::read(dialect, &allowed.request.tail, body)),
+    };
+    let read = match read.transpose() {
+        Ok(read) => read,
+        Err(error) => {
+            let refused = refused(Refusal::Unreadable, Fault::BadRequest, reason(&error));
+            return refuse(gateway, &refused, agent, allowed.keep);
+        }
+    };
+    let number = gateway.n_requests.fetch_add(1, Ordering::SeqCst) + 1;
+    if let Some(read) = &read {
+        gateway.tell(Event::Call {
+            call: number,
+            model: read.model.clone(),
+        });
+        if read.usage_asked_by == AskedBy::Gateway {
+            gateway.tell(Event::UsageAsked { call: number });
+        }
+    }
+    gateway.record(&|recorder| recorder.request(number, &without_keys(&allowed.head), body));
+    let job = Job {
+        call: number,
+        model: read.as_ref().map(|read| read.model.as_str()),
+        basis: Basis {
+            body_bytes: body.len(),
+            output_tokens_max: read.as_ref().and_then(|read| read.output_tokens_max),
+        },
+        version: allowed.head.version,
+        keep: allowed.keep,
+    };
+    match &gateway.source {
+        Source::Replay(replay) => {
+            let found = replay.take(&allowed.head.method, &allowed.head.target, body);
+            replayed(gateway, &job, found, agent, stop)
+        }
+        Source::Provider(provider) => {
+            let body = read.as_ref().map_or(body, |read| &read.body);
+            let target =
+                gateway
+                    .upstream
+                    .base_url
+                    .target(dialect, &allowed.request, &allowed.query);
+            let head = outgoing(&gateway.upstream, &allowed.head, target, body.len());
+            let sent = provider.send(&head, body, stop);
+            match sent {
+                Ok((answer, sent)) => {
+                    if sent == Sent::Again {
+                        gateway.tell(Event::Retried { call: number });
+                    }
+                    live(gateway, &job, (provider, answer), agent, stop)
+                }
+                Err(error) => no_answer(gateway, &job, &error, agent, stop),
+            }
+        }
+    }
+}
+
+/// Passes a provider's answer back.
+fn live(
+    gateway: &Gateway<'_>,
+    job: &Job<'_>,
+    (provider, mut answer): (&Provider, Answer),
+    agent: &mut Agent<'_>,
+    stop: &Stop,
+) -> Next {
+    let framing = match acceptable(&answer.head, job) {
+        Ok(framing) => framing,
+        Err(why) => {
+            let status = answer.head.status;
+            let why = format!("kapi: the provider's answer ({status}) was not passed on: {why}");
+            job.charge_unseen(gateway, Unknown::Encoded);
+            return fail(gateway, job, (Ending::Unreachable, &why), agent);
+        }
+    };
+    let patience = answer.reader.inner_mut().patience().clone();
+    let mut relay = Relay::new(gateway, job, &answer.head, framing);
+    let body = answer.reader.body(framing, ANSWER_BYTES_MAX);
+    let (ending, next) = relay.run(Stream::Live(body, patience), &mut agent.writer, stop);
+    if ending == Ending::Complete {
+        provider.keep(answer);
+    }
+    next
+}
+
+/// Passes a recorded answer back.
+fn replayed(
+    gateway: &Gateway<'_>,
+    job: &Job<'_>,
+    found: Option<(Recorded, Likeness)>,
+    agent: &mut Agent<'_>,
+    stop: &Stop,
+) -> Next {
+    let call = job.call;
+    let Some((recorded, likeness)) = found else {
+        gateway.tell(Event::ReplayMissed { call });
+        let message = format!("kapi: the cassette has no answer to request {call}");
+        return fault(gateway, Fault::NotRecorded, &message, agent, job.keep);
+    };
+    if likeness == Likeness::OtherBody {
+        gateway.tell(Event::ReplayDiffers { call });
+    }
+    let Some(head) = recorded.head else {
+        let why = "kapi: no answer was recorded, for there was none";
+        return fail(gateway, job, (recorded.ending, why), agent);
+    };
+    // What was recorded is what is played, whatever length its head once told.
+    let mut relay = Relay::new(gateway, job, &head, Framing::Chunked);
+    let stream = Stream::Tape(recorded.pieces, recorded.ending);
+    let (_ending, next) = relay.run(stream, &mut agent.writer, stop);
+    next
+}
+
+/// Answers for a provider that did not.
+fn no_answer(
+    gateway: &Gateway<'_>,
+    job: &Job<'_>,
+    error: &SendError,
+    agent: &mut Agent<'_>,
+    stop: &Stop,
+) -> Next {
+    if error.may_have_cost() {
+        job.charge_unseen(gateway, Unknown::BrokenOff);
+    }
+    if stop.is_raised() {
+        return Next::Close;
+    }
+    let ending = if error.is_stall() {
+        Ending::Stalled
+    } else {
+        Ending::Unreachable
+    };
+    fail(gateway, job, (ending, &reason(error)), agent)
+}
+
+/// Tells of a request that the provider did not answer, and answers it.
+fn fail(
+    gateway: &Gateway<'_>,
+    job: &Job<'_>,
+    (ending, why): (Ending, &str),
+    agent: &mut Agent<'_>,
+) -> Next {
+    let call = job.call;
+    let why = Scrubber::new(gateway.upstream.key.as_ref()).whole(why.as_bytes());
+    let why = String::from_utf8_lossy(&why).into_owned();
+    gateway.record(&|recorder| recorder.end(call, ending));
+    let kind = if ending == Ending::Stalled {
+        gateway.tell(Event::Stalled { call });
+        Fault::Stalled
+    } else {
+        let why = why.clone();
+        gateway.tell(Event::Unreachable { call, why });
+        Fault::Unreachable
+    };
+    fault(gateway, kind, &why, agent, job.keep)
+}
+
+/// Returns where an answer's body ends, or why it is not passed on.
+fn acceptable(head: &ResponseHead, job: &Job<'_>) -> Result<Framing, &'static str> {
+    if (300..400).contains(&head.status) {
+        return Err("it is a redirect, and keys do not follow those");
+    }
+    let is_encoded = |coding: &[u8]| !coding.eq_ignore_ascii_case(b"identity");
+    if head.headers.all("content-encoding").any(is_encoded) {
+        return Err("it is encoded although that was not asked for");
+    }
+    let method = if job.model.is_some() { "POST" } else { "GET" };
+    head.framing(method)
+        .map_err(|_two_readings| "nobody can tell where its body ends")
+}
+
+fn refuse(gateway: &Gateway<'_>, refused: &Refused, agent: &mut Agent<'_>, keep: Next) -> Next {
+    gateway.tell(Event::Refused { why: refused.why });
+    fault(gateway, refused.fault, &refused.message, agent, keep)
+}
+
+/// Answers with an error in the provider's own shape.
+fn fault(
+    gateway: &Gateway<'_>,
+    fault: Fault,
+    message: &str,
+    agent: &mut Agent<'_>,
+    keep: Next,
+) -> Next {
+    let body = gateway.upstream.dialect.error_body(fault, message);
+    let mut headers = Headers::default();
+    headers.add("content-type", b"application/json");
+    // The clients of two providers ask nobody but this header.
+    let again: &[u8] = if fault.is_passing() {
+        b"true"
+    } else {
+        b"false"
+    };
+    headers.add("x-should-retry", again);
+    let head = own_head(fault.status(), headers);
+    answer(agent, &head, body.to_string().as_bytes(), keep)
+}
+
+/// Answers a message that is no HTTP, where somebody may still listen.
+fn malformed(gateway: &Gateway<'_>, error: &HttpError, agent: &mut Agent<'_>) -> Next {
+    let is_idle = matches!(error, HttpError::Slow { .. }) && agent.reader.unused().is_empty();
+    if let Some(status) = error.status()
+        && !is_idle
+    {
+        let why = match error {
+            HttpError::BodyTooLong { .. } => Refusal::TooLarge,
+            _ => Refusal::Unreadable,
+        };
+        gateway.tell(Event::Refused { why });
+        let kind = match error {
+            HttpError::BodyTooLong { .. } => Fault::TooLarge,
+            _ => Fault::BadRequest,
+        };
+        let body = gateway.upstream.dialect.error_body(kind, &reason(error));
+        let bytes = closing_answer(status, "application/json", body.to_string().as_bytes());
+        // The agent may have gone; it is the one who broke the rules.
+        let _gone: std::io::Result<()> = agent.writer.write_all(&bytes);
+    }
+    Next::Close
+}
+
+/// Writes a whole answer of our own.
+fn answer(agent: &mut Agent<'_>, head: &ResponseHead, body: &[u8], keep: Next) -> Next {
+    let mut head = head.clone();
+    let length = body.len().to_string();
+    head.headers.add("content-length", length.as_bytes());
+    if keep == Next::Close {
+        head.headers.add("connection", b"close");
+    }
+    let mut bytes = head.to_bytes();
+    bytes.extend_from_slice(body);
+    match agent.writer.write_all(&bytes) {
+        Ok(()) => keep,
+        Err(_agent_left) => Next::Close,
+    }
+}
+
+fn probe_answer() -> ResponseHead {
+    own_head(200, Headers::default())
+}
+
+fn own_head(status: u16, headers: Headers) -> ResponseHead {
+    ResponseHead {
+        version: Version::Http11,
+        status,
+        reason: String::new(),
+        headers,
+    }
+}
+
+/// Reads a body into memory; nothing if all connections together hold too much.
+fn hold<'g>(
+    gateway: &'g Gateway<'_>,
+    agent: &mut Agent<'_>,
+    framing: Framing,
+) -> Result<Option<Held<'g>>, HttpError> {
+    let mut held = Held {
+        counter: &gateway.held_bytes,
+        bytes: Vec::new(),
+    };
+    let mut body = agent.reader.body(framing, BODY_BYTES_MAX);
+    while let Some(piece) = body.piece()? {
+        let before = held.counter.fetch_add(piece.len(), Ordering::SeqCst);
+        held.bytes.extend_from_slice(piece);
+        if before + piece.len() > HELD_BYTES_MAX {
+            return Ok(None);
+        }
+    }
+    Ok(Some(held))
+}
+
+fn discard(agent: &mut Agent<'_>, framing: Framing) -> Result<(), HttpError> {
+    let mut body = agent.reader.body(framing, BODY_BYTES_MAX);
+    while body.piece()?.is_some() {}
+    Ok(())
+}
+
+/// Writes an error with its causes, for a person.
+fn reason(error: &dyn StdError) -> String {
+    let mut text = format!("kapi: failed to {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,231 @@
+//! Sending one request to the provider and reading the head of its answer.
+//!
+//! Connections are kept for the next request while they are fresh. No redirect is followed, and
+//! nothing is repeated but a request that a kept connection swallowed unanswered.
+
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustls::ClientConfig;
+
+use crate::egress::address::Reach;
+use crate::egress::dial::{Dialer, system_resolve};
+use crate::egress::host::Host;
+use crate::http::head::{RequestHead, ResponseHead};
+use crate::http::reader::Reader;
+use crate::http::{Error as HttpError, HeadLimits};
+use crate::model::Timeouts;
+use crate::model::route::BaseUrl;
+use crate::model::wire::{ConnectError, Wire};
+use crate::serve::{Stop, Watched};
+
+/// Connections kept for later.
+const KEPT_MAX: usize = 16;
+/// Servers close idle connections after a minute or so; we are earlier.
+const KEPT_FOR: Duration = Duration::from_secs(30);
+/// Interim answers (`100 Continue`, `103 Early Hints`) before the real one.
+const INTERIM_MAX: usize = 8;
+/// The head of an answer.
+const HEAD_LIMITS: HeadLimits = HeadLimits {
+    bytes_max: 64 * 1024,
+    headers_max: 128,
+    time_max: Duration::from_secs(30),
+};
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("send the request")]
+    Send(#[source] io::Error),
+    #[error("read the provider's answer")]
+    Answer(#[source] HttpError),
+    #[error("take the provider's answer, which has more than {INTERIM_MAX} interim heads")]
+    Interim,
+}
+
+impl SendError {
+    /// Tells whether the provider may have worked for the request all the same.
+    pub(crate) const fn may_have_cost(&self) -> bool {
+        !matches!(self, Self::Connect(_))
+    }
+
+    /// Tells whether the provider was reached and then did nothing for too long.
+    pub(crate) fn is_stall(&self) -> bool {
+        match self {
+            Self::Answer(HttpError::Slow { .. }) => true,
+            Self::Send(error) => error.kind() == io::ErrorKind::TimedOut,
+            Self::Connect(_) | Self::Answer(_) | Self::Interim => false,
+        }
+    }
+}
+
+/// A connection whose answer has begun.
+pub(crate) struct Answer {
+    pub(crate) head: ResponseHead,
+    pub(crate) reader: Reader<Wire>,
+    /// Ends the reading when the run is stopped.
+    _watched: Watched,
+}
+
+/// Whether a request was sent once, or again on a fresh connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Once,
+    Again,
+}
+
+/// The way to one provider.
+pub(crate) struct Provider {
+    base_url: BaseUrl,
+    tls: Arc<ClientConfig>,
+    timeouts: Timeouts,
+    dialer: Dialer,
+    kept: Mutex<Vec<Kept>>,
+}
+
+struct Kept {
+    reader: Reader<Wire>,
+    since: Instant,
+}
+
+impl Provider {
+    pub(crate) fn new(base_url: BaseUrl, tls: Arc<ClientConfig>, timeouts: Timeouts) -> Self {
+        Self {
+            base_url,
+            tls,
+            timeouts,
+            dialer: Dialer::new(system_resolve(), timeouts.connect, timeouts.connect),
+            kept: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Sends a request and returns its answer, of which only the head was read.
+    pub(crate) fn send(
+        &self,
+        head: &RequestHead,
+        body: &[u8],
+        stop: &Stop,
+    ) -> Result<(Answer, Sent), SendError> {
+        let bytes = (head.to_bytes(), body);
+        if let Some(reader) = self.take_kept() {
+            match self.exchange(reader, &bytes, stop) {
+                Ok(answer) => return Ok((answer, Sent::Once)),
+                // The server may close a kept connection in the moment that we use it.
+                Err((error, Progress::Nothing)) if !error.is_stall() && !stop.is_raised() => {}
+                Err((error, _)) => return Err(error),
+            }
+            let answer = self.send_freshly(&bytes, stop)?;
+            return Ok((answer, Sent::Again));
+        }
+        Ok((self.send_freshly(&bytes, stop)?, Sent::Once))
+    }
+
+    /// Keeps a connection for the next request, its answer having been read to the end.
+    pub(crate) fn keep(&self, answer: Answer) {
+        let Answer { head, reader, .. } = answer;
+        let mut kept = self.kept();
+        if head.keeps_alive() && reader.unused().is_empty() && kept.len() < KEPT_MAX {
+            kept.push(Kept {
+                reader,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    fn send_freshly(&self, bytes: &(Vec<u8>, &[u8]), stop: &Stop) -> Result<Answer, SendError> {
+        let wire = self.connect(stop)?;
+        self.exchange(Reader::new(wire), bytes, stop)
+            .map_err(|(error, _)| error)
+    }
+
+    fn connect(&self, stop: &Stop) -> Result<Wire, ConnectError> {
+        let deadline = Instant::now() + self.timeouts.connect;
+        let endpoint = &self.base_url.endpoint;
+        // The person named this provider, so it may be at home.
+        let reach = match endpoint.host {
+            Host::Name(_) => Reach::PrivateByName,
+            Host::Address(_) => Reach::PrivateByAddress,
+        };
+        let stream = self.dialer.dial(endpoint, reach, stop)?;
+        Wire::open(stream, &self.base_url, &self.tls, deadline, stop)
+    }
+
+    fn exchange(
+        &self,
+        mut reader: Reader<Wire>,
+        (head, body): &(Vec<u8>, &[u8]),
+        stop: &Stop,
+    ) -> Result<Answer, (SendError, Progress)> {
+        let wire = reader.inner_mut();
+        let watched = stop.watch(wire.socket());
+        wire.patience().set(self.timeouts.silence, None);
+        let sent = wire
+            .write_all(head)
+            .and_then(|()| wire.write_all(body))
+            .and_then(|()| wire.flush());
+        // A server may refuse a request before it has read all of it, so its answer counts.
+        if let Err(error) = &sent
+            && error.kind() == io::ErrorKind::TimedOut
+        {
+            return Err((
+                SendError::Send(io::ErrorKind::TimedOut.into()),
+                Progress::Some,
+            ));
+        }
+        let deadline = Instant::now() + self.timeouts.first_byte;
+        wire.patience()
+            .set(self.timeouts.first_byte, Some(deadline));
+        if reader.unused().is_empty() {
+            let n_bytes = reader
+                .fill("its head")
+                .map_err(|error| (SendError::Answer(error), Progress::Nothing))?;
+            if n_bytes == 0 {
+                let closed = HttpError::Closed { part: "its head" };
+                let error = sent.map_or_else(SendError::Send, |()| SendError::Answer(closed));
+                return Err((error, Progress::Nothing));
+            }
+        }
+        for _ in 0..=INTERIM_MAX {
+            let head = reader
+                .response(&HEAD_LIMITS)
+                .map_err(|error| (SendError::Answer(error), Progress::Some))?;
+            if head.status >= 200 {
+                reader
+                    .inner_mut()
+                    .patience()
+                    .set(self.timeouts.silence, None);
+                return Ok(Answer {
+                    head,
+                    reader,
+                    _watched: watched,
+                });
+            }
+        }
+        Err((SendError::Interim, Progress::Some))
+    }
+
+    fn take_kept(&self) -> Option<Reader<Wire>> {
+        let mut kept = self.kept();
+        while let Some(mut newest) = kept.pop() {
+            if newest.since.elapsed() < KEPT_FOR && newest.reader.inner_mut().is_quiet() {
+                return Some(newest.reader);
+            }
+        }
+        None
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+        // Every change is one push or pop, so a thread that panicked left nothing half done.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How far a request came.
+enum Progress {
+    /// Not a byte of an answer came.
+    Nothing,
+    Some,
+}

@@ -1,0 +1,358 @@
+//! An answer on its way back to the agent, piece by piece.
+//!
+//! Each piece is counted, cleaned of the key, recorded and written at once. Ends a stream at an
+//! event's end once the budget is spent. It does not know where the answer comes from.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::time::Instant;
+
+use kapi_core::usage::Usage;
+
+use crate::http::Error as HttpError;
+use crate::http::body::{Body, write_end, write_piece};
+use crate::http::head::{Framing, Header, Headers, ResponseHead, Version};
+use crate::http::timed::Timed;
+use crate::model::admission::{Next, spent_message};
+use crate::model::cassette::Ending;
+use crate::model::dialect::Fault;
+use crate::model::drain::Drain;
+use crate::model::estimate::Basis;
+use crate::model::meter::{Meter, Reach, Unknown};
+use crate::model::secret::Scrubber;
+use crate::model::wire::{Patience, Wire};
+use crate::model::{Event, Gateway, Used};
+use crate::serve::Stop;
+
+/// Headers of an answer that are none of the agent's business.
+const DROPPED: [&str; 5] = [
+    "content-length",
+    "set-cookie",
+    "set-cookie2",
+    "alt-svc",
+    "strict-transport-security",
+];
+
+/// One request that is being answered.
+pub(crate) struct Job<'a> {
+    pub(crate) call: u64,
+    /// The model; nothing for an inquiry.
+    pub(crate) model: Option<&'a str>,
+    /// What its use is estimated by, where the answer does not tell.
+    pub(crate) basis: Basis,
+    /// The version that the agent speaks.
+    pub(crate) version: Version,
+    pub(crate) keep: Next,
+}
+
+impl Job<'_> {
+    /// Charges a call for an answer of which nothing could be read.
+    pub(crate) fn charge_unseen(&self, gateway: &Gateway<'_>, why: Unknown) {
+        if let Some(model) = self.model {
+            let estimate = self.basis.beyond(Usage::default(), 0, Reach::BrokenOff);
+            gateway.meter(self.call, model, Used::Unknown { why, estimate });
+        }
+    }
+}
+
+/// Where an answer's body comes from.
+pub(crate) enum Stream<'a> {
+    /// From the provider.
+    Live(Body<'a, Wire>, Patience),
+    /// From a cassette.
+    Tape(VecDeque<Vec<u8>>, Ending),
+}
+
+/// Where the reading of an answer is.
+enum Met {
+    Piece(Vec<u8>),
+    End,
+    /// It broke off.
+    Failed(Ending),
+}
+
+/// Whether the agent still gets what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Open,
+    /// The agent went away.
+    Gone,
+    /// The budget is spent, and the agent was told.
+    Cut,
+}
+
+/// The way back of one answer.
+pub(crate) struct Relay<'r> {
+    gateway: &'r Gateway<'r>,
+    job: &'r Job<'r>,
+    /// Only for a model's answer.
+    meter: Option<Meter>,
+    scrubber: Scrubber,
+    /// The head as the agent gets it.
+    head: ResponseHead,
+    framing: Framing,
+    /// The answer ends where the provider hangs up, and so does one that a stop broke off.
+    ends_by_close: bool,
+    delivery: Delivery,
+    /// The leave to read on when nobody gets the answer.
+    drain: Option<Drain<'r>>,
+    /// Bytes of the answer that were read.
+    n_bytes: u64,
+}
+
+impl Stream<'_> {
+    fn next(&mut self) -> Met {
+        match self {
+            Self::Live(body, _) => match body.piece() {
+                Ok(Some(piece)) => Met::Piece(piece.to_vec()),
+                Ok(None) => Met::End,
+                Err(HttpError::Slow { .. }) => Met::Failed(Ending::Stalled),
+                Err(_broken) => Met::Failed(Ending::Broken),
+            },
+            Self::Tape(pieces, ending) => match (pieces.pop_front(), ending) {
+                (Some(piece), _) => Met::Piece(piece),
+                (None, Ending::Complete) => Met::End,
+                (None, Ending::Stalled) => Met::Failed(Ending::Stalled),
+                (None, _) => Met::Failed(Ending::Broken),
+            },
+        }
+    }
+}
+
+impl<'r> Relay<'r> {
+    pub(crate) fn new(
+        gateway: &'r Gateway<'r>,
+        job: &'r Job<'r>,
+        head: &ResponseHead,
+        framing: Framing,
+    ) -> Self {
+        let content_type = head.headers.first("content-type").unwrap_or_default();
+        let is_answer = job.model.is_some() && (200..300).contains(&head.status);
+        let dialect = gateway.upstream.dialect;
+        let meter = is_answer.then(|| Meter::new(dialect, content_type));
+        // A stream may get an event of ours at its end, so its length is not known before.
+        let is_open = meter.as_ref().is_some_and(Meter::is_between_events);
+        let ends_by_close = framing == Framing::UntilClose;
+        let framing = match (framing, job.version) {
+            (Framing::Empty, _) => framing,
+            (Framing::Length(_), _) if !is_open => framing,
+            (_, Version::Http11) => Framing::Chunked,
+            (_, Version::Http10) => Framing::UntilClose,
+        };
+        let mut scrubber = Scrubber::new(gateway.upstream.key.as_ref());
+        let head = shown_head(head, framing, job, &mut scrubber);
+        Self {
+            gateway,
+            job,
+            meter,
+            scrubber,
+            head,
+            framing,
+            ends_by_close,
+            delivery: Delivery::Open,
+            drain: None,
+            n_bytes: 0,
+        }
+    }
+
+    /// Passes the whole answer; returns how it ended and whether the agent may ask again here.
+    pub(crate) fn run(
+        &mut self,
+        mut stream: Stream<'_>,
+        agent: &mut Timed<'_>,
+        stop: &Stop,
+    ) -> (Ending, Next) {
+        let call = self.job.call;
+        let status = self.head.status;
+        self.gateway.tell(Event::Answered { call, status });
+        self.gateway
+            .record(&|recorder| recorder.head(call, &self.head));
+        if agent.write_all(&self.head.to_bytes()).is_err() {
+            self.agent_left(&stream);
+        }
+        let read = loop {
+            if self.is_over() {
+                break None;
+            }
+            match stream.next() {
+                Met::Piece(piece) => self.pass(&piece, agent, &stream),
+                Met::End if self.ends_by_close && stop.is_raised() => break Some(Ending::Broken),
+                Met::End => break Some(Ending::Complete),
+                Met::Failed(ending) => break Some(ending),
+            }
+        };
+        let ending = match (self.delivery, read) {
+            (Delivery::Cut, _) => Ending::Cut,
+            (Delivery::Gone, _) => Ending::Left,
+            (Delivery::Open, read) => read.unwrap_or(Ending::Broken),
+        };
+        if ending == Ending::Complete {
+            self.finish(agent, &stream);
+        }
+        self.settle(ending, read == Some(Ending::Complete), stop);
+        let next = match (ending, self.delivery) {
+            (Ending::Complete, Delivery::Open) if self.framing != Framing::UntilClose => {
+                self.job.keep
+            }
+            _ => Next::Close,
+        };
+        (ending, next)
+    }
+
+    /// Tells whether reading on is of no use.
+    fn is_over(&self) -> bool {
+        match self.delivery {
+            Delivery::Open => false,
+            Delivery::Cut => true,
+            // What nobody reads any more is still counted to its end, unless nothing more may be
+            // used anyway.
+            Delivery::Gone => {
+                let is_late = |drain: &Drain<'_>| drain.until() <= Instant::now();
+                self.meter.as_ref().is_none_or(Meter::is_final)
+                    || self.drain.as_ref().is_none_or(is_late)
+                    || self.gateway.is_spent()
+            }
+        }
+    }
+
+    fn pass(&mut self, piece: &[u8], agent: &mut Timed<'_>, stream: &Stream<'_>) {
+        let was_spent = self.gateway.is_spent();
+        let was_between = self.meter.as_ref().is_some_and(Meter::is_between_events);
+        let first_end = self.count(piece);
+        let is_final = self.meter.as_ref().is_none_or(Meter::is_final);
+        let cut_at = match (was_spent && !is_final, was_between) {
+            (false, _) => None,
+            (true, true) => Some(0),
+            (true, false) => first_end,
+        };
+        let passed = piece.get(..cut_at.unwrap_or(piece.len()));
+        let shown = self.scrubber.feed(passed.unwrap_or_default()).into_owned();
+        self.write(&shown, agent, stream);
+        if cut_at.is_some() && self.delivery == Delivery::Open {
+            self.cut(agent, stream);
+        }
+    }
+
+    /// Counts a piece; returns where in it an event ended first.
+    fn count(&mut self, piece: &[u8]) -> Option<usize> {
+        let n_bytes = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        self.n_bytes = self.n_bytes.saturating_add(n_bytes);
+        let meter = self.meter.as_mut()?;
+        let fed = meter.feed(piece);
+        if let (Some(more), Some(model)) = (fed.more, self.job.model) {
+            self.gateway.meter(self.job.call, model, Used::Tokens(more));
+        }
+        fed.first_end
+    }
+
+    fn write(&mut self, shown: &[u8], agent: &mut Timed<'_>, stream: &Stream<'_>) {
+        if shown.is_empty() || self.delivery != Delivery::Open {
+            return;
+        }
+        let call = self.job.call;
+        self.gateway.record(&|recorder| recorder.piece(call, shown));
+        if write_piece(self.framing, shown, agent).is_err() {
+            self.agent_left(stream);
+        }
+    }
+
+    /// Ends the agent's side of a stream with an error that its client takes for final.
+    fn cut(&mut self, agent: &mut Timed<'_>, stream: &Stream<'_>) {
+        let held = self.scrubber.finish();
+        self.write(&held, agent, stream);
+        let dialect = self.gateway.upstream.dialect;
+        let event = dialect.error_event(Fault::Spent, &spent_message());
+        let written = write_piece(self.framing, event.as_bytes(), agent)
+            .and_then(|()| write_end(self.framing, agent));
+        // Whoever left before the end of the stream was to be cut off anyway.
+        let _agent_left: Result<(), HttpError> = written;
+        self.delivery = Delivery::Cut;
+        self.gateway.tell(Event::Cut {
+            call: self.job.call,
+        });
+    }
+
+    fn finish(&mut self, agent: &mut Timed<'_>, stream: &Stream<'_>) {
+        let held = self.scrubber.finish();
+        self.write(&held, agent, stream);
+        if self.delivery == Delivery::Open && write_end(self.framing, agent).is_err() {
+            self.agent_left(stream);
+        }
+    }
+
+    fn agent_left(&mut self, stream: &Stream<'_>) {
+        self.delivery = Delivery::Gone;
+        self.gateway.tell(Event::AgentLeft {
+            call: self.job.call,
+        });
+        let timeouts = &self.gateway.timeouts;
+        self.drain = Drain::begin(&self.gateway.n_drains, timeouts.drain);
+        if let (Stream::Live(_, patience), Some(drain)) = (stream, &self.drain) {
+            patience.set(timeouts.silence, Some(drain.until()));
+        }
+    }
+
+    /// Tells how the answer ended and whether its usage is known.
+    fn settle(&self, ending: Ending, is_complete: bool, stop: &Stop) {
+        let call = self.job.call;
+        self.gateway.record(&|recorder| recorder.end(call, ending));
+        if !stop.is_raised() {
+            match ending {
+                Ending::Stalled => self.gateway.tell(Event::Stalled { call }),
+                Ending::Broken => self.gateway.tell(Event::BrokenOff { call }),
+                Ending::Complete | Ending::Unreachable | Ending::Cut | Ending::Left => {}
+            }
+        }
+        let reach = if is_complete {
+            Reach::Complete
+        } else {
+            Reach::BrokenOff
+        };
+        if let (Some(meter), Some(model)) = (&self.meter, self.job.model)
+            && let Some(why) = meter.doubt(reach)
+        {
+            let estimate = self.job.basis.beyond(meter.told(), self.n_bytes, reach);
+            self.gateway
+                .meter(call, model, Used::Unknown { why, estimate });
+        }
+    }
+}
+
+/// Returns the head of an answer as the agent gets it.
+fn shown_head(
+    head: &ResponseHead,
+    framing: Framing,
+    job: &Job<'_>,
+    scrubber: &mut Scrubber,
+) -> ResponseHead {
+    let mut headers = head.headers.clone();
+    headers.remove_hop_by_hop();
+    for name in DROPPED {
+        headers.remove(name);
+    }
+    let lines = headers.0.into_iter().map(|line| Header {
+        value: scrubber.whole(&line.value),
+        name: line.name,
+    });
+    let mut headers = Headers(lines.collect());
+    match framing {
+        Framing::Length(length) => {
+            headers.add("content-length", length.to_string().as_bytes());
+        }
+        Framing::Chunked => headers.add("transfer-encoding", b"chunked"),
+        Framing::Empty if !matches!(head.status, 204 | 304) => {
+            headers.add("content-length", b"0");
+        }
+        Framing::Empty | Framing::UntilClose => {}
+    }
+    if job.keep == Next::Close || framing == Framing::UntilClose {
+        headers.add("connection", b"close");
+    }
+    let reason = scrubber.whole(head.reason.as_bytes());
+    ResponseHead {
+        version: Version::Http11,
+        status: head.status,
+        reason: String::from_utf8_lossy(&reason).into_owned(),
+        headers,
+    }
+}
