@@ -4,6 +4,9 @@
 //! base, files and plan, so that doing it twice gives the same id. What cannot or must not be in
 //! a commit is left out and named. No text, filter or repository of the agent's is run.
 
+pub(crate) mod lfs;
+pub(crate) mod link;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,7 +17,7 @@ use crate::command::GitError;
 use crate::diff::Change;
 use crate::id::{CommitId, RefPart, TreeId};
 use crate::owned_dir::DirError;
-use crate::repository::{Repository, path_of};
+use crate::repository::{ObjectFormat, Repository, path_of};
 use crate::scratch::Scratch;
 use crate::sweep;
 use crate::workspace::{Workspace, WorkspaceError, goal_ref};
@@ -29,7 +32,7 @@ pub const FILE_BYTES_MAX: u64 = 512 << 20;
 const STATE_DIR: &str = ".ilchul";
 
 /// The most calls spent on finding which files git does not take.
-const SEARCH_CALLS_MAX: usize = 400;
+pub(crate) const SEARCH_CALLS_MAX: usize = 400;
 
 /// The candidate to make.
 #[derive(Debug, Clone)]
@@ -86,6 +89,9 @@ pub enum Why {
     InSubmodule,
     /// A FIFO, socket or device.
     SpecialFile,
+    /// A new or changed link that is absolute or may lead out of the repository, or into git's
+    /// data; the commit keeps what the base has.
+    EscapingLink,
     /// A name that is dangerous to check out, such as `.GIT`.
     UnsafeName,
     /// A path longer than can be opened.
@@ -96,6 +102,9 @@ pub enum Why {
     Unreadable,
     /// Git could not store it, for example because it is not in the encoding it claims.
     Unstorable,
+    /// The content of a file that belongs in Git LFS, and not a pointer to it; the commit keeps
+    /// the pointer that the base has.
+    LfsContent,
     /// Kapi's own state at the top of a repository; the commit keeps what the base has.
     KapiState,
     /// The search for special files stopped here, at its limit.
@@ -109,11 +118,13 @@ impl fmt::Display for Why {
             Self::GitDirectory => "git data of another repository",
             Self::InSubmodule => "files inside a submodule",
             Self::SpecialFile => "a pipe, socket or device",
+            Self::EscapingLink => "a link that may lead out of the repository",
             Self::UnsafeName => "a name that is dangerous to check out",
             Self::PathTooLong => "a path too long to open",
             Self::TooLarge => "a file too large to commit",
             Self::Unreadable => "not readable",
             Self::Unstorable => "not storable by git as it is",
+            Self::LfsContent => "content for Git LFS, without its filter",
             Self::KapiState => "state of Kapi's own",
             Self::TooManyEntries => "more files than are searched",
         })
@@ -207,8 +218,16 @@ impl Repository {
         let scratch = workspace.scratch(self)?;
         scratch.index_commit(&workspace.base)?;
         refused.extend(workspace.disarm_submodules(&scratch)?);
-        let pending = pending(&scratch, &workspace.path, &mut refused)?;
+        let place = (workspace.path.as_path(), self.object_format());
+        let mut pending = pending(&scratch, place, &mut refused)?;
         remove_paths(&scratch, &pending.gone)?;
+        let mut whole = lfs::filtered(&scratch, &pending.present)?;
+        whole.retain(|path| lfs::is_whole(&workspace.path.join(path)));
+        pending.present.retain(|path| !whole.contains(path));
+        refused.extend(whole.into_iter().map(|path| Refused {
+            path,
+            why: Why::LfsContent,
+        }));
         let mut search = Search {
             scratch: &scratch,
             calls_left: SEARCH_CALLS_MAX,
@@ -239,7 +258,7 @@ impl Repository {
         })
     }
 
-    fn commit_tree(
+    pub(crate) fn commit_tree(
         &self,
         workspace: &Workspace,
         plan: &CandidatePlan,
@@ -289,7 +308,7 @@ struct Pending {
 
 fn pending(
     scratch: &Scratch<'_>,
-    root: &Path,
+    (root, format): (&Path, ObjectFormat),
     refused: &mut BTreeSet<Refused>,
 ) -> Result<Pending, CandidateError> {
     let mut pending = Pending::default();
@@ -304,7 +323,7 @@ fn pending(
             pending.gone.push(path);
             continue;
         }
-        match obstacle(root, &path) {
+        match obstacle(format, root, &path, link_of_base(marks)) {
             None => pending.present.push(path),
             Some(why) => {
                 // What took the file's place removed it; a file that cannot be taken is still
@@ -332,7 +351,7 @@ fn pending(
             continue;
         }
         let path = path_of(name);
-        if let Some(why) = obstacle(root, &path) {
+        if let Some(why) = obstacle(format, root, &path, None) {
             refused.insert(Refused { path, why });
         } else {
             pending.new.push(path.clone());
@@ -346,14 +365,30 @@ fn pending(
     Ok(pending)
 }
 
+/// Returns the object of the link that the base has, by what `diff-files` says of a path.
+fn link_of_base(marks: &[u8]) -> Option<&str> {
+    let marks = marks.strip_prefix(b":120000 ")?;
+    let object = marks.split(|&b| b == b' ').nth(1)?;
+    std::str::from_utf8(object).ok()
+}
+
 /// Returns what keeps the file at `path` out of a commit.
-fn obstacle(root: &Path, path: &Path) -> Option<Why> {
+fn obstacle(
+    format: ObjectFormat,
+    root: &Path,
+    path: &Path,
+    link_of_base: Option<&str>,
+) -> Option<Why> {
     if is_kapi_state(path) {
         return Some(Why::KapiState);
     }
     match fs::symlink_metadata(root.join(path)) {
         Err(_) => Some(Why::Unreadable),
-        Ok(found) if found.is_symlink() => None,
+        Ok(found) if found.is_symlink() => match fs::read_link(root.join(path)) {
+            Err(_) => Some(Why::Unreadable),
+            Ok(target) => link::is_refused(format, path, target.as_os_str(), link_of_base)
+                .then_some(Why::EscapingLink),
+        },
         // A repository took the place of a file: git would store a link to it.
         Ok(found) if found.is_dir() => Some(Why::NestedRepository),
         Ok(found) if !found.is_file() => Some(Why::SpecialFile),
@@ -362,7 +397,7 @@ fn obstacle(root: &Path, path: &Path) -> Option<Why> {
     }
 }
 
-fn is_kapi_state(path: &Path) -> bool {
+pub(crate) fn is_kapi_state(path: &Path) -> bool {
     path.iter()
         .next()
         .is_some_and(|first| first.eq_ignore_ascii_case(STATE_DIR))
@@ -379,13 +414,13 @@ fn remove_paths(scratch: &Scratch<'_>, paths: &[PathBuf]) -> Result<(), GitError
 }
 
 /// Stages files, and finds those that git fails on by halving.
-struct Search<'a> {
-    scratch: &'a Scratch<'a>,
-    calls_left: usize,
+pub(crate) struct Search<'a> {
+    pub(crate) scratch: &'a Scratch<'a>,
+    pub(crate) calls_left: usize,
 }
 
 impl Search<'_> {
-    fn add(
+    pub(crate) fn add(
         &mut self,
         paths: &[PathBuf],
         unstorable: &mut Vec<PathBuf>,
@@ -421,7 +456,7 @@ fn zero_terminated(paths: &[PathBuf]) -> Vec<u8> {
     bytes
 }
 
-fn check(plan: &CandidatePlan) -> Result<(), CandidateError> {
+pub(crate) fn check(plan: &CandidatePlan) -> Result<(), CandidateError> {
     for text in [&plan.author.name, &plan.author.email] {
         let is_plain = !text.contains(['<', '>', '\n', '\0']);
         let has_letter = text.chars().any(char::is_alphanumeric);

@@ -57,6 +57,59 @@ const SETTINGS: &[(&str, &str)] = &[
     ("color.ui", "false"),
 ];
 
+/// Settings that hold when git talks to a remote with the person's own configuration.
+///
+/// Hooks and monitors may lie in the tree, where an agent's work ends up; a remote's address
+/// must not be a program; and nothing is pushed, fetched or cleaned up beside what was asked.
+const REMOTE_SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.askPass", ""),
+    ("protocol.ext.allow", "never"),
+    ("safe.bareRepository", "explicit"),
+    ("safe.directory", "*"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("fetch.writeCommitGraph", "false"),
+    ("fetch.prune", "false"),
+    ("push.followTags", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("push.useForceIfIncludes", "false"),
+    ("color.ui", "false"),
+    ("advice.pushUpdateRejected", "false"),
+];
+
+/// Variables of every git command.
+const ALWAYS: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+];
+
+/// Variables of a git command that sees nothing of the person's.
+const SEALED: &[(&str, &str)] = &[
+    ("PATH", "/usr/bin:/bin"),
+    ("HOME", "/nonexistent"),
+    ("TZ", "UTC"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+];
+
+/// Variables that keep a command of the person's from waiting for an answer.
+const UNATTENDED: &[(&str, &str)] = &[
+    // Empty means: ask no program, not the one of the configuration either.
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("GCM_INTERACTIVE", "never"),
+];
+
 /// A git command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -148,8 +201,20 @@ impl Git {
             settings: Vec::new(),
             cwd: cwd.to_path_buf(),
             stdin: Vec::new(),
+            surroundings: Surroundings::Sealed,
+            deadline: DEADLINE,
         }
     }
+}
+
+/// What a git command sees of the person's environment and configuration.
+#[derive(Debug)]
+enum Surroundings {
+    /// Nothing: for all work on what an agent may have written.
+    Sealed,
+    /// Their environment and configuration, for talking to their remotes; still no hook, monitor,
+    /// prompt or maintenance.
+    Person(BTreeMap<OsString, OsString>),
 }
 
 /// One git command, not yet run.
@@ -162,6 +227,8 @@ pub(crate) struct Call<'a> {
     settings: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     stdin: Vec<u8>,
+    surroundings: Surroundings,
+    deadline: Duration,
 }
 
 /// How a git command ended by itself.
@@ -195,6 +262,23 @@ impl Call<'_> {
 
     pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
+        self
+    }
+
+    /// Lets it use the credentials, addresses and helpers of the person whose environment this is.
+    ///
+    /// What would make git look at another repository or run another git is left out.
+    pub(crate) fn for_person(mut self, environment: &BTreeMap<OsString, OsString>) -> Self {
+        let kept = environment
+            .iter()
+            .filter(|(name, _)| is_for_remotes(name))
+            .map(|(name, value)| (name.clone(), value.clone()));
+        self.surroundings = Surroundings::Person(kept.collect());
+        self
+    }
+
+    pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline.min(DEADLINE);
         self
     }
 
@@ -302,23 +386,28 @@ impl Call<'_> {
 
     fn program(self, tail_bytes_max: usize) -> Program {
         let mut env = self.env;
-        let fixed: [(&str, &OsStr); 12] = [
-            ("PATH", "/usr/bin:/bin".as_ref()),
-            ("HOME", "/nonexistent".as_ref()),
-            ("LC_ALL", "C".as_ref()),
-            ("TZ", "UTC".as_ref()),
-            ("GIT_CONFIG_NOSYSTEM", "1".as_ref()),
-            ("GIT_CONFIG_SYSTEM", "/dev/null".as_ref()),
-            ("GIT_CONFIG_GLOBAL", "/dev/null".as_ref()),
-            ("GIT_ATTR_NOSYSTEM", "1".as_ref()),
-            ("GIT_TERMINAL_PROMPT", "0".as_ref()),
-            ("GIT_OPTIONAL_LOCKS", "0".as_ref()),
-            ("GIT_NO_LAZY_FETCH", "1".as_ref()),
-            ("GIT_NO_REPLACE_OBJECTS", "1".as_ref()),
-        ];
-        env.extend(fixed.map(|(name, value)| (name.into(), value.to_owned())));
+        let fixed = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect()
+        };
+        env.extend(fixed(ALWAYS));
+        let general = match self.surroundings {
+            Surroundings::Sealed => {
+                env.extend(fixed(SEALED));
+                SETTINGS
+            }
+            Surroundings::Person(environment) => {
+                let stated: Vec<_> = env.into_iter().collect();
+                env = environment;
+                env.extend(stated);
+                env.extend(fixed(UNATTENDED));
+                REMOTE_SETTINGS
+            }
+        };
         // By environment and not by `-c`, because a key may contain an equals sign.
-        let general = SETTINGS
+        let general = general
             .iter()
             .map(|(key, value)| (key.into(), value.into()));
         let settings: Vec<(OsString, OsString)> = general.chain(self.settings).collect();
@@ -337,13 +426,34 @@ impl Call<'_> {
             stdin: self.stdin,
             pass_fds: Vec::new(),
             limits: Limits {
-                deadline: DEADLINE,
+                deadline: self.deadline,
                 idle: None,
                 tail_bytes_max: tail_bytes_max.max(STDERR_BYTES_MAX),
                 line_bytes_max: STDERR_BYTES_MAX,
             },
         }
     }
+}
+
+/// Tells whether a variable of the person's is for a command that talks to a remote.
+fn is_for_remotes(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return true;
+    };
+    // Of git's own, only how to reach a remote and which configuration files are the person's.
+    const OF_GIT: [&str; 10] = [
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_CAPATH",
+        "GIT_SSL_NO_VERIFY",
+        "GIT_PROXY_COMMAND",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+    ];
+    !name.starts_with("GIT_") || OF_GIT.contains(&name)
 }
 
 fn version_of(text: &str) -> Option<(u32, u32)> {

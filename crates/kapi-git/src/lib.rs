@@ -6,16 +6,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod apply;
 pub mod candidate;
 pub mod checkout;
 pub mod command;
 pub mod diff;
 pub mod hidden;
 pub mod id;
+pub mod ignored;
+pub mod layer;
 pub mod owned_dir;
 pub mod private_view;
 pub mod publish;
+pub mod push;
+pub mod reachable;
 pub mod repository;
+pub mod rescue;
 pub mod workspace;
 
 mod protected;

@@ -14,6 +14,7 @@ use crate::candidate::Author;
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
+use crate::reachable::{ReachableError, ReachableStore};
 use crate::repository::Repository;
 use crate::scratch::{config_text, copy_info, quoted};
 use crate::workspace::Workspace;
@@ -25,7 +26,8 @@ pub struct PrivateViewPlan<'a> {
     pub to: &'a Path,
     /// Where it will be inside the sandbox.
     pub inside: &'a Path,
-    /// Where each of [`Repository::object_dirs`] will be inside the sandbox, read-only.
+    /// Where each of the object directories that are lent, [`Repository::object_dirs`] or
+    /// [`ReachableStore::object_dirs`], will be inside the sandbox, read-only.
     pub objects_inside: &'a [PathBuf],
     /// The workspace it shows; HEAD is its branch.
     pub workspace: &'a Workspace,
@@ -58,19 +60,25 @@ pub enum PrivateViewError {
     /// A file or directory could not be read or written.
     #[error(transparent)]
     Dir(#[from] DirError),
+    /// The objects of later commits could not be packed.
+    #[error(transparent)]
+    Reachable(#[from] ReachableError),
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 impl Repository {
-    /// Makes a private git directory that shows `workspace` at `commit`.
+    /// Makes a private git directory that shows `workspace` at `commit`, in which nothing is
+    /// readable but what `commit` and the base reach.
     ///
-    /// Besides the branch it has the ref `refs/kapi/base`. Remove it with
-    /// [`owned_dir::discard`].
+    /// Besides the branch it has the ref `refs/kapi/base`. `plan.objects_inside` says where each of
+    /// the store's object directories will be. What `commit` has beyond the base goes into the view
+    /// itself. Remove it with [`owned_dir::discard`].
     pub fn private_view(
         &self,
         plan: &PrivateViewPlan<'_>,
+        store: &ReachableStore,
     ) -> Result<PrivateView, PrivateViewError> {
         let identity = identity_text(plan.author)?;
         let beside = owned_dir::prepare(plan.to)?;
@@ -101,11 +109,8 @@ impl Repository {
         for name in ["exclude", "attributes"] {
             copy_info(self, dir, name)?;
         }
-        let shallow = self.common_dir().join("shallow");
-        if shallow.is_file() {
-            fs::copy(&shallow, dir.join("shallow")).map_err(failed("copy", &shallow))?;
-        }
         self.write_index(plan)?;
+        self.lend(plan, store)?;
         // Last, so that the commands above see the repository's objects at their real place.
         let mut alternates = Vec::new();
         for objects in plan.objects_inside {
@@ -133,6 +138,23 @@ impl Repository {
             link,
             environment,
         })
+    }
+
+    /// Tells the view where history ends, and gives it what is not lent.
+    fn lend(
+        &self,
+        plan: &PrivateViewPlan<'_>,
+        store: &ReachableStore,
+    ) -> Result<(), PrivateViewError> {
+        if *plan.commit != store.base {
+            self.pack_beyond(&plan.to.join("objects"), plan.commit, &store.base)?;
+        }
+        let lines = store.shallow.iter().map(|commit| format!("{commit}\n"));
+        let shallow: String = lines.collect();
+        if !shallow.is_empty() {
+            owned_dir::write(&plan.to.join("shallow"), shallow.as_bytes())?;
+        }
+        Ok(())
     }
 
     fn write_index(&self, plan: &PrivateViewPlan<'_>) -> Result<(), PrivateViewError> {

@@ -291,6 +291,16 @@ impl Repository {
             .settings(&self.disarmed)
     }
 
+    /// Returns the checkout's own git directory.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Returns the settings that keep the repository's drivers from running.
+    pub(crate) fn disarmed(&self) -> &[(OsString, OsString)] {
+        &self.disarmed
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

@@ -1,7 +1,10 @@
 //! One walk over a workspace before git looks at it.
 //!
-//! Git stops at what it may not read and is silent about what it cannot store; this walk opens up
-//! the first and lists the second. It follows no link and reads no file.
+//! Git stops at what it may not read, is silent about what it cannot store and waits for ever on a
+//! pipe it opens by name; this walk opens up the first, lists the second and removes the third. It
+//! follows no link and takes nothing that is written in a file for true.
+
+mod trap;
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -77,12 +80,14 @@ fn look(entry: &fs::DirEntry, path: &Path) -> Found {
     };
     let kind = found.file_type();
     if is_git {
+        trap::defuse_repository(&entry.path());
         return Found::Refused(Why::GitDirectory);
     }
     if kind.is_dir() {
         return Found::Directory;
     }
-    if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
+    if is_special(kind) {
+        trap::defuse_rules(&entry.path());
         return Found::Refused(Why::SpecialFile);
     }
     let mode = found.permissions().mode();
@@ -93,6 +98,10 @@ fn look(entry: &fs::DirEntry, path: &Path) -> Found {
         }
     }
     Found::Nothing
+}
+
+fn is_special(kind: fs::FileType) -> bool {
+    kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
 }
 
 fn open_dir(dir: &Path) -> io::Result<fs::ReadDir> {

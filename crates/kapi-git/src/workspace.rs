@@ -224,7 +224,7 @@ impl Repository {
         Ok(())
     }
 
-    fn claim_branch(&self, plan: &WorkspacePlan) -> Result<(), WorkspaceError> {
+    pub(crate) fn claim_branch(&self, plan: &WorkspacePlan) -> Result<(), WorkspaceError> {
         let base_name = format!("{}/base", goal_ref(&plan.goal));
         let branch_name = branch_ref(&plan.branch);
         let recorded = self.ref_value(&base_name)?;

@@ -72,7 +72,7 @@ impl Repository {
         })
     }
 
-    fn find_admin_dir(&self, path: &Path) -> Result<Option<PathBuf>, DirError> {
+    pub(crate) fn find_admin_dir(&self, path: &Path) -> Result<Option<PathBuf>, DirError> {
         let worktrees = self.common_dir().join("worktrees");
         if !worktrees.is_dir() {
             return Ok(None);

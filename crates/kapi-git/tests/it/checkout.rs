@@ -13,7 +13,7 @@ fn a_checkout_is_the_commit_and_nothing_else() {
     let (repository, workspace) = fixture.workspace();
     shell(
         &workspace.path,
-        "echo two > src/main.txt; ln -s /etc/passwd pw; echo x > 'a
+        "echo two > src/main.txt; ln -s src/main.txt pw; echo x > 'a
 b'; mkdir build; echo ignored > build/b; chmod 4755 tests/check.sh",
     );
     let candidate = commit(&repository, &workspace);
@@ -45,7 +45,7 @@ b'; mkdir build; echo ignored > build/b; chmod 4755 tests/check.sh",
     assert_eq!(found, expected);
     assert_eq!(
         fs::read_link(to.join("pw")).expect("link").as_os_str(),
-        "/etc/passwd"
+        "src/main.txt"
     );
     assert_eq!(shell(&to, "stat -c %a tests/check.sh"), "755");
     assert_eq!(everything(&fixture.repo()), before);

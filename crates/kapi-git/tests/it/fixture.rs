@@ -14,6 +14,7 @@ use std::time::Duration;
 use kapi_git::candidate::{Author, Candidate, CandidatePlan};
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
+use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
@@ -99,6 +100,18 @@ impl Fixture {
             .create_workspace(&self.plan())
             .expect("workspace");
         (repository, workspace)
+    }
+
+    /// Makes or finds the objects that a sandbox of this base is lent.
+    pub(crate) fn store(&self, repository: &Repository, base: &CommitId) -> ReachableStore {
+        let stores = self.root().join("stores");
+        let plan = ReachablePlan {
+            stores: &stores,
+            base,
+            history: History::Full,
+            wait_ms: 10_000,
+        };
+        repository.reachable_store(&plan).expect("store")
     }
 
     /// Returns a script that leaves a trace when anybody runs it.

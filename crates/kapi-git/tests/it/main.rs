@@ -6,17 +6,30 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod apply;
+mod apply_layer;
+mod attacks;
 mod candidate;
 mod checkout;
 mod crash;
 mod fixture;
 mod hidden;
 mod hostile;
+mod layer;
+mod layer_fill;
+mod layer_fixture;
+mod layer_random;
+mod layer_walk;
+mod links;
 mod owned_dir;
 mod place;
 mod private_view;
 mod protected;
 mod publish;
+mod push;
+mod reachable;
 mod repository;
+mod rescue;
+mod trap;
 mod untouched;
 mod workspace;

@@ -14,15 +14,16 @@ use crate::fixture::{
 
 fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> PrivateView {
     let to = fixture.root().join("views/one");
+    let store = fixture.store(repository, &workspace.base);
     let plan = PrivateViewPlan {
         to: &to,
         inside: &to,
-        objects_inside: repository.object_dirs(),
+        objects_inside: &store.object_dirs,
         workspace,
         commit: &workspace.base,
         author: &author(),
     };
-    repository.private_view(&plan).expect("view")
+    repository.private_view(&plan, &store).expect("view")
 }
 
 /// Runs git in the workspace as an agent would whose `.git` is the view's link.
@@ -149,13 +150,17 @@ fn a_view_is_made_anew_and_only_over_a_view() {
         commit: &workspace.base,
         author: &author(),
     };
-    let error = repository.private_view(&plan).expect_err("foreign");
+    let store = fixture.store(&repository, &workspace.base);
+    let error = repository.private_view(&plan, &store).expect_err("foreign");
     assert!(matches!(error, PrivateViewError::Dir(_)), "{error}");
     let error = repository
-        .private_view(&PrivateViewPlan {
-            author: &bad,
-            ..plan
-        })
+        .private_view(
+            &PrivateViewPlan {
+                author: &bad,
+                ..plan
+            },
+            &store,
+        )
         .expect_err("bad");
     assert!(matches!(error, PrivateViewError::Author { .. }), "{error}");
     assert!(foreign.join("x").exists());

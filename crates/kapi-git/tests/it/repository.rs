@@ -222,3 +222,33 @@ fn files_and_patterns_are_matched_exactly() {
     assert!(!is_tracked("tests"));
     assert!(!is_tracked("tests/*"));
 }
+
+#[test]
+fn whole_ignored_directories_are_listed_and_nothing_a_person_keeps_back() {
+    let fixture = Fixture::new();
+    let repo = fixture.repo();
+    write(
+        &repo.join(".gitignore"),
+        "node_modules/\n*.log\nsecrets/\n/deep/target/\n.ilchul/\ninner/\n",
+    );
+    fixture.commit("ignore");
+    for file in [
+        "node_modules/a/x.js",
+        "deep/target/out.o",
+        "deep/kept.log",
+        "secrets/key",
+        ".ilchul/goals/x",
+    ] {
+        write(&repo.join(file), "x");
+    }
+    git_in(&repo, &["init", "-q", "inner"]);
+    std::os::unix::fs::symlink("/etc", repo.join("deep/link")).expect("link");
+    let listed = fixture.open().ignored_directories().expect("list");
+    assert_eq!(
+        listed,
+        ["deep/target", "node_modules", "secrets"].map(PathBuf::from)
+    );
+    write(&repo.join(".kapiexclude"), "secrets/\n");
+    let listed = fixture.open().ignored_directories().expect("list");
+    assert_eq!(listed, ["deep/target", "node_modules"].map(PathBuf::from));
+}

@@ -32,15 +32,16 @@ fn cycle(fixture: &Fixture) {
     let base = workspace.base.clone();
     repository.dirt().expect("dirt");
     let view = fixture.root().join("view");
+    let store = fixture.store(&repository, &base);
     let plan = PrivateViewPlan {
         to: &view,
         inside: &view,
-        objects_inside: repository.object_dirs(),
+        objects_inside: &store.object_dirs,
         workspace: &workspace,
         commit: &base,
         author: &author(),
     };
-    repository.private_view(&plan).expect("view");
+    repository.private_view(&plan, &store).expect("view");
     write(&workspace.path.join("new"), "n");
     let tree = repository.tree_of(&base).expect("tree");
     let mut rescue = turn(1);
@@ -175,15 +176,16 @@ fn check_elsewhere(fixture: &Fixture, repository: &Repository, dir: &Path) {
     let candidate = commit(repository, &workspace);
     assert_eq!(changed(&candidate), ["third Added"]);
     let view = plan.path.with_extension("view");
+    let store = fixture.store(repository, &workspace.base);
     let view_plan = PrivateViewPlan {
         to: &view,
         inside: &view,
-        objects_inside: repository.object_dirs(),
+        objects_inside: &store.object_dirs,
         workspace: &workspace,
         commit: &workspace.base,
         author: &author(),
     };
-    repository.private_view(&view_plan).expect("view");
+    repository.private_view(&view_plan, &store).expect("view");
     let git_dir = view.display().to_string();
     let log = git_in(
         &workspace.path,

@@ -1,0 +1,62 @@
+//! The directories of a checkout that git ignores: dependencies and what builds left.
+//!
+//! Only reads. What a person keeps from agents stands in `.kapiexclude`, in the language of
+//! `.gitignore`. Does not know what is done with them.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::command::GitError;
+use crate::repository::Repository;
+
+/// The file, at the top of a checkout, that names what agents must not see.
+pub const EXCLUDE_FILE: &str = ".kapiexclude";
+/// Kapi's own directory, which is nobody's build output.
+const KAPI_DIRECTORY: &str = ".ilchul";
+
+impl Repository {
+    /// Returns the whole directories that git ignores, relative to the top level, without those
+    /// that [`EXCLUDE_FILE`] names, repositories of their own, and links.
+    pub fn ignored_directories(&self) -> Result<Vec<PathBuf>, GitError> {
+        let excluded: BTreeSet<PathBuf> = if self.top_level().join(EXCLUDE_FILE).is_file() {
+            let rule = format!("--exclude-from={EXCLUDE_FILE}");
+            self.listed(&rule)?.into_iter().collect()
+        } else {
+            BTreeSet::new()
+        };
+        let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
+        let ignored = self.listed("--exclude-standard")?;
+        Ok(ignored
+            .into_iter()
+            .filter(|path| !path.starts_with(KAPI_DIRECTORY) && !is_hidden(path))
+            .filter(|path| self.is_plain_directory(path))
+            .collect())
+    }
+
+    /// Lists what a rule ignores and git does not track; directories end with a slash there.
+    fn listed(&self, rule: &str) -> Result<Vec<PathBuf>, GitError> {
+        let output = self
+            .git()
+            .call(self.top_level(), "ls-files")
+            .env("GIT_DIR", self.git_dir())
+            .env("GIT_WORK_TREE", self.top_level())
+            .settings(self.disarmed())
+            .args(["--others", "--ignored", "--directory", "-z"])
+            .arg(rule)
+            .bytes()?;
+        let names = output.split(|&byte| byte == 0);
+        let directories = names.filter_map(|name| name.strip_suffix(b"/"));
+        Ok(directories
+            .map(|name| PathBuf::from(OsStr::from_bytes(name)))
+            .collect())
+    }
+
+    fn is_plain_directory(&self, relative: &Path) -> bool {
+        let path = self.top_level().join(relative);
+        fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir())
+            && fs::symlink_metadata(path.join(".git")).is_err()
+    }
+}

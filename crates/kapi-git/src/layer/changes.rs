@@ -1,0 +1,189 @@
+//! What a layer changes, to be shown without making a commit; the project may have no git at all.
+//!
+//! Both sides are copied, within limits, to where git compares them as plain files. Git sees no
+//! repository, no driver and nothing of the layer itself.
+
+use std::path::{Path, PathBuf};
+
+use super::staging::Staging;
+use super::survey::{Below, Survey, What};
+use super::walk::{self, LayerChangeKind, Walk};
+use super::{Layer, LayerError};
+use crate::command::{Git, GitError};
+use crate::diff::Patch;
+use crate::owned_dir::{self, DirError};
+
+/// The most bytes of one file that are compared; of a larger one only the name is shown.
+pub const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// The most bytes of all files that are compared.
+pub const BYTES_MAX: u64 = 64 << 20;
+
+/// The most files that are compared.
+pub const FILES_MAX: usize = 20_000;
+
+/// What a layer changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerChanges {
+    /// The paths.
+    pub walk: Walk,
+    /// The patch, perhaps only its beginning; foreign text in any encoding.
+    pub patch: Patch,
+    /// Changed files whose content the patch leaves out because of their size or number.
+    pub omitted: Vec<PathBuf>,
+}
+
+/// Changes that could not be found.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangesError {
+    /// The layer cannot be read.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Returns what a layer changes in `lower`, with at most `bytes_max` of the patch.
+pub fn changes(
+    git: &Git,
+    layer: &Layer,
+    lower: &Path,
+    bytes_max: usize,
+) -> Result<LayerChanges, ChangesError> {
+    let survey = Survey::of(layer, lower)?;
+    let walk = walk::of(&survey);
+    let dir = layer.part("diff");
+    owned_dir::wipe(&dir)?;
+    let mut copies = Copies {
+        survey: &survey,
+        old: Staging::new(&dir.join("a"))?,
+        new: Staging::new(&dir.join("b"))?,
+        bytes_left: BYTES_MAX,
+        files_left: FILES_MAX,
+        omitted: Vec::new(),
+    };
+    for change in &walk.changes {
+        let shows_old = change.kind != LayerChangeKind::Added;
+        copies.copy(&change.path, shows_old)?;
+    }
+    let omitted = copies.omitted;
+    let patch = compare(git, &dir, bytes_max)?;
+    owned_dir::wipe(&dir)?;
+    Ok(LayerChanges {
+        walk,
+        patch,
+        omitted,
+    })
+}
+
+fn compare(git: &Git, dir: &Path, bytes_max: usize) -> Result<Patch, GitError> {
+    let call = git
+        .call(dir, "diff")
+        // Nothing above is taken for a repository, whatever it is.
+        .env("GIT_DIR", "/nonexistent")
+        .env("GIT_CEILING_DIRECTORIES", dir)
+        .args([
+            "--no-index",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+        ])
+        .args(["--no-prefix", "--no-color", "--", "a", "b"]);
+    let exit = call.exit()?;
+    // Code 1 says that there are differences.
+    if exit.code > 1 {
+        return Err(GitError::Exit {
+            subcommand: "diff".to_owned(),
+            code: exit.code,
+            stderr: exit.stderr,
+        });
+    }
+    let mut bytes = exit.stdout;
+    let is_cut = bytes.len() > bytes_max;
+    if is_cut {
+        bytes.truncate(bytes_max);
+        let last = bytes.iter().rposition(|&b| b == b'\n');
+        bytes.truncate(last.map_or(0, |at| at + 1));
+    }
+    Ok(Patch { bytes, is_cut })
+}
+
+struct Copies<'a> {
+    survey: &'a Survey,
+    old: Staging,
+    new: Staging,
+    bytes_left: u64,
+    files_left: usize,
+    omitted: Vec<PathBuf>,
+}
+
+impl Copies<'_> {
+    fn copy(&mut self, path: &Path, shows_old: bool) -> Result<(), DirError> {
+        let Some(entry) = self.survey.entry(path) else {
+            return Ok(());
+        };
+        let new_bytes = match &entry.what {
+            What::File { bytes, .. } => *bytes,
+            _ => 0,
+        };
+        let old_bytes = match entry.below {
+            Below::File { bytes, .. } if shows_old => bytes,
+            // What was in it is more than a list of changes can say.
+            Below::Directory => FILE_BYTES_MAX + 1,
+            _ => 0,
+        };
+        let left = self
+            .bytes_left
+            .checked_sub(new_bytes.saturating_add(old_bytes));
+        let is_small = new_bytes <= FILE_BYTES_MAX && old_bytes <= FILE_BYTES_MAX;
+        let (Some(left), true, Some(files_left)) = (left, is_small, self.files_left.checked_sub(1))
+        else {
+            self.omitted.push(path.to_path_buf());
+            return Ok(());
+        };
+        (self.bytes_left, self.files_left) = (left, files_left);
+        let is_copied = self.copy_new(path, &entry.what)? && self.copy_old(path, entry.below)?;
+        if !is_copied {
+            self.omitted.push(path.to_path_buf());
+        }
+        Ok(())
+    }
+
+    fn copy_new(&mut self, path: &Path, what: &What) -> Result<bool, DirError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        match what {
+            What::File { mode, .. } => {
+                let Ok(file) = self.survey.upper.file(path) else {
+                    return Ok(false);
+                };
+                self.new.put_file(path, file, *mode, FILE_BYTES_MAX)?;
+            }
+            What::Link { target } => self.new.put_link(path, target.as_bytes())?,
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn copy_old(&mut self, path: &Path, below: Below) -> Result<bool, DirError> {
+        match below {
+            Below::File { mode, .. } => {
+                let Ok(file) = self.survey.lower.file(path) else {
+                    return Ok(false);
+                };
+                self.old.put_file(path, file, mode, FILE_BYTES_MAX)?;
+            }
+            Below::Link => {
+                let Ok(target) = self.survey.lower.link(path) else {
+                    return Ok(false);
+                };
+                self.old.put_link(path, &target)?;
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,490 @@
+//! Commits made from a layer, at a cost that depends on what changed only.
+//!
+//! The commit is the one that a worktree with the same files would give. Git never looks into the
+//! layer: it gets copies of what changed, with the rules that apply, and the base's directories
+//! that change. Files that the agent did not touch are never taken from below.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::direct::{Contents, Conversion, Dirs};
+use super::ignored::{self, Order, RULE_FILES, Sources};
+use super::import::{self, Edit};
+use super::plan::{Masks, Touched};
+use super::staging::Staging;
+use super::store::Store;
+use super::survey::{Survey, What};
+use super::trees::{TreeEntry, Trees};
+use super::walk::{self, Note};
+use super::{Layer, LayerError, dirtied, index};
+use crate::candidate::{
+    self, CHANGES_MAX, Candidate, CandidateError, CandidatePlan, FILE_BYTES_MAX, Refused,
+    SEARCH_CALLS_MAX, Search, Why, lfs,
+};
+use crate::command::GitError;
+use crate::diff::Change;
+use crate::id::{CommitId, TreeId};
+use crate::owned_dir::{self, DirError};
+use crate::repository::Repository;
+use crate::scratch::{Objects, Scratch};
+use crate::workspace::{Workspace, goal_ref};
+
+/// The most bytes one commit takes from a layer.
+pub const BYTES_MAX: u64 = 8 << 30;
+
+/// The commit to make from a layer.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerPlan<'a> {
+    /// The layer; not mounted by anybody now.
+    pub layer: &'a Layer,
+    /// What it lay over: the root of the person's checkout.
+    pub lower: &'a Path,
+    /// The goal and the base, from [`Repository::claim_layer`].
+    pub workspace: &'a Workspace,
+    /// The paths of the person's own changes that were kept from the agent's sight.
+    pub masks: &'a [PathBuf],
+    /// The commit that the layer was filled with, if it was.
+    pub already: Option<&'a CommitId>,
+    /// Name, message, author and time.
+    pub candidate: &'a CandidatePlan,
+    /// What to do when the agent changed a file that the person had changed.
+    pub dirtied: Dirtied,
+}
+
+/// What becomes of files whose content may be the person's, uncommitted, and the agent's at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dirtied {
+    /// No commit is made.
+    Refuse,
+    /// They stay as they are in the base, and are listed.
+    Leave,
+    /// They are committed, and are listed.
+    Take,
+}
+
+/// A commit of a layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerCandidate {
+    /// The commit.
+    pub candidate: Candidate,
+    /// What is in it and deserves a look.
+    pub notes: Vec<Note>,
+    /// What both the person and the agent changed, by path.
+    pub dirtied: Vec<PathBuf>,
+}
+
+/// A layer that could not be committed; it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerCommitError {
+    /// The agent changed files that differ from the base in the person's checkout.
+    #[error(
+        "commit {} and {} more: they held uncommitted changes of the person's",
+        paths.first().map_or(Path::new(""), PathBuf::as_path).display(),
+        paths.len().saturating_sub(1)
+    )]
+    Dirtied {
+        /// The files.
+        paths: Vec<PathBuf>,
+    },
+    /// More content than one commit may take.
+    #[error("commit more than {BYTES_MAX} bytes")]
+    TooManyBytes,
+    /// The layer cannot be read.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// The commit cannot be made, whatever the files are.
+    #[error(transparent)]
+    Candidate(#[from] CandidateError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// A commit of a layer that no ref names yet.
+struct Snapshot {
+    commit: CommitId,
+    tree: TreeId,
+    changed: Vec<Change>,
+    refused: BTreeSet<Refused>,
+    notes: Vec<Note>,
+    dirtied: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// Commits what a layer changes in the base and names the commit.
+    ///
+    /// Deterministic, and the same as [`Repository::commit_candidate`] on a worktree with the
+    /// same files; repeating it is fine.
+    pub fn commit_layer(&self, plan: &LayerPlan<'_>) -> Result<LayerCandidate, LayerCommitError> {
+        candidate::check(plan.candidate)?;
+        let snapshot = self.layer_snapshot(plan)?;
+        let candidate = Candidate {
+            commit: self.name_layer_commit(plan, &snapshot)?,
+            tree: snapshot.tree,
+            changed: snapshot.changed,
+            refused: snapshot.refused.into_iter().collect(),
+        };
+        Ok(LayerCandidate {
+            candidate,
+            notes: snapshot.notes,
+            dirtied: snapshot.dirtied,
+        })
+    }
+
+    /// Keeps what a layer holds as a commit if it differs from `known`.
+    ///
+    /// For work of a turn that was interrupted, before the layer is filled anew.
+    pub fn rescue_layer(
+        &self,
+        plan: &LayerPlan<'_>,
+        known: &TreeId,
+    ) -> Result<Option<CommitId>, LayerCommitError> {
+        candidate::check(plan.candidate)?;
+        let snapshot = self.layer_snapshot(plan)?;
+        if snapshot.tree == *known {
+            return Ok(None);
+        }
+        self.name_layer_commit(plan, &snapshot).map(Some)
+    }
+
+    /// Makes the candidate's ref, at once when it is new.
+    fn name_layer_commit(
+        &self,
+        plan: &LayerPlan<'_>,
+        snapshot: &Snapshot,
+    ) -> Result<CommitId, LayerCommitError> {
+        let (workspace, candidate) = (plan.workspace, plan.candidate);
+        let name = format!("{}/{}", goal_ref(&workspace.goal), candidate.name);
+        let create = [format!("create {name} {}", snapshot.commit)];
+        match self.change_refs(&create, &[&name]) {
+            Ok(()) => Ok(snapshot.commit.clone()),
+            // It exists: what it names is kept, or is this commit.
+            Err(_exists) => Ok(self.commit_tree(workspace, candidate, &snapshot.tree)?),
+        }
+    }
+
+    fn layer_snapshot(&self, plan: &LayerPlan<'_>) -> Result<Snapshot, LayerCommitError> {
+        let survey = Survey::of(plan.layer, plan.lower)?;
+        let masks = self.masks(plan)?;
+        let mut trees = Trees::new(self, &plan.workspace.base, RULE_FILES);
+        let touched = Touched::of(&survey, &mut trees, &masks)?;
+        let mut work = Work {
+            repository: self,
+            plan,
+            survey: &survey,
+            trees: &trees,
+            masks: &masks,
+            refused: touched.refused.clone(),
+            staging: Staging::new(&plan.layer.part("staging"))?,
+            rules: BTreeSet::new(),
+            conversion: Conversion::Anything,
+        };
+        let scratch = work.scratch(work.staging.path())?;
+        owned_dir::wipe(&scratch.index())?;
+        let mut taken = work.select(&scratch, &touched)?;
+        let n_changes = taken.len() + touched.gone.len();
+        if n_changes > CHANGES_MAX {
+            return Err(CandidateError::TooManyChanges { changes: n_changes }.into());
+        }
+        work.leave_lfs(&scratch, &mut taken)?;
+        let mut gone = touched.gone.clone();
+        let question = dirtied::Question {
+            layer: plan.layer,
+            survey: &survey,
+            masks: &masks,
+            conversion: work.conversion,
+            repository: self,
+        };
+        let mut dirtied = question.answer(&taken, &gone, &trees)?;
+        match plan.dirtied {
+            Dirtied::Refuse if !dirtied.is_empty() => {
+                let paths = dirtied.into_iter().collect();
+                return Err(LayerCommitError::Dirtied { paths });
+            }
+            Dirtied::Leave => {
+                dirtied::add_dependents(&mut dirtied, &taken);
+                taken.retain(|path, _| !dirtied.contains(path));
+                gone.retain(|path| !dirtied.contains(path));
+            }
+            Dirtied::Refuse | Dirtied::Take => {}
+        }
+        let made = work.write(&scratch, &touched, &gone, &mut taken)?;
+        let Made { commit, tree, edit } = made;
+        let notes = walk::notes(&survey, edit.set.iter().map(|(path, _)| path.as_path()));
+        let base = &plan.workspace.base;
+        let changed = if edit
+            .set
+            .iter()
+            .any(|(path, _)| touched.cleared.contains(path))
+        {
+            self.tree_changes(base, tree.as_str())?
+        } else {
+            import::changes(&edit, &taken)
+        };
+        owned_dir::wipe(work.staging.path())?;
+        Ok(Snapshot {
+            commit,
+            tree,
+            changed,
+            refused: work.refused,
+            notes,
+            dirtied: dirtied.into_iter().collect(),
+        })
+    }
+
+    /// Returns where the agent saw something else than what lies below.
+    fn masks(&self, plan: &LayerPlan<'_>) -> Result<Masks, GitError> {
+        let mut paths = plan.masks.to_vec();
+        if let Some(already) = plan.already {
+            let changes = self.tree_changes(&plan.workspace.base, already.as_str())?;
+            paths.extend(changes.into_iter().map(|change| change.path));
+        }
+        Ok(Masks::new(paths.into_iter()))
+    }
+}
+
+/// Files and links that are taken, with what the base has there.
+pub(crate) type Taken = BTreeMap<PathBuf, Option<TreeEntry>>;
+
+struct Work<'a> {
+    repository: &'a Repository,
+    plan: &'a LayerPlan<'a>,
+    survey: &'a Survey,
+    trees: &'a Trees<'a>,
+    masks: &'a Masks,
+    refused: BTreeSet<Refused>,
+    staging: Staging,
+    /// Files with rules that are in the staging directory already.
+    rules: BTreeSet<PathBuf>,
+    /// What those rules and the settings may do to the bytes of a file.
+    conversion: Conversion,
+}
+
+/// A commit and how it differs from the base.
+struct Made {
+    commit: CommitId,
+    tree: TreeId,
+    edit: Edit,
+}
+
+impl<'a> Work<'a> {
+    /// Returns a git directory that stages `files`; all of them have one index.
+    fn scratch(&self, files: &Path) -> Result<Scratch<'a>, DirError> {
+        let dir = self.plan.layer.part("git");
+        Scratch::prepare(self.repository, &dir, files, Objects::Shared)
+    }
+
+    /// Returns what is to be taken: not ignored, and with nothing against it.
+    fn select(
+        &mut self,
+        scratch: &Scratch<'_>,
+        touched: &Touched,
+    ) -> Result<Taken, LayerCommitError> {
+        let in_nested = |path: &Path| path.ancestors().any(|at| touched.nested.contains(at));
+        let files = touched.present.iter().filter(|(path, _)| !in_nested(path));
+        let mut asked: Vec<PathBuf> = Vec::new();
+        let mut dirs = BTreeSet::new();
+        for (path, base) in files.clone() {
+            dirs.extend(path.ancestors().skip(1).map(Path::to_path_buf));
+            if base.is_none() {
+                asked.push(path.clone());
+            }
+        }
+        for dir in &touched.nested {
+            dirs.extend(dir.ancestors().skip(1).map(Path::to_path_buf));
+            asked.push(dir.join(""));
+        }
+        let sources = Sources {
+            survey: self.survey,
+            trees: self.trees,
+            masks: self.masks,
+            order: Order::LayerFirst,
+        };
+        let laid = ignored::lay_out(&sources, &dirs, &mut self.staging)?;
+        self.rules = laid.paths;
+        self.conversion = laid
+            .conversion
+            .and(ignored::conversion(self.repository, scratch));
+        let ignored = if laid.has_ignores || ignored::has_excludes(scratch) {
+            ignored::ignored(scratch, &asked)?
+        } else {
+            BTreeSet::new()
+        };
+        for dir in touched.nested.iter().filter(|dir| !ignored.contains(*dir)) {
+            self.refuse(dir, Why::NestedRepository);
+        }
+        let format = self.repository.object_format();
+        let mut taken = Taken::new();
+        for (path, base) in files.filter(|(path, _)| !ignored.contains(*path)) {
+            match Touched::obstacle(format, self.survey, path, base.as_ref()) {
+                Some(why) => self.refuse(path, why),
+                None => drop(taken.insert(path.clone(), base.clone())),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Leaves out what belongs in Git LFS and was put there whole.
+    fn leave_lfs(
+        &mut self,
+        scratch: &Scratch<'_>,
+        taken: &mut Taken,
+    ) -> Result<(), LayerCommitError> {
+        if self.conversion != Conversion::Anything {
+            return Ok(());
+        }
+        let is_file = |path: &&PathBuf| matches!(self.survey.what(path), Some(What::File { .. }));
+        let files: Vec<PathBuf> = taken.keys().filter(is_file).cloned().collect();
+        for path in lfs::filtered(scratch, &files)? {
+            let content = self.survey.upper.file(&path);
+            if !content.is_ok_and(lfs::is_pointer) {
+                taken.remove(&path);
+                self.refuse(&path, Why::LfsContent);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the commit, in this process when git need not look at any file.
+    fn write(
+        &mut self,
+        scratch: &Scratch<'_>,
+        touched: &Touched,
+        gone: &BTreeSet<PathBuf>,
+        taken: &mut Taken,
+    ) -> Result<Made, LayerCommitError> {
+        if let Some(made) = self.write_here(touched, gone, taken)? {
+            return Ok(made);
+        }
+        let (base, plan) = (&self.plan.workspace.base, self.plan.candidate);
+        owned_dir::wipe(&scratch.index())?;
+        index::fill(scratch, taken.iter())?;
+        self.stage(taken)?;
+        let listed = self.convert(scratch, taken)?;
+        let edit = edit(touched, gone, taken, listed);
+        let (commit, tree) = import::write_commit(scratch, base, plan, &edit)?;
+        Ok(Made { commit, tree, edit })
+    }
+
+    /// Makes the commit without git; nothing when git has to see any of it.
+    fn write_here(
+        &self,
+        touched: &Touched,
+        gone: &BTreeSet<PathBuf>,
+        taken: &Taken,
+    ) -> Result<Option<Made>, LayerCommitError> {
+        let contents = Contents::read(self.survey, taken, self.conversion);
+        let Some((contents, mut store)) = contents.zip(Store::new(self.repository)) else {
+            return Ok(None);
+        };
+        let format = self.repository.object_format();
+        let edit = edit(touched, gone, taken, contents.listed(format));
+        let Some(dirs) = Dirs::of(&edit, self.trees) else {
+            return Ok(None);
+        };
+        contents.put(&mut store, &edit)?;
+        let (base, plan) = (&self.plan.workspace.base, self.plan.candidate);
+        let made = dirs.write_commit(&mut store, self.trees, base, plan)?;
+        store.settle()?;
+        Ok(made.map(|(commit, tree)| Made { commit, tree, edit }))
+    }
+
+    /// Copies what is taken to where git may see it.
+    fn stage(&mut self, taken: &mut Taken) -> Result<(), LayerCommitError> {
+        let mut bytes_left = BYTES_MAX;
+        let mut lost = Vec::new();
+        for path in taken.keys() {
+            if self.rules.remove(path) {
+                self.staging.take_out(path)?;
+            }
+            let mode = match self.survey.what(path) {
+                Some(What::Link { target }) => {
+                    self.staging.put_link(path, target.as_bytes())?;
+                    continue;
+                }
+                Some(What::File { mode, .. }) => *mode,
+                _ => continue,
+            };
+            let Ok(file) = self.survey.upper.file(path) else {
+                lost.push((path.clone(), Why::Unreadable));
+                continue;
+            };
+            let bytes_max = bytes_left.min(FILE_BYTES_MAX) + 1;
+            let bytes = self.staging.put_file(path, file, mode, bytes_max)?;
+            if bytes > FILE_BYTES_MAX {
+                self.staging.take_out(path)?;
+                lost.push((path.clone(), Why::TooLarge));
+                continue;
+            }
+            let left = bytes_left.checked_sub(bytes);
+            bytes_left = left.ok_or(LayerCommitError::TooManyBytes)?;
+        }
+        for (path, why) in lost {
+            taken.remove(&path);
+            self.refuse(&path, why);
+        }
+        Ok(())
+    }
+
+    /// Lets git store the staged files; returns what its index then holds.
+    fn convert(
+        &mut self,
+        scratch: &Scratch<'_>,
+        taken: &Taken,
+    ) -> Result<Vec<(PathBuf, TreeEntry)>, LayerCommitError> {
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let paths: Vec<PathBuf> = taken.keys().cloned().collect();
+        let mut search = Search {
+            scratch,
+            calls_left: SEARCH_CALLS_MAX,
+        };
+        let mut unstorable = Vec::new();
+        search.add(&paths, &mut unstorable)?;
+        let listed = index::entries(&scratch.index(), self.repository.object_format())?;
+        let names: BTreeSet<&PathBuf> = listed.iter().map(|(path, _)| path).collect();
+        // Git leaves out names it finds unsafe and says so to nobody.
+        let unsafe_names = paths
+            .iter()
+            .filter(|path| !names.contains(path) && !unstorable.contains(path));
+        for path in unsafe_names {
+            self.refuse(path, Why::UnsafeName);
+        }
+        for path in unstorable {
+            self.refuse(&path, Why::Unstorable);
+        }
+        Ok(listed)
+    }
+
+    fn refuse(&mut self, path: &Path, why: Why) {
+        let path = path.to_path_buf();
+        self.refused.insert(Refused { path, why });
+    }
+}
+
+/// Returns what has to be done to the base's tree.
+fn edit(
+    touched: &Touched,
+    gone: &BTreeSet<PathBuf>,
+    taken: &Taken,
+    listed: Vec<(PathBuf, TreeEntry)>,
+) -> Edit {
+    let set: Vec<(PathBuf, TreeEntry)> = listed
+        .into_iter()
+        .filter(|(path, entry)| {
+            taken
+                .get(path)
+                .is_some_and(|base| base.as_ref() != Some(entry))
+        })
+        .collect();
+    // A submodule below goes only with the directory that a file took the place of.
+    let replaced = set.iter().map(|(path, _)| path);
+    let replaced = replaced.filter(|path| touched.cleared.contains(*path));
+    let removed = replaced.chain(gone).cloned().collect();
+    Edit { removed, set }
+}

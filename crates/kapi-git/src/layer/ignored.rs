@@ -1,0 +1,182 @@
+//! Which new files of a layer git is told to ignore, and by which rules files are converted.
+//!
+//! The rules are those of the tree as the agent saw it: its own, else the base's, else those that
+//! lie untracked beside what they rule over. Git applies them; nothing here reads a pattern.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::direct::Conversion;
+use super::plan::Masks;
+use super::staging::Staging;
+use super::survey::{Survey, What};
+use super::trees::Trees;
+use crate::candidate::link;
+use crate::command::GitError;
+use crate::owned_dir::DirError;
+use crate::repository::{Repository, path_of};
+use crate::scratch::Scratch;
+
+/// The largest file with rules that is obeyed.
+const RULES_BYTES_MAX: u64 = 16 << 20;
+
+/// The files with rules that git looks for in every directory.
+pub(crate) const RULE_FILES: &[&str] = &[".gitignore", ".gitattributes"];
+
+/// What the rules are taken from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) survey: &'a Survey,
+    pub(crate) trees: &'a Trees<'a>,
+    pub(crate) masks: &'a Masks,
+    pub(crate) order: Order,
+}
+
+/// Whose rules hold where both the layer and the commit have some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The agent's.
+    LayerFirst,
+    /// The commit's.
+    CommitFirst,
+}
+
+/// The rules that lie in a staging directory.
+#[derive(Debug)]
+pub(crate) struct Laid {
+    /// Where.
+    pub(crate) paths: BTreeSet<PathBuf>,
+    /// Whether any of them says what to ignore.
+    pub(crate) has_ignores: bool,
+    /// What those about attributes may do to a file.
+    pub(crate) conversion: Conversion,
+}
+
+impl Laid {
+    fn note(&mut self, path: PathBuf, name: &str, text: &[u8]) {
+        self.paths.insert(path);
+        if name == ".gitignore" {
+            self.has_ignores = true;
+        } else {
+            self.conversion = self.conversion.and(Conversion::of_attributes(text));
+        }
+    }
+}
+
+/// Puts the rules for these directories into the staging directory.
+pub(crate) fn lay_out(
+    sources: &Sources<'_>,
+    dirs: &BTreeSet<PathBuf>,
+    staging: &mut Staging,
+) -> Result<Laid, DirError> {
+    let mut laid = Laid {
+        paths: BTreeSet::new(),
+        has_ignores: false,
+        conversion: Conversion::Nothing,
+    };
+    for dir in dirs {
+        for name in RULE_FILES {
+            let path = dir.join(name);
+            if let Some(bytes) = rules(sources, dir, &path) {
+                staging.put_bytes(&path, &bytes)?;
+                laid.note(path, name, &bytes);
+            }
+        }
+    }
+    Ok(laid)
+}
+
+/// Returns what the rules of the repository as a whole may do to a file.
+pub(crate) fn conversion(repository: &Repository, scratch: &Scratch<'_>) -> Conversion {
+    let attributes = fs::read(scratch.index().with_file_name("info/attributes"));
+    let of_repository = Conversion::of_attributes(&attributes.unwrap_or_default());
+    let converts = |(key, value): &(String, String)| {
+        key == "core.autocrlf" && !value.eq_ignore_ascii_case("false")
+    };
+    if repository.conversions().iter().any(converts) {
+        of_repository.and(Conversion::LineEndings)
+    } else {
+        of_repository
+    }
+}
+
+/// Tells whether the repository as a whole has rules about what to ignore.
+pub(crate) fn has_excludes(scratch: &Scratch<'_>) -> bool {
+    let text = fs::read(scratch.index().with_file_name("info/exclude")).unwrap_or_default();
+    let mut lines = text.split(|&b| b == b'\n');
+    lines.any(|line| !line.is_empty() && !line.starts_with(b"#"))
+}
+
+fn rules<'a>(sources: &Sources<'a>, dir: &Path, path: &Path) -> Option<Cow<'a, [u8]>> {
+    let survey = sources.survey;
+    if sources.order == Order::CommitFirst && sources.trees.entry(path).is_some() {
+        return sources.trees.file(path).map(Cow::Borrowed);
+    }
+    match survey.what(path) {
+        Some(What::File { bytes, .. }) if *bytes <= RULES_BYTES_MAX => {
+            return read(survey.upper.file(path)).map(Cow::Owned);
+        }
+        // A link that no commit takes: git finds the rules of the commit in its place.
+        Some(What::Link { target })
+            if path.ends_with(".gitattributes") && link::leads_out(path, target) =>
+        {
+            let entry = sources.trees.entry(path);
+            entry.filter(|entry| entry.is_file())?;
+            return sources.trees.file(path).map(Cow::Borrowed);
+        }
+        // Git follows no link here either.
+        Some(_) => return None,
+        None if survey.hides(dir) => return None,
+        None => {}
+    }
+    match sources.trees.entry(path) {
+        Some(entry) if entry.is_file() => sources.trees.file(path).map(Cow::Borrowed),
+        Some(_) => None,
+        None if sources.masks.cover(path) => None,
+        None => read(survey.lower.file(path)).map(Cow::Owned),
+    }
+}
+
+fn read(file: io::Result<fs::File>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut limited = file.ok()?.take(RULES_BYTES_MAX + 1);
+    limited.read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= RULES_BYTES_MAX).then_some(bytes)
+}
+
+/// Returns those of `paths` that the rules in the staging directory ignore.
+///
+/// A path that ends in a slash is a directory. Only the rules have to be there, not the paths.
+pub(crate) fn ignored(
+    scratch: &Scratch<'_>,
+    paths: &[PathBuf],
+) -> Result<BTreeSet<PathBuf>, GitError> {
+    if paths.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut script = Vec::new();
+    for path in paths {
+        // So that a name that begins like a pattern is none.
+        script.extend_from_slice(b"./");
+        script.extend_from_slice(path.as_os_str().as_bytes());
+        script.push(0);
+    }
+    let call = scratch.call("check-ignore");
+    let call = call.args(["-z", "--stdin", "--no-index"]).stdin(script);
+    let exit = call.exit()?;
+    // Code 1 says that nothing is ignored.
+    if exit.code > 1 {
+        return Err(GitError::Exit {
+            subcommand: "check-ignore".to_owned(),
+            code: exit.code,
+            stderr: exit.stderr,
+        });
+    }
+    let names = exit.stdout.split(|&b| b == 0);
+    let names = names.filter_map(|name| name.strip_prefix(b"./"));
+    Ok(names.map(path_of).collect())
+}

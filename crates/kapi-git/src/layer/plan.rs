@@ -1,0 +1,277 @@
+//! What a layer does to the base, path by path, before any content is looked at.
+//!
+//! The rules are those of a worktree: what is tracked is what the base tracks. Decides nothing
+//! about files that git may ignore; the caller asks git.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::content::{self, Relation};
+use super::survey::{Below, Entry, Survey, What};
+use super::trees::{TreeEntry, Trees};
+use crate::candidate::{FILE_BYTES_MAX, Refused, Why, is_kapi_state, link};
+use crate::command::GitError;
+use crate::repository::ObjectFormat;
+
+/// Paths where the agent did not see what lies below.
+#[derive(Debug, Default)]
+pub(crate) struct Masks {
+    paths: BTreeSet<PathBuf>,
+}
+
+impl Masks {
+    pub(crate) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
+        // Names as git gives them may end in a slash.
+        let paths = paths.map(|path| path.components().collect());
+        Self {
+            paths: paths.collect(),
+        }
+    }
+
+    /// Tells whether a path is masked, or a directory that it is in.
+    pub(crate) fn cover(&self, path: &Path) -> bool {
+        path.ancestors().any(|at| self.paths.contains(at))
+    }
+}
+
+/// What a layer does to the base.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// Tracked files and links that are no more.
+    pub(crate) gone: BTreeSet<PathBuf>,
+    /// Tracked directories with a file or link in their place.
+    pub(crate) cleared: BTreeSet<PathBuf>,
+    /// Files and links that may differ from the base, with what the base has there.
+    pub(crate) present: BTreeMap<PathBuf, Option<TreeEntry>>,
+    /// New directories that are repositories of their own; nothing in them is taken.
+    pub(crate) nested: BTreeSet<PathBuf>,
+    /// What is not taken, whether git ignores it or not.
+    pub(crate) refused: BTreeSet<Refused>,
+}
+
+impl Touched {
+    /// Sorts out what a layer holds; reads the trees it needs.
+    pub(crate) fn of(
+        survey: &Survey,
+        trees: &mut Trees<'_>,
+        masks: &Masks,
+    ) -> Result<Self, GitError> {
+        let is_dir = |entry: &Entry| matches!(entry.what, What::Directory { .. });
+        let dirs = survey.iter().filter(|(_, entry)| is_dir(entry));
+        trees.load(&dirs.map(|(path, _)| path.to_path_buf()).collect())?;
+        let mut touched = Self {
+            nested: nested(survey, trees),
+            ..Self::default()
+        };
+        for (path, entry) in survey.iter() {
+            match &entry.what {
+                What::Directory { is_opaque } => {
+                    touched.directory(survey, trees, path, *is_opaque)?;
+                }
+                What::Whiteout => touched.whiteout(trees, path)?,
+                _ => touched.other(survey, trees, (path, entry), masks)?,
+            }
+        }
+        touched.unmarked(survey, trees, masks)?;
+        Ok(touched)
+    }
+
+    /// Adds what the agent was shown in the layer alone and has deleted: of that no mark is left.
+    fn unmarked(
+        &mut self,
+        survey: &Survey,
+        trees: &mut Trees<'_>,
+        masks: &Masks,
+    ) -> Result<(), GitError> {
+        let dirs = masks.paths.iter().filter_map(|path| path.parent());
+        trees.load(&dirs.map(Path::to_path_buf).collect())?;
+        for path in &masks.paths {
+            let is_tracked = trees
+                .entry(path)
+                .is_some_and(|entry| !entry.is_tree() && !entry.is_submodule());
+            let is_nowhere =
+                survey.what(path).is_none() && matches!(survey.lower.stat(path), Ok(None));
+            if is_tracked && is_nowhere {
+                self.lose(path.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns why a file or link that git does not ignore is not taken.
+    pub(crate) fn obstacle(
+        format: ObjectFormat,
+        survey: &Survey,
+        path: &Path,
+        base: Option<&TreeEntry>,
+    ) -> Option<Why> {
+        if is_kapi_state(path) {
+            return Some(Why::KapiState);
+        }
+        let link = base.filter(|entry| entry.is_link());
+        let link = link.map(|entry| entry.object.as_str());
+        match survey.what(path) {
+            Some(What::Link { target }) => {
+                link::is_refused(format, path, target, link).then_some(Why::EscapingLink)
+            }
+            Some(What::File { bytes, .. }) if *bytes > FILE_BYTES_MAX => Some(Why::TooLarge),
+            _ => None,
+        }
+    }
+
+    fn directory(
+        &mut self,
+        survey: &Survey,
+        trees: &mut Trees<'_>,
+        path: &Path,
+        is_opaque: bool,
+    ) -> Result<(), GitError> {
+        let is_tracked_file = trees
+            .entry(path)
+            .is_some_and(|entry| !entry.is_tree() && !entry.is_submodule());
+        if is_tracked_file {
+            self.lose(path.to_path_buf());
+            if self.nested.contains(path) {
+                self.refuse(path, Why::NestedRepository);
+            }
+        }
+        if is_opaque && trees.has_dir(path) {
+            let below = trees.list_below(path)?.into_iter();
+            let lost =
+                below.filter(|(at, entry)| !entry.is_submodule() && survey.what(at).is_none());
+            lost.for_each(|(at, _)| self.lose(at));
+        }
+        Ok(())
+    }
+
+    fn whiteout(&mut self, trees: &mut Trees<'_>, path: &Path) -> Result<(), GitError> {
+        match trees.entry(path) {
+            Some(entry) if entry.is_tree() => self.lose_below(trees, path)?,
+            Some(entry) if !entry.is_submodule() => self.lose(path.to_path_buf()),
+            // A submodule stays as the base has it; its directory may well be missing.
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
+    fn other(
+        &mut self,
+        survey: &Survey,
+        trees: &mut Trees<'_>,
+        (path, entry): (&Path, &Entry),
+        masks: &Masks,
+    ) -> Result<(), GitError> {
+        let why = match entry.what {
+            // A workspace has a repository of its own at the top, and nothing of it is read.
+            What::Git if path.components().count() == 1 => return Ok(()),
+            What::Git => Some(Why::GitDirectory),
+            What::Special => Some(Why::SpecialFile),
+            What::Unreadable => Some(Why::Unreadable),
+            What::TooLong => Some(Why::PathTooLong),
+            _ => None,
+        };
+        if let Some(why) = why {
+            self.refuse(path, why);
+        }
+        let submodule = path
+            .ancestors()
+            .find(|at| trees.entry(at).is_some_and(TreeEntry::is_submodule));
+        if let Some(submodule) = submodule {
+            self.refuse(submodule, Why::InSubmodule);
+            return Ok(());
+        }
+        let base = trees.entry(path).cloned();
+        let is_tree = base.as_ref().is_some_and(TreeEntry::is_tree);
+        let hides = !matches!(entry.what, What::Git | What::Unreadable | What::TooLong);
+        if is_tree && hides {
+            self.lose_below(trees, path)?;
+        }
+        let base = base.filter(|entry| !entry.is_tree());
+        match entry.what {
+            What::Special if base.is_some() => self.lose(path.to_path_buf()),
+            What::File { .. } | What::Link { .. }
+                if !is_untouched(survey, (path, entry), masks) =>
+            {
+                self.cleared.extend(is_tree.then(|| path.to_path_buf()));
+                self.present.insert(path.to_path_buf(), base);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn lose_below(&mut self, trees: &mut Trees<'_>, dir: &Path) -> Result<(), GitError> {
+        let below = trees.list_below(dir)?.into_iter();
+        let lost = below.filter(|(_, entry)| !entry.is_submodule());
+        lost.for_each(|(path, _)| self.lose(path));
+        Ok(())
+    }
+
+    fn lose(&mut self, path: PathBuf) {
+        if is_kapi_state(&path) {
+            self.refuse(&path, Why::KapiState);
+        } else {
+            self.gone.insert(path);
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, why: Why) {
+        let path = path.to_path_buf();
+        self.refused.insert(Refused { path, why });
+    }
+}
+
+/// Tells whether the agent left what lies below as it is, as far as git can see.
+fn is_untouched(survey: &Survey, (path, entry): (&Path, &Entry), masks: &Masks) -> bool {
+    if masks.cover(path) {
+        return false;
+    }
+    match content::relation(survey, path, entry) {
+        Relation::Same => true,
+        Relation::Mode => match (&entry.what, entry.below) {
+            (What::File { mode, .. }, Below::File { mode: old, .. }) => mode & 0o100 == old & 0o100,
+            _ => false,
+        },
+        Relation::New | Relation::Content | Relation::Type => false,
+    }
+}
+
+/// Returns the directories that are no part of the base and are repositories, here or below.
+fn nested(survey: &Survey, trees: &Trees<'_>) -> BTreeSet<PathBuf> {
+    let is_new =
+        |dir: &Path| !trees.has_dir(dir) && !trees.entry(dir).is_some_and(TreeEntry::is_submodule);
+    let mut nested = BTreeSet::new();
+    for (path, entry) in survey.iter() {
+        let git = match entry.what {
+            What::Git => path.to_path_buf(),
+            // Most directories are told from a repository by one look.
+            What::Directory { .. } if entry.below == Below::Directory => path.join(".git"),
+            _ => continue,
+        };
+        let is_below = || matches!(survey.lower.stat(&git), Ok(Some(_)));
+        if entry.what != What::Git && (survey.hides(path) || !is_below()) {
+            continue;
+        }
+        let dir = git.parent().unwrap_or(Path::new("")).to_path_buf();
+        if !dir.as_os_str().is_empty() && is_new(&dir) && is_repository(survey, &git) {
+            nested.insert(dir);
+        }
+    }
+    nested
+}
+
+/// Tells whether git would find a repository by this name; a file that names another counts.
+fn is_repository(survey: &Survey, git: &Path) -> bool {
+    let dir = git.parent().unwrap_or(Path::new(""));
+    let roots = [
+        Some(&survey.upper),
+        (!survey.hides(dir)).then_some(&survey.lower),
+    ];
+    let has = |name: &str| {
+        let path = git.join(name);
+        let found = roots.iter().flatten().map(|root| root.stat(&path));
+        found.flatten().flatten().next().is_some()
+    };
+    let is_file = roots.iter().flatten().any(|root| root.file(git).is_ok());
+    is_file || (has("HEAD") && has("objects") && has("refs"))
+}

@@ -1,0 +1,89 @@
+//! A layer as a branch of its own, and as a real worktree.
+//!
+//! The branch is claimed as for a worktree, so that publishing knows no difference. The worktree
+//! is for when the person's checkout has moved on, so that the layer no longer lies over its base.
+
+use super::commit::{LayerCandidate, LayerCommitError, LayerPlan};
+use super::{Layer, LayerError};
+use crate::reference::branch_ref;
+use crate::repository::Repository;
+use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspacePlan, goal_ref};
+
+/// A layer that could not become a worktree; it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum SpreadError {
+    /// The layer could not be committed.
+    #[error(transparent)]
+    Commit(#[from] LayerCommitError),
+    /// The worktree could not be made.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The layer cannot be used.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+}
+
+impl Repository {
+    /// Makes the branch for a layer, or finds it as an earlier call left it.
+    ///
+    /// No worktree is made; the plan's path is where [`Repository::spread_layer`] would make one.
+    /// What is returned is for committing and publishing, and not for resetting.
+    pub fn claim_layer(
+        &self,
+        layer: &Layer,
+        plan: &WorkspacePlan,
+    ) -> Result<Workspace, WorkspaceError> {
+        if !self.claim_at_once(plan) {
+            if !self.is_valid_branch(&plan.branch)? {
+                let branch = plan.branch.clone();
+                return Err(WorkspaceError::InvalidBranch { branch });
+            }
+            self.claim_branch(plan)?;
+        }
+        Ok(Workspace {
+            goal: plan.goal.clone(),
+            branch: plan.branch.clone(),
+            base: plan.base.clone(),
+            path: plan.path.clone(),
+            admin_dir: layer.part("git"),
+            origin: Origin::Adopted,
+        })
+    }
+
+    /// Makes both refs by one call when nothing is in the way; tells whether it did.
+    ///
+    /// Whatever is in the way is for [`Repository::claim_branch`] to find out and to name.
+    fn claim_at_once(&self, plan: &WorkspacePlan) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
+        let name = &plan.branch;
+        if name.starts_with('-') || name == "HEAD" || !name.chars().all(is_plain) {
+            return false;
+        }
+        let (base, branch) = (format!("{}/base", goal_ref(&plan.goal)), branch_ref(name));
+        let create = [&base, &branch].map(|name| format!("create {name} {}", plan.base));
+        self.change_refs(&create, &[&base, &branch]).is_ok()
+    }
+
+    /// Commits a layer and makes a worktree with the files of that commit.
+    ///
+    /// What git ignores stays behind in the layer, which is not changed.
+    pub fn spread_layer(
+        &self,
+        plan: &LayerPlan<'_>,
+    ) -> Result<(LayerCandidate, Workspace), SpreadError> {
+        let made = self.commit_layer(plan)?;
+        let claimed = plan.workspace;
+        let workspace = self.create_workspace(&WorkspacePlan {
+            goal: claimed.goal.clone(),
+            branch: claimed.branch.clone(),
+            base: claimed.base.clone(),
+            content: made.candidate.commit.clone(),
+            path: claimed.path.clone(),
+        })?;
+        if workspace.origin == Origin::Adopted {
+            // Cut short before: the layer may have changed since.
+            self.reset_workspace(&workspace, &made.candidate.commit)?;
+        }
+        Ok((made, workspace))
+    }
+}
