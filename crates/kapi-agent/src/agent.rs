@@ -120,6 +120,20 @@ pub enum AgentError {
         /// The agent's name.
         agent: &'static str,
     },
+    /// A variable is Kapi's own to set, or to keep outside.
+    #[error("take {variable} from `{key}` of agent {agent}: {why}")]
+    OwnVariable {
+        /// The agent's name.
+        agent: &'static str,
+        /// The setting that names it: `env` or `pass_env`.
+        key: &'static str,
+        /// The variable.
+        variable: String,
+        /// Why it is not the settings' to say.
+        why: &'static str,
+        /// What a person can do instead, as the end of a sentence.
+        instead: &'static str,
+    },
     /// A variable's value is not text.
     #[error("pass on the environment variable {variable}: its value is not UTF-8")]
     NotUtf8 {
@@ -154,6 +168,16 @@ impl AgentError {
             Self::LoginWithBaseUrl { agent } => {
                 Some(format!("Leave one of the two out of [agents.{agent}]."))
             }
+            Self::OwnVariable {
+                agent,
+                key,
+                variable,
+                instead,
+                ..
+            } => Some(format!(
+                "Leave {variable} out of `{key}` in [agents.{agent}] (or out of `environment` in \
+                 the profile){instead}."
+            )),
             Self::Unknown { .. }
             | Self::NotUtf8 { .. }
             | Self::PathNotUtf8 { .. }

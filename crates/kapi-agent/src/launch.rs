@@ -11,15 +11,18 @@ mod claude;
 mod codex;
 mod credentials;
 mod gemini;
+pub mod own_variable;
 mod pi;
 mod program;
 mod script;
+pub mod upstream;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::agent::{AgentError, Kind};
+use crate::launch::upstream::{Gateway, Upstream};
 use crate::settings::Settings;
 
 /// The program name that stands for this executable itself.
@@ -69,6 +72,8 @@ pub struct Turn<'a> {
     pub home: &'a Path,
     /// The workspace, as the agent sees it; sessions are bound to it.
     pub workspace: &'a Path,
+    /// The way to the model.
+    pub gateway: Gateway<'a>,
 }
 
 /// A file the agent's home must hold before it starts.
@@ -104,6 +109,10 @@ pub struct Launch {
     pub idle_ms: Option<u64>,
     /// Whether its usage comes with a cost.
     pub reports_usd: bool,
+    /// The server the gateway asks; `None` when the agent asks no model, or asks it directly.
+    pub upstream: Option<Upstream>,
+    /// Hosts the agent must reach by itself, besides what the gateway does for it.
+    pub hosts: Vec<String>,
 }
 
 /// Returns how to start an agent for a turn.
@@ -119,6 +128,7 @@ pub fn launch(
     host: &Host<'_>,
     turn: &Turn<'_>,
 ) -> Result<Launch, AgentError> {
+    own_variable::check(kind, settings)?;
     let mut launch = match kind {
         Kind::Claude => claude::launch(settings, host, turn)?,
         Kind::Codex => codex::launch(settings, host, turn)?,

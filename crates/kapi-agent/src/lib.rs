@@ -7,6 +7,7 @@
 
 pub mod agent;
 mod failure;
+pub mod hook;
 mod json_line;
 pub mod launch;
 pub mod manifest;

@@ -22,6 +22,8 @@ pub struct Manifest {
     pub api_key_env: &'static str,
     /// The files of a log-in, relative to the home; `login = true` lends them.
     pub login_files: &'static [&'static str],
+    /// The hosts it reaches by itself with a log-in; with a key it reaches none, the gateway does.
+    pub login_hosts: &'static [&'static str],
     /// How to install it, as a command.
     pub install: &'static str,
 }
@@ -52,6 +54,12 @@ pub(crate) const CLAUDE: Manifest = Manifest {
     tried_version: "2.1.197",
     api_key_env: "ANTHROPIC_API_KEY",
     login_files: &[".claude/.credentials.json"],
+    login_hosts: &[
+        "api.anthropic.com",
+        "console.anthropic.com",
+        "platform.claude.com",
+        "claude.ai",
+    ],
     install: "npm install -g @anthropic-ai/claude-code",
 };
 
@@ -63,6 +71,7 @@ pub(crate) const CODEX: Manifest = Manifest {
     tried_version: "0.169.0",
     api_key_env: "OPENAI_API_KEY",
     login_files: &[".codex/auth.json"],
+    login_hosts: &["chatgpt.com", "auth.openai.com", "api.openai.com"],
     install: "npm install -g @openai/codex",
 };
 
@@ -74,6 +83,11 @@ pub(crate) const GEMINI: Manifest = Manifest {
     tried_version: "0.61.0",
     api_key_env: "GEMINI_API_KEY",
     login_files: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+    login_hosts: &[
+        "cloudcode-pa.googleapis.com",
+        "oauth2.googleapis.com",
+        "www.googleapis.com",
+    ],
     install: "npm install -g @google/gemini-cli",
 };
 
@@ -85,6 +99,12 @@ pub(crate) const PI: Manifest = Manifest {
     tried_version: "0.74.2",
     api_key_env: "ANTHROPIC_API_KEY",
     login_files: &[".pi/agent/auth.json"],
+    login_hosts: &[
+        "api.anthropic.com",
+        "console.anthropic.com",
+        "chatgpt.com",
+        "auth.openai.com",
+    ],
     install: "npm install -g @earendil-works/pi-coding-agent",
 };
 

@@ -21,9 +21,10 @@ pub struct Settings {
     pub api_key_env: Option<String>,
     /// Further arguments, after the adapter's own.
     pub args: Vec<String>,
-    /// Further variables; they win over the adapter's own.
+    /// Further variables; they win over the adapter's own, but for those that are Kapi's alone (see
+    /// `launch::own_variable`).
     pub env: BTreeMap<String, String>,
-    /// Variables of the host to pass on.
+    /// Variables of the host to pass on, within the same limits.
     pub pass_env: Vec<String>,
     /// Whether the agent may use the person's own log-in from the host's home.
     pub login: bool,

@@ -160,6 +160,7 @@ impl StreamParser {
             session: self.tally.session,
             usage: remainder(self.tally.total, &self.tally.reported),
             tools: self.tally.n_tools,
+            isolation: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 use kapi_core::goal::outcome::{
     AgentEnd, AgentRun, JudgeAnswer, ProviderFailure, ProviderFailureKind, Verdict,
 };
+use kapi_core::goal::words;
 use serde::Deserialize;
 
 use crate::text::{head, message, one_line, without_controls};
@@ -90,6 +91,12 @@ pub fn judge_answer(run: &AgentRun) -> JudgeAnswer {
         },
         AgentEnd::LimitReached => JudgeAnswer::Malformed {
             text: "the judge stopped at a limit of its own".to_owned(),
+        },
+        AgentEnd::OutOfResources { resource, limit } => JudgeAnswer::Malformed {
+            text: format!(
+                "the judge was ended at its limit of {}",
+                words::limit_text(resource, limit)
+            ),
         },
         AgentEnd::DeadlinePassed | AgentEnd::IdlePassed => unavailable(
             ProviderFailureKind::Unreachable,

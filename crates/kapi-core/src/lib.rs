@@ -11,4 +11,5 @@
 pub mod actor;
 pub mod goal;
 pub mod id;
+pub mod status;
 pub mod usage;

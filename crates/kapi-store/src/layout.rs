@@ -193,7 +193,13 @@ impl HomeLayout {
             .join(goal.to_string())
     }
 
-    /// Returns the directory of the status files for outside tools.
+    /// Returns the directory of the objects that sandboxes are lent.
+    #[must_use]
+    pub fn stores_dir(&self) -> PathBuf {
+        self.state_dir.join("objects")
+    }
+
+    /// Returns the directory of status files for outside tools.
     #[must_use]
     pub fn status_dir(&self) -> PathBuf {
         self.state_dir.join("status")

@@ -384,6 +384,7 @@ fn agent_run(end: AgentEnd, session: Option<String>) -> AgentRun {
         session,
         usage: USED,
         tools: 1,
+        isolation: None,
     }
 }
 

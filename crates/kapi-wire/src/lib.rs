@@ -3,3 +3,4 @@
 //! Fields are only ever added. Nothing here decides anything; every view is built from state.
 
 pub mod result;
+pub mod status;

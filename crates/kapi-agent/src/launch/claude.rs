@@ -4,10 +4,14 @@
 //! the first tool call.
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{base_url, credentials, login};
+use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
+use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
 use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, path_text, resumed, variables, words};
 use crate::manifest::CLAUDE;
 use crate::settings::Settings;
+
+/// Where the vendor answers.
+const VENDOR_URL: &str = "https://api.anthropic.com";
 
 pub(super) fn launch(
     settings: &Settings,
@@ -15,7 +19,7 @@ pub(super) fn launch(
     turn: &Turn<'_>,
 ) -> Result<Launch, AgentError> {
     let workspace = path_text(CLAUDE.name, turn.workspace)?;
-    let key = credentials(&CLAUDE, CLAUDE.api_key_env, settings, host)?.key();
+    let credentials = credentials(&CLAUDE, CLAUDE.api_key_env, settings, host)?;
     let mut env = variables(&[
         // Without it the permission flag is refused to root; it must be exactly this value.
         ("IS_SANDBOX", "1"),
@@ -24,8 +28,19 @@ pub(super) fn launch(
         // Kapi waits and retries itself, visibly and across restarts.
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
     ]);
-    env.extend(key.map(|key| (CLAUDE.api_key_env.to_owned(), key)));
-    env.extend(base_url(&CLAUDE, settings)?.map(|url| ("ANTHROPIC_BASE_URL".to_owned(), url)));
+    let mut upstream = None;
+    if let Credentials::Key(key) = credentials {
+        env.extend(variables(&[
+            (CLAUDE.api_key_env, turn.gateway.placeholder),
+            ("ANTHROPIC_BASE_URL", turn.gateway.url),
+        ]));
+        upstream = Some(Upstream {
+            base_url: base_url(&CLAUDE, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
+            key: key.map(|Secret(key)| key),
+            key_place: KeyPlace::XApiKey,
+            dialect: Dialect::Anthropic,
+        });
+    }
     let mut args = words(&["-p", "--output-format", "stream-json", "--verbose"]);
     args.extend(words(&[
         "--dangerously-skip-permissions",
@@ -71,5 +86,7 @@ pub(super) fn launch(
         notes,
         idle_ms: Some(IDLE_MS),
         reports_usd: true,
+        upstream,
+        hosts: login_hosts(&CLAUDE, settings),
     })
 }

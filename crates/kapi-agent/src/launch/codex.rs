@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use toml::{Table, Value};
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{Credentials, base_url, credentials, login, with_version};
+use crate::launch::credentials::{
+    Credentials, Secret, base_url, credentials, login, login_hosts, with_version,
+};
+use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
 use crate::launch::{
     HomeFile, Host, IDLE_MS, Launch, PRIVATE_MODE, Purpose, Turn, path_text, resumed, words,
 };
@@ -16,7 +19,9 @@ use crate::manifest::CODEX;
 use crate::settings::Settings;
 use crate::stream::codex::thread_of;
 
-/// The name of the provider that stands for `base_url`.
+/// Where the vendor answers.
+const VENDOR_URL: &str = "https://api.openai.com/v1";
+/// The name of the provider that stands for the gateway.
 const PROVIDER: &str = "kapi";
 
 pub(super) fn launch(
@@ -25,19 +30,23 @@ pub(super) fn launch(
     turn: &Turn<'_>,
 ) -> Result<Launch, AgentError> {
     let credentials = credentials(&CODEX, CODEX.api_key_env, settings, host)?;
-    let url = base_url(&CODEX, settings)?.map(|url| with_version(&url));
     let home = path_text(CODEX.name, &turn.home.join(".codex"))?;
     let mut env = [("CODEX_HOME".to_owned(), home)]
         .into_iter()
         .collect::<std::collections::BTreeMap<_, _>>();
-    // Its headless mode reads the vendor's key from a variable of its own.
-    let key_variable = if url.is_some() {
-        CODEX.api_key_env
-    } else {
-        "CODEX_API_KEY"
-    };
+    let mut upstream = None;
     if let Credentials::Key(key) = credentials {
-        env.insert(key_variable.to_owned(), key);
+        env.insert(
+            CODEX.api_key_env.to_owned(),
+            turn.gateway.placeholder.to_owned(),
+        );
+        let own = base_url(&CODEX, settings)?.map(|url| with_version(&url));
+        upstream = Some(Upstream {
+            base_url: own.unwrap_or_else(|| VENDOR_URL.to_owned()),
+            key: key.map(|Secret(key)| key),
+            key_place: KeyPlace::Bearer,
+            dialect: Dialect::Responses,
+        });
     }
     let mut args = words(&["exec"]);
     let session = resumed(turn);
@@ -58,9 +67,13 @@ pub(super) fn launch(
     args.extend(words(&["-"]));
     let config = HomeFile {
         path: PathBuf::from(".codex/config.toml"),
-        content: config(settings, turn.purpose, url, key_variable)
-            .to_string()
-            .into_bytes(),
+        content: config(
+            settings,
+            turn.purpose,
+            upstream.as_ref().map(|_| turn.gateway.url),
+        )
+        .to_string()
+        .into_bytes(),
         mode: PRIVATE_MODE,
     };
     let (login_files, notes) = login(&CODEX, settings);
@@ -77,10 +90,12 @@ pub(super) fn launch(
         notes,
         idle_ms: Some(IDLE_MS),
         reports_usd: false,
+        upstream,
+        hosts: login_hosts(&CODEX, settings),
     })
 }
 
-fn config(settings: &Settings, purpose: Purpose, url: Option<String>, key_variable: &str) -> Table {
+fn config(settings: &Settings, purpose: Purpose, gateway: Option<&str>) -> Table {
     let mut config = Table::new();
     if purpose == Purpose::Judge {
         // What the executor left in the checkout must not instruct the judge.
@@ -97,26 +112,14 @@ fn config(settings: &Settings, purpose: Purpose, url: Option<String>, key_variab
         Value::Boolean(false),
     );
     config.insert("analytics".to_owned(), switches(&["enabled"]));
-    // An unreachable server must end the turn; plugins and apps ask the vendor's servers at start;
-    // a snapshot of the shell would write the key into a file.
-    let features = switches(&[
-        "apps",
-        "plugins",
-        "shell_snapshot",
-        "unbounded_connection_retries",
-    ]);
+    // An unreachable server must end the turn; plugins and apps ask the vendor's servers at start.
+    let features = switches(&["apps", "plugins", "unbounded_connection_retries"]);
     config.insert("features".to_owned(), features);
-    let withheld = Value::Array(vec![Value::from(key_variable)]);
-    let policy: Table = [("exclude".to_owned(), withheld)].into_iter().collect();
-    // What the person passes on by name is meant for the commands, too.
-    if !settings.pass_env.iter().any(|name| name == key_variable) {
-        config.insert("shell_environment_policy".to_owned(), Value::Table(policy));
-    }
-    let Some(url) = url else { return config };
+    let Some(url) = gateway else { return config };
     config.insert("model_provider".to_owned(), Value::from(PROVIDER));
     let provider: Table = [
         ("name", Value::from(PROVIDER)),
-        ("base_url", Value::String(url)),
+        ("base_url", Value::from(url)),
         ("env_key", Value::from(CODEX.api_key_env)),
         ("wire_api", Value::from("responses")),
         ("request_max_retries", Value::Integer(2)),

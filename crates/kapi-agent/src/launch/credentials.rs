@@ -1,8 +1,10 @@
-//! Which key an agent gets, and where it sends it.
+//! Which key stands for an agent, and where it is sent.
 //!
 //! A key of the host goes to the vendor it belongs to, or where the settings name both the
-//! variable and the server; a server of one's own never gets a vendor's key unasked.
+//! variable and the server; a server of one's own never gets a vendor's key unasked. The agent
+//! itself gets none: it gets a placeholder, and the gateway puts the key in outside.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::agent::AgentError;
@@ -10,25 +12,22 @@ use crate::launch::{Host, variable};
 use crate::manifest::Manifest;
 use crate::settings::Settings;
 
-/// What a server that wants no key is given, because the CLIs insist on one.
-const PLACEHOLDER: &str = "kapi-placeholder";
-
 /// How an agent proves itself to its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// With this key.
-    Key(String),
+    /// With this key; `None` for a server of one's own that wants none.
+    Key(Option<Secret>),
     /// With the person's log-in, from files.
     Login,
 }
 
-impl Credentials {
-    /// Returns the key, if there is one.
-    pub(super) fn key(self) -> Option<String> {
-        match self {
-            Self::Key(key) => Some(key),
-            Self::Login => None,
-        }
+/// A key, kept out of what is printed.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Secret(pub(super) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret")
     }
 }
 
@@ -47,11 +46,11 @@ pub(super) fn credentials(
     let name = match &settings.api_key_env {
         Some(name) => name,
         None if settings.login => return Ok(Credentials::Login),
-        None if settings.base_url.is_some() => return Ok(Credentials::Key(PLACEHOLDER.to_owned())),
+        None if settings.base_url.is_some() => return Ok(Credentials::Key(None)),
         None => variable_name,
     };
     match variable(host, name)? {
-        Some(key) if !key.is_empty() => Ok(Credentials::Key(key)),
+        Some(key) if !key.is_empty() => Ok(Credentials::Key(Some(Secret(key)))),
         Some(_) | None => Err(AgentError::NoCredentials {
             agent,
             variable: name.to_owned(),
@@ -65,13 +64,20 @@ pub(super) fn login(manifest: &Manifest, settings: &Settings) -> (Vec<PathBuf>, 
         return (Vec::new(), Vec::new());
     }
     let note = format!(
-        "`login = true`: {} can read a copy of your log-in, and a token it renews is not copied back.",
+        "`login = true`: {} can read a copy of your log-in and speaks to its vendor directly, so its \
+         use is counted only as it reports it; a token it renews is not copied back.",
         manifest.name
     );
     (
         manifest.login_files.iter().map(PathBuf::from).collect(),
         vec![note],
     )
+}
+
+/// Returns the hosts an agent reaches by itself: those of its log-in.
+pub(super) fn login_hosts(manifest: &Manifest, settings: &Settings) -> Vec<String> {
+    let hosts = manifest.login_hosts.iter().filter(|_| settings.login);
+    hosts.map(|host| (*host).to_owned()).collect()
 }
 
 /// Returns the server to ask, without a slash at its end.

@@ -7,11 +7,14 @@
 use serde_json::json;
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{Credentials, base_url, credentials, login};
+use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
+use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
 use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, json_file, resumed, variables, words};
 use crate::manifest::GEMINI;
 use crate::settings::Settings;
 
+/// Where the vendor answers.
+const VENDOR_URL: &str = "https://generativelanguage.googleapis.com";
 /// Without a model a router call to another model comes first.
 const MODEL_DEFAULT: &str = "gemini-2.5-pro";
 
@@ -29,12 +32,19 @@ pub(super) fn launch(
         // Otherwise a parent process takes the signals and ignores them.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
     ]);
-    env.extend(
-        credentials
-            .key()
-            .map(|key| (GEMINI.api_key_env.to_owned(), key)),
-    );
-    env.extend(base_url(&GEMINI, settings)?.map(|url| ("GOOGLE_GEMINI_BASE_URL".to_owned(), url)));
+    let mut upstream = None;
+    if let Credentials::Key(key) = credentials {
+        env.extend(variables(&[
+            (GEMINI.api_key_env, turn.gateway.placeholder),
+            ("GOOGLE_GEMINI_BASE_URL", turn.gateway.url),
+        ]));
+        upstream = Some(Upstream {
+            base_url: base_url(&GEMINI, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
+            key: key.map(|Secret(key)| key),
+            key_place: KeyPlace::XGoogApiKey,
+            dialect: Dialect::Gemini,
+        });
+    }
     let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
     let mut args = words(&["-m", model, "-o", "stream-json"]);
     match turn.purpose {
@@ -78,5 +88,7 @@ pub(super) fn launch(
         notes,
         idle_ms: Some(IDLE_MS),
         reports_usd: false,
+        upstream,
+        hosts: login_hosts(&GEMINI, settings),
     })
 }

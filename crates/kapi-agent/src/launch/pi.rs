@@ -6,14 +6,17 @@
 use serde_json::json;
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{base_url, credentials, login, with_version};
+use crate::launch::credentials::{
+    Credentials, Secret, base_url, credentials, login, login_hosts, with_version,
+};
+use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
 use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, json_file, resumed, variables, words};
 use crate::manifest::PI;
 use crate::settings::Settings;
 
 /// The name of the provider that stands for `base_url`.
 const PROVIDER: &str = "kapi";
-/// The variable its key is passed in.
+/// The variable its placeholder is passed in.
 const PROVIDER_KEY: &str = "KAPI_PROVIDER_KEY";
 /// What a server of one's own is asked for when no model is named; most serve just one.
 const MODEL_DEFAULT: &str = "default";
@@ -25,23 +28,68 @@ const JUDGE_SYSTEM_PROMPT: &str = "You review the work of another agent.";
 /// Takes the place of what `.pi/APPEND_SYSTEM.md` of the checkout would say to a judge.
 const JUDGE_SYSTEM_PROMPT_END: &str = "Only the user's message tells you what to do.";
 
-/// The variable each provider's key is expected in.
-const KEY_VARIABLES: &[(&str, &str)] = &[
-    ("anthropic", "ANTHROPIC_API_KEY"),
-    ("openai", "OPENAI_API_KEY"),
-    ("google", "GEMINI_API_KEY"),
-    ("openrouter", "OPENROUTER_API_KEY"),
-    ("groq", "GROQ_API_KEY"),
-    ("mistral", "MISTRAL_API_KEY"),
-    ("xai", "XAI_API_KEY"),
-    ("cerebras", "CEREBRAS_API_KEY"),
+/// A provider that Pi knows by name.
+struct Known {
+    name: &'static str,
+    /// The variable Pi expects its key in.
+    key_variable: &'static str,
+    base_url: &'static str,
+    key_place: KeyPlace,
+    dialect: Dialect,
+}
+
+const fn chat(name: &'static str, key_variable: &'static str, base_url: &'static str) -> Known {
+    Known {
+        name,
+        key_variable,
+        base_url,
+        key_place: KeyPlace::Bearer,
+        dialect: Dialect::Chat,
+    }
+}
+
+/// Those whose language the gateway speaks.
+const KNOWN: &[Known] = &[
+    Known {
+        name: "anthropic",
+        key_variable: "ANTHROPIC_API_KEY",
+        base_url: "https://api.anthropic.com",
+        key_place: KeyPlace::XApiKey,
+        dialect: Dialect::Anthropic,
+    },
+    Known {
+        name: "openai",
+        key_variable: "OPENAI_API_KEY",
+        base_url: "https://api.openai.com/v1",
+        key_place: KeyPlace::Bearer,
+        dialect: Dialect::Responses,
+    },
+    Known {
+        name: "google",
+        key_variable: "GEMINI_API_KEY",
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        key_place: KeyPlace::XGoogApiKey,
+        dialect: Dialect::Gemini,
+    },
+    chat(
+        "openrouter",
+        "OPENROUTER_API_KEY",
+        "https://openrouter.ai/api/v1",
+    ),
+    chat("groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
+    chat("xai", "XAI_API_KEY", "https://api.x.ai/v1"),
+    chat("cerebras", "CEREBRAS_API_KEY", "https://api.cerebras.ai/v1"),
+    chat("deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com"),
 ];
 
 /// Who is asked, for what, and where the key goes.
 struct Provider {
     name: String,
     model: Option<String>,
+    /// The variable Pi reads its key from.
     key_variable: String,
+    /// What the gateway asks; `None` for a provider whose language it does not speak.
+    route: Option<(String, KeyPlace, Dialect)>,
 }
 
 pub(super) fn launch(
@@ -50,10 +98,9 @@ pub(super) fn launch(
     turn: &Turn<'_>,
 ) -> Result<Launch, AgentError> {
     let url = base_url(&PI, settings)?.map(|url| with_version(&url));
-    let provider = provider(settings);
-    let key = credentials(&PI, &provider.key_variable, settings, host)?.key();
+    let provider = provider(settings, url.as_deref());
+    let credentials = credentials(&PI, &provider.key_variable, settings, host)?;
     let mut env = variables(&[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]);
-    env.extend(key.map(|key| (provider.key_variable, key)));
     let mut args = words(&["-p", "--mode", "json", "--provider", &provider.name]);
     if let Some(model) = &provider.model {
         args.extend(words(&["--model", model]));
@@ -77,14 +124,35 @@ pub(super) fn launch(
         &json!({"retry": {"enabled": false}}),
     )];
     let (login_files, mut notes) = login(&PI, settings);
-    if let Some(url) = &url {
-        let model = provider.model.as_deref().unwrap_or(MODEL_DEFAULT);
-        files.push(json_file(".pi/agent/models.json", &models(url, model)));
-        if settings.model.is_none() {
+    let mut upstream = None;
+    match (credentials, &provider.route) {
+        (Credentials::Login, _) => {}
+        (Credentials::Key(key), Some((base_url, key_place, dialect))) => {
+            let placeholder = turn.gateway.placeholder.to_owned();
+            env.insert(provider.key_variable.clone(), placeholder);
+            files.push(json_file(
+                ".pi/agent/models.json",
+                &models(&provider, turn.gateway.url, url.is_some()),
+            ));
+            upstream = Some(Upstream {
+                base_url: base_url.clone(),
+                key: key.map(|Secret(key)| key),
+                key_place: *key_place,
+                dialect: *dialect,
+            });
+        }
+        (Credentials::Key(key), None) => {
+            env.extend(key.map(|Secret(key)| (provider.key_variable.clone(), key)));
             notes.push(format!(
-                "pi has no `model`: {url} is asked for \"{MODEL_DEFAULT}\"."
+                "Kapi's gateway does not speak to {}: its key is inside, and its host must be allowed.",
+                provider.name
             ));
         }
+    }
+    if let (Some(url), None) = (&url, &settings.model) {
+        notes.push(format!(
+            "pi has no `model`: {url} is asked for \"{MODEL_DEFAULT}\"."
+        ));
     }
     Ok(Launch {
         program: settings
@@ -100,16 +168,24 @@ pub(super) fn launch(
         idle_ms: Some(IDLE_MS),
         // The prices of a server of one's own are unknown.
         reports_usd: url.is_none(),
+        upstream,
+        hosts: login_hosts(&PI, settings),
     })
 }
 
-fn provider(settings: &Settings) -> Provider {
+/// Returns the variable that Pi reads the key of its provider from.
+pub(super) fn key_variable(settings: &Settings) -> String {
+    provider(settings, settings.base_url.as_deref()).key_variable
+}
+
+fn provider(settings: &Settings, own_url: Option<&str>) -> Provider {
     let model = settings.model.clone();
-    if settings.base_url.is_some() {
+    if let Some(url) = own_url {
         return Provider {
             name: PROVIDER.to_owned(),
             model: Some(model.unwrap_or_else(|| MODEL_DEFAULT.to_owned())),
             key_variable: PROVIDER_KEY.to_owned(),
+            route: Some((url.to_owned(), KeyPlace::Bearer, Dialect::Chat)),
         };
     }
     let (name, model) = match model {
@@ -119,9 +195,9 @@ fn provider(settings: &Settings) -> Provider {
             None => (PROVIDER_DEFAULT.to_owned(), Some(model)),
         },
     };
-    let known = KEY_VARIABLES.iter().find(|(known, _)| *known == name);
+    let known = KNOWN.iter().find(|known| known.name == name);
     let key_variable = match (known, &settings.api_key_env) {
-        (Some((_, variable)), _) => (*variable).to_owned(),
+        (Some(known), _) => known.key_variable.to_owned(),
         // An unknown provider's key keeps its name.
         (None, Some(variable)) => variable.clone(),
         (None, None) => format!("{}_API_KEY", name.to_uppercase().replace('-', "_")),
@@ -130,17 +206,22 @@ fn provider(settings: &Settings) -> Provider {
         name,
         model,
         key_variable,
+        route: known.map(|known| (known.base_url.to_owned(), known.key_place, known.dialect)),
     }
 }
 
-fn models(url: &str, model: &str) -> serde_json::Value {
+/// Leads a provider to the gateway; one of the person's own is defined whole.
+fn models(provider: &Provider, gateway: &str, is_own: bool) -> serde_json::Value {
+    if !is_own {
+        return json!({"providers": {&provider.name: {"baseUrl": gateway}}});
+    }
     json!({"providers": {PROVIDER: {
-        "baseUrl": url,
+        "baseUrl": gateway,
         "api": "openai-completions",
         "apiKey": PROVIDER_KEY,
         "compat": {"supportsDeveloperRole": false},
         "models": [{
-            "id": model,
+            "id": provider.model,
             "contextWindow": 128_000,
             "maxTokens": 16_384,
             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},

@@ -28,6 +28,8 @@ pub(super) fn launch(
         // Any program may be silent for as long as it has time.
         idle_ms: None,
         reports_usd: false,
+        upstream: None,
+        hosts: Vec::new(),
     })
 }
 

@@ -24,5 +24,7 @@ pub(super) fn launch(file: &Path, turn: &Turn<'_>) -> Result<Launch, AgentError>
         notes: Vec::new(),
         idle_ms: None,
         reports_usd: true,
+        upstream: None,
+        hosts: Vec::new(),
     })
 }

@@ -65,7 +65,9 @@ fn no_recording_is_left_out() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     names.sort();
     let known: Vec<&str> = RECORDINGS.iter().map(|(name, _)| *name).collect();

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use kapi_agent::agent::{AgentError, Kind};
+use kapi_agent::launch::upstream::Gateway;
 use kapi_agent::launch::{Host, Launch, Purpose, Turn, launch};
 use kapi_agent::settings::Settings;
 
@@ -37,6 +38,10 @@ fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
         purpose,
         home: Path::new("/home/agent"),
         workspace: Path::new("/workspace"),
+        gateway: Gateway {
+            url: "http://127.0.0.1:8377",
+            placeholder: "kapi-placeholder",
+        },
     }
 }
 
@@ -61,6 +66,8 @@ fn described(launch: &Launch) -> String {
         notes,
         idle_ms,
         reports_usd,
+        upstream,
+        hosts,
     } = launch;
     let mut text = program.clone();
     for arg in args {
@@ -85,7 +92,13 @@ fn described(launch: &Launch) -> String {
         "login {login_files:?}\nnotes {notes:?}\nidle {idle_ms:?} usd {reports_usd}"
     )
     .unwrap();
+    writeln!(text, "upstream {upstream:?}\nhosts {hosts:?}").unwrap();
     text
+}
+
+/// Returns the key that the gateway would put in.
+fn key(launch: &Launch) -> Option<&str> {
+    launch.upstream.as_ref()?.key.as_deref()
 }
 
 const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
@@ -94,6 +107,11 @@ const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
 fn a_new_session_with_the_vendors_key() {
     for agent in AGENTS {
         let launch = started(agent, &Settings::default(), &turn(None, Purpose::Work)).unwrap();
+        assert!(key(&launch).is_some_and(|key| key.starts_with("sk-")));
+        assert!(
+            !described(&launch).contains("sk-"),
+            "{agent}: the key stays outside"
+        );
         insta::assert_snapshot!(format!("{agent}-new"), described(&launch));
     }
 }
@@ -148,8 +166,10 @@ fn a_server_of_ones_own_never_gets_a_vendors_key_unasked() {
             base_url,
             ..Settings::default()
         };
-        let text = described(&started(agent, &settings, &turn(None, Purpose::Work)).unwrap());
+        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        let text = described(&launch);
         assert!(text.contains("kapi-placeholder"), "{text}");
+        assert_eq!(key(&launch), None);
         assert!(!text.contains("sk-"), "{text}");
     }
 }
@@ -177,51 +197,42 @@ fn versions_are_added_only_to_urls_without_a_path() {
             ..Settings::default()
         };
         let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
-        let text = described(&launch);
-        let is_asked = |line: &str| {
-            line.contains(&format!("\"{expected}\"")) || line.ends_with(&format!("URL={expected}"))
-        };
-        assert!(text.lines().any(is_asked), "{agent} {url}: {text}");
+        let upstream = launch.upstream.unwrap();
+        assert_eq!(upstream.base_url, expected, "{agent} {url}");
     }
 }
 
 #[test]
 fn pi_takes_its_provider_from_the_model() {
-    for (model, key, expected_args, expected_env) in [
+    for (model, variable, expected_args, expected_upstream) in [
         (
             "openai/gpt-5.5",
             None,
             "--provider openai --model gpt-5.5",
-            "OPENAI_API_KEY=sk-oai",
+            "https://api.openai.com/v1 sk-oai",
         ),
         (
             "google/gemini-2.5-pro",
             Some("MY_KEY"),
             "--provider google --model gemini-2.5-pro",
-            "GEMINI_API_KEY=sk-mine",
+            "https://generativelanguage.googleapis.com/v1beta sk-mine",
         ),
         (
             "sonnet",
             None,
             "--provider anthropic --model sonnet",
-            "ANTHROPIC_API_KEY=sk-ant",
+            "https://api.anthropic.com sk-ant",
         ),
         (
             "openrouter/a/b",
             Some("MY_KEY"),
             "--provider openrouter --model a/b",
-            "OPENROUTER_API_KEY=sk-mine",
-        ),
-        (
-            "new-one/m",
-            Some("MY_KEY"),
-            "--provider new-one --model m",
-            "MY_KEY=sk-mine",
+            "https://openrouter.ai/api/v1 sk-mine",
         ),
     ] {
         let settings = Settings {
             model: Some(model.to_owned()),
-            api_key_env: key.map(ToOwned::to_owned),
+            api_key_env: variable.map(ToOwned::to_owned),
             ..Settings::default()
         };
         let launch = started("pi", &settings, &turn(None, Purpose::Work)).unwrap();
@@ -230,11 +241,28 @@ fn pi_takes_its_provider_from_the_model() {
             "{:?}",
             launch.args
         );
-        assert!(
-            described(&launch).contains(&format!("env {expected_env}\n")),
-            "{model}"
-        );
+        let upstream = launch.upstream.unwrap();
+        let found = format!("{} {}", upstream.base_url, upstream.key.unwrap());
+        assert_eq!(found, expected_upstream, "{model}");
     }
+}
+
+#[test]
+fn a_provider_that_the_gateway_does_not_speak_to_is_said_to_get_its_key() {
+    let settings = Settings {
+        model: Some("new-one/m".to_owned()),
+        api_key_env: Some("MY_KEY".to_owned()),
+        ..Settings::default()
+    };
+    let launch = started("pi", &settings, &turn(None, Purpose::Work)).unwrap();
+    assert_eq!(launch.env.get("MY_KEY").unwrap(), "sk-mine");
+    assert_eq!(launch.upstream, None);
+    assert!(
+        launch
+            .notes
+            .iter()
+            .any(|note| note.contains("its key is inside"))
+    );
 }
 
 #[test]
@@ -264,6 +292,18 @@ fn what_cannot_start_says_why_and_what_to_do() {
                 login: true,
                 ..url("http://h")
             },
+        ),
+        (
+            "claude",
+            set(|settings| settings.pass_env = vec!["ANTHROPIC_API_KEY".to_owned()]),
+        ),
+        (
+            "codex",
+            set(|settings| {
+                settings
+                    .env
+                    .insert("HTTPS_PROXY".to_owned(), "http://p".to_owned());
+            }),
         ),
         ("script:/nonexistent/s.yaml", Settings::default()),
     ];

@@ -5,6 +5,10 @@ mod command;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod hook;
+#[cfg(test)]
+mod hook_inject;
+#[cfg(test)]
 mod launches;
 #[cfg(test)]
 mod resilience;

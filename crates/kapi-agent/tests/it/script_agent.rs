@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use kapi_agent::agent::Kind;
+use kapi_agent::launch::upstream::Gateway;
 use kapi_agent::launch::{Host, Purpose, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, launch};
 use kapi_agent::script::runner::script_main;
 use kapi_agent::settings::Settings;
@@ -34,6 +35,10 @@ fn play(script: &str, turn: u32, workspace: &Path) -> (i32, Replayed) {
         purpose: Purpose::Work,
         home: Path::new("/h"),
         workspace,
+        gateway: Gateway {
+            url: "http://127.0.0.1:1",
+            placeholder: "unused",
+        },
     };
     let env = BTreeMap::new();
     let launch = launch(&kind, &Settings::default(), &Host { env: &env }, &turn).unwrap();

@@ -3,7 +3,7 @@
 //! [`crate::goal::effect::next`] is the only planner. It looks at nothing but the state, so asking
 //! again after a crash gives the same effect under the same id.
 
-use crate::goal::contract::{Contract, SandboxLevel};
+use crate::goal::contract::{Contract, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage, Status};
 use crate::id::{EffectId, GoalId};
@@ -77,6 +77,8 @@ pub struct AgentTask {
     pub deadline_ms: u64,
     /// The isolation.
     pub sandbox: SandboxLevel,
+    /// What it can reach.
+    pub network: NetworkMode,
 }
 
 /// One recording of the workspace.
@@ -115,8 +117,8 @@ pub struct VerifyTask {
     pub hidden: bool,
     /// Milliseconds one command may take.
     pub timeout_ms: u64,
-    /// Whether commands may use the network.
-    pub network: bool,
+    /// What commands can reach.
+    pub network: NetworkMode,
     /// The isolation.
     pub sandbox: SandboxLevel,
 }
@@ -138,6 +140,8 @@ pub struct JudgeTask {
     pub deadline_ms: u64,
     /// The isolation.
     pub sandbox: SandboxLevel,
+    /// What it can reach.
+    pub network: NetworkMode,
 }
 
 /// The longest a judge may take, in milliseconds.
@@ -198,6 +202,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
                 question: prompt::judge_question(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,
+                network: contract.network,
             }))
         }
         Stage::Publish => Some(Action::Publish {
@@ -228,6 +233,7 @@ fn agent_task(goal: &Goal) -> AgentTask {
         branch: goal.contract.branch.clone(),
         deadline_ms: within_wall(goal, goal.contract.turn_timeout_ms),
         sandbox: goal.contract.sandbox,
+        network: goal.contract.network,
     }
 }
 
@@ -241,7 +247,11 @@ fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
         protect: contract.protect.clone(),
         hidden: contract.hidden.is_some(),
         timeout_ms: contract.verify_timeout_ms,
-        network: contract.verify_network,
+        network: if contract.verify_network {
+            contract.network
+        } else {
+            NetworkMode::None
+        },
         sandbox: contract.sandbox,
     }
 }

@@ -68,6 +68,9 @@ pub struct AgentRun {
     pub usage: Usage,
     /// How many tools it used.
     pub tools: u32,
+    /// The isolation it really had, layer by layer, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
 }
 
 /// An agent's word about the goal: noted, never evidence.
@@ -97,6 +100,13 @@ pub enum AgentEnd {
     Crashed {
         /// The exit code, or 128 plus the signal.
         code: i32,
+    },
+    /// It was killed because it used more of the machine than it may.
+    OutOfResources {
+        /// Which: `memory`, `disk`.
+        resource: String,
+        /// The limit, for people: `8 GiB`.
+        limit: String,
     },
     /// It was killed at the turn's time limit.
     DeadlinePassed,

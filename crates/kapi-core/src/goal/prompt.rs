@@ -36,7 +36,7 @@ pub fn turn_prompt(goal: &Goal) -> String {
 
 fn way_of_working(goal: &Goal) -> String {
     let place = match goal.contract.sandbox {
-        SandboxLevel::Native => {
+        SandboxLevel::Native | SandboxLevel::Podman => {
             "You work unattended in a sandbox, in a git worktree that is yours alone; only the \
              working directory is writable."
         }

@@ -6,7 +6,7 @@ use crate::actor::Actor;
 use crate::goal::budget::Budget;
 use crate::goal::command::Command;
 use crate::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, SandboxLevel,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
 };
 use crate::goal::decide::decide;
 use crate::goal::effect::next;
@@ -72,6 +72,7 @@ pub(super) fn contract() -> Contract {
         },
         branch: "feat/goal-x".to_owned(),
         sandbox: SandboxLevel::Native,
+        network: NetworkMode::Filtered,
     }
 }
 
@@ -120,6 +121,7 @@ fn agent_run(end: AgentEnd) -> AgentRun {
             usd_micros: Some(5),
         },
         tools: 0,
+        isolation: None,
     }
 }
 

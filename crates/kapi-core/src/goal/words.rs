@@ -107,6 +107,11 @@ fn crash(end: &AgentEnd) -> Option<String> {
         AgentEnd::Crashed { code } => {
             Some(format!("the agent exited {code} without ending its turn"))
         }
+        AgentEnd::OutOfResources { resource, limit } => Some(format!(
+            "the agent's run failed at its limit of {} (`[sandbox] {}`)",
+            limit_text(resource, limit),
+            limit_key(resource)
+        )),
         AgentEnd::Finished
         | AgentEnd::Refused
         | AgentEnd::LimitReached
@@ -114,6 +119,41 @@ fn crash(end: &AgentEnd) -> Option<String> {
         | AgentEnd::IdlePassed
         | AgentEnd::Provider(_) => None,
     }
+}
+
+/// Returns a limit of the machine as one amount: `300 MiB of memory`, `64 processes`.
+#[must_use]
+pub fn limit_text(resource: &str, limit: &str) -> String {
+    match (resource, limit) {
+        ("processes", "1") => "1 process".to_owned(),
+        ("processes", _) => format!("{limit} processes"),
+        ("disk", _) => format!("{limit} on disk"),
+        ("file size", _) => format!("{limit} for one file"),
+        (_, _) => format!("{limit} of {resource}"),
+    }
+}
+
+/// Returns the key under `[sandbox]` in the configuration that sets a limit of the machine.
+#[must_use]
+pub fn limit_key(resource: &str) -> &str {
+    match resource {
+        "file size" => "file_size",
+        same => same,
+    }
+}
+
+/// Returns a sentence on a limit that something in an agent's run met while the run went on.
+#[must_use]
+pub fn limit_met(resource: &str, limit: &str) -> String {
+    let what_then = match resource {
+        "processes" => "could start no more",
+        _ => "was ended",
+    };
+    format!(
+        "a program inside met the limit of {} and {what_then}; raise it with `[sandbox] {}`",
+        limit_text(resource, limit),
+        limit_key(resource)
+    )
 }
 
 /// Returns what made a verification fail, in a few words.
@@ -158,9 +198,21 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "resume asks the judge again; a new goal can name another judge with `--judge`."
                 .to_owned(),
         ),
+        Stop::NoProgress { .. } => match goal.agent_end.as_ref()? {
+            AgentEnd::OutOfResources { resource, .. } => Some(format!(
+                "raise `{}` under [sandbox] in your configuration, then resume.",
+                limit_key(resource)
+            )),
+            AgentEnd::Finished
+            | AgentEnd::Refused
+            | AgentEnd::LimitReached
+            | AgentEnd::Crashed { .. }
+            | AgentEnd::DeadlinePassed
+            | AgentEnd::IdlePassed
+            | AgentEnd::Provider(_) => None,
+        },
         Stop::BudgetUsedUp { .. }
         | Stop::Interrupted
-        | Stop::NoProgress { .. }
         | Stop::AgentBlocked { .. }
         | Stop::JudgeBlocked { .. }
         | Stop::Impossible { .. }
@@ -204,5 +256,34 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
                 format!("git merge {}", goal.contract.branch),
             ]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{limit_key, limit_met, limit_text};
+
+    #[test]
+    fn limits_read_as_amounts_and_name_their_key() {
+        for (resource, limit, text, key) in [
+            ("memory", "300 MiB", "300 MiB of memory", "memory"),
+            ("processes", "64", "64 processes", "processes"),
+            ("processes", "1", "1 process", "processes"),
+            ("disk", "2 GiB", "2 GiB on disk", "disk"),
+            ("file size", "1 MiB", "1 MiB for one file", "file_size"),
+        ] {
+            assert_eq!(limit_text(resource, limit), text);
+            assert_eq!(limit_key(resource), key);
+        }
+        assert_eq!(
+            limit_met("memory", "300 MiB"),
+            "a program inside met the limit of 300 MiB of memory and was ended; raise it with \
+             `[sandbox] memory`"
+        );
+        assert_eq!(
+            limit_met("processes", "64"),
+            "a program inside met the limit of 64 processes and could start no more; raise it with \
+             `[sandbox] processes`"
+        );
     }
 }

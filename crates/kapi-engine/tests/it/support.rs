@@ -7,7 +7,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, SandboxLevel,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
 };
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::{ApprovalMeans, Event};
@@ -164,6 +164,7 @@ pub(crate) fn contract() -> Contract {
         },
         branch: "feat/goal-try".to_owned(),
         sandbox: SandboxLevel::Native,
+        network: NetworkMode::Filtered,
     }
 }
 
@@ -200,6 +201,7 @@ pub(crate) fn agent(end: AgentEnd) -> Outcome {
         session: Some("session-1".to_owned()),
         usage: Usage::default(),
         tools: 1,
+        isolation: None,
     })
 }
 

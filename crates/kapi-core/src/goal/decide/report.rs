@@ -140,7 +140,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64) -> Vec<Eve
         candidate: candidate.clone(),
         elapsed_ms,
     };
-    if let Some(AgentEnd::Crashed { .. }) = goal.agent_end {
+    if let Some(AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }) = goal.agent_end {
         // Whatever it left is kept, but a turn that was not ended cannot be the last one.
         return end_turn(goal, committed, TurnVerdict::AgentFailed);
     }

@@ -1,0 +1,254 @@
+//! One pattern for tool calls: `Read`, `mcp__*`, `Bash(mvn test*)`.
+//!
+//! Parsed once, matched often. `*` stands for anything, also across blanks, and `?` for one
+//! character. Knows nothing of categories, nor of what a command means.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a pattern, at most: matching costs at most this times the length of a command.
+const BYTES_MAX: usize = 256;
+
+/// A pattern for tool calls. Invariant: lower case, at most 256 bytes, a tool is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern {
+    tool: String,
+    command: Option<String>,
+    /// As it was written.
+    source: String,
+}
+
+/// A text that is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read the tool pattern {pattern:?}: {rule}")]
+pub struct PatternError {
+    /// What was written.
+    pub pattern: String,
+    /// The rule it breaks.
+    pub rule: &'static str,
+}
+
+/// How closely a pattern fits: the larger, the more of the call it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fit {
+    has_command: bool,
+    literal_prefix: usize,
+    literals: usize,
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// When no tool is named, a parenthesis is missing, or it is too long.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let error = |rule| PatternError {
+            pattern: text.chars().take(BYTES_MAX).collect(),
+            rule,
+        };
+        if text.len() > BYTES_MAX {
+            return Err(error("it is longer than 256 bytes"));
+        }
+        let lower = text.trim().to_lowercase();
+        let (tool, command) = match lower.split_once('(') {
+            None => (lower.as_str(), None),
+            Some((tool, rest)) => {
+                let Some(command) = rest.strip_suffix(')') else {
+                    return Err(error("its last character must be the closing parenthesis"));
+                };
+                (tool, Some(command.trim()))
+            }
+        };
+        let tool = tool.trim();
+        if tool.is_empty() || tool.contains([')', ' ']) {
+            return Err(error("it must begin with the name of a tool"));
+        }
+        if command == Some("") {
+            return Err(error("there is no command between the parentheses"));
+        }
+        Ok(Self {
+            tool: tool.to_owned(),
+            command: command.map(with_blank_star),
+            source: text.trim().to_owned(),
+        })
+    }
+
+    /// Tells how closely it fits a call; `None` if it does not.
+    ///
+    /// `tool` and every one of `commands`, which are spellings of one command, are lower case.
+    pub(crate) fn fit(&self, tool: &str, commands: &[String]) -> Option<Fit> {
+        if !glob(&self.tool, tool) {
+            return None;
+        }
+        let Some(command) = &self.command else {
+            return Some(Fit {
+                has_command: false,
+                literal_prefix: literal_prefix(&self.tool),
+                literals: literals(&self.tool),
+            });
+        };
+        let is_fit = commands.iter().any(|text| {
+            let bare = command.strip_suffix(" *");
+            glob(command, text) || bare.is_some_and(|bare| glob(bare, text))
+        });
+        is_fit.then(|| Fit {
+            has_command: true,
+            literal_prefix: literal_prefix(command),
+            literals: literals(command),
+        })
+    }
+}
+
+/// Returns the command with the other way to write "and anything after it" as a star.
+fn with_blank_star(command: &str) -> String {
+    match command.strip_suffix(":*") {
+        Some(prefix) => format!("{prefix} *"),
+        None => command.to_owned(),
+    }
+}
+
+fn literal_prefix(glob: &str) -> usize {
+    glob.find(['*', '?']).unwrap_or(glob.len())
+}
+
+fn literals(glob: &str) -> usize {
+    glob.bytes().filter(|byte| !b"*?".contains(byte)).count()
+}
+
+/// Matches the whole text, in time at most the product of the lengths and mostly at once.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut from) = (0, 0);
+    // Where the last star was, and how much of the text it has swallowed.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(byte) = text.get(from) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(b'?') => {
+                at += 1;
+                from = next_char(text, from);
+            }
+            Some(literal) if literal == byte => {
+                at += 1;
+                from += 1;
+            }
+            Some(_) | None => {
+                let Some((star_at, swallowed)) = star else {
+                    return false;
+                };
+                let swallowed = next_char(text, swallowed);
+                star = Some((star_at, swallowed));
+                at = star_at + 1;
+                from = swallowed;
+            }
+        }
+    }
+    pattern.iter().skip(at).all(|byte| *byte == b'*')
+}
+
+/// Returns where the character after the one at `from` begins.
+fn next_char(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from + 1..).unwrap_or_default();
+    let is_inside = |byte: &&u8| **byte & 0xC0 == 0x80;
+    from + 1 + rest.iter().take_while(is_inside).count()
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.source
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, glob};
+
+    #[test]
+    fn globs_match_the_whole_text() {
+        let cases = [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("*", "a b", true),
+            ("mvn test*", "mvn test -q", true),
+            ("mvn test*", "mvn -q test", false),
+            ("mvn *test*", "mvn clean test", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-b-b-d", false),
+            ("?s", "ls", true),
+            ("?s", "s", false),
+            ("*ü", "grün-ü", true),
+            ("gr?n", "grün", true),
+            ("gr??n", "grün", false),
+            ("*?n", "ü", false),
+        ];
+        for (pattern, text, is_match) in cases {
+            assert_eq!(glob(pattern, text), is_match, "{pattern:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_bare_command_fits_the_pattern_with_arguments() {
+        let fits = |pattern: &str, command: &str| {
+            let pattern = Pattern::parse(pattern).unwrap();
+            pattern.fit("bash", &[command.to_owned()]).is_some()
+        };
+        assert!(fits("Bash(ls *)", "ls"));
+        assert!(fits("Bash(ls *)", "ls -la"));
+        assert!(!fits("Bash(ls *)", "lsof"));
+        assert!(fits("bash(git commit:*)", "git commit -m x"));
+        assert!(!fits("Bash(git commit:*)", "git commit-tree"));
+    }
+
+    #[test]
+    fn no_pattern_makes_matching_slow() {
+        let pattern = Pattern::parse(&format!("Bash({}x)", "*a".repeat(120))).unwrap();
+        let command = "a".repeat(4_000);
+        assert!(pattern.fit("bash", &[command]).is_none());
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_told_why() {
+        let cases = [
+            ("", "name of a tool"),
+            ("(ls)", "name of a tool"),
+            ("Bash(ls", "closing parenthesis"),
+            ("Bash(ls) ", ""),
+            ("Bash()", "no command"),
+            ("two words", "name of a tool"),
+        ];
+        for (text, rule) in cases {
+            match Pattern::parse(text) {
+                Ok(pattern) => assert_eq!((rule, pattern.to_string().as_str()), ("", text.trim())),
+                Err(error) => {
+                    assert!(
+                        !rule.is_empty() && error.to_string().contains(rule),
+                        "{error}"
+                    );
+                }
+            }
+        }
+        let long = "x".repeat(257);
+        let error = Pattern::parse(&long).unwrap_err();
+        assert!(error.to_string().contains("256"), "{error}");
+    }
+}
