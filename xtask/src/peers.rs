@@ -38,6 +38,17 @@ const FOR_TESTS: &[Peer] = &[
     NODE,
     peer("npm", "npm", "installing the real agents"),
     peer("setpriv", "util-linux", "sandboxes of an ordinary user"),
+    peer("python3", "python3", "attempts to get out of a sandbox"),
+    peer("podman", "podman", "the container level"),
+    peer("runc", "runc", "podman's runtime"),
+    peer("newuidmap", "uidmap", "containers of an ordinary user"),
+    peer(
+        "busybox",
+        "busybox-static",
+        "the images of those containers",
+    ),
+    peer("useradd", "passwd", "an ordinary user for them"),
+    peer("tar", "tar", "those images"),
 ];
 
 /// What the benchmarks stand beside.

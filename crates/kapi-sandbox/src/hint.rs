@@ -20,6 +20,8 @@ pub(crate) struct Host {
     pub none_allowed: bool,
     /// We run inside a container.
     pub in_container: bool,
+    /// Control groups are of the first generation, which has no part for ordinary users.
+    pub groups_are_old: bool,
 }
 
 impl Host {
@@ -29,6 +31,7 @@ impl Host {
             fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
         };
         Self {
+            groups_are_old: !Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
             apparmor_restricts: holds(
                 "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
                 "1",
@@ -56,6 +59,13 @@ pub(crate) fn hint(failure: &Failure, host: &Host) -> Option<String> {
             "the container around kapi hides parts of /proc; start it with --security-opt systempaths=unconfined \
              (docker) or --security-opt unmask=ALL (podman), or ask for --sandbox none by name",
         )
+    } else if call.starts_with("landlock_") {
+        Some(
+            "Landlock needs Linux 5.19 or newer, built with it and with `landlock` in the lsm= list of the kernel's \
+             command line; without it the mounts alone keep files apart",
+        )
+    } else if call == "find cgroup controller" || is_group(failure) {
+        group_hint(errno, host)
     } else if errno == Errno::NOSYS {
         Some(
             "the native sandbox needs Linux 5.12 or newer, and a container profile that lets the new mount calls through",
@@ -80,8 +90,84 @@ pub(crate) fn hint(failure: &Failure, host: &Host) -> Option<String> {
     advice.map(str::to_owned)
 }
 
+fn is_group(failure: &Failure) -> bool {
+    failure.target.starts_with("/sys/fs/cgroup")
+}
+
+fn group_hint(errno: Errno, host: &Host) -> Option<&'static str> {
+    match errno {
+        Errno::ACCESS | Errno::PERM if host.groups_are_old => Some(
+            "control groups of version 1 are for root only: boot with systemd.unified_cgroup_hierarchy=1; until then \
+             memory is held by sampling and processes by rlimit",
+        ),
+        Errno::ACCESS | Errno::PERM | Errno::BUSY => Some(
+            "start kapi in a group of its own: systemd-run --user --scope -p Delegate=yes kapi …; until then memory is \
+             held by sampling and processes by rlimit",
+        ),
+        Errno::ROFS => Some(
+            "the container around kapi shows control groups read-only; mount /sys/fs/cgroup writable into it",
+        ),
+        Errno::NOENT => Some(
+            "no such controller is handed down to this user: a drop-in for user@.service with \
+             Delegate=cpu cpuset io memory pids does it",
+        ),
+        _ => None,
+    }
+}
+
+/// Returns the advice for a copy-on-write mount that was refused where layers will lie.
+pub(crate) fn overlay_hint(failure: &Failure, sandboxes: &Path) -> Option<String> {
+    let kind = file_system(sandboxes);
+    let errno = Errno::from_raw_os_error(failure.errno);
+    let is_own_call = failure.call.ends_with("(overlay)");
+    let advice = match kind.as_str() {
+        "overlay" | "nfs" | "fuse" | "cifs" | "vfat" if is_own_call => format!(
+            "layers cannot lie on {kind}: put Kapi's directory on a local file system (ext4, xfs, btrfs or tmpfs), in a \
+             container on a volume"
+        ),
+        _ if is_own_call && errno == Errno::NODEV => {
+            "the kernel has no overlay file system loaded: sudo modprobe overlay".to_owned()
+        }
+        _ if is_own_call && errno == Errno::PERM => {
+            "overlays for ordinary users need Linux 5.11 or newer; until then ask for a worktree"
+                .to_owned()
+        }
+        _ => return None,
+    };
+    Some(advice)
+}
+
+/// Names the file system on which a directory lies or would lie.
+pub(crate) fn file_system(directory: &Path) -> String {
+    let existing = directory.ancestors().find(|path| path.is_dir());
+    let Some(Ok(stat)) = existing.map(rustix::fs::statfs) else {
+        return "unknown".to_owned();
+    };
+    let names = [
+        (0x794C_7630, "overlay"),
+        (0x6969, "nfs"),
+        (0x6573_5546, "fuse"),
+        (0xFF53_4D42, "cifs"),
+        (0xFE53_4D42, "cifs"),
+        (0x4D44, "vfat"),
+        (0xEF53, "ext4"),
+        (0x5846_5342, "xfs"),
+        (0x9123_683E, "btrfs"),
+        (0x0102_1994, "tmpfs"),
+        (0x2FC1_2FC1, "zfs"),
+        (0xF2F5_2010, "f2fs"),
+    ];
+    let kind = stat.f_type & 0xFFFF_FFFF;
+    let named = names.into_iter().find(|(number, _)| *number == kind);
+    named.map_or_else(|| format!("{kind:#x}"), |(_, name)| name.to_owned())
+}
+
 fn namespace_hint(errno: Errno, host: &Host) -> Option<&'static str> {
     match errno {
+        Errno::PERM if host.none_allowed => Some(
+            "we are already in a sandbox that allows none (user.max_user_namespaces is 0), or this host allows none: \
+             sudo sysctl user.max_user_namespaces=10000",
+        ),
         Errno::PERM | Errno::ACCESS if host.apparmor_restricts => Some(
             "AppArmor keeps user namespaces from ordinary programs here: give kapi a profile with the userns rule, or \
              run: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
@@ -111,9 +197,11 @@ fn namespace_hint(errno: Errno, host: &Host) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use rustix::io::Errno;
 
-    use super::{Host, hint};
+    use super::{Host, hint, overlay_hint};
     use crate::status::Failure;
 
     fn check(call: &str, errno: Errno, host: Host, expected: &str) {
@@ -184,6 +272,44 @@ mod tests {
         check("open_tree", Errno::NOENT, plain, "does not exist");
         check("execve", Errno::NOENT, plain, "not visible");
         check("chdir", Errno::NOENT, plain, "working directory");
+        check("landlock_create_ruleset", Errno::NOSYS, plain, "Linux 5.19");
+        check(
+            "find cgroup controller",
+            Errno::NOENT,
+            plain,
+            "user@.service",
+        );
         check("open_tree", Errno::IO, plain, "none");
+    }
+
+    fn check_group(call: &str, errno: Errno, host: Host, expected: &str) {
+        let failure = Failure::new(call, "/sys/fs/cgroup/user.slice/x", errno);
+        let advice = hint(&failure, &host).unwrap();
+        assert!(advice.contains(expected), "{call} {errno}: {advice}");
+    }
+
+    #[test]
+    fn control_groups_have_their_own_advice() {
+        let plain = Host::default();
+        let old = Host {
+            groups_are_old: true,
+            ..plain
+        };
+        check_group("mkdir", Errno::ACCESS, plain, "systemd-run --user --scope");
+        check_group("write", Errno::BUSY, plain, "Delegate=yes");
+        check_group("mkdir", Errno::ACCESS, old, "unified_cgroup_hierarchy");
+        check_group("mkdir", Errno::ROFS, plain, "read-only");
+    }
+
+    #[test]
+    fn a_refused_overlay_is_explained_by_where_it_would_lie() {
+        let failure = |errno| Failure::new("fsconfig(overlay)", "/x", errno);
+        let here = Path::new("/proc");
+        let advice = |errno| overlay_hint(&failure(errno), here);
+        assert!(advice(Errno::NODEV).unwrap().contains("modprobe overlay"));
+        assert!(advice(Errno::PERM).unwrap().contains("Linux 5.11"));
+        assert_eq!(advice(Errno::IO), None);
+        let other = Failure::new("unshare(CLONE_NEWUSER)", "/x", Errno::PERM);
+        assert_eq!(overlay_hint(&other, here), None);
     }
 }

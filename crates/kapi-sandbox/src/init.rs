@@ -1,4 +1,4 @@
-//! The launcher: the process that the host side starts, and the leader it forks.
+//! The launcher: the process that the host side starts, and the leader that borrows its memory.
 //!
 //! launcher (dies with the host side) -> leader (dies with the launcher; pid 1 of the namespace, or a
 //! subreaper when there is none) -> payload. Has one thread and prints nothing: whatever goes wrong is
@@ -6,7 +6,11 @@
 
 mod device;
 mod etc;
+mod group;
+pub(crate) mod landlock;
+mod layer;
 mod leader;
+pub(crate) mod limit;
 mod mount;
 mod namespace;
 mod payload;
@@ -14,23 +18,25 @@ mod privilege;
 mod process_view;
 mod room;
 mod scrub;
-mod steps;
+pub(crate) mod seccomp;
+pub(crate) mod steps;
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getppid, kill_process, pidfd_open,
-    set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitOptions, WaitStatus, getppid, set_parent_process_death_signal, waitpid,
 };
 
-use crate::order::{Order, Work};
+use crate::listen::listen_at;
+use crate::order::{Enclosure, Order, OrderedNetwork, Work};
 use crate::status::{Failure, Status, send};
-use crate::syscall::{Fork, exit_now, fork, take_descriptor};
+use crate::syscall::borrow::start_borrowing;
+use crate::syscall::take_descriptor;
 
 /// The first argument by which a multicall binary knows that it is the launcher.
 pub const ARGUMENT: &str = "__sandbox-init";
@@ -43,6 +49,8 @@ const ORDER_FD: i32 = 3;
 const STATUS_FD: i32 = 4;
 /// The first of the payload's own descriptors, as the launcher gets them.
 pub(crate) const PAYLOAD_FDS_FROM: i32 = 5;
+/// What an order without files made inside takes.
+const ORDER_BYTES_USUAL: usize = 8 * 1024;
 /// The largest order that is read.
 const ORDER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -66,7 +74,7 @@ pub fn init_main() -> i32 {
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
 pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status) {
-    match send(status, message, None) {
+    match send(status, message, &[]) {
         // The host side is dead, and then so are we within moments.
         Ok(()) | Err(_) => {}
     }
@@ -75,7 +83,7 @@ pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status) {
 fn take_orders() -> Result<(Order, OwnedFd), Errno> {
     let order = take_descriptor(ORDER_FD)?;
     let status = take_descriptor(STATUS_FD)?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(ORDER_BYTES_USUAL);
     File::from(order)
         .take(ORDER_BYTES_MAX)
         .read_to_end(&mut bytes)
@@ -93,53 +101,58 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
     }
     match &order.work {
         Work::Confine { enclosure, payload } => {
+            // Held until everything inside has ended.
+            let layers = layer::lock_all(enclosure)?;
+            group::join(&enclosure.doors)?;
             namespace::enter(enclosure)?;
-            lead(status, |life| {
+            hand_over_listeners(enclosure, status)?;
+            let code = lead(status, |life| {
                 leader::confine(enclosure, payload, status, life)
-            })
+            });
+            drop(layers);
+            code
         }
         Work::Supervise { payload } => {
             lead(status, |life| leader::supervise(payload, status, life))
         }
-        Work::Probe => steps::try_all(status.as_fd()).map(|()| 0),
+        Work::Probe { binds } => steps::try_all(status.as_fd(), binds).map(|()| 0),
     }
 }
 
-/// Forks the leader, hands its pidfd to the host side, lets it go, and takes over its exit code.
+/// Listens in the new network, gives the listeners to the host side, and waits until it has them.
+fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), Failure> {
+    if enclosure.listeners.is_empty() || enclosure.network == OrderedNetwork::Host {
+        return Ok(());
+    }
+    let failed =
+        |call: &'static str| move |errno: Errno| Failure::new(call, "the listeners", errno);
+    let listeners = listen_at(&enclosure.listeners)?;
+    let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+    send(status.as_fd(), &Status::Listening, &descriptors).map_err(failed("sendmsg"))?;
+    let mut word = [0_u8];
+    match rustix::io::read(status, &mut word).map_err(failed("read"))? {
+        0 => Err(failed("read")(Errno::PIPE)),
+        _ => Ok(()),
+    }
+}
+
+/// Starts the leader and takes over its exit code.
 fn lead(
     status: &OwnedFd,
     run: impl FnOnce(&OwnedFd) -> Result<i32, Failure>,
 ) -> Result<i32, Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
-    // The launcher alone holds the writing end: its end is the leader's sign to go.
+    // Only the launcher keeps the writing end open: its end is the leader's sign to go.
     let (life, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe2"))?;
-    match fork().map_err(failed("fork"))? {
-        Fork::Child => {
-            drop(hold);
-            let code = run(&life).unwrap_or_else(|failure| {
-                tell(status.as_fd(), &Status::Failed(failure));
-                NOT_RUN
-            });
-            exit_now(code)
-        }
-        Fork::Parent(leader) => {
-            drop(life);
-            let announced = pidfd_open(leader, PidfdFlags::empty())
-                .map_err(failed("pidfd_open"))
-                .and_then(|pidfd| {
-                    send(status.as_fd(), &Status::Leader, Some(pidfd.as_fd()))
-                        .map_err(failed("sendmsg"))
-                })
-                .and_then(|()| rustix::io::write(&hold, b"g").map_err(failed("write")));
-            if let Err(failure) = announced {
-                kill_process(leader, Signal::KILL).map_err(failed("kill"))?;
-                wait_for(leader)?;
-                return Err(failure);
-            }
-            release_standard_streams()?;
-            wait_for(leader).map(|ended| ended.exit_status().unwrap_or(NOT_RUN))
-        }
-    }
+    let life = &life;
+    let leader = start_borrowing(move || {
+        drop(hold);
+        run(life).unwrap_or_else(|failure| {
+            tell(status.as_fd(), &Status::Failed(failure));
+            NOT_RUN
+        })
+    });
+    wait_for(leader.map_err(failed("clone"))?).map(|ended| ended.exit_status().unwrap_or(NOT_RUN))
 }
 
 fn wait_for(child: Pid) -> Result<WaitStatus, Failure> {

@@ -5,25 +5,33 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{io, thread};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Finished, Limits, Line, Program};
+use kapi_sys::process::{self, End, Finished, Limits, Line, ProcessError, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use rustix::process::Signal;
 
 use crate::error::SandboxError;
+use crate::guard::Guard;
 use crate::hint::{Host, hint};
 use crate::init::ARGUMENT;
+use crate::listen::listen_at;
 use crate::order::{Enclosure, Order, Payload, Work};
-use crate::outcome::{Grade, Ran};
-use crate::spec::{Level, Spec};
-use crate::status::{Ending, Failure, Report, Status, pair};
+use crate::outcome::{self, Ran};
+use crate::podman;
+use crate::spec::{Level, Network, Spec};
+use crate::status::{Ending, Failure, Report, ReportError, Status, pair};
+use crate::terminal::{Relay, Terminal};
+use crate::watchdog::Beyond;
 
 /// How long the death of every process of a sandbox may take after its launcher has ended.
 const DEATH_WAIT_MS: u64 = 10_000;
@@ -38,28 +46,99 @@ pub fn run(
     cancel: &Cancel,
     ears: Ears<'_>,
 ) -> Result<Ran, SandboxError> {
-    let payload = Box::new(Payload::new(&program));
-    let work = match spec.level {
-        Level::Native => Work::Confine {
-            enclosure: Box::new(Enclosure::new(spec)),
-            payload,
-        },
-        Level::None => Work::Supervise { payload },
-        Level::Podman => {
-            return Err(SandboxError::Launcher {
-                end: End::Exited(1),
-                output: "podman".to_owned(),
-            });
-        }
-    };
+    if spec.level == Level::Podman {
+        return podman::run(spec, program, cancel, ears);
+    }
+    let work = work(spec, Payload::new(&program))?;
     let carried = Carried {
         stdin: program.stdin,
         fds: program.pass_fds,
         limits: program.limits,
     };
-    let (mut finished, statuses) = perform(&spec.self_exe, work, carried, cancel, ears.on_line)?;
+    conduct(spec, work, carried, cancel, ears)
+}
+
+/// Runs a program in a sandbox to its end, at the terminal of the person who runs this process.
+///
+/// The program gets a terminal of its own, which it controls; what is typed and what it prints is
+/// passed on, and so is the size. `program.stdin` is not used. As for the rest, like [`run`].
+pub fn interact(
+    spec: &Spec,
+    mut program: Program,
+    cancel: &Cancel,
+    on_listeners: &mut (dyn FnMut(Vec<TcpListener>) + Send),
+) -> Result<Ran, SandboxError> {
+    let failed = |errno| own_error("open", "a terminal", errno);
+    let terminal = Terminal::open().map_err(failed)?;
+    let payload = Payload {
+        has_terminal: true,
+        ..Payload::new(&program)
+    };
+    let work = work(spec, payload)?;
+    program.pass_fds.push(terminal.inner);
+    let carried = Carried {
+        stdin: Vec::new(),
+        fds: program.pass_fds,
+        limits: program.limits,
+    };
+    let relay = Relay::start(terminal.outer).map_err(failed)?;
+    let ears = Ears {
+        on_line: &mut |_| {},
+        on_listeners,
+    };
+    relay.during(|| conduct(spec, work, carried, cancel, ears))
+}
+
+fn work(spec: &Spec, payload: Payload) -> Result<Work, SandboxError> {
+    let payload = Box::new(payload);
+    match spec.level {
+        Level::Native => Ok(Work::Confine {
+            enclosure: Box::new(Enclosure::new(spec)),
+            payload,
+        }),
+        Level::None => Ok(Work::Supervise { payload }),
+        Level::Podman => Err(own_error("interact", "a container", Errno::NOTSUP)),
+    }
+}
+
+/// Has the work done and tells how it ended.
+fn conduct(
+    spec: &Spec,
+    mut work: Work,
+    carried: Carried,
+    cancel: &Cancel,
+    ears: Ears<'_>,
+) -> Result<Ran, SandboxError> {
+    let is_own_network = spec.level == Level::Native && spec.network == Network::Loopback;
+    if !is_own_network && !spec.listeners.is_empty() {
+        let listeners = listen_at(&spec.listeners).map_err(|failure| setup_error(&failure))?;
+        (ears.on_listeners)(listeners);
+    }
+    let guard = Guard::new(spec);
+    if let Work::Confine { enclosure, payload } = &mut work {
+        guard.order(enclosure, payload);
+    }
+    let around = Around {
+        self_exe: &spec.self_exe,
+        guard: &guard,
+    };
+    let performed = perform(around, work, carried, cancel, ears)?;
+    let beyond = performed.beyond;
+    let finished = finish(performed)?;
+    let met = guard.met(beyond, finished.end);
+    let (exceeded, met) = outcome::explain(finished.end, met);
+    Ok(Ran {
+        finished,
+        grade: guard.grade,
+        exceeded,
+        met,
+    })
+}
+
+fn finish(performed: Performed) -> Result<Finished, SandboxError> {
+    let mut finished = performed.finished;
     let mut ending = None;
-    for status in &statuses {
+    for status in &performed.statuses {
         match status {
             Status::Failed(failure) => return Err(setup_error(failure)),
             Status::Survived(failure) => {
@@ -69,12 +148,16 @@ pub fn run(
                 });
             }
             Status::Ended(ended) => ending = Some(*ended),
-            Status::Leader | Status::Probed { .. } => {}
+            Status::Leader | Status::Listening | Status::Probed { .. } => {}
         }
     }
     finished.end = match (finished.end, ending) {
         (End::Exited(_), Some(Ending::Exited(code))) => End::Exited(code),
         (End::Exited(_), Some(Ending::Signaled(signal))) => End::Signaled(signal),
+        // The leader was ended together with the payload, for a limit.
+        (End::Exited(_), None) if performed.beyond.is_some() => {
+            End::Signaled(Signal::KILL.as_raw())
+        }
         (End::Exited(_), None) => {
             return Err(SandboxError::Launcher {
                 end: finished.end,
@@ -83,19 +166,16 @@ pub fn run(
         }
         (end, _) => end,
     };
-    Ok(Ran {
-        finished,
-        grade: Grade::default(),
-        exceeded: None,
-    })
+    Ok(finished)
 }
 
 /// Who is told what happens while a program runs.
 pub struct Ears<'a> {
     /// Takes each line of output, on the thread that called [`run`].
     pub on_line: &'a mut dyn FnMut(Line<'_>),
-    /// Takes the listeners of [`Spec::listeners`], in order, once, before the program starts; on a
-    /// thread of the run. It must not wait for the program.
+    /// Takes the listeners of [`Spec::listeners`], in order, once, before the program starts; on the
+    /// calling thread or one of the run's own. It must not wait for the program. Without listeners it
+    /// is not called.
     pub on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
 }
 
@@ -109,42 +189,159 @@ pub(crate) struct Carried {
     pub limits: Limits,
 }
 
+/// What is needed to run a launcher, whatever its order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// The program that is the launcher.
+    pub self_exe: &'a Path,
+    /// What watches the sandbox.
+    pub guard: &'a Guard,
+}
+
+/// What a launcher did and said.
+#[derive(Debug)]
+pub(crate) struct Performed {
+    /// How it ended.
+    pub finished: Finished,
+    /// Its messages, in order.
+    pub statuses: Vec<Status>,
+    /// The limit for which it was ended, or which it was seen at.
+    pub beyond: Option<Beyond>,
+}
+
 /// Runs the launcher with one order and returns what it did and said.
 pub(crate) fn perform(
-    self_exe: &Path,
+    around: Around<'_>,
     work: Work,
     carried: Carried,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
-) -> Result<(Finished, Vec<Status>), SandboxError> {
+    ears: Ears<'_>,
+) -> Result<Performed, SandboxError> {
     let order = Order {
         parent_pid: rustix::process::getpid().as_raw_nonzero().get(),
         work,
     };
-    let order = write_order(&order)?;
-    let (reader, writer) = pair().map_err(|errno| own_error("socketpair", errno))?;
+    let order_file = write_order(&order)?;
+    let (reader, writer) =
+        pair().map_err(|errno| own_error("socketpair", "the launcher's channel", errno))?;
     let launcher = Program {
-        path: self_exe.to_path_buf(),
+        path: around.self_exe.to_path_buf(),
         args: vec![OsString::from(ARGUMENT)],
         env: BTreeMap::new(),
         cwd: PathBuf::from("/"),
         stdin: carried.stdin,
-        pass_fds: [order, writer].into_iter().chain(carried.fds).collect(),
+        pass_fds: [order_file, writer]
+            .into_iter()
+            .chain(carried.fds)
+            .collect(),
         limits: carried.limits,
     };
-    let ran = process::run(launcher, cancel, on_line);
-    let mut report = Report::default();
-    report
-        .receive(reader.as_fd())
-        .map_err(|errno| own_error("recvmsg", errno))?;
+    let run = || process::run(launcher, cancel, ears.on_line);
+    let has_listeners = order.work.has_listeners();
+    let (ran, attended) = if has_listeners || around.guard.needs_watch() {
+        let on_listeners = has_listeners.then_some(ears.on_listeners);
+        while_attending(reader.as_fd(), on_listeners, around.guard, run)?
+    } else {
+        (run(), Attended::default())
+    };
+    let mut report = attended.report;
+    report.receive(reader.as_fd()).map_err(report_error)?;
     if let Some(leader) = report.leader.as_ref() {
         await_end(leader.as_fd())?;
-        report
-            .receive(reader.as_fd())
-            .map_err(|errno| own_error("recvmsg", errno))?;
+        report.receive(reader.as_fd()).map_err(report_error)?;
     }
-    let finished = ran.map_err(SandboxError::Launch)?;
-    Ok((finished, report.statuses().map_err(SandboxError::Decode)?))
+    Ok(Performed {
+        finished: ran.map_err(SandboxError::Launch)?,
+        statuses: report.statuses,
+        beyond: attended.beyond,
+    })
+}
+
+type RunResult = Result<Finished, ProcessError>;
+
+/// What was heard and seen of a launcher while it ran.
+#[derive(Default)]
+struct Attended {
+    report: Report,
+    beyond: Option<Beyond>,
+}
+
+/// Runs the launcher on this thread, whose end would be the launcher's; takes the listeners and
+/// watches the sandbox on another.
+fn while_attending(
+    reader: BorrowedFd<'_>,
+    on_listeners: Option<&mut (dyn FnMut(Vec<TcpListener>) + Send)>,
+    guard: &Guard,
+    run: impl FnOnce() -> RunResult,
+) -> Result<(RunResult, Attended), SandboxError> {
+    let attend = move || {
+        let mut report = Report::default();
+        if let Some(on_listeners) = on_listeners {
+            take_listeners(reader, &mut report, on_listeners)?;
+        }
+        let mut beyond = None;
+        if guard.needs_watch() {
+            while report.leader.is_none() && hear_more(reader, &mut report)? {}
+            if let Some(leader) = report.leader.as_ref() {
+                let failed = |errno| own_error("poll", "the leader", errno);
+                beyond = guard.watch(leader.as_fd()).map_err(failed)?;
+            }
+        }
+        Ok(Attended { report, beyond })
+    };
+    thread::scope(|scope| {
+        let attending = scope.spawn(attend);
+        let ran = run();
+        match attending.join() {
+            Ok(attended) => attended.map(|attended| (ran, attended)),
+            Err(panic) => resume_unwind(panic),
+        }
+    })
+}
+
+/// Takes what the launcher says until the listeners have come or it has ended without them.
+fn take_listeners(
+    reader: BorrowedFd<'_>,
+    report: &mut Report,
+    on_listeners: &mut dyn FnMut(Vec<TcpListener>),
+) -> Result<(), SandboxError> {
+    let failed = |call: &'static str| move |errno| own_error(call, "the launcher's channel", errno);
+    loop {
+        let may_say_more = hear_more(reader, report)?;
+        let listeners = std::mem::take(&mut report.listeners);
+        if !listeners.is_empty() {
+            on_listeners(listeners.into_iter().map(TcpListener::from).collect());
+            return match send(reader, b"g", SendFlags::NOSIGNAL) {
+                // A launcher that has ended meanwhile waits for nothing.
+                Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+                Err(errno) => Err(failed("send")(errno)),
+            };
+        }
+        if !may_say_more {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until the launcher says something, takes it, and tells whether it may say more.
+fn hear_more(reader: BorrowedFd<'_>, report: &mut Report) -> Result<bool, SandboxError> {
+    let mut polled = [PollFd::new(&reader, PollFlags::IN)];
+    match poll(&mut polled, None) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(true),
+        Err(errno) => return Err(own_error("poll", "the launcher's channel", errno)),
+    }
+    let mut signs = polled.iter().map(PollFd::revents);
+    let has_ended = signs.any(|signs| signs.contains(PollFlags::HUP));
+    report.receive(reader).map_err(report_error)?;
+    Ok(!has_ended)
+}
+
+fn report_error(error: ReportError) -> SandboxError {
+    match error {
+        ReportError::Receive(errno) => own_error("recvmsg", "the launcher's channel", errno),
+        ReportError::Decode(source) => SandboxError::Decode(source),
+    }
 }
 
 /// Turns a reported failure into an error with advice for this host.
@@ -157,20 +354,20 @@ pub(crate) fn setup_error(failure: &Failure) -> SandboxError {
     }
 }
 
-fn own_error(call: &str, errno: Errno) -> SandboxError {
-    setup_error(&Failure::new(call, "the launcher's channel", errno))
+fn own_error(call: &str, target: &str, errno: Errno) -> SandboxError {
+    setup_error(&Failure::new(call, target, errno))
 }
 
 /// Writes the order to an anonymous file, read from its start by the launcher.
 fn write_order(order: &Order) -> Result<OwnedFd, SandboxError> {
     let bytes = serde_json::to_vec(order).map_err(SandboxError::Encode)?;
-    let failed = |call: &'static str| move |errno: Errno| own_error(call, errno);
+    let failed = |call: &'static str| move |errno: Errno| own_error(call, "the order", errno);
     let file = rustix::fs::memfd_create("kapi-order", MemfdFlags::CLOEXEC)
         .map_err(failed("memfd_create"))?;
     let mut written = 0;
     while written < bytes.len() {
         let rest = bytes.get(written..).unwrap_or_default();
-        let at = u64::try_from(written).map_err(|_| own_error("pwrite", Errno::FBIG))?;
+        let at = u64::try_from(written).map_err(|_| failed("pwrite")(Errno::FBIG))?;
         written += rustix::io::pwrite(&file, rest, at).map_err(failed("pwrite"))?;
     }
     Ok(file)
@@ -180,12 +377,13 @@ fn write_order(order: &Order) -> Result<OwnedFd, SandboxError> {
 /// other process of it has.
 fn await_end(leader: BorrowedFd<'_>) -> Result<(), SandboxError> {
     let limit = Duration::from_millis(DEATH_WAIT_MS);
-    let limit = Timespec::try_from(limit).map_err(|_| own_error("poll", Errno::INVAL))?;
+    let limit =
+        Timespec::try_from(limit).map_err(|_| own_error("poll", "the leader", Errno::INVAL))?;
     let mut polled = [PollFd::new(&leader, PollFlags::IN)];
     let n_ready = loop {
         match poll(&mut polled, Some(&limit)) {
             Err(Errno::INTR) => {}
-            other => break other.map_err(|errno| own_error("poll", errno))?,
+            other => break other.map_err(|errno| own_error("poll", "the leader", errno))?,
         }
     };
     if n_ready == 0 {

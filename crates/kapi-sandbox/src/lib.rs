@@ -13,7 +13,12 @@ pub mod probe;
 pub mod spec;
 pub mod toolchain;
 
+mod cgroup;
+mod guard;
 mod hint;
+mod listen;
 mod order;
 mod status;
 mod syscall;
+mod terminal;
+mod watchdog;

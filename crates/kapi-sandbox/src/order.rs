@@ -33,7 +33,8 @@ impl Text {
         )
     }
 
-    fn of(text: &OsStr) -> Self {
+    /// Keeps the bytes of a text of the system.
+    pub(crate) fn of(text: &OsStr) -> Self {
         Self::new(text.as_bytes())
     }
 
@@ -75,8 +76,23 @@ pub(crate) enum Work {
         /// What to run.
         payload: Box<Payload>,
     },
-    /// Try every step on its own and report.
-    Probe,
+    /// Try every step on its own, and each of these mounts, and report.
+    Probe {
+        /// Mounts to try.
+        binds: Vec<Bind>,
+    },
+}
+
+impl Work {
+    /// Tells whether the launcher will hand over listeners.
+    pub(crate) fn has_listeners(&self) -> bool {
+        match self {
+            Self::Confine { enclosure, .. } => {
+                enclosure.network == OrderedNetwork::Loopback && !enclosure.listeners.is_empty()
+            }
+            Self::Supervise { .. } | Self::Probe { .. } => false,
+        }
+    }
 }
 
 /// The private view of a native sandbox.
@@ -100,6 +116,10 @@ pub(crate) struct Enclosure {
     pub nested_namespaces: bool,
     /// Limits of each process.
     pub limits: OrderedLimits,
+    /// Files into which to write `0`, to join the control groups made for this sandbox.
+    pub doors: Vec<Text>,
+    /// The version of Landlock to use; 0 for none.
+    pub landlock: u32,
 }
 
 /// The limits that every process inherits.
@@ -107,8 +127,6 @@ pub(crate) struct Enclosure {
 pub(crate) struct OrderedLimits {
     /// Processes and threads of the user namespace.
     pub processes: Option<u64>,
-    /// Open files of one process.
-    pub open_files: Option<u64>,
     /// Bytes of one file.
     pub file_bytes: Option<u64>,
     /// Bytes of memory that one process may map as data, where nothing counts them together.
@@ -166,6 +184,10 @@ pub(crate) struct Payload {
     pub cwd: Text,
     /// How many descriptors it gets from 3 on.
     pub n_fds: usize,
+    /// How many files each of its processes may have open.
+    pub open_files: Option<u64>,
+    /// Whether one more descriptor is a terminal, to become its standard streams.
+    pub has_terminal: bool,
 }
 
 impl Enclosure {
@@ -192,9 +214,10 @@ impl Enclosure {
                 .collect(),
             listeners: spec.listeners.clone(),
             nested_namespaces: spec.nested_namespaces,
+            doors: Vec::new(),
+            landlock: 0,
             limits: OrderedLimits {
                 processes: spec.resources.processes,
-                open_files: spec.resources.open_files,
                 file_bytes: spec.resources.file_bytes,
                 data_bytes: None,
                 temporary_bytes: spec.resources.memory_bytes,
@@ -208,7 +231,8 @@ impl Enclosure {
 }
 
 impl Bind {
-    fn new(host: &Path, inside: &Path, access: &Access) -> Self {
+    /// Writes a mount down.
+    pub(crate) fn new(host: &Path, inside: &Path, access: &Access) -> Self {
         Self {
             host: Text::of(host.as_os_str()),
             inside: Text::of(inside.as_os_str()),
@@ -237,6 +261,8 @@ impl Payload {
                 .collect(),
             cwd: Text::of(program.cwd.as_os_str()),
             n_fds: program.pass_fds.len(),
+            open_files: None,
+            has_terminal: false,
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What came of a run: how it ended, which isolation it had, which limit it met.
+//! What came of a run: how it ended, which isolation it had, which limits it met.
 //!
 //! Pure data, shown to people and recorded as evidence.
 
 use std::fmt;
 
-use kapi_sys::process::Finished;
+use kapi_sys::process::{End, Finished};
 
 /// A finished run.
 #[derive(Debug)]
@@ -13,8 +13,11 @@ pub struct Ran {
     pub finished: Finished,
     /// The isolation it really had.
     pub grade: Grade,
-    /// The limit that ended it, if one did.
+    /// The limit that was met by a program that then failed or was killed.
     pub exceeded: Option<Exceeded>,
+    /// Limits that were met on the way and do not explain the end: something inside was refused or
+    /// killed, and the program went on.
+    pub met: Vec<Exceeded>,
 }
 
 /// The isolation a run really had, layer by layer.
@@ -43,4 +46,46 @@ pub struct Exceeded {
     pub resource: &'static str,
     /// The limit, for people: `2 GiB`.
     pub limit: String,
+}
+
+/// Divides limits that were met into the one that explains an end and those met on the way. A program
+/// that ended well overcame what it met; one ended from outside was not ended by a limit.
+pub(crate) fn explain(end: End, met: Vec<Exceeded>) -> (Option<Exceeded>, Vec<Exceeded>) {
+    let mut met = met.into_iter();
+    let exceeded = match end {
+        End::Exited(0) | End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
+        End::Exited(_) | End::Signaled(_) => met.next(),
+    };
+    (exceeded, met.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_sys::process::End;
+
+    use super::{Exceeded, explain};
+
+    fn check(end: End, expected: (Option<&str>, &[&str])) {
+        let met = ["memory", "processes"].map(|resource| Exceeded {
+            resource,
+            limit: "1".to_owned(),
+        });
+        let (exceeded, met) = explain(end, met.to_vec());
+        let met: Vec<&str> = met.iter().map(|one| one.resource).collect();
+        let exceeded = exceeded.map(|one| one.resource);
+        assert_eq!((exceeded, met.as_slice()), expected, "{end:?}");
+    }
+
+    #[test]
+    fn a_limit_explains_a_failure_and_nothing_else() {
+        let both = (None, ["memory", "processes"].as_slice());
+        let first = (Some("memory"), ["processes"].as_slice());
+        check(End::Exited(0), both);
+        check(End::Exited(1), first);
+        check(End::Signaled(9), first);
+        check(End::DeadlinePassed, both);
+        check(End::IdlePassed, both);
+        check(End::Cancelled, both);
+        assert_eq!(explain(End::Signaled(9), Vec::new()), (None, Vec::new()));
+    }
 }

@@ -1,5 +1,226 @@
 //! The container level: the same sandbox, made by podman.
 //!
-//! Knows podman's command line and nothing of namespaces.
+//! host side ([`run`]) -> host stage (`start`) becomes podman -> relay, the container's first process
+//! -> payload. What a payload is and what it says travels through descriptors that podman hands over,
+//! so nothing of it is in podman's arguments, environment or logs. Knows nothing of namespaces.
 
+pub mod caches;
+pub mod cleanup;
+pub mod error;
+pub mod image;
 pub mod options;
+
+mod attend;
+mod cgroup;
+mod channel;
+mod command;
+mod grade;
+mod host;
+mod loader;
+mod monitor;
+mod observe;
+mod place;
+mod point;
+mod relay;
+mod room;
+mod start;
+
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::{End, Program};
+
+use self::attend::{Attended, attend};
+use self::channel::{RelayLimits, RelayOrder, StartOrder};
+use self::command::Parts;
+use self::error::PodmanError;
+use self::host::Host;
+use self::room::Room;
+use crate::error::SandboxError;
+use crate::launch::{Ears, setup_error};
+use crate::order::{Payload, Text};
+use crate::outcome::{self, Ran};
+use crate::spec::Spec;
+use crate::status::Ending;
+
+/// The first argument by which a multicall binary knows that it is to call [`relay_main`].
+pub const ARGUMENT: &str = "__sandbox-relay";
+/// The second argument of the host stage.
+const START: &str = "start";
+/// The second argument of the first process in a container.
+const INSIDE: &str = "inside";
+
+/// The most listeners of one container.
+const LISTENERS_MAX: usize = channel::DESCRIPTORS_MAX;
+
+/// Does what the second argument says and returns the exit code for the process.
+///
+/// Call it first thing in `main`, while the process has one thread, when the first argument is
+/// [`ARGUMENT`]. Called by hand, without the descriptors of the host side, it does nothing.
+#[must_use]
+pub fn relay_main(second: &str) -> i32 {
+    match second {
+        START => start::start_main(),
+        INSIDE => relay::relay_main(),
+        _ => crate::init::NOT_RUN,
+    }
+}
+
+/// Runs a program in a container to its end. `program.path` and `program.cwd` are paths inside it.
+///
+/// Call from a thread that lives until it returns. When it returns, nothing of the container is left,
+/// whatever the reason it ended for, but the named volumes and what was written to mounts.
+pub fn run(
+    spec: &Spec,
+    program: Program,
+    cancel: &Cancel,
+    ears: Ears<'_>,
+) -> Result<Ran, SandboxError> {
+    check(spec)?;
+    let host = Host::observe()?;
+    room::sweep(&host)?;
+    let room = Room::new(&host, &spec.name)?;
+    let name = room.name.clone();
+    let prepared = prepare(spec, &program, &host, &room);
+    let (attended, layers) = match prepared {
+        Ok(prepared) => {
+            let layers = prepared.layers.clone();
+            (attend(spec, &prepared, program, cancel, ears), layers)
+        }
+        Err(error) => (Err(error), Vec::new()),
+    };
+    // Podman has cleared its part by itself only if it lived to the payload's end.
+    let is_clear = attended.as_ref().is_ok_and(Attended::is_orderly);
+    let cleared = if is_clear {
+        cleanup::remove_known_layers(&host, &layers)
+    } else {
+        let is_deserted = || attended.as_ref().map_or(true, Attended::is_deserted);
+        cleanup::remove_container(&host, &name, &spec.name, &is_deserted)
+            .and_then(|()| cleanup::remove_unlisted(&host, &spec.name))
+            .and_then(|()| cleanup::remove_layers(&host, &name))
+    };
+    let cleared = cleared.and_then(|()| room.remove());
+    let ran = conclude(spec, &host, attended?)?;
+    cleared?;
+    Ok(ran)
+}
+
+/// Clears what kapis that were killed left of their containers, and returns how many there were.
+/// Every [`run`] does so before it starts.
+pub fn sweep() -> Result<usize, PodmanError> {
+    room::sweep(&Host::observe()?)
+}
+
+fn check(spec: &Spec) -> Result<(), PodmanError> {
+    spec.podman.check()?;
+    options::check_name(&spec.name)?;
+    options::check_hostname(&spec.hostname)?;
+    let refused = |what, value: String, why| Err(PodmanError::Refused { what, value, why });
+    if spec.listeners.len() > LISTENERS_MAX {
+        let value = spec.listeners.len().to_string();
+        return refused("listeners", value, "a container has at most 32");
+    }
+    let brings_filter = spec
+        .podman
+        .security
+        .iter()
+        .any(|option| option.starts_with("seccomp="));
+    if spec.nested_namespaces && !brings_filter {
+        let why = "podman's own filter forbids them in a container; give a security option seccomp=<file> that allows them";
+        return refused("nested namespaces", "true".to_owned(), why);
+    }
+    Ok(())
+}
+
+/// A container ready to be started.
+struct Prepared {
+    /// What the host stage is to do.
+    start: StartOrder,
+    /// What the relay is to do.
+    relay: RelayOrder,
+    /// The volumes that hold its layers.
+    layers: Vec<String>,
+}
+
+fn prepare(
+    spec: &Spec,
+    program: &Program,
+    host: &Host,
+    room: &Room,
+) -> Result<Prepared, SandboxError> {
+    let sealed = room.seal_files(spec)?;
+    let places = place::arrange(spec, &sealed)?;
+    point::make_all(&places)?;
+    let layers = places.layers.iter().enumerate();
+    let layer_options = layers
+        .map(|(index, (lower, layer))| room.link_layer(index, lower, layer))
+        .collect::<Result<Vec<_>, _>>()?;
+    options::check_host(&spec.self_exe)?;
+    let linked = loader::linked(&spec.self_exe)?;
+    let parts = Parts {
+        host,
+        room: &room.name,
+        places: &places,
+        layer_options: &layer_options,
+        linked: linked.as_ref(),
+        n_fds: program.pass_fds.len(),
+    };
+    let args = command::arguments(spec, &parts)?;
+    let text = |text: &std::ffi::OsStr| Text::new(text.as_encoded_bytes());
+    let env = host.env.iter();
+    Ok(Prepared {
+        start: StartOrder {
+            path: text(host.podman.as_os_str()),
+            args: args.iter().map(|arg| text(arg)).collect(),
+            env: env.map(|(name, value)| (text(name), text(value))).collect(),
+            n_fds: program.pass_fds.len(),
+        },
+        relay: RelayOrder {
+            payload: Payload::new(program),
+            listeners: spec.listeners.clone(),
+            limits: RelayLimits {
+                memory_bytes: spec.resources.memory_bytes,
+                processes: spec.resources.processes,
+            },
+            nested_namespaces: spec.nested_namespaces,
+        },
+        layers: (0..places.layers.len())
+            .map(|index| cleanup::layer_volume(&room.name, index))
+            .collect(),
+    })
+}
+
+/// Turns what was seen of a container into what came of the run.
+fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, SandboxError> {
+    let Attended {
+        mut finished,
+        heard,
+        diagnosis,
+        channel: _,
+    } = attended;
+    if let Some(failure) = &heard.failed {
+        return Err(setup_error(failure));
+    }
+    finished.end = match (finished.end, heard.ended) {
+        (End::Exited(_), Some((Ending::Exited(code), _))) => End::Exited(code),
+        (End::Exited(_), Some((Ending::Signaled(signal), _))) => End::Signaled(signal),
+        // The relay was there and is gone without a word: somebody killed the whole container.
+        (End::Exited(137), None) if heard.observed.is_some() => End::Signaled(9),
+        (End::Exited(_), None) => {
+            return Err(PodmanError::Said {
+                command: "run",
+                output: diagnosis,
+            }
+            .into());
+        }
+        (end, _) => end,
+    };
+    let observed = heard.observed.unwrap_or_default();
+    let met = heard.ended.map(|(_, met)| met).unwrap_or_default();
+    let met = grade::met(&spec.resources, met);
+    let (exceeded, met) = outcome::explain(finished.end, met);
+    Ok(Ran {
+        finished,
+        grade: grade::grade(spec, &observed, host.is_root()),
+        exceeded,
+        met,
+    })
+}

@@ -1,117 +1,113 @@
-//! What this host grants, found out by trying.
+//! What this host grants, found out by trying: the ladder of sandboxes, rung by rung.
 //!
-//! For `kapi doctor`. Does not decide what to do about a refusal.
+//! For `kapi doctor` and for errors about a level that cannot be had. Does not decide what to do about
+//! a refusal.
 
+mod container;
+mod fact;
+mod native;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
-
-use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Limits};
 
 use crate::error::SandboxError;
 use crate::hint::{Host, hint};
-use crate::launch::{Carried, perform};
-use crate::order::Work;
-use crate::status::{Failure, Status};
+use crate::spec::Level;
+use crate::status::Failure;
 
-/// How long all steps together may take.
-const DEADLINE: Duration = Duration::from_secs(20);
-
-/// What came of trying every step.
+/// Everything found out.
 #[derive(Debug)]
-pub struct Probe {
-    /// The steps, in order; the last is the whole sandbox.
-    pub steps: Vec<Step>,
+pub struct Ladder {
+    /// The levels, the default first.
+    pub levels: Vec<Rung>,
+    /// What was seen on the way.
+    pub facts: Vec<Fact>,
 }
 
-impl Probe {
-    /// Tells whether a native sandbox can be made here.
-    #[must_use]
-    pub fn works(&self) -> bool {
-        self.steps
-            .last()
-            .is_some_and(|step| matches!(step.outcome, Outcome::Works))
-    }
-}
-
-/// One step.
+/// One level.
 #[derive(Debug)]
-pub struct Step {
-    /// What it is called, for people: `user namespace`.
-    pub name: String,
-    /// What came of it.
-    pub outcome: Outcome,
+pub struct Rung {
+    /// Which.
+    pub level: Level,
+    /// Whether a program can be run in it.
+    pub works: bool,
+    /// What it keeps apart or limits here, in a few words each.
+    pub gives: Vec<String>,
+    /// What is missing, the necessary first.
+    pub missing: Vec<Missing>,
 }
 
-/// What came of a step.
+/// Something the host does not grant.
 #[derive(Debug)]
-pub enum Outcome {
-    /// The host grants it.
-    Works,
-    /// The host refused a call.
-    Refused {
-        /// The call.
-        call: String,
-        /// What it was called on.
-        target: String,
-        /// What the system said.
-        source: io::Error,
-        /// What a person can do about it.
-        hint: Option<String>,
-    },
+pub struct Missing {
+    /// What it is, for people: `user namespace`.
+    pub what: String,
+    /// Whether the level does not work without it.
+    pub is_necessary: bool,
+    /// The call that was refused.
+    pub call: String,
+    /// What it was called on.
+    pub target: String,
+    /// What the system said; absent where a program and not a call was asked.
+    pub source: Option<io::Error>,
+    /// What a person can do about it.
+    pub hint: Option<String>,
 }
 
-/// Tries every step of a native sandbox in processes of their own and returns what came of each.
+/// Something seen that explains the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is about: `kernel`.
+    pub name: &'static str,
+    /// What was seen.
+    pub value: String,
+}
+
+/// Tries every level. `sandboxes` is the directory below which layers will lie, and need not exist yet;
+/// `env` is the environment in which podman is looked for and asked.
 ///
-/// Fails only if the launcher itself could not be run.
-pub fn probe(self_exe: &Path) -> Result<Probe, SandboxError> {
-    let limits = Limits {
-        deadline: DEADLINE,
-        idle: None,
-        tail_bytes_max: 64 * 1024,
-        line_bytes_max: 1024,
-    };
-    let carried = Carried {
-        stdin: Vec::new(),
-        fds: Vec::new(),
-        limits,
-    };
-    let (finished, statuses) =
-        perform(self_exe, Work::Probe, carried, &Cancel::new(), &mut |_| {})?;
+/// Leaves nothing behind. Fails only if the launcher itself could not be run.
+pub fn ladder(
+    self_exe: &Path,
+    sandboxes: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<Ladder, SandboxError> {
     let host = Host::observe();
-    let steps: Vec<Step> = statuses
-        .into_iter()
-        .filter_map(|status| step(status, &host))
-        .collect();
-    if finished.end != End::Exited(0) || steps.is_empty() {
-        return Err(SandboxError::Launcher {
-            end: finished.end,
-            output: finished.stderr.text(),
-        });
-    }
-    Ok(Probe { steps })
+    let (native, mut facts) = native::climb(self_exe, sandboxes, &host)?;
+    facts.extend(fact::observe(sandboxes, &host));
+    let (podman, seen) = container::climb(env);
+    facts.extend(seen);
+    let none = Rung {
+        level: Level::None,
+        works: true,
+        gives: vec!["everything a program started is ended with it; it sees the host".to_owned()],
+        missing: Vec::new(),
+    };
+    Ok(Ladder {
+        levels: vec![native, podman, none],
+        facts,
+    })
 }
 
-fn step(status: Status, host: &Host) -> Option<Step> {
-    match status {
-        Status::Probed { step, failure } => {
-            let outcome = failure.map_or(Outcome::Works, |failure| refused(failure, host));
-            Some(Step {
-                name: step,
-                outcome,
-            })
+impl Missing {
+    fn new(what: &str, failure: Failure, host: &Host) -> Self {
+        Self {
+            what: what.to_owned(),
+            is_necessary: false,
+            hint: hint(&failure, host),
+            call: failure.call,
+            target: failure.target,
+            source: Some(io::Error::from_raw_os_error(failure.errno)),
         }
-        Status::Leader | Status::Failed(_) | Status::Survived(_) | Status::Ended(_) => None,
     }
-}
 
-fn refused(failure: Failure, host: &Host) -> Outcome {
-    let hint = hint(&failure, host);
-    Outcome::Refused {
-        call: failure.call,
-        target: failure.target,
-        source: io::Error::from_raw_os_error(failure.errno),
-        hint,
+    fn necessary(self) -> Self {
+        Self {
+            is_necessary: true,
+            ..self
+        }
     }
 }

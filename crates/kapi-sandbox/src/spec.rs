@@ -73,7 +73,7 @@ pub struct Resources {
     pub open_files: Option<u64>,
     /// Bytes of one file.
     pub file_bytes: Option<u64>,
-    /// Bytes on disk in all writable mounts together.
+    /// Bytes that a run may add on disk in all writable mounts together.
     pub disk_bytes: Option<u64>,
 }
 

@@ -21,11 +21,16 @@ const TARGET_CHARS_MAX: usize = 1024;
 /// How many messages one launcher may leave; a probe sends the most.
 const MESSAGES_MAX: usize = 64;
 
+/// How many descriptors one message carries at most.
+pub(crate) const CARRIED_MAX: usize = 64;
+
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Status {
     /// The process whose end is the end of them all exists; its pidfd travels with this.
     Leader,
+    /// The listeners of the order; they travel with this, in its order.
+    Listening,
     /// A step failed and the payload did not run.
     Failed(Failure),
     /// A descendant of the payload could not be ended.
@@ -92,19 +97,21 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     )
 }
 
-/// Sends one message, with a descriptor where the message carries one.
+/// Sends one message, with the descriptors that it carries.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     status: &Status,
-    carried: Option<BorrowedFd<'_>>,
+    carried: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
     let line = serde_json::to_vec(status).map_err(|_| Errno::INVAL)?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CARRIED_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors: Vec<BorrowedFd<'_>> = carried.into_iter().collect();
-    if !descriptors.is_empty() {
-        let fits = control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        assert!(fits, "the buffer was measured for one descriptor");
+    if carried.len() > CARRIED_MAX {
+        return Err(Errno::TOOBIG);
+    }
+    if !carried.is_empty() {
+        let fits = control.push(SendAncillaryMessage::ScmRights(carried));
+        assert!(fits, "the buffer was measured for this many descriptors");
     }
     // The reader may be gone; that must be an error here and not a signal.
     sendmsg(
@@ -119,18 +126,29 @@ pub(crate) fn send(
 /// Everything a launcher has said so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// The messages, in order, as they came.
-    pub lines: Vec<Vec<u8>>,
+    /// The messages, in order.
+    pub statuses: Vec<Status>,
     /// The descriptor of the leading process, if it came.
     pub leader: Option<OwnedFd>,
+    /// The listeners that came and were not taken yet.
+    pub listeners: Vec<OwnedFd>,
+}
+
+/// A report that could not be taken.
+#[derive(Debug)]
+pub(crate) enum ReportError {
+    /// The socket failed.
+    Receive(Errno),
+    /// A message is not one of ours.
+    Decode(serde_json::Error),
 }
 
 impl Report {
     /// Takes what has arrived, without waiting.
-    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
-        while self.lines.len() < MESSAGES_MAX {
-            let mut buffer = vec![0_u8; MESSAGE_BYTES_MAX];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<(), ReportError> {
+        let mut buffer = vec![0_u8; MESSAGE_BYTES_MAX];
+        while self.statuses.len() < MESSAGES_MAX {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CARRIED_MAX))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
             let got = match recvmsg(
@@ -142,30 +160,34 @@ impl Report {
                 Ok(got) => got.bytes,
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => continue,
-                Err(errno) => return Err(errno),
+                Err(errno) => return Err(ReportError::Receive(errno)),
             };
-            self.leader = control.drain().find_map(descriptor).or(self.leader.take());
+            let carried = control.drain().flat_map(descriptors).collect();
             if got == 0 {
                 break;
             }
-            buffer.truncate(got);
-            self.lines.push(buffer);
+            let line = buffer.get(..got).unwrap_or_default();
+            self.take(
+                serde_json::from_slice(line).map_err(ReportError::Decode)?,
+                carried,
+            );
         }
         Ok(())
     }
 
-    /// Reads the messages.
-    pub(crate) fn statuses(&self) -> Result<Vec<Status>, serde_json::Error> {
-        self.lines
-            .iter()
-            .map(|line| serde_json::from_slice(line))
-            .collect()
+    fn take(&mut self, status: Status, mut carried: Vec<OwnedFd>) {
+        match status {
+            Status::Leader => self.leader = carried.pop(),
+            Status::Listening => self.listeners = carried,
+            Status::Failed(_) | Status::Survived(_) | Status::Ended(_) | Status::Probed { .. } => {}
+        }
+        self.statuses.push(status);
     }
 }
 
-fn descriptor(message: RecvAncillaryMessage<'_>) -> Option<OwnedFd> {
+fn descriptors(message: RecvAncillaryMessage<'_>) -> Vec<OwnedFd> {
     match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
+        RecvAncillaryMessage::ScmRights(carried) => carried.collect(),
+        _ => Vec::new(),
     }
 }

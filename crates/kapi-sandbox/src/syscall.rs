@@ -3,6 +3,9 @@
 //! All unsafe code of the crate is here. Everything but [`set_mount_attributes`] is for the launcher
 //! and its children, which have one thread. Knows nothing of what the calls are for.
 
+pub(crate) mod borrow;
+pub(crate) mod restrict;
+
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 

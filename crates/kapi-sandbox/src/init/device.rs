@@ -1,4 +1,4 @@
-//! The private `/dev`: a few harmless devices, an own set of terminals and own shared memory.
+//! The private `/dev`: a few harmless devices and an own set of terminals.
 //!
 //! Does not know what is mounted anywhere else.
 
@@ -29,12 +29,6 @@ const TERMINALS: Fresh = Fresh {
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
 
-const SHARED_MEMORY: Fresh = Fresh {
-    kind: "tmpfs",
-    options: &[("mode", "1777"), ("size", "1g"), ("nr_inodes", "100k")],
-    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
-};
-
 /// Gathers the pieces of `/dev`.
 pub(super) fn gather() -> Result<Vec<Furniture>, Failure> {
     let dev = Path::new("/dev");
@@ -56,10 +50,6 @@ pub(super) fn gather() -> Result<Vec<Furniture>, Failure> {
     pieces.push(Furniture {
         inside: dev.join("pts"),
         piece: Piece::Fresh(TERMINALS),
-    });
-    pieces.push(Furniture {
-        inside: dev.join("shm"),
-        piece: Piece::Fresh(SHARED_MEMORY),
     });
     Ok(pieces)
 }

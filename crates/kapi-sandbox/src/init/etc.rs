@@ -3,16 +3,18 @@
 //! Files are copied, so that a link into a hidden place still has its content; directories are bound.
 //! Does not know how pieces are put in place.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::mount::{Rights, Tree};
-use super::room::{Furniture, Piece};
+use super::room::{Furniture, Piece, shown_directory};
 use crate::status::Failure;
 
 /// Directories that are bound as they are.
@@ -21,6 +23,7 @@ const DIRECTORIES: &[&str] = &[
     "ca-certificates",
     "crypto-policies",
     "fonts",
+    "java",
     "ld.so.conf.d",
     "maven",
     "perl",
@@ -61,6 +64,8 @@ const FILES: &[&str] = &[
     "timezone",
 ];
 
+/// Where a Java, whose configuration has a name of its own, is installed.
+const JAVA: &str = "/usr/lib/jvm";
 /// The largest file that is copied.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// The mode bit that lets everybody read.
@@ -70,64 +75,89 @@ const READABLE_BY_ALL: u32 = 0o004;
 pub(super) fn gather(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {
     let etc = Path::new("/etc");
     let mut pieces = Vec::new();
-    let java = names_in(etc)
-        .into_iter()
-        .filter(|name| name.starts_with("java"));
-    for name in DIRECTORIES
-        .iter()
-        .map(|name| (*name).to_owned())
-        .chain(java)
-    {
-        let path = etc.join(name);
-        if path.is_dir() {
-            let tree = Tree::clone_of(&path, Rights::Read)?;
-            pieces.push(Furniture {
-                inside: path,
-                piece: Piece::Tree(tree),
-            });
-        }
+    for name in DIRECTORIES {
+        pieces.extend(shown_directory(etc.join(name))?);
+    }
+    for name in java_directories() {
+        pieces.extend(shown_directory(etc.join(name))?);
     }
     for name in FILES {
-        let path = etc.join(name);
-        if let Some(content) = public_content(&path)? {
-            pieces.push(Furniture {
-                inside: path,
-                piece: Piece::File(content),
-            });
-        }
+        pieces.extend(public_copy(etc.join(name))?);
     }
     pieces.extend(local_time()?);
     pieces.extend(made_up(hostname, home)?);
     Ok(pieces)
 }
 
-fn names_in(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
+/// Names what the configuration of each installed Java may be called: like the installation, or like it
+/// without the processor at its end.
+fn java_directories() -> BTreeSet<String> {
+    let installed = fs::read_dir(JAVA).into_iter().flatten().flatten();
+    let mut names = BTreeSet::new();
+    for entry in installed {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        if name.starts_with("java-") {
+            names.extend(name.rsplit_once('-').map(|(family, _)| family.to_owned()));
+            names.insert(name);
+        }
+    }
     names
 }
 
-/// Returns the content of a file that any user of the host may read; the host's root, too, gets no more
-/// than that.
-fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let Ok(found) = fs::metadata(path) else {
+/// Returns a copy of a file that any user of the host may read; the host's root, too, gets no more than
+/// that.
+fn public_copy(path: PathBuf) -> Result<Option<Furniture>, Failure> {
+    let Some((file, n_bytes)) = public_file(&path)? else {
         return Ok(None);
     };
+    let from = OwnedFd::from(file);
+    Ok(Some(Furniture {
+        inside: path,
+        piece: Piece::Copy { from, n_bytes },
+    }))
+}
+
+fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let Some((file, n_bytes)) = public_file(path)? else {
+        return Ok(None);
+    };
+    let mut content = Vec::with_capacity(n_bytes + 1);
+    let mut rest = file.take(FILE_BYTES_MAX);
+    rest.read_to_end(&mut content)
+        .map_err(|error| read_failure(path, &error))?;
+    Ok(Some(content))
+}
+
+/// Opens a file that everybody may read and tells how long it is.
+fn public_file(path: &Path) -> Result<Option<(fs::File, usize)>, Failure> {
+    // Opening a pipe without a writer would wait for one.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let Ok(file) = fs::File::options()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+    else {
+        return Ok(None);
+    };
+    let found = file
+        .metadata()
+        .map_err(|error| read_failure(path, &error))?;
     if !found.is_file() || found.mode() & READABLE_BY_ALL == 0 {
         return Ok(None);
     }
-    let failed = |errno| Failure::new("read", &path.display().to_string(), errno);
+    let too_large = || read_failure(path, &Errno::FBIG.into());
     if found.len() > FILE_BYTES_MAX {
-        return Err(failed(Errno::FBIG));
+        return Err(too_large());
     }
-    let mut content = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content))
-        .map_err(|error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-    Ok(Some(content))
+    let n_bytes = usize::try_from(found.len()).map_err(|_| too_large())?;
+    Ok(Some((file, n_bytes)))
+}
+
+fn read_failure(path: &Path, error: &io::Error) -> Failure {
+    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+    Failure::new("read", &path.display().to_string(), errno)
 }
 
 /// Keeps `/etc/localtime` a link where it is one, because programs read the zone's name from it.
@@ -141,10 +171,7 @@ fn local_time() -> Result<Option<Furniture>, Failure> {
             piece: Piece::Link(target),
         }));
     }
-    Ok(public_content(&path)?.map(|content| Furniture {
-        inside: path,
-        piece: Piece::File(content),
-    }))
+    public_copy(path)
 }
 
 fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {

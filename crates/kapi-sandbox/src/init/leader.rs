@@ -16,10 +16,13 @@ use rustix::process::{
 };
 
 use super::payload::become_payload;
-use super::{NOT_RUN, die_with_parent, privilege, release_standard_streams, room, tell};
+use super::{
+    NOT_RUN, die_with_parent, landlock, limit, privilege, release_standard_streams, room, seccomp,
+    tell,
+};
 use crate::order::{Enclosure, Payload};
-use crate::status::{Ending, Failure, Status};
-use crate::syscall::{Fork, fork};
+use crate::status::{Ending, Failure, Status, send};
+use crate::syscall::borrow::start_borrowing;
 
 /// How often a supervisor collects orphans that ended.
 const COLLECT_EVERY_MS: u64 = 250;
@@ -34,12 +37,15 @@ pub(super) fn confine(
     life: &OwnedFd,
 ) -> Result<i32, Failure> {
     die_with_parent()?;
-    if !may_go(life)? {
+    if !may_go(status, life)? {
         return Ok(NOT_RUN);
     }
     umask(Mode::empty());
     room::enter(enclosure)?;
+    limit::lower(&enclosure.limits)?;
     privilege::give_up_all()?;
+    landlock::restrict(enclosure)?;
+    seccomp::install(seccomp::Profile::of(enclosure))?;
     let child = spawn(payload, status)?;
     loop {
         match wait(WaitOptions::empty()) {
@@ -63,7 +69,7 @@ pub(super) fn supervise(
     setsid().map_err(failed("setsid"))?;
     set_child_subreaper(Some(getpid())).map_err(failed("prctl(PR_SET_CHILD_SUBREAPER)"))?;
     privilege::hide_from_others()?;
-    if !may_go(life)? {
+    if !may_go(status, life)? {
         return Ok(NOT_RUN);
     }
     let ended = spawn(payload, status).and_then(|child| watch(child, life));
@@ -74,13 +80,12 @@ pub(super) fn supervise(
     Ok(ended?.map_or(NOT_RUN, |ended| report(status, ended)))
 }
 
-/// Waits for the launcher's word, and tells whether it is still alive after the death signal was set.
-fn may_go(life: &OwnedFd) -> Result<bool, Failure> {
+/// Gives the host side this process's pidfd, and tells whether the launcher is still alive after the
+/// death signal was set.
+fn may_go(status: &OwnedFd, life: &OwnedFd) -> Result<bool, Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the launcher", errno);
-    let mut word = [0_u8];
-    if rustix::io::read(life, &mut word).map_err(failed("read"))? == 0 {
-        return Ok(false);
-    }
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
+    send(status.as_fd(), &Status::Leader, &[own.as_fd()]).map_err(failed("sendmsg"))?;
     let mut polled = [PollFd::new(life, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec::default())).map_err(failed("poll"))?;
     Ok(!polled
@@ -89,13 +94,10 @@ fn may_go(life: &OwnedFd) -> Result<bool, Failure> {
 }
 
 fn spawn(payload: &Payload, status: &OwnedFd) -> Result<Pid, Failure> {
-    match fork().map_err(|errno| Failure::new("fork", "the payload", errno))? {
-        Fork::Child => become_payload(payload, status),
-        Fork::Parent(child) => {
-            release_standard_streams()?;
-            Ok(child)
-        }
-    }
+    let child = start_borrowing(|| become_payload(payload, status))
+        .map_err(|errno| Failure::new("clone", "the payload", errno))?;
+    release_standard_streams()?;
+    Ok(child)
 }
 
 fn report(status: &OwnedFd, ended: WaitStatus) -> i32 {

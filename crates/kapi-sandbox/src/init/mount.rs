@@ -3,14 +3,16 @@
 //! A tree is never visible with more rights than it will have, and a path inside is never resolved
 //! through a symbolic link. Knows nothing of which mounts a sandbox needs.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat,
-    unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, sendfile,
+    symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -75,23 +77,51 @@ impl Tree {
         Ok(Self { mount, name })
     }
 
+    /// Clones the mount at a directory of the host; `None` where there is no such directory.
+    pub(super) fn clone_of_directory(host: &Path, rights: Rights) -> Result<Option<Self>, Failure> {
+        // A path that ends in a slash leads to a directory or nowhere.
+        match Self::clone_of(&host.join(""), rights) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(Failure { errno, .. })
+                if [Errno::NOENT, Errno::NOTDIR]
+                    .map(Errno::raw_os_error)
+                    .contains(&errno) =>
+            {
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Makes a new file system.
     pub(super) fn fresh(fresh: &Fresh) -> Result<Self, Failure> {
-        let kind = fresh.kind;
-        let failed = |call: &str| {
-            let call = format!("{call}({kind})");
-            move |errno: Errno| Failure::new(&call, kind, errno)
+        Self::make(fresh.kind, fresh.kind, fresh.attributes, |context| {
+            fresh
+                .options
+                .iter()
+                .try_for_each(|(option, value)| fsconfig_set_string(context, *option, *value))
+        })
+    }
+
+    /// Makes a new file system that is set up by hand; `name` is what an error calls it.
+    pub(super) fn make(
+        kind: &str,
+        name: &str,
+        attributes: MountAttrFlags,
+        set_up: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
+    ) -> Result<Self, Failure> {
+        let refused = |call: &str, target: &str, errno| {
+            Failure::new(&format!("{call}({kind})"), target, errno)
         };
-        let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed("fsopen"))?;
-        for (option, value) in fresh.options {
-            fsconfig_set_string(&context, *option, *value).map_err(failed("fsconfig"))?;
-        }
-        fsconfig_create(&context).map_err(failed("fsconfig"))?;
-        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, fresh.attributes)
-            .map_err(failed("fsmount"))?;
+        let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)
+            .map_err(|errno| refused("fsopen", name, errno))?;
+        let made = set_up(&context).and_then(|()| fsconfig_create(&context));
+        made.map_err(|errno| refused("fsconfig", name, errno))?;
+        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+            .map_err(|errno| refused("fsmount", name, errno))?;
         Ok(Self {
             mount,
-            name: kind.to_owned(),
+            name: name.to_owned(),
         })
     }
 
@@ -107,12 +137,22 @@ impl Tree {
         move_mount(&self.mount, c"", to, c"", flags)
             .map_err(|errno| Failure::new("move_mount", &inside.display().to_string(), errno))
     }
+
+    /// Attaches it to a name in a directory. Where the name has become a link meanwhile, this fails.
+    fn attach_at(&self, parent: &OwnedFd, name: &OsStr, inside: &Path) -> Result<(), Failure> {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(&self.mount, c"", parent, name, flags)
+            .map_err(|errno| Failure::new("move_mount", &inside.display().to_string(), errno))
+    }
 }
 
 /// The root that is being furnished; every path is resolved below it.
 #[derive(Debug)]
 pub(super) struct Root {
-    top: OwnedFd,
+    top: Rc<OwnedFd>,
+    /// The directory that was furnished last. Most pieces come in groups, and resolving a path costs
+    /// more than using it.
+    last: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
 }
 
 impl Root {
@@ -127,7 +167,10 @@ impl Root {
         )
         .map_err(failed)?;
         tree.attach(&to, at)?;
-        Ok(Self { top: tree.mount })
+        Ok(Self {
+            top: Rc::new(tree.mount),
+            last: RefCell::new(None),
+        })
     }
 
     /// Returns the descriptor of the root directory.
@@ -141,46 +184,79 @@ impl Root {
             move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
         };
         let names = names(inside).map_err(failed("resolve"))?;
-        let mut at =
-            open_place(&self.top, OsStr::new("."), OFlags::DIRECTORY).map_err(failed("openat2"))?;
+        let whole = below(inside);
+        match open_place(&self.top, whole, OFlags::DIRECTORY) {
+            Err(Errno::NOENT) => {}
+            found => return found.map_err(failed("openat2")),
+        }
+        let mut at: Option<OwnedFd> = None;
         for (index, name) in names.iter().enumerate() {
             let mode = if index + 1 == names.len() {
                 mode
             } else {
                 0o755
             };
-            match mkdirat(&at, *name, Mode::from_raw_mode(mode)) {
+            let parent = at.as_ref().unwrap_or(&*self.top);
+            match mkdirat(parent, *name, Mode::from_raw_mode(mode)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(failed("mkdirat")(errno)),
             }
-            at = open_place(&at, name, OFlags::DIRECTORY).map_err(failed("openat2"))?;
+            let next = open_place(parent, Path::new(name), OFlags::DIRECTORY);
+            at = Some(next.map_err(failed("openat2"))?);
         }
-        Ok(at)
+        at.ok_or_else(|| failed("resolve")(Errno::INVAL))
     }
 
     /// Makes a file with a content where none is yet.
     pub(super) fn file(&self, inside: &Path, content: &[u8]) -> Result<(), Failure> {
-        let name = inside.display().to_string();
-        let (parent, last) = self.parent(inside)?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&parent, last, flags, Mode::from_raw_mode(0o644))
-            .map_err(|errno| Failure::new("openat", &name, errno))?;
+        let file = self.make_file(inside, 0o644)?;
         std::fs::File::from(file)
             .write_all(content)
             .map_err(|error| {
                 Failure::new(
                     "write",
-                    &name,
+                    &inside.display().to_string(),
                     Errno::from_io_error(&error).unwrap_or(Errno::IO),
                 )
             })
     }
 
+    /// Makes a file with the content of an open one, which never passes through this process's memory.
+    pub(super) fn copy(
+        &self,
+        inside: &Path,
+        from: &OwnedFd,
+        n_bytes: usize,
+    ) -> Result<(), Failure> {
+        let file = self.make_file(inside, 0o644)?;
+        let mut n_left = n_bytes;
+        while n_left > 0 {
+            match sendfile(&file, from, None, n_left) {
+                // It has become shorter.
+                Ok(0) => break,
+                Ok(n_sent) => n_left = n_left.saturating_sub(n_sent),
+                Err(Errno::INTR) => {}
+                Err(errno) => {
+                    let inside = inside.display().to_string();
+                    return Err(Failure::new("sendfile", &inside, errno));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an empty file and its missing parents, following no link.
+    fn make_file(&self, inside: &Path, mode: u32) -> Result<OwnedFd, Failure> {
+        let (parent, last) = self.parent(inside)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        openat(&*parent, last, flags, Mode::from_raw_mode(mode))
+            .map_err(|errno| Failure::new("openat", &inside.display().to_string(), errno))
+    }
+
     /// Makes a symbolic link.
     pub(super) fn link(&self, inside: &Path, target: &Path) -> Result<(), Failure> {
         let (parent, last) = self.parent(inside)?;
-        symlinkat(target, &parent, last)
+        symlinkat(target, &*parent, last)
             .map_err(|errno| Failure::new("symlinkat", &inside.display().to_string(), errno))
     }
 
@@ -194,21 +270,53 @@ impl Root {
                 Errno::INVAL,
             ));
         }
-        if tree.is_directory()? {
-            return tree.attach(&self.directory(inside, 0o755)?, inside);
-        }
-        let name = inside.display().to_string();
+        let failed = |call: &'static str| {
+            move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
+        };
         let (parent, last) = self.parent(inside)?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(&parent, last, flags, Mode::from_raw_mode(0o600)) {
-            Ok(made) => drop(made),
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(Failure::new("openat", &name, errno)),
+        self.forget_below(inside);
+        if tree.is_directory()? {
+            match mkdirat(&*parent, last, Mode::from_raw_mode(0o755)) {
+                Ok(()) => return tree.attach_at(&parent, last, inside),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed("mkdirat")(errno)),
+            }
+        } else {
+            match self.make_file(inside, 0o600) {
+                Ok(made) => return tree.attach(&made, inside),
+                Err(failure) if failure.errno == Errno::EXIST.raw_os_error() => {}
+                Err(failure) => return Err(failure),
+            }
         }
-        let to = open_place(&parent, last, OFlags::empty())
-            .map_err(|errno| Failure::new("openat2", &name, errno))?;
+        let to =
+            open_place(&parent, Path::new(last), OFlags::empty()).map_err(failed("openat2"))?;
         tree.attach(&to, inside)
+    }
+
+    /// Makes a writable directory on the root's own memory that stays writable when the root is sealed.
+    pub(super) fn writable_directory(&self, inside: &Path, mode: u32) -> Result<(), Failure> {
+        let place = self.directory(inside, mode)?;
+        self.forget_below(inside);
+        self.clone_of_place(&place, inside)?.attach(&place, inside)
+    }
+
+    /// Shows at a second place what stands at a first, with everything mounted below it.
+    pub(super) fn alias(&self, shown: &Path, also_at: &Path) -> Result<(), Failure> {
+        let failed = |errno| Failure::new("openat2", &shown.display().to_string(), errno);
+        names(shown).map_err(failed)?;
+        let place = open_place(&self.top, below(shown), OFlags::empty()).map_err(failed)?;
+        self.attach(&self.clone_of_place(&place, shown)?, also_at)
+    }
+
+    fn clone_of_place(&self, place: &OwnedFd, inside: &Path) -> Result<Tree, Failure> {
+        let name = inside.display().to_string();
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_EMPTY_PATH;
+        let mount = open_tree(place, c"", flags)
+            .map_err(|errno| Failure::new("open_tree", &name, errno))?;
+        Ok(Tree { mount, name })
     }
 
     /// Makes a file that is read-only on its own, also where the place around it is writable.
@@ -221,7 +329,7 @@ impl Root {
             move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
         };
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        let mount = open_tree(&self.top, c".staged", flags).map_err(failed("open_tree"))?;
+        let mount = open_tree(&*self.top, c".staged", flags).map_err(failed("open_tree"))?;
         set_mount_attributes(mount.as_fd(), Rights::Read.attributes(), Reach::One)
             .map_err(failed("mount_setattr"))?;
         self.attach(
@@ -231,15 +339,7 @@ impl Root {
             },
             inside,
         )?;
-        unlinkat(&self.top, c".staged", AtFlags::empty()).map_err(failed("unlinkat"))
-    }
-
-    /// Tells whether something is there.
-    pub(super) fn holds(&self, inside: &Path) -> bool {
-        names(inside).is_ok_and(|names| {
-            let relative: std::path::PathBuf = names.iter().collect();
-            rustix::fs::statat(&self.top, &relative, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-        })
+        unlinkat(&*self.top, c".staged", AtFlags::empty()).map_err(failed("unlinkat"))
     }
 
     /// Forbids writes to the root's own files; mounts on it keep their rights.
@@ -248,24 +348,54 @@ impl Root {
             .map_err(|errno| Failure::new("mount_setattr", "/", errno))
     }
 
-    fn parent<'a>(&self, inside: &'a Path) -> Result<(OwnedFd, &'a OsStr), Failure> {
+    /// Opens the directory that a path lies in, making what is missing.
+    fn parent<'a>(&self, inside: &'a Path) -> Result<(Rc<OwnedFd>, &'a OsStr), Failure> {
         let failed = || Failure::new("resolve", &inside.display().to_string(), Errno::INVAL);
         names(inside).map_err(|_| failed())?;
         let (parent, last) = inside.parent().zip(inside.file_name()).ok_or_else(failed)?;
-        Ok((self.directory(parent, 0o755)?, last))
+        if parent.parent().is_none() {
+            return Ok((Rc::clone(&self.top), last));
+        }
+        if let Some((path, opened)) = self.last.borrow().as_ref()
+            && path == parent
+        {
+            return Ok((Rc::clone(opened), last));
+        }
+        let opened = self.directory(parent, 0o755).map_err(|failure| Failure {
+            target: inside.display().to_string(),
+            ..failure
+        })?;
+        let opened = Rc::new(opened);
+        let remembered = (parent.to_path_buf(), Rc::clone(&opened));
+        *self.last.borrow_mut() = Some(remembered);
+        Ok((opened, last))
+    }
+
+    /// Forgets a directory that a mount at this place is about to cover.
+    fn forget_below(&self, inside: &Path) {
+        self.last
+            .borrow_mut()
+            .take_if(|(path, _)| path.starts_with(inside));
     }
 }
 
+/// How every path inside is resolved: below the root, through no link.
+const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
+
 /// Opens a place below a directory; a symbolic link on the way or at the end is an error.
-fn open_place(at: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(
-        at,
-        name,
-        flags | OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-        resolve,
-    )
+fn open_place(at: &OwnedFd, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+    openat2(at, below, flags, Mode::empty(), RESOLVE)
+}
+
+/// Returns the path from the root on, as `openat2` wants it.
+fn below(inside: &Path) -> &Path {
+    match inside.strip_prefix("/") {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest,
+        Ok(_) | Err(_) => Path::new("."),
+    }
 }
 
 /// Splits an absolute path without `..` into its names.

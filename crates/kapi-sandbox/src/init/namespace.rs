@@ -1,6 +1,7 @@
 //! Leaves the host's namespaces for new ones.
 //!
-//! Each is asked for on its own, so that a refusal names it. Knows nothing of what will fill them.
+//! All at once, and after a refusal each on its own, so that it gets a name. Knows nothing of what will
+//! fill them.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -14,6 +15,14 @@ use rustix::thread::UnshareFlags;
 use crate::order::{Enclosure, OrderedNetwork};
 use crate::status::Failure;
 use crate::syscall::{raise_loopback, unshare};
+
+/// The namespaces of every native sandbox.
+const ALL: UnshareFlags = UnshareFlags::NEWUSER
+    .union(UnshareFlags::NEWNS)
+    .union(UnshareFlags::NEWPID)
+    .union(UnshareFlags::NEWIPC)
+    .union(UnshareFlags::NEWUTS)
+    .union(UnshareFlags::NEWCGROUP);
 
 /// Who the host's root becomes inside: never root again, so that nothing inside takes itself for it.
 const ROOT_BECOMES: u32 = 1000;
@@ -43,35 +52,73 @@ impl Identity {
 /// Enters every namespace of a native sandbox. The caller's next child is the first of the pid
 /// namespace.
 pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
-    enter_user()?;
-    enter_one(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
-    enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")?;
-    enter_one(UnshareFlags::NEWIPC, "CLONE_NEWIPC")?;
-    enter_one(UnshareFlags::NEWUTS, "CLONE_NEWUTS")?;
-    enter_cgroup()?;
-    match enclosure.network {
-        OrderedNetwork::Host => {}
-        OrderedNetwork::Loopback => enter_network()?,
+    let users = Users::own();
+    let network = match enclosure.network {
+        OrderedNetwork::Host => UnshareFlags::empty(),
+        OrderedNetwork::Loopback => UnshareFlags::NEWNET,
+    };
+    if unshare(ALL | network).is_err() {
+        // Nothing was left. One by one, the refusal gets a name.
+        enter_each(network)?;
+    }
+    users.map()?;
+    if network == UnshareFlags::NEWNET {
+        raise()?;
     }
     rustix::system::sethostname(enclosure.hostname.as_bytes())
         .map_err(|errno| Failure::new("sethostname", &enclosure.hostname, errno))
 }
 
+fn enter_each(network: UnshareFlags) -> Result<(), Failure> {
+    enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
+    enter_one(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
+    enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")?;
+    enter_one(UnshareFlags::NEWIPC, "CLONE_NEWIPC")?;
+    enter_one(UnshareFlags::NEWUTS, "CLONE_NEWUTS")?;
+    enter_cgroup()?;
+    if network.is_empty() {
+        return Ok(());
+    }
+    enter_one(network, "CLONE_NEWNET")
+}
+
 /// Makes a user namespace in which this user is one ordinary user and nobody else exists.
 pub(super) fn enter_user() -> Result<(), Failure> {
-    let (user, group) = (
-        Identity::of(geteuid().as_raw()),
-        Identity::of(getegid().as_raw()),
-    );
+    let users = Users::own();
     enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
-    write_own("setgroups", "deny")?;
-    write_own("uid_map", &user.map_line())?;
-    write_own("gid_map", &group.map_line())
+    users.map()
+}
+
+/// The user and group that exist inside.
+#[derive(Debug, Clone, Copy)]
+struct Users {
+    user: Identity,
+    group: Identity,
+}
+
+impl Users {
+    /// Returns this process's own, as they are before it leaves the namespace they have a number in.
+    fn own() -> Self {
+        Self {
+            user: Identity::of(geteuid().as_raw()),
+            group: Identity::of(getegid().as_raw()),
+        }
+    }
+
+    fn map(self) -> Result<(), Failure> {
+        write_own("setgroups", "deny")?;
+        write_own("uid_map", &self.user.map_line())?;
+        write_own("gid_map", &self.group.map_line())
+    }
 }
 
 /// Makes a network with a loopback that is up.
 pub(super) fn enter_network() -> Result<(), Failure> {
     enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
+    raise()
+}
+
+fn raise() -> Result<(), Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "lo", errno);
     let socket = socket_with(
         AddressFamily::INET,

@@ -3,41 +3,48 @@
 //! Runs in the payload's own process. Does not know in which kind of sandbox.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{chdir, setsid, umask};
+use rustix::process::{chdir, ioctl_tiocsctty, setsid, umask};
 
-use super::{PAYLOAD_FDS_FROM, privilege, tell};
+use super::{PAYLOAD_FDS_FROM, limit, privilege, tell};
 use crate::order::{Payload, Text};
 use crate::status::{Failure, Status};
-use crate::syscall::{close_later_from, execute, exit_now, place_descriptor, reset_signals};
+use crate::syscall::{close_later_from, execute, place_descriptor, reset_signals, take_descriptor};
 
 /// The exit code of a payload that could not be executed; the status message tells why.
 const NOT_EXECUTED: i32 = 127;
 /// The first descriptor of a program after the standard ones.
 const FIRST_FD: i32 = 3;
-/// Where the status socket waits for exec, above any descriptor a payload is given.
-const STATUS_FD_FROM: i32 = 256;
+/// The most descriptors a payload is given.
+const PAYLOAD_FDS_MAX: usize = 250;
 
-/// Becomes the program, or tells why not and ends.
-pub(super) fn become_payload(payload: &Payload, status: &OwnedFd) -> ! {
-    match rustix::io::fcntl_dupfd_cloexec(status, STATUS_FD_FROM) {
+/// Becomes the program, or tells why not and returns the exit code to end with.
+pub(super) fn become_payload(payload: &Payload, status: &OwnedFd) -> i32 {
+    match above_all(payload, status) {
         Ok(high) => {
             let failure = start(payload);
             tell(high.as_fd(), &Status::Failed(failure));
         }
         Err(errno) => {
-            let failure = Failure::new(
-                "fcntl(F_DUPFD_CLOEXEC)",
-                &status.as_raw_fd().to_string(),
-                errno,
-            );
+            let failure = Failure::new("fcntl(F_DUPFD_CLOEXEC)", "the status socket", errno);
             tell(status.as_fd(), &Status::Failed(failure));
         }
     }
-    exit_now(NOT_EXECUTED)
+    NOT_EXECUTED
+}
+
+/// Copies the status socket to where it waits for exec: above any descriptor the payload is given, and
+/// not far above, because the payload's limit on open files is in force.
+fn above_all(payload: &Payload, status: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let n_fds = payload.n_fds + usize::from(payload.has_terminal);
+    if n_fds > PAYLOAD_FDS_MAX {
+        return Err(Errno::MFILE);
+    }
+    let n_fds = i32::try_from(n_fds).map_err(|_| Errno::MFILE)?;
+    rustix::io::fcntl_dupfd_cloexec(status, PAYLOAD_FDS_FROM + n_fds)
 }
 
 fn start(payload: &Payload) -> Failure {
@@ -78,17 +85,31 @@ fn prepare(payload: &Payload) -> Result<Prepared, Failure> {
     umask(Mode::from_raw_mode(0o022));
     let cwd = payload.cwd.path();
     chdir(&cwd).map_err(|errno| Failure::new("chdir", &cwd.display().to_string(), errno))?;
+    if payload.has_terminal {
+        take_terminal(payload.n_fds)?;
+    }
     place_descriptors(payload.n_fds)?;
+    limit::lower_open_files(payload.open_files)?;
     Ok(Prepared { path, args, env })
+}
+
+/// Makes the terminal behind the payload's descriptors its controlling terminal and standard streams.
+fn take_terminal(n_fds: usize) -> Result<(), Failure> {
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the terminal", errno);
+    let number = i32::try_from(n_fds)
+        .map(|n_fds| PAYLOAD_FDS_FROM + n_fds)
+        .map_err(|_| failed("dup2")(Errno::MFILE))?;
+    let terminal = take_descriptor(number).map_err(failed("fcntl"))?;
+    ioctl_tiocsctty(&terminal).map_err(failed("ioctl(TIOCSCTTY)"))?;
+    rustix::stdio::dup2_stdin(&terminal).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stdout(&terminal).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stderr(&terminal).map_err(failed("dup2"))
 }
 
 /// Moves the payload's descriptors down over the launcher's and closes the rest at exec.
 fn place_descriptors(n_fds: usize) -> Result<(), Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the payload", errno);
-    let n_fds = i32::try_from(n_fds)
-        .ok()
-        .filter(|n| *n < STATUS_FD_FROM - PAYLOAD_FDS_FROM);
-    let n_fds = n_fds.ok_or_else(|| failed("dup2")(Errno::MFILE))?;
+    let n_fds = i32::try_from(n_fds).map_err(|_| failed("dup2")(Errno::MFILE))?;
     // Every number moves down, so none is overwritten before it was read.
     for index in 0..n_fds {
         place_descriptor(PAYLOAD_FDS_FROM + index, FIRST_FD + index).map_err(failed("dup2"))?;

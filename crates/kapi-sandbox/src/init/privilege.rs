@@ -16,7 +16,7 @@ use crate::syscall::{drop_bounding_capabilities, leave_session_keyring};
 pub(super) fn give_up_all() -> Result<(), Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
     leave_session_keyring().map_err(failed("keyctl(KEYCTL_JOIN_SESSION_KEYRING)"))?;
-    set_no_new_privs(true).map_err(failed("prctl(PR_SET_NO_NEW_PRIVS)"))?;
+    forbid_gains()?;
     clear_ambient_capability_set().map_err(failed("prctl(PR_CAP_AMBIENT)"))?;
     drop_bounding_capabilities().map_err(failed("prctl(PR_CAPBSET_DROP)"))?;
     let none = CapabilitySet::empty();
@@ -27,6 +27,12 @@ pub(super) fn give_up_all() -> Result<(), Failure> {
     };
     set_capabilities(None, sets).map_err(failed("capset"))?;
     hide_from_others()
+}
+
+/// Forbids every way to gain privileges by executing a program.
+pub(super) fn forbid_gains() -> Result<(), Failure> {
+    set_no_new_privs(true)
+        .map_err(|errno| Failure::new("prctl(PR_SET_NO_NEW_PRIVS)", "the leader", errno))
 }
 
 /// Closes `/proc/<this>/environ`, `root`, `fd`, `maps` and `mem` to every process without privileges.

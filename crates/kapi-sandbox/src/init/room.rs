@@ -4,14 +4,18 @@
 //! Knows the order of things; `mount` knows how each is done.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::mount::{
+    MountAttrFlags, MountPropagationFlags, UnmountFlags, fsconfig_set_string, mount_change, unmount,
+};
 use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::mount::{Fresh, Rights, Root, Tree};
-use super::{device, etc, process_view};
+use super::{device, etc, layer, process_view};
 use crate::order::{Enclosure, OrderedAccess};
 use crate::status::Failure;
 
@@ -34,23 +38,20 @@ pub(super) const WORKSHOP: &str = "/tmp";
 const NO_DEVICES: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
 
-const TOP: Fresh = Fresh {
-    kind: "tmpfs",
-    options: &[("mode", "0755"), ("size", "64m"), ("nr_inodes", "50k")],
-    attributes: NO_DEVICES,
-};
+/// Bytes of everything on the root's memory together where the order names no limit: the root itself,
+/// the temporary directories, `/run` and shared memory.
+const MEMORY_BYTES: u64 = 4 << 30;
+/// Files on it.
+const MEMORY_FILES: &str = "1m";
 
-const TEMPORARY: Fresh = Fresh {
-    kind: "tmpfs",
-    options: &[("mode", "1777"), ("size", "4g"), ("nr_inodes", "1m")],
-    attributes: NO_DEVICES,
-};
-
-const RUN: Fresh = Fresh {
-    kind: "tmpfs",
-    options: &[("mode", "0755"), ("size", "64m"), ("nr_inodes", "50k")],
-    attributes: NO_DEVICES,
-};
+/// Directories that can be written, each gone with the sandbox. They lie on the root's memory, so that
+/// one limit holds for all of them.
+pub(super) const WRITABLE: &[(&str, u32)] = &[
+    ("/tmp", 0o1777),
+    ("/var/tmp", 0o1777),
+    ("/run", 0o755),
+    ("/dev/shm", 0o1777),
+];
 
 /// Something to stand in the new root.
 #[derive(Debug)]
@@ -68,8 +69,19 @@ pub(super) enum Piece {
     Tree(Tree),
     /// A new file system.
     Fresh(Fresh),
+    /// A directory that can be written, on the root's memory.
+    Writable(u32),
+    /// A directory that stays empty.
+    Empty,
     /// A file on the root itself.
     File(Vec<u8>),
+    /// A file on the root itself with the content of an open one.
+    Copy {
+        /// The open file.
+        from: OwnedFd,
+        /// How much of it.
+        n_bytes: usize,
+    },
     /// A file that is read-only wherever it lies.
     Sealed(Vec<u8>),
     /// A symbolic link.
@@ -85,44 +97,66 @@ pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
     .map_err(|errno| Failure::new("mount(MS_PRIVATE)", "/", errno))?;
     let system = gather_system(enclosure)?;
     let given = gather_given(enclosure)?;
-    let root = Root::new(Tree::fresh(&TOP)?, Path::new(WORKSHOP))?;
+    let root = Root::new(memory(enclosure)?, Path::new(WORKSHOP))?;
     put_all(&root, system)?;
     process_view::put(&root)?;
     put_all(&root, given)?;
+    for (shown, also_at) in &enclosure.aliases {
+        root.alias(&shown.path(), &also_at.path())?;
+    }
     pivot(&root)?;
-    process_view::seal()?;
-    root.seal()
+    root.seal()?;
+    process_view::seal(enclosure.nested_namespaces)
+}
+
+fn memory(enclosure: &Enclosure) -> Result<Tree, Failure> {
+    let bytes = enclosure.limits.temporary_bytes.unwrap_or(MEMORY_BYTES);
+    Tree::make("tmpfs", "the root", NO_DEVICES, |context| {
+        fsconfig_set_string(context, "mode", "0755")?;
+        fsconfig_set_string(context, "nr_inodes", MEMORY_FILES)?;
+        fsconfig_set_string(context, "size", bytes.to_string())
+    })
 }
 
 fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     let mut pieces = Vec::new();
     for path in SYSTEM.iter().map(PathBuf::from) {
-        if let Ok(target) = fs::read_link(&path) {
-            pieces.push(Furniture {
+        match fs::read_link(&path) {
+            Ok(target) => pieces.push(Furniture {
                 inside: path,
                 piece: Piece::Link(target),
-            });
-        } else if path.is_dir() {
-            let tree = Tree::clone_of(&path, Rights::Read)?;
-            pieces.push(Furniture {
-                inside: path,
-                piece: Piece::Tree(tree),
-            });
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // Not a link.
+            Err(_) => pieces.extend(shown_directory(path)?),
         }
     }
     pieces.extend(etc::gather(&enclosure.hostname, &enclosure.home.path())?);
     pieces.extend(device::gather()?);
-    for (path, fresh) in [("/tmp", TEMPORARY), ("/var/tmp", TEMPORARY), ("/run", RUN)] {
+    for (path, mode) in WRITABLE {
         pieces.push(Furniture {
             inside: path.into(),
-            piece: Piece::Fresh(fresh),
+            piece: Piece::Writable(*mode),
         });
     }
+    pieces.push(Furniture {
+        inside: process_view::EMPTY.into(),
+        piece: Piece::Empty,
+    });
     pieces.push(Furniture {
         inside: "/var/run".into(),
         piece: Piece::Link("/run".into()),
     });
     Ok(pieces)
+}
+
+/// Shows a directory of the host where it is; nothing if there is none.
+pub(super) fn shown_directory(path: PathBuf) -> Result<Option<Furniture>, Failure> {
+    let tree = Tree::clone_of_directory(&path, Rights::Read)?;
+    Ok(tree.map(|tree| Furniture {
+        inside: path,
+        piece: Piece::Tree(tree),
+    }))
 }
 
 /// Takes the home, the caller's mounts and the caller's files, in this order.
@@ -132,12 +166,8 @@ fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
         let tree = match &bind.access {
             OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read)?,
             OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write)?,
-            OrderedAccess::CopyOnWrite { upper, .. } => {
-                return Err(Failure::new(
-                    "fsopen(overlay)",
-                    &upper.path().display().to_string(),
-                    Errno::NOSYS,
-                ));
+            OrderedAccess::CopyOnWrite { upper, work } => {
+                layer::mount(&bind.host.path(), &upper.path(), &work.path())?
             }
         };
         pieces.push(Furniture {
@@ -159,7 +189,10 @@ fn put_all(root: &Root, pieces: Vec<Furniture>) -> Result<(), Failure> {
         match piece {
             Piece::Tree(tree) => root.attach(&tree, &inside)?,
             Piece::Fresh(fresh) => root.attach(&Tree::fresh(&fresh)?, &inside)?,
+            Piece::Writable(mode) => root.writable_directory(&inside, mode)?,
+            Piece::Empty => root.directory(&inside, 0o555).map(drop)?,
             Piece::File(content) => root.file(&inside, &content)?,
+            Piece::Copy { from, n_bytes } => root.copy(&inside, &from, n_bytes)?,
             Piece::Sealed(content) => root.sealed_file(&inside, &content)?,
             Piece::Link(target) => root.link(&inside, &target)?,
         }

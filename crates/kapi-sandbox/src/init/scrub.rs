@@ -3,7 +3,8 @@
 //! The leader stays visible inside as process 1, and its command line is readable to all. Knows
 //! nothing of what was in them.
 
-use std::fs;
+use std::io::Read as _;
+use std::{fs, io};
 
 use rustix::io::Errno;
 
@@ -13,12 +14,19 @@ use crate::syscall::clear_memory;
 /// `arg_start`, `arg_end`, `env_start` and `env_end` are fields 48 to 51; the first after the name is 3.
 const ARGUMENT_START_AFTER_NAME: usize = 48 - 3;
 
+/// More than fifty-two numbers and a name take.
+const STAT_BYTES_MAX: usize = 2048;
+
 /// Zeroes them. Whoever reads arguments must have done so before.
 pub(super) fn clear_arguments_and_environment() -> Result<(), Failure> {
     let path = "/proc/self/stat";
     let failed = |errno| Failure::new("read", path, errno);
-    let stat = fs::read_to_string(path)
-        .map_err(|error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    let broken = |error: io::Error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+    // The kernel writes the line anew for each read, so it is read at once.
+    let mut line = [0; STAT_BYTES_MAX];
+    let mut file = fs::File::open(path).map_err(broken)?;
+    let n_bytes = file.read(&mut line).map_err(broken)?;
+    let stat = String::from_utf8_lossy(line.get(..n_bytes).unwrap_or_default());
     let [arg_start, arg_end, env_start, env_end] =
         bounds(&stat).ok_or_else(|| failed(Errno::INVAL))?;
     clear_memory(arg_start, arg_end);

@@ -13,8 +13,12 @@ use rustix::process::{Pid, WaitOptions, umask, waitpid};
 use rustix::thread::UnshareFlags;
 
 use super::mount::{Fresh, Rights, Root, Tree};
-use super::{NOT_RUN, device, die_with_parent, namespace, privilege, process_view, room, tell};
-use crate::order::{Enclosure, OrderedLimits, OrderedNetwork, Text};
+use super::seccomp::Profile;
+use super::{
+    NOT_RUN, device, die_with_parent, landlock, layer, limit, namespace, privilege, process_view,
+    room, seccomp, tell,
+};
+use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, Text};
 use crate::status::{Failure, Status};
 use crate::syscall::{Fork, exit_now, fork};
 
@@ -25,6 +29,11 @@ struct Step {
     /// Done in the first process of the new pid namespace, if the start made one.
     finish: Option<fn() -> Result<(), Failure>>,
 }
+
+/// What each mount to be tried is called.
+pub(crate) const OVERLAY: &str = "copy-on-write mount";
+/// The steps without which there is still a sandbox.
+pub(crate) const LANDLOCK: &str = "landlock";
 
 const STEPS: &[Step] = &[
     Step {
@@ -93,6 +102,16 @@ const STEPS: &[Step] = &[
         finish: None,
     },
     Step {
+        name: LANDLOCK,
+        start: || privilege::forbid_gains().and_then(|()| landlock::attempt()),
+        finish: None,
+    },
+    Step {
+        name: "filter of system calls",
+        start: || privilege::forbid_gains().and_then(|()| seccomp::install(Profile::Strict)),
+        finish: None,
+    },
+    Step {
         name: "whole sandbox",
         start: everything,
         finish: Some(whole),
@@ -100,40 +119,64 @@ const STEPS: &[Step] = &[
 ];
 
 /// Tries them all in order and sends one message for each.
-pub(super) fn try_all(status: BorrowedFd<'_>) -> Result<(), Failure> {
+pub(super) fn try_all(status: BorrowedFd<'_>, binds: &[Bind]) -> Result<(), Failure> {
+    for bind in binds {
+        apart(OVERLAY, status, || {
+            report(
+                OVERLAY,
+                status,
+                private_mounts().and_then(|()| overlay(bind)).err(),
+            );
+            0
+        })?;
+    }
     for step in STEPS {
-        let failed = |call: &'static str| move |errno: Errno| Failure::new(call, step.name, errno);
-        match fork().map_err(failed("fork"))? {
-            Fork::Child => exit_now(attempt(step, status)),
-            Fork::Parent(child) => {
-                if outcome(child).map_err(failed("waitpid"))? != Some(0) {
-                    // The attempt died without a word, which no refused call explains.
-                    report(step, status, Some(failed("fork")(Errno::CHILD)));
-                }
-            }
-        }
+        apart(step.name, status, || attempt(step, status))?;
     }
     Ok(())
+}
+
+/// Has something tried in a process of its own, which returns 0 when it has reported.
+fn apart(
+    name: &'static str,
+    status: BorrowedFd<'_>,
+    attempt: impl FnOnce() -> i32,
+) -> Result<(), Failure> {
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, name, errno);
+    match fork().map_err(failed("fork"))? {
+        Fork::Child => exit_now(attempt()),
+        Fork::Parent(child) => {
+            if outcome(child).map_err(failed("waitpid"))? != Some(0) {
+                // The attempt died without a word, which no refused call explains.
+                report(name, status, Some(failed("fork")(Errno::CHILD)));
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Runs one step in this process or, for the second half, in its child; 0 means that it was reported.
 fn attempt(step: &Step, status: BorrowedFd<'_>) -> i32 {
     if let Err(failure) = die_with_parent().and_then(|()| (step.start)()) {
-        report(step, status, Some(failure));
+        report(step.name, status, Some(failure));
         return 0;
     }
     let Some(finish) = step.finish else {
-        report(step, status, None);
+        report(step.name, status, None);
         return 0;
     };
     match fork() {
         Ok(Fork::Child) => {
-            report(step, status, finish().err());
+            report(step.name, status, finish().err());
             exit_now(0)
         }
         Ok(Fork::Parent(child)) => outcome(child).ok().flatten().unwrap_or(NOT_RUN),
         Err(errno) => {
-            report(step, status, Some(Failure::new("fork", step.name, errno)));
+            report(
+                step.name,
+                status,
+                Some(Failure::new("fork", step.name, errno)),
+            );
             0
         }
     }
@@ -149,11 +192,11 @@ fn outcome(child: Pid) -> Result<Option<i32>, Errno> {
     }
 }
 
-fn report(step: &Step, status: BorrowedFd<'_>, failure: Option<Failure>) {
+fn report(step: &str, status: BorrowedFd<'_>, failure: Option<Failure>) {
     tell(
         status,
         &Status::Probed {
-            step: step.name.to_owned(),
+            step: step.to_owned(),
             failure,
         },
     );
@@ -181,6 +224,17 @@ fn privileges() -> Result<(), Failure> {
 fn network() -> Result<(), Failure> {
     namespace::enter_user()?;
     namespace::enter_network()
+}
+
+/// Mounts one of the mounts to be tried.
+fn overlay(bind: &Bind) -> Result<(), Failure> {
+    match &bind.access {
+        OrderedAccess::CopyOnWrite { upper, work } => {
+            layer::mount(&bind.host.path(), &upper.path(), &work.path()).map(drop)
+        }
+        OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read).map(drop),
+        OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write).map(drop),
+    }
 }
 
 fn binds() -> Result<(), Failure> {
@@ -226,6 +280,8 @@ fn empty_enclosure() -> Enclosure {
         aliases: Vec::new(),
         listeners: Vec::new(),
         nested_namespaces: false,
+        doors: Vec::new(),
+        landlock: 0,
         limits: OrderedLimits::default(),
         network: OrderedNetwork::Loopback,
     }
@@ -238,5 +294,7 @@ fn everything() -> Result<(), Failure> {
 fn whole() -> Result<(), Failure> {
     umask(Mode::empty());
     room::enter(&empty_enclosure())?;
-    privilege::give_up_all()
+    limit::lower(&OrderedLimits::default())?;
+    privilege::give_up_all()?;
+    seccomp::install(Profile::Strict)
 }

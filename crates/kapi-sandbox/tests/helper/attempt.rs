@@ -4,11 +4,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::thread::UnshareFlags;
 
-use crate::print;
+use crate::{kernel, print};
+
+/// How long a hoard is kept by who is not stopped: longer than any look at it takes to come.
+const HOARDED: Duration = Duration::from_secs(15);
 
 /// Tries the named thing.
 pub(crate) fn attempt(words: &[&str]) -> i32 {
@@ -33,6 +37,10 @@ pub(crate) fn attempt(words: &[&str]) -> i32 {
         ["loopback"] => talk_to_self(),
         ["connect", port] => connect(port),
         ["fds"] => open_descriptors(),
+        ["kernel", rest @ ..] => kernel::attempt(rest),
+        ["memory", mebibytes] => fill_memory(mebibytes, Duration::ZERO),
+        ["hoard", mebibytes] => fill_memory(mebibytes, HOARDED),
+        ["shared-memory", mebibytes] => fill_shared_memory(mebibytes),
         _ => "unknown".to_owned(),
     };
     print(&format!("{text}\n"))
@@ -89,4 +97,32 @@ fn open_descriptors() -> String {
         .collect();
     lines.sort();
     lines.join(" ")
+}
+
+/// Takes memory page by page and keeps it for a time.
+fn fill_memory(mebibytes: &str, kept: Duration) -> String {
+    let mebibytes: usize = mebibytes.parse().unwrap_or(0);
+    let mut taken = Vec::new();
+    for _ in 0..mebibytes {
+        taken.push(vec![1_u8; 1 << 20]);
+    }
+    std::thread::sleep(kept);
+    let sum: usize = taken.iter().map(Vec::len).sum();
+    format!("took {}", sum >> 20)
+}
+
+/// Takes memory that belongs to a file without a name and keeps it mapped.
+fn fill_shared_memory(mebibytes: &str) -> String {
+    let mebibytes: usize = mebibytes.parse().unwrap_or(0);
+    let fill = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create("/dev/shm/hoard")?;
+        for _ in 0..mebibytes {
+            file.write_all(&[1_u8; 1 << 20])?;
+        }
+        Ok(())
+    };
+    fill().map_or_else(
+        |error| error.kind().to_string(),
+        |()| format!("took {mebibytes}"),
+    )
 }

@@ -3,9 +3,11 @@
 //! Knows nothing of what a test expects.
 
 mod attempt;
+mod kernel;
 mod request;
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,10 +15,10 @@ use std::time::Duration;
 
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
-use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::probe::{Outcome, probe};
-use kapi_sandbox::spec::{Access, Level, Mount, Network, Spec};
+use kapi_sandbox::launch::{Ears, interact, run};
+use kapi_sandbox::outcome::{Exceeded, Ran};
+use kapi_sandbox::probe::{Rung, ladder};
+use kapi_sandbox::spec::{Access, Layer, Level, Mount, Network, Spec};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{Limits, Line, Program};
 use request::{Reply, Request};
@@ -27,7 +29,8 @@ fn main() -> ExitCode {
     let code = match args.as_slice() {
         [first] if *first == ARGUMENT => init_main(),
         ["run"] => perform(),
-        ["probe"] => try_host(),
+        ["interact"] => meet(),
+        ["ladder", sandboxes] => climb(sandboxes),
         ["try", rest @ ..] => attempt::attempt(rest),
         _ => 64,
     };
@@ -71,10 +74,18 @@ fn answer(request: &Request) -> Reply {
     };
     let ears = Ears {
         on_line: &mut on_line,
-        on_listeners: &mut drop,
+        on_listeners: &mut serve,
     };
     match run(&spec(request), program, &cancel, ears) {
-        Ok(Ran { finished, .. }) => Reply {
+        Ok(Ran {
+            finished,
+            grade,
+            exceeded,
+            met,
+        }) => Reply {
+            grade: grade.to_string(),
+            exceeded: exceeded.as_ref().map_or_else(String::new, named),
+            met: met.iter().map(named).collect::<Vec<_>>().join(", "),
             end: format!("{:?}", finished.end),
             hint: String::new(),
             stdout: finished.stdout.text(),
@@ -85,10 +96,29 @@ fn answer(request: &Request) -> Reply {
     }
 }
 
+fn named(limit: &Exceeded) -> String {
+    format!("{} {}", limit.resource, limit.limit)
+}
+
+/// Answers everybody who connects with the listener's number, until this process ends.
+fn serve(listeners: Vec<TcpListener>) {
+    for (number, listener) in listeners.into_iter().enumerate() {
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                // Somebody who went away needs no answer.
+                drop(writeln!(stream, "listener {number}"));
+            }
+        });
+    }
+}
+
 fn failed(why: &str, hint: &str) -> Reply {
     Reply {
         end: why.to_owned(),
         hint: hint.to_owned(),
+        grade: String::new(),
+        exceeded: String::new(),
+        met: String::new(),
         stdout: String::new(),
         stderr: String::new(),
         stdout_bytes: 0,
@@ -109,10 +139,13 @@ fn spec(request: &Request) -> Spec {
     let mount = |(host, inside, access): &(String, String, String)| Mount {
         host: host.into(),
         inside: inside.into(),
-        access: if access == "rw" {
-            Access::ReadWrite
-        } else {
-            Access::ReadOnly
+        access: match access.split(':').collect::<Vec<_>>().as_slice() {
+            ["cow", upper, work] => Access::CopyOnWrite(Layer {
+                upper: upper.into(),
+                work: work.into(),
+            }),
+            ["rw"] => Access::ReadWrite,
+            _ => Access::ReadOnly,
         },
     };
     let level = if request.level == "native" {
@@ -120,7 +153,12 @@ fn spec(request: &Request) -> Spec {
     } else {
         Level::None
     };
-    let mut spec = Spec::new(level, "test", PathBuf::from(&request.home), own_path());
+    let mut spec = Spec::new(
+        level,
+        &request.name,
+        PathBuf::from(&request.home),
+        own_path(),
+    );
     spec.hostname.clone_from(&request.hostname);
     spec.mounts = request.mounts.iter().map(mount).collect();
     spec.files = request
@@ -128,6 +166,29 @@ fn spec(request: &Request) -> Spec {
         .iter()
         .map(|(path, text)| (path.into(), text.clone().into_bytes()))
         .collect();
+    spec.aliases = request
+        .aliases
+        .iter()
+        .map(|(shown, at)| (shown.into(), at.into()))
+        .collect();
+    spec.listeners = request
+        .listeners
+        .iter()
+        .filter_map(|address| address.parse().ok())
+        .collect();
+    for (name, value) in &request.resources {
+        let resources = &mut spec.resources;
+        let limit = match name.as_str() {
+            "memory" => &mut resources.memory_bytes,
+            "processes" => &mut resources.processes,
+            "cpu" => &mut resources.cpu_millis,
+            "files" => &mut resources.open_files,
+            "size" => &mut resources.file_bytes,
+            _ => &mut resources.disk_bytes,
+        };
+        *limit = Some(*value);
+    }
+    spec.nested_namespaces = request.nested;
     if request.network == "host" {
         spec.network = Network::Host;
     }
@@ -156,22 +217,52 @@ fn program(request: &Request) -> Option<Program> {
     })
 }
 
-fn try_host() -> i32 {
-    match probe(&own_path()) {
-        Ok(probe) => {
-            let lines = probe.steps.iter().map(|step| match &step.outcome {
-                Outcome::Works => format!("{}: works\n", step.name),
-                Outcome::Refused {
-                    call,
-                    target,
-                    source,
-                    hint,
-                } => {
-                    format!("{}: {call} on {target}: {source} ({hint:?})\n", step.name)
-                }
-            });
-            print(&lines.collect::<String>())
+/// Runs the request in `KAPI_TEST_REQUEST` at this process's terminal, and then says how it ended.
+fn meet() -> i32 {
+    let text = std::env::var("KAPI_TEST_REQUEST").unwrap_or_default();
+    let Ok(request) = serde_json::from_str::<Request>(&text) else {
+        return 66;
+    };
+    let Some(program) = program(&request) else {
+        return 67;
+    };
+    let met = interact(&spec(&request), program, &Cancel::new(), &mut serve);
+    print(&match met {
+        Ok(ran) => format!("ended {:?}\n", ran.finished.end),
+        Err(error) => format!("failed {}\n", causes(&error)),
+    })
+}
+
+fn climb(sandboxes: &str) -> i32 {
+    let env = std::env::vars_os().collect();
+    match ladder(&own_path(), Path::new(sandboxes), &env) {
+        Ok(ladder) => {
+            let rungs = ladder.levels.iter().map(rung_lines);
+            let facts = ladder.facts.iter();
+            let facts = facts.map(|fact| format!("{}: {}\n", fact.name, fact.value));
+            print(&rungs.chain(facts).collect::<String>())
         }
         Err(error) => print(&causes(&error)) + 1,
     }
+}
+
+fn rung_lines(rung: &Rung) -> String {
+    let missing = rung.missing.iter().map(|missing| {
+        let errno = missing
+            .source
+            .as_ref()
+            .and_then(std::io::Error::raw_os_error);
+        format!(
+            "{:?} misses {} (necessary: {}): {} on {}: {errno:?} {:?}\n",
+            rung.level,
+            missing.what,
+            missing.is_necessary,
+            missing.call,
+            missing.target,
+            missing.hint
+        )
+    });
+    let missing: String = missing.collect();
+    let gives = rung.gives.join("; ");
+    format!("{:?} works: {}: {gives}\n{missing}", rung.level, rung.works)
 }

@@ -9,12 +9,18 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Request {
     /// `native` or `none`.
     pub level: String,
+    /// What names it on the host.
+    pub name: String,
     /// The host name inside.
     pub hostname: String,
     /// `host` or `loopback`.
     pub network: String,
-    /// Host path, inside path, `ro` or `rw`.
+    /// Host path, inside path, `ro`, `rw` or `cow:<upper>:<work>`.
     pub mounts: Vec<(String, String, String)>,
+    /// Shown, also at.
+    pub aliases: Vec<(String, String)>,
+    /// Addresses that listen inside; the driver answers each connection with its number in this list.
+    pub listeners: Vec<String>,
     /// The private home on the host.
     pub home: String,
     /// Path and content.
@@ -29,6 +35,10 @@ pub(crate) struct Request {
     pub stdin: String,
     /// The deadline.
     pub deadline_ms: u64,
+    /// Limits: `memory`, `processes`, `cpu`, `files`, `size` or `disk`, and how much.
+    pub resources: Vec<(String, u64)>,
+    /// Whether user namespaces may be made inside.
+    pub nested: bool,
     /// Raise the cancel flag when this line was printed.
     pub cancel_on: String,
 }
@@ -40,6 +50,12 @@ pub(crate) struct Reply {
     pub end: String,
     /// The advice, if it failed.
     pub hint: String,
+    /// The isolation it had.
+    pub grade: String,
+    /// The limit that explains its end.
+    pub exceeded: String,
+    /// The limits it met on the way.
+    pub met: String,
     /// The tail of its standard output.
     pub stdout: String,
     /// The tail of its standard error.

@@ -9,9 +9,18 @@
 
 mod confinement;
 mod exposure;
+mod interaction;
+mod landlock;
 mod lifetime;
+mod limits;
+mod listeners;
+mod overlay;
+mod podman;
+mod probe;
 #[path = "../helper/request.rs"]
 mod request;
+mod seccomp;
 mod setup_failure;
 mod streams;
+mod swarm;
 mod workplace;

@@ -99,7 +99,7 @@ fn a_sandbox_inside_a_sandbox_is_refused_and_says_so() {
         outer.stdin = serde_json::to_string(&inner).unwrap();
         let reply = place.run(&outer);
         let inner: Reply = serde_json::from_str(&reply.stdout).unwrap();
-        let error = "set up the sandbox: unshare(CLONE_NEWUSER) on the launcher: No space left on device (os error 28)";
+        let error = "set up the sandbox: unshare(CLONE_NEWUSER) on the launcher: Operation not permitted (os error 1)";
         assert_eq!(inner.end, error);
         assert!(inner.hint.contains("max_user_namespaces"), "{inner:?}");
     });
@@ -123,25 +123,5 @@ fn a_host_without_user_namespaces_is_told_what_to_do_and_never_worked_around() {
         assert_eq!(reply.end, error, "{reply:?}");
         assert!(reply.hint.contains("user.max_user_namespaces"), "{reply:?}");
         assert!(!place.path("work/ran").exists());
-    });
-}
-
-#[test]
-fn the_probe_tells_what_works_and_what_does_not() {
-    as_each_user(|place| {
-        let works = place.helper(&[], &["probe"]).stdout.text();
-        assert_eq!(works.lines().count(), 14, "{works}");
-        assert!(
-            works.lines().all(|line| line.ends_with(": works")),
-            "{works}"
-        );
-        let refused = place.helper(FORBID, &["probe"]).stdout.text();
-        assert_eq!(refused.lines().count(), 14, "{refused}");
-        assert!(
-            refused
-                .lines()
-                .all(|line| line.contains("unshare(CLONE_NEWUSER)")),
-            "{refused}"
-        );
     });
 }

@@ -50,6 +50,11 @@ impl Workplace {
         place
     }
 
+    /// Tells whether this is the ordinary user's, and not that of whoever runs the tests.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        self.user == ORDINARY
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -88,12 +93,15 @@ impl Workplace {
     pub(crate) fn shell(&self, line: &str) -> Request {
         Request {
             level: "native".to_owned(),
+            name: "test".to_owned(),
             hostname: "kapi-test".to_owned(),
             network: "loopback".to_owned(),
             mounts: vec![
                 (self.text("work"), "/workspace".to_owned(), "rw".to_owned()),
                 (self.text("helper"), "/helper".to_owned(), "ro".to_owned()),
             ],
+            aliases: Vec::new(),
+            listeners: Vec::new(),
             home: self.text("home"),
             files: Vec::new(),
             argv: ["/bin/bash", "-c", line].map(str::to_owned).to_vec(),
@@ -104,6 +112,8 @@ impl Workplace {
             cwd: "/workspace".to_owned(),
             stdin: String::new(),
             deadline_ms: 20_000,
+            resources: Vec::new(),
+            nested: false,
             cancel_on: String::new(),
         }
     }

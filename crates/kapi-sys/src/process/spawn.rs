@@ -1,4 +1,4 @@
-//! Starts a child: fork, the few system calls that set its world, exec.
+//! Starts a child: clone, the few system calls that set its world, exec.
 //!
 //! Written out instead of using the standard library's command because the child's descriptors
 //! 3, 4, … must land exactly where the caller wants them, without stepping on a hidden pipe.
@@ -259,40 +259,64 @@ fn read_report(report: OwnedFd) -> io::Result<Option<Failure>> {
     Ok(Some(Failure::from_bytes(bytes)))
 }
 
-/// Forks, and in the child never returns.
+/// Bytes of stack for the child between fork and exec. It calls nothing that recurses or allocates.
+const CHILD_STACK_BYTES: usize = 64 * 1024;
+
+/// Starts the child and returns when it has executed its program or ended.
 ///
-/// All signals are blocked across the fork, so that none of our handlers runs in the child.
-#[expect(unsafe_code, reason = "fork has no safe form")]
+/// The child borrows our memory until then, and this thread waits: copying the tables of a large
+/// process only to throw them away at exec would cost more than everything else here. All signals are
+/// blocked meanwhile, so that none of our handlers runs in the child.
+#[expect(unsafe_code, reason = "clone has no safe form")]
 fn fork_and_exec(launch: &Launch) -> io::Result<Pid> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK_BYTES / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: `sigfillset` initialises `all` before it is read, the mask call initialises `before`.
-    // The child calls only `exec_in_child`, which keeps to async-signal-safe calls and never
-    // returns, so no lock held by another thread at the fork is ever waited for.
+    // The child runs on a stack of its own, aligned and unused by anybody else, and only
+    // `child_main`, which keeps to async-signal-safe calls, writes nothing that we read but `errno`,
+    // and never returns; `launch` and the stack outlive it, because this thread does not go on before.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let pid = libc::fork();
-        if pid == 0 {
-            let failure = exec_in_child(launch);
-            let bytes = failure.to_bytes();
-            libc::write(
-                launch.report.as_raw_fd(),
-                bytes.as_ptr().cast(),
-                bytes.len(),
-            );
-            libc::_exit(127);
-        }
+        let top = stack.as_mut_ptr_range().end.cast();
+        let argument = ptr::from_ref(launch).cast_mut().cast();
+        let pid = libc::clone(child_main, top, flags, argument);
         let error = io::Error::last_os_error();
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
         Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)
     }
 }
 
+/// The child's life: executes the program, or reports why not and ends.
+extern "C" fn child_main(launch: *mut libc::c_void) -> c_int {
+    child_of_clone(launch)
+}
+
+#[expect(
+    unsafe_code,
+    reason = "only raw system calls are allowed between fork and exec"
+)]
+fn child_of_clone(launch: *mut libc::c_void) -> ! {
+    // SAFETY: the pointer is the `Launch` that `fork_and_exec` keeps alive; nothing changes it.
+    // `_exit` ends this process alone.
+    unsafe {
+        let launch = &*launch.cast::<Launch>().cast_const();
+        let bytes = exec_in_child(launch).to_bytes();
+        libc::write(
+            launch.report.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+        );
+        libc::_exit(127);
+    }
+}
+
 /// Arranges the child's world and executes the program; returns only on failure.
 ///
 /// # Safety
-/// To be called in a freshly forked child, once.
+/// To be called in a freshly cloned child, once.
 #[expect(
     unsafe_code,
     reason = "only raw system calls are allowed between fork and exec"
@@ -341,7 +365,7 @@ unsafe fn exec_in_child(launch: &Launch) -> Failure {
 /// keeps for itself.
 ///
 /// # Safety
-/// To be called in a freshly forked child.
+/// To be called in a freshly cloned child.
 #[expect(
     unsafe_code,
     reason = "only raw system calls are allowed between fork and exec"

@@ -1,0 +1,246 @@
+//! Watches one container from the host side: podman by its pipes, the relay by its channel.
+//!
+//! When it returns, the relay is dead, and with it every process of the container. Does not clear
+//! what podman keeps on disk, nor judge what came of the run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::{self, End, Finished, Line, Program};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, shutdown};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::channel::{Met, Observed, Said, read_all, receive, write_order};
+use super::error::PodmanError;
+use super::{ARGUMENT, Prepared, START};
+use crate::error::SandboxError;
+use crate::launch::Ears;
+use crate::spec::Spec;
+use crate::status::{Ending, Failure, pair};
+
+/// How long the death of every process of a container may take after its end was decided.
+const DEATH_WAIT_MS: u64 = 10_000;
+
+/// What was seen of a container.
+pub(super) struct Attended {
+    /// How podman ended, with the payload's output.
+    pub finished: Finished,
+    /// What the relay said.
+    pub heard: Heard,
+    /// What podman said.
+    pub diagnosis: String,
+    /// The channel, whose other end every process of the container's making holds.
+    pub channel: OwnedFd,
+}
+
+impl Attended {
+    /// Tells whether podman lived to the payload's end and so has removed the container itself.
+    pub(super) fn is_orderly(&self) -> bool {
+        matches!(self.finished.end, End::Exited(_)) && self.heard.ended.is_some()
+    }
+
+    /// Tells whether every process that podman made for the container is gone.
+    pub(super) fn is_deserted(&self) -> bool {
+        let mut polled = [PollFd::new(&self.channel, PollFlags::empty())];
+        let now = Timespec::default();
+        poll(&mut polled, Some(&now)).is_ok_and(|n_ready| n_ready > 0)
+    }
+}
+
+/// What the relay said, all in all.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// Its pidfd.
+    pub relay: Option<OwnedFd>,
+    /// What it found around itself.
+    pub observed: Option<Observed>,
+    /// Why the payload did not run.
+    pub failed: Option<Failure>,
+    /// How the payload ended.
+    pub ended: Option<(Ending, Met)>,
+    /// Why the channel broke.
+    pub broken: Option<Errno>,
+}
+
+/// Starts podman and follows it and the relay to their ends.
+pub(super) fn attend(
+    spec: &Spec,
+    prepared: &Prepared,
+    program: Program,
+    cancel: &Cancel,
+    ears: Ears<'_>,
+) -> Result<Attended, SandboxError> {
+    let (ours, theirs) = pair().map_err(PodmanError::call("socketpair"))?;
+    let diagnosis = rustix::fs::memfd_create("kapi-podman", MemfdFlags::CLOEXEC)
+        .map_err(PodmanError::call("memfd_create"))?;
+    let written = diagnosis.try_clone().map_err(|source| PodmanError::Call {
+        call: "dup",
+        source,
+    })?;
+    let orders = [write_order(&prepared.start), write_order(&prepared.relay)];
+    let [start, relay] = orders.map(|order| order.map_err(PodmanError::call("memfd_create")));
+    let launcher = Program {
+        path: spec.self_exe.clone(),
+        args: [ARGUMENT, START].map(OsString::from).to_vec(),
+        env: BTreeMap::new(),
+        cwd: PathBuf::from("/"),
+        stdin: program.stdin,
+        pass_fds: [start?, written, relay?, theirs]
+            .into_iter()
+            .chain(program.pass_fds)
+            .collect(),
+        limits: program.limits,
+    };
+    let (until, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(PodmanError::call("pipe2"))?;
+    let Ears {
+        on_line,
+        on_listeners,
+    } = ears;
+    let mut talk = Talk {
+        socket: ours.as_fd(),
+        n_listeners: spec.listeners.len(),
+        on_listeners,
+        heard: Heard::default(),
+    };
+    let (ran, heard) = follow(
+        launcher,
+        cancel,
+        on_line,
+        move || {
+            talk.listen(until.as_fd());
+            talk.heard
+        },
+        stop,
+    );
+    // The relay ends when nothing more can come from here, and the container with it. Not closed:
+    // its other end tells when the last process that podman made for the container is gone.
+    shutdown(&ours, Shutdown::Write).map_err(PodmanError::call("shutdown"))?;
+    if let Some(relay) = &heard.relay {
+        await_end(relay.as_fd())?;
+    }
+    let finished = ran.map_err(SandboxError::Launch)?;
+    if let Some(errno) = heard.broken {
+        return Err(PodmanError::call("recvmsg")(errno).into());
+    }
+    let said = read_all(diagnosis.as_fd()).map_err(PodmanError::call("pread"))?;
+    Ok(Attended {
+        finished,
+        heard,
+        channel: ours,
+        diagnosis: String::from_utf8_lossy(&said).trim().to_owned(),
+    })
+}
+
+/// Runs podman on this thread, which its death is tied to, and the talk on another until podman ends.
+fn follow(
+    launcher: Program,
+    cancel: &Cancel,
+    on_line: &mut dyn FnMut(Line<'_>),
+    talk: impl FnOnce() -> Heard + Send,
+    stop: OwnedFd,
+) -> (Result<Finished, process::ProcessError>, Heard) {
+    thread::scope(|scope| {
+        let talking = scope.spawn(talk);
+        let ran = process::run(launcher, cancel, on_line);
+        drop(stop);
+        let heard = talking.join();
+        (
+            ran,
+            heard.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
+    })
+}
+
+/// One conversation with a relay.
+struct Talk<'a> {
+    socket: BorrowedFd<'a>,
+    n_listeners: usize,
+    on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
+    heard: Heard,
+}
+
+impl Talk<'_> {
+    /// Listens until the relay is gone or `until` closes, and then takes what has arrived.
+    fn listen(&mut self, until: BorrowedFd<'_>) {
+        loop {
+            let mut polled = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::new(&until, PollFlags::empty()),
+            ];
+            let [message, stopped] = match poll(&mut polled, None) {
+                Ok(_) => polled.map(|one| !one.revents().is_empty()),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return self.heard.broken = Some(errno),
+            };
+            if (message || stopped) && !self.take() {
+                return;
+            }
+        }
+    }
+
+    /// Takes one message; tells whether there may be more.
+    fn take(&mut self) -> bool {
+        let received = match receive(self.socket, RecvFlags::DONTWAIT) {
+            Ok(Some(received)) => received,
+            Ok(None) | Err(Errno::AGAIN) => return false,
+            Err(errno) => {
+                self.heard.broken = Some(errno);
+                return false;
+            }
+        };
+        let descriptors = received.descriptors;
+        match received.said {
+            Said::Up(observed) => {
+                self.heard.observed = Some(observed);
+                self.heard.relay = descriptors.into_iter().next();
+                if self.n_listeners == 0 {
+                    self.let_go();
+                }
+            }
+            Said::Listeners => {
+                let listeners = descriptors.into_iter().map(TcpListener::from);
+                (self.on_listeners)(listeners.collect());
+                self.let_go();
+            }
+            Said::Failed(failure) => self.heard.failed = Some(failure),
+            Said::Ended(ending, met) => self.heard.ended = Some((ending, met)),
+        }
+        true
+    }
+
+    /// Lets the relay start the payload.
+    fn let_go(&self) {
+        match rustix::io::write(self.socket, b"g") {
+            // A relay that is gone has its own reason, which is seen by its end.
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Waits until the container's first process is gone, which is after every other of it.
+fn await_end(relay: BorrowedFd<'_>) -> Result<(), SandboxError> {
+    let limit = Timespec::try_from(Duration::from_millis(DEATH_WAIT_MS))
+        .map_err(|_| PodmanError::call("poll")(Errno::INVAL))?;
+    let mut polled = [PollFd::new(&relay, PollFlags::IN)];
+    let n_ready = loop {
+        match poll(&mut polled, Some(&limit)) {
+            Err(Errno::INTR) => {}
+            other => break other.map_err(PodmanError::call("poll"))?,
+        }
+    };
+    if n_ready == 0 {
+        return Err(SandboxError::StillAlive {
+            waited_ms: DEATH_WAIT_MS,
+        });
+    }
+    Ok(())
+}

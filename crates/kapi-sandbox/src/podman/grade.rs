@@ -1,0 +1,189 @@
+//! Which isolation a container really had, and which limits it met, for people.
+//!
+//! Pure: from what was asked and what the relay found to words.
+
+use super::channel::{Met, Observed};
+use crate::outcome::{Exceeded, Grade};
+use crate::spec::{Network, Resources, Spec};
+
+/// Names the layers in force and what this host does not grant.
+pub(super) fn grade(spec: &Spec, observed: &Observed, started_by_root: bool) -> Grade {
+    let mut grade = Grade::default();
+    let mut add = |is_there: bool, layer: String, lack: &str| {
+        if is_there {
+            grade.layers.push(layer);
+        } else if !lack.is_empty() {
+            grade.missing.push(lack.to_owned());
+        }
+    };
+    add(
+        true,
+        format!("podman container of {}", spec.podman.image),
+        "",
+    );
+    let by_root = "user namespace (podman was started by root; start it as an ordinary user)";
+    let without_map = "user namespace (podman made none)";
+    let lack = if started_by_root {
+        by_root
+    } else {
+        without_map
+    };
+    add(observed.is_user_mapped, "user namespace".to_owned(), lack);
+    add(true, "no capabilities, no new privileges".to_owned(), "");
+    let lack = "system call filter (podman was built or configured without seccomp)";
+    add(observed.is_filtered, "seccomp".to_owned(), lack);
+    match spec.network {
+        Network::Loopback => add(true, "own loopback".to_owned(), ""),
+        Network::Host => add(
+            false,
+            String::new(),
+            "network of its own (the host's was asked for)",
+        ),
+    }
+    limits(&spec.resources, observed, &mut grade);
+    grade
+}
+
+const REMEDY: &str = "this user's containers get no control group with it; use control groups \
+                      version 2 and delegate the controllers to the user";
+
+fn limits(wanted: &Resources, observed: &Observed, grade: &mut Grade) {
+    if let Some(bytes) = wanted.memory_bytes {
+        if observed.memory_bytes.is_some() {
+            grade.layers.push(format!("memory {}", size(bytes)));
+        } else {
+            grade
+                .layers
+                .push(format!("memory {} for each process", size(bytes)));
+            grade
+                .missing
+                .push(format!("memory limit of all processes together ({REMEDY})"));
+        }
+    }
+    if let Some(count) = wanted.processes {
+        if observed.processes.is_some() {
+            grade.layers.push(format!("{count} processes"));
+        } else if observed.is_user_mapped {
+            grade.layers.push(format!("{count} processes of its user"));
+        } else {
+            grade.missing.push(format!("limit of processes ({REMEDY})"));
+        }
+    }
+    if let Some(millis) = wanted.cpu_millis {
+        if observed.cpu_millis.is_some() {
+            grade
+                .layers
+                .push(format!("{}.{:03} processors", millis / 1000, millis % 1000));
+        } else {
+            grade
+                .missing
+                .push(format!("limit of processors ({REMEDY})"));
+        }
+    }
+    if wanted.disk_bytes.is_some() {
+        let lack = "limit of disk space (podman does not count what mounts hold)";
+        grade.missing.push(lack.to_owned());
+    }
+}
+
+/// Tells which limits were met in a container.
+pub(super) fn met(wanted: &Resources, met: Met) -> Vec<Exceeded> {
+    let memory = wanted.memory_bytes.filter(|_| met.memory_kills > 0);
+    let processes = wanted.processes.filter(|_| met.process_refusals > 0);
+    let memory = memory.map(|bytes| Exceeded {
+        resource: "memory",
+        limit: size(bytes),
+    });
+    let processes = processes.map(|count| Exceeded {
+        resource: "processes",
+        limit: count.to_string(),
+    });
+    memory.into_iter().chain(processes).collect()
+}
+
+/// Writes a number of bytes in the largest unit that divides it.
+fn size(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let fitting = units
+        .iter()
+        .find(|(_, shift)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    fitting.map_or_else(
+        || format!("{bytes} bytes"),
+        |(unit, shift)| format!("{} {unit}", bytes >> shift),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grade, met, size};
+    use crate::podman::channel::{Met, Observed};
+    use crate::spec::{Level, Resources, Spec};
+
+    fn spec() -> Spec {
+        let mut spec = Spec::new(Level::Podman, "t", "/tmp".into(), "/bin/true".into());
+        spec.podman.image = "localhost/x".to_owned();
+        spec.resources = Resources {
+            memory_bytes: Some(64 << 20),
+            processes: Some(50),
+            cpu_millis: Some(1500),
+            ..Resources::default()
+        };
+        spec
+    }
+
+    #[test]
+    fn what_is_in_force_is_told_apart_from_what_was_asked() {
+        let full = Observed {
+            is_user_mapped: true,
+            is_filtered: true,
+            memory_bytes: Some(64 << 20),
+            processes: Some(50),
+            cpu_millis: Some(1500),
+        };
+        let expected = "podman container of localhost/x, user namespace, no capabilities, no new privileges, \
+                        seccomp, own loopback, memory 64 MiB, 50 processes, 1.500 processors";
+        assert_eq!(grade(&spec(), &full, false).to_string(), expected);
+        let poor = Observed {
+            is_user_mapped: true,
+            is_filtered: true,
+            ..Observed::default()
+        };
+        let told = grade(&spec(), &poor, false);
+        assert_eq!(told.missing.len(), 2, "{told}");
+        assert!(
+            told.to_string().contains("memory 64 MiB for each process"),
+            "{told}"
+        );
+        let root = grade(&spec(), &Observed::default(), true);
+        assert!(root.to_string().contains("started by root"), "{root}");
+        assert!(
+            root.to_string().contains("without seccomp") || root.missing.len() == 5,
+            "{root}"
+        );
+    }
+
+    #[test]
+    fn every_limit_that_was_met_is_named_and_no_other() {
+        let wanted = spec().resources;
+        let names = |memory_kills, process_refusals| {
+            let counted = Met {
+                memory_kills,
+                process_refusals,
+            };
+            let met = met(&wanted, counted).into_iter();
+            met.map(|one| (one.resource, one.limit)).collect::<Vec<_>>()
+        };
+        let memory = ("memory", "64 MiB".to_owned());
+        let processes = ("processes", "50".to_owned());
+        assert_eq!(names(1, 1), [memory.clone(), processes.clone()]);
+        assert_eq!(names(0, 3), [processes]);
+        assert_eq!(names(2, 0), [memory]);
+        assert_eq!(names(0, 0), []);
+    }
+
+    #[test]
+    fn sizes_are_written_in_their_own_unit() {
+        let sizes = [2 << 30, 1536 << 20, 1000].map(size);
+        assert_eq!(sizes, ["2 GiB", "1536 MiB", "1000 bytes"]);
+    }
+}

@@ -1,0 +1,342 @@
+//! What stands where in a container, worked out from the spec before podman is asked.
+//!
+//! Podman orders mounts by depth and refuses two at one place, so what a later mount would cover is
+//! left out here, and aliases become mounts of their own. Pure but for the search for links.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::error::PodmanError;
+use super::options::{check_host, check_inside};
+use crate::error::SandboxError;
+use crate::launch::setup_error;
+use crate::spec::{Access, Layer, Spec};
+use crate::status::Failure;
+
+/// One thing in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// The place.
+    pub inside: PathBuf,
+    /// The thing.
+    pub thing: Thing,
+}
+
+/// The kinds of things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Thing {
+    /// A host path.
+    Bind {
+        /// The path.
+        host: PathBuf,
+        /// Whether it can be written.
+        rights: Rights,
+    },
+    /// A host directory under a layer; the number tells layers apart.
+    Layered {
+        /// Which layer.
+        index: usize,
+    },
+    /// A named volume.
+    Volume {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Whether a host path can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// It cannot.
+    Read,
+    /// It can.
+    Write,
+}
+
+/// Everything that stands in a container.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// The things, none of them covered by another.
+    pub placed: Vec<Placed>,
+    /// What is under each layer, and the layer.
+    pub layers: Vec<(PathBuf, Layer)>,
+}
+
+/// Works out what stands where; `sealed` are the host's copies of the spec's files, in their order.
+pub(super) fn arrange(spec: &Spec, sealed: &[PathBuf]) -> Result<Places, SandboxError> {
+    let mut layers = Vec::new();
+    let mut placed = vec![bind(&spec.home_host, &spec.home_inside, Rights::Write)];
+    for mount in &spec.mounts {
+        placed.push(match &mount.access {
+            Access::ReadOnly => bind(&mount.host, &mount.inside, Rights::Read),
+            Access::ReadWrite => bind(&mount.host, &mount.inside, Rights::Write),
+            Access::CopyOnWrite(layer) => {
+                layers.push((mount.host.clone(), layer.clone()));
+                let index = layers.len() - 1;
+                Placed {
+                    inside: mount.inside.clone(),
+                    thing: Thing::Layered { index },
+                }
+            }
+        });
+    }
+    placed.extend(spec.podman.volumes.iter().map(|volume| Placed {
+        inside: volume.inside.clone(),
+        thing: Thing::Volume {
+            name: volume.name.clone(),
+        },
+    }));
+    let files = spec.files.iter().zip(sealed);
+    placed.extend(files.map(|((inside, _), host)| bind(host, inside, Rights::Read)));
+    for (shown, at) in &spec.aliases {
+        let again = shown_again(&uncovered(&placed), shown, at)?;
+        placed.extend(again);
+    }
+    let placed = uncovered(&placed);
+    let places = Places { placed, layers };
+    check(&places)?;
+    Ok(places)
+}
+
+fn bind(host: &Path, inside: &Path, rights: Rights) -> Placed {
+    Placed {
+        inside: inside.to_path_buf(),
+        thing: Thing::Bind {
+            host: host.to_path_buf(),
+            rights,
+        },
+    }
+}
+
+/// Leaves out what a later thing lies over.
+fn uncovered(placed: &[Placed]) -> Vec<Placed> {
+    let is_covered = |index: usize, one: &Placed| {
+        let mut later = placed.iter().skip(index + 1);
+        later.any(|other| one.inside.starts_with(&other.inside))
+    };
+    let kept = placed
+        .iter()
+        .enumerate()
+        .filter(|(index, one)| !is_covered(*index, one));
+    kept.map(|(_, one)| one.clone()).collect()
+}
+
+/// Returns what makes a place visible once more at another: the thing itself and all below it.
+fn shown_again(placed: &[Placed], shown: &Path, at: &Path) -> Result<Vec<Placed>, PodmanError> {
+    let holder = placed
+        .iter()
+        .filter(|one| shown.starts_with(&one.inside))
+        .max_by_key(|one| one.inside.components().count());
+    let refused = |why| PodmanError::Refused {
+        what: "alias",
+        value: shown.display().to_string(),
+        why,
+    };
+    let holder = holder.ok_or_else(|| refused("only what a mount shows can be shown again"))?;
+    let rest = shown.strip_prefix(&holder.inside).unwrap_or(Path::new(""));
+    let top = match &holder.thing {
+        Thing::Bind { host, rights } if rest.as_os_str().is_empty() => bind(host, at, *rights),
+        Thing::Bind { host, rights } => bind(&host.join(rest), at, *rights),
+        whole if rest.as_os_str().is_empty() => Placed {
+            inside: at.to_path_buf(),
+            thing: whole.clone(),
+        },
+        Thing::Layered { .. } | Thing::Volume { .. } => {
+            return Err(refused("a part of a layer or volume cannot be shown again"));
+        }
+    };
+    let below = placed.iter().filter_map(|one| {
+        let rest = one.inside.strip_prefix(shown).ok()?;
+        (!rest.as_os_str().is_empty()).then(|| Placed {
+            inside: at.join(rest),
+            thing: one.thing.clone(),
+        })
+    });
+    Ok(std::iter::once(top).chain(below).collect())
+}
+
+fn check(places: &Places) -> Result<(), SandboxError> {
+    for one in &places.placed {
+        check_inside(&one.inside)?;
+        if let Thing::Bind { host, .. } = &one.thing {
+            check_host(host)?;
+            must_exist(host)?;
+        }
+    }
+    for (lower, layer) in &places.layers {
+        for path in [lower, &layer.upper, &layer.work] {
+            check_host(path)?;
+            must_exist(path)?;
+        }
+    }
+    places
+        .placed
+        .iter()
+        .try_for_each(|one| refuse_links(one, places))
+}
+
+fn must_exist(path: &Path) -> Result<(), PodmanError> {
+    fs::metadata(path)
+        .map(|_| ())
+        .map_err(PodmanError::file("mount", path))
+}
+
+/// Refuses a place whose way leads through a link that an earlier run may have left in a mount.
+fn refuse_links(one: &Placed, places: &Places) -> Result<(), SandboxError> {
+    let Some(holder) = holder(one, places) else {
+        return Ok(());
+    };
+    let rest = one
+        .inside
+        .strip_prefix(&holder.inside)
+        .unwrap_or(Path::new(""));
+    let views: Vec<&Path> = match &holder.thing {
+        Thing::Bind { host, .. } => vec![host],
+        Thing::Layered { index } => {
+            let layer = places.layers.get(*index);
+            let both = layer.map(|(lower, layer)| [lower.as_path(), layer.upper.as_path()]);
+            both.into_iter().flatten().collect()
+        }
+        Thing::Volume { .. } => Vec::new(),
+    };
+    if views.into_iter().any(|view| leads_through_link(view, rest)) {
+        let inside = one.inside.display().to_string();
+        return Err(setup_error(&Failure::new("resolve", &inside, Errno::LOOP)));
+    }
+    Ok(())
+}
+
+/// Returns the thing that another stands on, if it is not the root.
+pub(super) fn holder<'a>(one: &Placed, places: &'a Places) -> Option<&'a Placed> {
+    let holders = places
+        .placed
+        .iter()
+        .filter(|other| one.inside != other.inside && one.inside.starts_with(&other.inside));
+    holders.max_by_key(|other| other.inside.components().count())
+}
+
+fn leads_through_link(top: &Path, rest: &Path) -> bool {
+    let mut path = top.to_path_buf();
+    rest.components().any(|part| {
+        path.push(part);
+        path.is_symlink()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Placed, Rights, Thing, arrange, bind};
+    use crate::podman::options::Volume;
+    use crate::spec::{Access, Layer, Level, Mount, Spec};
+
+    fn spec(mounts: &[(&str, &str)]) -> Spec {
+        let mut spec = Spec::new(Level::Podman, "t", "/tmp".into(), "/bin/true".into());
+        let mount = |(host, inside): &(&str, &str)| Mount {
+            host: PathBuf::from(host),
+            inside: PathBuf::from(inside),
+            access: Access::ReadOnly,
+        };
+        spec.mounts = mounts.iter().map(mount).collect();
+        spec
+    }
+
+    fn places(spec: &Spec, sealed: &[PathBuf]) -> Vec<String> {
+        let show = |one: &Placed| {
+            let thing = match &one.thing {
+                Thing::Bind {
+                    host,
+                    rights: Rights::Read,
+                } => format!("{} ro", host.display()),
+                Thing::Bind { host, .. } => host.display().to_string(),
+                Thing::Layered { index } => format!("layer {index}"),
+                Thing::Volume { name } => format!("volume {name}"),
+            };
+            format!("{} = {thing}", one.inside.display())
+        };
+        arrange(spec, sealed)
+            .unwrap()
+            .placed
+            .iter()
+            .map(show)
+            .collect()
+    }
+
+    #[test]
+    fn what_a_later_mount_covers_is_left_out() {
+        let spec = spec(&[
+            ("/usr", "/a/b"),
+            ("/etc", "/a"),
+            ("/usr", "/a/c"),
+            ("/bin", "/a/c"),
+        ]);
+        let expected = ["/home/agent = /tmp", "/a = /etc ro", "/a/c = /bin ro"];
+        assert_eq!(places(&spec, &[]), expected);
+    }
+
+    #[test]
+    fn an_alias_shows_the_mount_and_all_below_it() {
+        let mut spec = spec(&[("/usr", "/workspace"), ("/etc", "/workspace/.git")]);
+        spec.files = vec![("/workspace/x".into(), Vec::new())];
+        spec.aliases = vec![
+            ("/workspace".into(), "/src/app".into()),
+            ("/workspace/lib".into(), "/l".into()),
+        ];
+        let expected = [
+            "/home/agent = /tmp",
+            "/workspace = /usr ro",
+            "/workspace/.git = /etc ro",
+            "/workspace/x = /bin/true ro",
+            "/src/app = /usr ro",
+            "/src/app/.git = /etc ro",
+            "/src/app/x = /bin/true ro",
+            "/l = /usr/lib ro",
+        ];
+        assert_eq!(places(&spec, &["/bin/true".into()]), expected);
+    }
+
+    #[test]
+    fn a_layer_is_shown_again_as_a_whole_only() {
+        let mut spec = spec(&[("/usr", "/workspace")]);
+        spec.mounts[0].access = Access::CopyOnWrite(Layer {
+            upper: "/tmp".into(),
+            work: "/var".into(),
+        });
+        spec.podman.volumes = vec![Volume {
+            name: "v".to_owned(),
+            inside: "/cache".into(),
+        }];
+        spec.aliases = vec![("/workspace".into(), "/again".into())];
+        let expected = [
+            "/home/agent = /tmp",
+            "/workspace = layer 0",
+            "/cache = volume v",
+            "/again = layer 0",
+        ];
+        assert_eq!(places(&spec, &[]), expected);
+        spec.aliases = vec![("/workspace/part".into(), "/again".into())];
+        assert!(arrange(&spec, &[]).is_err());
+        spec.aliases = vec![("/nowhere".into(), "/again".into())];
+        assert!(arrange(&spec, &[]).is_err());
+    }
+
+    #[test]
+    fn a_missing_source_and_a_bad_place_are_refused() {
+        for (host, inside) in [
+            ("/no/such/place", "/x"),
+            ("/usr", "/"),
+            ("/usr", "a"),
+            ("/usr", "/a/../b"),
+        ] {
+            assert!(
+                arrange(&spec(&[(host, inside)]), &[]).is_err(),
+                "{host} {inside}"
+            );
+        }
+        let whole = bind(Path::new("/usr"), Path::new("/x"), Rights::Read);
+        assert_eq!(whole.inside, Path::new("/x"));
+    }
+}

@@ -1,0 +1,136 @@
+//! The rung of the native level: its steps, the version of Landlock, the control groups.
+//!
+//! Does not know other levels.
+
+use std::path::Path;
+
+use super::trial::{TrialLayer, statuses};
+use super::{Fact, Missing, Rung};
+use crate::cgroup::{self, Controller, Version};
+use crate::error::SandboxError;
+use crate::hint::{Host, overlay_hint};
+use crate::init::landlock::usable_version;
+use crate::init::steps::{LANDLOCK, OVERLAY};
+use crate::spec::{Level, Resources};
+use crate::status::{Failure, Status};
+
+/// Limits that nothing on a trial could meet.
+const TRIAL: Resources = Resources {
+    memory_bytes: Some(1 << 30),
+    processes: Some(1 << 10),
+    cpu_millis: Some(1_000),
+    open_files: None,
+    file_bytes: None,
+    disk_bytes: None,
+};
+
+/// Tries the level and returns what was seen besides.
+pub(super) fn climb(
+    self_exe: &Path,
+    sandboxes: &Path,
+    host: &Host,
+) -> Result<(Rung, Vec<Fact>), SandboxError> {
+    let layer = TrialLayer::new(sandboxes);
+    let binds = layer.iter().map(TrialLayer::bind).collect();
+    let mut rung = Rung {
+        level: Level::Native,
+        works: true,
+        gives: vec![
+            "own files, processes, users, host name and network".to_owned(),
+            "system read-only, home and temporary files private".to_owned(),
+            "no privileges, system calls filtered".to_owned(),
+        ],
+        missing: Vec::new(),
+    };
+    let mut copies_on_write = layer.is_ok();
+    for status in statuses(self_exe, binds)? {
+        let Status::Probed {
+            step,
+            failure: Some(failure),
+        } = status
+        else {
+            continue;
+        };
+        copies_on_write &= step != OVERLAY;
+        add(&mut rung, &step, failure, sandboxes, host);
+    }
+    if let Err(failure) = layer {
+        rung.missing.push(Missing::new(OVERLAY, failure, host));
+    }
+    if copies_on_write {
+        rung.gives.push("copy-on-write workspaces".to_owned());
+    }
+    if let Ok(version) = usable_version() {
+        rung.gives.push(format!("Landlock {version}"));
+    }
+    let facts = groups(&mut rung, host);
+    if !rung.works {
+        rung.gives.clear();
+    }
+    rung.missing.sort_by_key(|missing| !missing.is_necessary);
+    Ok((rung, facts))
+}
+
+fn add(rung: &mut Rung, step: &str, failure: Failure, sandboxes: &Path, host: &Host) {
+    let is_overlay = step == OVERLAY;
+    let advice = is_overlay
+        .then(|| overlay_hint(&failure, sandboxes))
+        .flatten();
+    let missing = Missing::new(step, failure, host);
+    let missing = Missing {
+        hint: advice.or(missing.hint),
+        ..missing
+    };
+    if is_overlay || step == LANDLOCK {
+        rung.missing.push(missing);
+    } else {
+        rung.works = false;
+        rung.missing.push(missing.necessary());
+    }
+}
+
+/// Makes control groups as a run would, and tells what holds each limit.
+fn groups(rung: &mut Rung, host: &Host) -> Vec<Fact> {
+    let (group, unavailable) = cgroup::create("probe", &TRIAL);
+    let mut held = Vec::new();
+    for controller in Controller::ALL {
+        let what = match controller {
+            Controller::Memory => "memory",
+            Controller::Processes => "processes",
+            Controller::Processor => "cpu",
+        };
+        match group.holds(controller) {
+            Some(version) => {
+                let version = match version {
+                    Version::One => "v1",
+                    Version::Two => "v2",
+                };
+                held.push(format!("{} {version}", controller.name()));
+                rung.gives.push(format!("{what} limit by cgroup {version}"));
+            }
+            None => {
+                let instead = match controller {
+                    Controller::Memory => Some("memory limit by sampling"),
+                    Controller::Processes => Some("processes limit by rlimit"),
+                    Controller::Processor => None,
+                };
+                rung.gives.extend(instead.map(str::to_owned));
+            }
+        }
+    }
+    rung.gives
+        .push("limits of open files, file size and disk".to_owned());
+    for one in unavailable {
+        let what = format!("control group for {}", one.controller.name());
+        rung.missing.push(Missing::new(&what, one.failure, host));
+    }
+    let value = if held.is_empty() {
+        "none can be made here".to_owned()
+    } else {
+        held.join(", ")
+    };
+    vec![Fact {
+        name: "control groups",
+        value,
+    }]
+}

@@ -1,0 +1,94 @@
+//! A child that borrows this process's memory while this process waits.
+//!
+//! The launcher only waits for the leader, and the leader for the payload's exec, so copying their
+//! memory and throwing it away again would be most of what they cost. Knows nothing of what runs.
+
+use std::ptr;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::{check, exit_now};
+
+/// Bytes of stack for a child. Only what is used is ever backed by memory.
+const STACK_BYTES: usize = 1 << 20;
+/// Bytes below it that end a child which needs more.
+const GUARD_BYTES: usize = 1 << 16;
+
+/// Starts a child and returns when it has ended or executed a program; its exit code is what `run`
+/// returns.
+///
+/// The child has descriptors, directory and signal dispositions of its own. What it changes in memory
+/// this process sees afterwards, so `run` must leave everything it borrows as valid as it found it: it
+/// may close descriptors that were moved into it, which closes the child's copies alone.
+#[expect(unsafe_code, reason = "clone has no safe binding")]
+pub(crate) fn start_borrowing<F: FnOnce() -> i32>(run: F) -> Result<Pid, Errno> {
+    let stack = Stack::new()?;
+    let mut run = Some(run);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: this process has one thread and goes on only when the child has left this memory, so the
+    // child is alone in it; `enter` is given the very `run` it was made for, and never returns; the
+    // stack is unused, aligned by being a page's end, and outlives the child's use of it.
+    let result = unsafe {
+        libc::clone(
+            enter::<F>,
+            stack.top(),
+            flags,
+            ptr::from_mut(&mut run).cast(),
+        )
+    };
+    let pid = check(i64::from(result))?;
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.ok_or(Errno::CHILD)
+}
+
+/// The child's life.
+extern "C" fn enter<F: FnOnce() -> i32>(run: *mut libc::c_void) -> libc::c_int {
+    exit_now(take::<F>(run).map_or(libc::EXIT_FAILURE, |run| run()))
+}
+
+#[expect(unsafe_code, reason = "the closure travels as a bare pointer")]
+fn take<F: FnOnce() -> i32>(run: *mut libc::c_void) -> Option<F> {
+    // SAFETY: `start_borrowing` passes a pointer to its own `Option<F>`, which nobody else touches until
+    // this process has ended.
+    unsafe { (*run.cast::<Option<F>>()).take() }
+}
+
+/// Memory for a child's stack, given back when dropped.
+struct Stack {
+    bottom: *mut libc::c_void,
+}
+
+impl Stack {
+    #[expect(unsafe_code, reason = "anonymous memory has no safe binding")]
+    fn new() -> Result<Self, Errno> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: new memory at an address of the kernel's choice; its lowest pages become a guard.
+        unsafe {
+            let bottom = libc::mmap(ptr::null_mut(), STACK_BYTES, access, flags, -1, 0);
+            if bottom == libc::MAP_FAILED {
+                check(-1)?;
+            }
+            let stack = Self { bottom };
+            check(i64::from(libc::mprotect(
+                bottom,
+                GUARD_BYTES,
+                libc::PROT_NONE,
+            )))?;
+            Ok(stack)
+        }
+    }
+
+    fn top(&self) -> *mut libc::c_void {
+        self.bottom.wrapping_byte_add(STACK_BYTES)
+    }
+}
+
+impl Drop for Stack {
+    #[expect(unsafe_code, reason = "anonymous memory has no safe binding")]
+    fn drop(&mut self) {
+        // SAFETY: the memory is ours alone: the child has left it.
+        unsafe { libc::munmap(self.bottom, STACK_BYTES) };
+    }
+}

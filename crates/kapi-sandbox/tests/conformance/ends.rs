@@ -1,0 +1,139 @@
+//! How runs end.
+
+use std::{fs, thread};
+
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process;
+use rustix::process::{Signal, kill_process};
+
+use crate::place::{Place, processes};
+use crate::{Behaviour, await_condition, mark, run, tell};
+
+pub(crate) const BEHAVIOURS: &[Behaviour] = &[
+    (
+        "exit codes",
+        |place| ends(place, &["true", "exit 7", "exit 125", "exit 137"]),
+        "Exited(0) Exited(7) Exited(125) Exited(137)",
+    ),
+    (
+        "signals",
+        |place| ends(place, &["kill -9 $$", "kill -TERM $$", "kill -SEGV $$"]),
+        "Signaled(9) Signaled(15) Signaled(11)",
+    ),
+    (
+        "a program that is not there",
+        no_program,
+        "execve: No such file or directory (os error 2)",
+    ),
+    (
+        "a directory that is not there",
+        no_directory,
+        "chdir: No such file or directory (os error 2)",
+    ),
+    ("the deadline", deadline, "DeadlinePassed, 0 left"),
+    ("silence", idle, "IdlePassed, 0 left"),
+    ("cancelling", cancel, "Cancelled, 0 left"),
+    ("a daemon that stays behind", daemon, "Exited(3), 0 left"),
+    ("orphans are collected", orphans, "no zombies"),
+    ("the death of the host side", killed, "0 left, then again"),
+];
+
+fn ends(place: &Place, lines: &[&str]) -> String {
+    let ends = lines.iter().map(|line| run(place, &place.shell(line)).end);
+    ends.collect::<Vec<String>>().join(" ")
+}
+
+/// Leaves of an error the call and the system's word.
+fn brief(end: &str, call: &str) -> String {
+    let why = end.rsplit(": ").next().unwrap_or_default();
+    let named = if end.contains(&format!("{call} on ")) {
+        call
+    } else {
+        end
+    };
+    format!("{named}: {why}")
+}
+
+fn no_program(place: &Place) -> String {
+    let mut request = place.shell("");
+    request.argv = vec!["/no/such/program".to_owned()];
+    brief(&run(place, &request).end, "execve")
+}
+
+fn no_directory(place: &Place) -> String {
+    let mut request = place.shell("echo ran");
+    request.cwd = "/nowhere".to_owned();
+    brief(&run(place, &request).end, "chdir")
+}
+
+/// A shell line that leaves a daemon which no group kill reaches, says so, and does `then`.
+fn with_daemon(mark: &str, then: &str) -> String {
+    format!(
+        "(setsid setsid sleep {mark} >/dev/null 2>&1 </dev/null &); \
+         until pgrep -f '^sleep {mark}' >/dev/null; do :; done; echo up; {then}"
+    )
+}
+
+fn left(end: &str, mark: &str) -> String {
+    format!("{end}, {} left", processes(mark).len())
+}
+
+fn deadline(place: &Place) -> String {
+    let mark = mark(place, 6001);
+    let mut request = place.shell(&with_daemon(&mark, &format!("trap '' TERM; sleep {mark}")));
+    request.deadline_ms = 4_000;
+    let reply = run(place, &request);
+    assert!(reply.stdout.contains("up"), "{reply:?}");
+    left(&reply.end, &mark)
+}
+
+fn idle(place: &Place) -> String {
+    let mark = mark(place, 6002);
+    // It speaks for longer than it may be silent, so only its silence can be what ends it.
+    let line = format!("for n in 1 2 3 4 5 6; do sleep 0.5; echo $n; done; sleep {mark}");
+    let mut request = place.shell(&line);
+    request.idle_ms = 2_500;
+    let reply = run(place, &request);
+    assert!(reply.stdout.contains('6'), "{reply:?}");
+    left(&reply.end, &mark)
+}
+
+fn cancel(place: &Place) -> String {
+    let mark = mark(place, 6003);
+    let mut request = place.shell(&with_daemon(&mark, &format!("sleep {mark}")));
+    request.cancel_on = "up".to_owned();
+    left(&run(place, &request).end, &mark)
+}
+
+fn daemon(place: &Place) -> String {
+    let mark = mark(place, 6004);
+    let reply = run(place, &place.shell(&with_daemon(&mark, "exit 3")));
+    left(&reply.end, &mark)
+}
+
+fn orphans(place: &Place) -> String {
+    let line = "for n in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &) ; done; sleep 0.2; \
+                until ! grep -qs '^State:.*Z' /proc/[0-9]*/status; do sleep 0.05; done; echo no zombies";
+    tell(&run(place, &place.shell(line)))
+}
+
+fn killed(place: &Place) -> String {
+    let mark = mark(place, 6005);
+    let line = with_daemon(&mark, &format!("touch up; sleep {mark}"));
+    let driver = place.driver(&[], &place.shell(&line));
+    let cancel = Cancel::new();
+    thread::scope(|scope| {
+        let running = scope.spawn(|| process::run(driver, &cancel, &mut |_| {}));
+        let up = place.path("work/up");
+        await_condition("the sandbox is up", || up.exists());
+        fs::remove_file(&up).unwrap();
+        let host_side = format!("{}\0run\0", place.text("helper"));
+        for pid in processes(&host_side) {
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        await_condition("everything has ended", || processes(&mark).is_empty());
+        running.join().unwrap().unwrap();
+    });
+    let again = tell(&run(place, &place.shell("echo again")));
+    format!("{} left, then {again}", processes(&mark).len())
+}

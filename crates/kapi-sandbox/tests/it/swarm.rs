@@ -1,0 +1,146 @@
+//! Many sandboxes at once, and host sides that die at any instant: nothing stays behind.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::spec::{Access, Layer, Level, Mount};
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process::End;
+use rustix::process::geteuid;
+
+use crate::workplace::{Workplace, as_each_user, await_condition, count_processes, shell, spec};
+
+/// How many run at once.
+const SWARM: usize = 100;
+/// How many host sides are killed, and how far apart in their lives.
+const KILLED: u32 = 80;
+const APART: Duration = Duration::from_millis(1);
+
+/// Counts the processes of this machine that run a program, dead ones that nobody collected included.
+fn running(program: &Path) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter(|entry| {
+            fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe.starts_with(program))
+        })
+        .count()
+}
+
+/// Counts the descriptors of this process, which keep alive whatever they stand for.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn a_hundred_at_once_leave_nothing() {
+    let place = Workplace::new(geteuid().as_raw());
+    place.directory("lower");
+    place.file("lower/file", "shared\n");
+    for index in 0..SWARM {
+        place.directory(&format!("upper{index}"));
+        place.directory(&format!("scratch{index}"));
+    }
+    let mark = format!("5001.{}", std::process::id());
+    let before = descriptors();
+    std::thread::scope(|scope| {
+        for index in 0..SWARM {
+            let (place, mark) = (&place, &mark);
+            scope.spawn(move || run_one(place, index, mark));
+        }
+    });
+    assert_eq!(count_processes(&mark), 0);
+    assert_eq!(running(&place.path("helper")), 0);
+    assert_eq!(descriptors(), before);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(&place.text("")), "{mounts}");
+    for index in 0..SWARM {
+        let written = fs::read_to_string(place.path(&format!("upper{index}/file"))).unwrap();
+        assert_eq!(written, format!("{index}\n"));
+    }
+    assert_eq!(
+        fs::read_to_string(place.path("lower/file")).unwrap(),
+        "shared\n"
+    );
+}
+
+/// Runs the sandbox of one number, which leaves a daemon and writes its number.
+fn run_one(place: &Workplace, index: usize, mark: &str) {
+    let mut spec = spec(Level::Native, &place.path("home"));
+    spec.self_exe = place.path("helper");
+    spec.name = format!("swarm-{}-{index}", std::process::id());
+    spec.mounts = vec![Mount {
+        host: place.path("lower"),
+        inside: "/workspace".into(),
+        access: Access::CopyOnWrite(Layer {
+            upper: place.path(&format!("upper{index}")),
+            work: place.path(&format!("scratch{index}")),
+        }),
+    }];
+    let line = format!(
+        "(setsid sleep {mark} &) >/dev/null 2>&1; cd /workspace && cat file && echo {index} > file"
+    );
+    let ears = Ears {
+        on_line: &mut |_| {},
+        on_listeners: &mut drop,
+    };
+    let ran = run(&spec, shell(&line), &Cancel::new(), ears).unwrap();
+    assert_eq!(ran.finished.end, End::Exited(0), "{:?}", ran.finished);
+    assert_eq!(ran.finished.stdout.tail, b"shared\n");
+}
+
+/// Starts a driver and kills it when a time has passed, wherever it is then.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a plain child of which nothing but itself is killed"
+)]
+fn kill_after(place: &Workplace, line: &str, after: Duration) {
+    let mut request = place.shell(line);
+    let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
+    request
+        .mounts
+        .push((place.text("work"), "/copy".to_owned(), layer));
+    let program = place.driver(&[], &["run"], &request);
+    let mut child = std::process::Command::new(program.path)
+        .args(program.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&program.stdin).unwrap();
+    drop(stdin);
+    let started = Instant::now();
+    while started.elapsed() < after {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_host_side_killed_at_any_instant_leaves_nothing_and_its_layer_can_be_used_again() {
+    as_each_user(|place| {
+        place.directory("upper");
+        place.directory("scratch");
+        let mark = format!("5002.{}", std::process::id());
+        for index in 0..KILLED {
+            let line = format!("(setsid sleep {mark} &); echo x >> /copy/file; sleep {mark}");
+            kill_after(place, &line, APART * index);
+        }
+        await_condition("everything has ended", || {
+            count_processes(&mark) == 0 && running(&place.path("helper")) == 0
+        });
+        let mut request = place.shell("sort -u /copy/file; echo again");
+        let layer = format!("cow:{}:{}", place.text("upper"), place.text("scratch"));
+        request
+            .mounts
+            .push((place.text("work"), "/copy".to_owned(), layer));
+        let reply = place.run(&request);
+        assert_eq!(reply.stdout, "x\nagain\n", "{reply:?}");
+    });
+}
