@@ -64,6 +64,46 @@ pub(crate) fn parse_usd_micros(text: &str) -> Result<u64, String> {
         .ok_or_else(rule)
 }
 
+/// Reads `512m`, `8g`, `1TiB` or a plain number of bytes; every unit is a power of 1024.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let rule = || format!("{text:?} is not a size such as 512m or 8g");
+    let trimmed = text.trim().to_ascii_lowercase();
+    let digits_end = trimmed
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(trimmed.len());
+    let (digits, unit) = trimmed.split_at(digits_end);
+    let power = match unit {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 1,
+        "m" | "mb" | "mib" => 2,
+        "g" | "gb" | "gib" => 3,
+        "t" | "tb" | "tib" => 4,
+        _ => return Err(rule()),
+    };
+    let count: u64 = digits.parse().map_err(|_| rule())?;
+    count
+        .checked_mul(1024_u64.pow(power))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(rule)
+}
+
+/// Writes a size with the largest unit that leaves a whole number: `8 GiB`, `1500 MiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [
+        (1_u64 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    units
+        .iter()
+        .find(|(size, _)| count >= *size && count.is_multiple_of(*size))
+        .map_or_else(
+            || format!("{count} bytes"),
+            |(size, name)| format!("{} {name}", count / size),
+        )
+}
+
 /// Writes millionths of a US dollar as `$1.25`.
 pub(crate) fn usd(micros: u64) -> String {
     let cents_and_less = micros % 1_000_000;
@@ -94,7 +134,9 @@ pub(crate) fn tokens(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{duration, parse_count, parse_duration_ms, parse_usd_micros, tokens, usd};
+    use super::{
+        bytes, duration, parse_bytes, parse_count, parse_duration_ms, parse_usd_micros, tokens, usd,
+    };
 
     #[test]
     fn durations() {
@@ -107,6 +149,19 @@ mod tests {
         assert_eq!(duration(12_345), "12.3s");
         assert_eq!(duration(200_000), "3m 20s");
         assert_eq!(duration(7_500_000), "2h 05m");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_bytes("8g"), Ok(8 << 30));
+        assert_eq!(parse_bytes("512MiB"), Ok(512 << 20));
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        for bad in ["", "g", "0", "-1g", "1.5g", "8x", "99999999999t"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(bytes(8 << 30), "8 GiB");
+        assert_eq!(bytes(1500 << 20), "1500 MiB");
+        assert_eq!(bytes(1000), "1000 bytes");
     }
 
     #[test]

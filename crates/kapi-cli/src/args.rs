@@ -5,7 +5,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, budget, cancel, completion, demo, diff, doctor, log, resume, run, show, status,
+    audit, budget, cancel, cleanup, completion, demo, diff, doctor, explain, image, launch, log,
+    resume, run, sandbox, show, status,
 };
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -49,10 +50,20 @@ pub(crate) enum Command {
     Cancel(cancel::Args),
     /// Raise a goal's limits
     Budget(budget::Args),
+    /// Run an agent once in a sandbox: no contract, no verdict
+    Launch(Box<launch::Args>),
+    /// List sandboxes, look into them, take their changes over or drop them
+    Sandbox(sandbox::Args),
+    /// Remove sandboxes that hold nothing any more
+    Cleanup(cleanup::Args),
+    /// Build the image that `--sandbox podman` needs
+    Image(image::Args),
     /// Check that logs are whole and unaltered
     Audit(audit::Args),
     /// Tell what this machine can do, and how to mend what it cannot
     Doctor(doctor::Args),
+    /// Tell what would hold and where each value was said; nothing is started
+    Explain(explain::Args),
     /// Print a shell completion script
     Completion(completion::Args),
 }

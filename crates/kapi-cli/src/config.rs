@@ -1,34 +1,93 @@
 //! Configuration: files read, layered and resolved once into plain values.
 //!
-//! Defaults, then the person's file, then the project's, then flags. A project may set what a
-//! goal asks for, never what a run may touch: agents and mounts come from the person alone.
+//! Defaults, then the person's file, then the project's, then the environment, then flags. A project
+//! may set what a goal asks for, never what a run may touch: agents and mounts come from the person
+//! alone.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
+use kapi_agent::agent::{AgentError, Kind};
+use kapi_agent::launch::own_variable;
 use kapi_agent::settings::Settings;
-use kapi_core::goal::contract::TURNS_DEFAULT;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_sandbox::spec::Resources;
+use kapi_world::grant::Grant;
 use serde::Deserialize;
 
-use crate::amount;
+use crate::config::file::Links;
+use crate::config::grant::{LimitsTable, NetworkTable, ProjectNetworkTable, SandboxTable};
+use crate::config::source::{At, Origins, Source, Text};
 use crate::error::Error;
 
+mod file;
+pub(crate) mod goal;
+pub(crate) mod grant;
+pub(crate) mod source;
+
+/// Variables that say what a flag of the same name says.
+const AGENT: &str = "KAPI_AGENT";
+const JUDGE: &str = "KAPI_JUDGE";
+const LEVEL: &str = "KAPI_LEVEL";
+const NETWORK: &str = "KAPI_NETWORK";
+/// Where the widest network that a project wants was said.
+pub(crate) const AT_MOST: &str = "project.network.mode";
+/// The keys that a project may lower.
+const LIMIT_KEYS: &[&str] = &[
+    "sandbox.memory",
+    "sandbox.processes",
+    "sandbox.cpus",
+    "sandbox.open_files",
+    "sandbox.file_size",
+    "sandbox.disk",
+];
+
 /// Everything configuration files say, resolved.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Config {
     /// `[agents.<name>]`, from the person's file.
     pub(crate) agents: BTreeMap<String, Settings>,
-    /// `[sandbox]`, from the person's file.
-    pub(crate) sandbox: SandboxTable,
+    /// What runs may see, reach and use: the person's, narrowed by the project.
+    pub(crate) grant: Grant,
+    /// The level when no flag says otherwise, from the person's file.
+    pub(crate) level: Option<SandboxLevel>,
+    /// The network of a run, as the person says it.
+    pub(crate) network: Option<NetworkMode>,
+    /// The widest network that the project wants.
+    pub(crate) network_at_most: Option<NetworkMode>,
     /// `[goal]`, the project's within the person's.
     pub(crate) goal: GoalTable,
     /// The files that were read.
     pub(crate) sources: Vec<PathBuf>,
+    /// Where each value was said.
+    pub(crate) origins: Origins,
+    /// What runs may see, reach and use before the project narrowed it, and where that was said.
+    pub(crate) person: (Grant, Origins),
+    /// The limits that the project's own file names.
+    pub(crate) project_limits: Resources,
+    /// Hashes of project files that count as the person's.
+    pub(crate) trusted: Vec<String>,
+    /// The person's table from tool calls to phases.
+    pub(crate) mapping: Option<At<PathBuf>>,
+}
+
+/// `[launch]`: what holds for launches.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LaunchTable {
+    trust: Vec<String>,
+}
+
+/// `[status]`: how progress is shown.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StatusTable {
+    mapping: Option<PathBuf>,
 }
 
 /// `[goal]`: what a goal gets when a flag does not say otherwise.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoalTable {
     /// The agent.
@@ -60,15 +119,6 @@ pub(crate) struct GoalTable {
     pub(crate) stall_after: Option<u32>,
 }
 
-/// `[sandbox]`: what runs may see beyond the minimum.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SandboxTable {
-    /// Host paths that are visible, read-only, at the same place.
-    #[serde(default)]
-    pub(crate) read_only: Vec<PathBuf>,
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PersonFile {
@@ -77,7 +127,13 @@ struct PersonFile {
     #[serde(default)]
     sandbox: SandboxTable,
     #[serde(default)]
+    network: NetworkTable,
+    #[serde(default)]
     goal: GoalTable,
+    #[serde(default)]
+    launch: LaunchTable,
+    #[serde(default)]
+    status: StatusTable,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,6 +141,55 @@ struct PersonFile {
 struct ProjectFile {
     #[serde(default)]
     goal: GoalTable,
+    #[serde(default)]
+    sandbox: LimitsTable,
+    #[serde(default)]
+    network: ProjectNetworkTable,
+}
+
+impl Config {
+    /// Returns what holds where no file says anything.
+    pub(crate) fn unconfigured() -> Self {
+        Self {
+            agents: BTreeMap::new(),
+            grant: grant::standard(),
+            level: None,
+            network: None,
+            network_at_most: None,
+            goal: GoalTable::default(),
+            sources: Vec::new(),
+            origins: Origins::default(),
+            person: (grant::standard(), Origins::default()),
+            project_limits: Resources::default(),
+            trusted: Vec::new(),
+            mapping: None,
+        }
+    }
+
+    /// Returns what a run can reach: the flag or the person's word, within the project's.
+    ///
+    /// Without isolation there is nothing that could refuse a connection, so it is open then.
+    pub(crate) fn network(
+        &self,
+        flag: Option<NetworkMode>,
+        level: SandboxLevel,
+    ) -> Result<NetworkMode, Error> {
+        if level == SandboxLevel::None {
+            return match flag {
+                None | Some(NetworkMode::Open) => Ok(NetworkMode::Open),
+                Some(mode) => Err(Error::usage(format!(
+                    "`--sandbox none` cannot keep the network {mode}"
+                ))
+                .with_hint("leave out `--sandbox none`, or say `--network open`.")),
+            };
+        }
+        let wanted = flag.or(self.network).unwrap_or(NetworkMode::Filtered);
+        // A flag is the person's own word of this moment; the project narrows what is usual.
+        Ok(match (flag, self.network_at_most) {
+            (None, Some(most)) => grant::narrower(wanted, most),
+            (Some(_), _) | (None, None) => wanted,
+        })
+    }
 }
 
 /// Returns where the person's file is.
@@ -96,126 +201,198 @@ pub(crate) fn person_path(home: &Path, xdg_config_home: Option<&Path>) -> PathBu
     config_home.join("kapi").join("config.toml")
 }
 
-/// Reads the person's file and, inside a project, the project's.
-pub(crate) fn load(person: &Path, project: Option<&Path>, home: &Path) -> Result<Config, Error> {
-    let mut config = Config::default();
-    if let Some(file) = read::<PersonFile>(person)? {
-        check_person(person, &file, home)?;
+/// The environment, as the program was started with it.
+pub(crate) type Variables = BTreeMap<OsString, OsString>;
+
+/// Reads the person's file and, inside a project, the project's; then looks at the environment.
+pub(crate) fn load(
+    person: &Path,
+    project: Option<&Path>,
+    home: &Path,
+    variables: &Variables,
+) -> Result<Config, Error> {
+    let mut config = Config::unconfigured();
+    if let Some((file, text)) = read::<PersonFile>(person, Links::Followed)? {
+        let lines = source::lines(&text);
+        let said = Text {
+            path: person,
+            lines: &lines,
+        };
+        check_person(&said, &file)?;
+        config.origins.set_all(person, &lines);
         config.sources.push(person.to_path_buf());
         config.agents = file.agents;
-        config.sandbox = file.sandbox;
+        (config.level, config.network) = (file.sandbox.level, file.network.mode);
+        config.grant = grant::granted(&said, file.sandbox, file.network, home)?;
         config.goal = file.goal;
+        config.trusted = trusted(&said, file.launch.trust)?;
+        let place = config.origins.first("status.mapping");
+        let mapping = file.status.mapping;
+        config.mapping = mapping
+            .map(|path| grant::visible(&said.at("status.mapping"), &path, home))
+            .map(|path| path.map(|path| At::new(path, place)))
+            .transpose()?;
     }
+    config.person = (config.grant.clone(), config.origins.clone());
     let project_path = project.map(|root| root.join(".ilchul").join("config.toml"));
     if let Some(path) = project_path
-        && let Some(file) = read::<ProjectFile>(&path)?
+        && let Some((file, text)) = read::<ProjectFile>(&path, Links::Refused)?
     {
-        check_project(&path, &file)?;
-        config.goal = within(file.goal, config.goal)?;
-        config.sources.push(path);
+        config.narrow(&path, &file, &text)?;
     }
+    config.hear(variables)?;
     Ok(config)
 }
 
-fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, Error> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(Error::usage(format!(
-                "failed to read {}: {error}",
-                path.display()
-            )));
+impl Config {
+    /// Takes what a project says within what the person allows.
+    fn narrow(&mut self, path: &Path, file: &ProjectFile, text: &str) -> Result<(), Error> {
+        let lines = source::lines(text);
+        let said = Text {
+            path,
+            lines: &lines,
+        };
+        check_project(&said, file)?;
+        let line = |key: &str| source::at(path, lines.get(key).copied().unwrap_or(1));
+        self.project_limits = grant::limits(&said, &file.sandbox)?;
+        for key in grant::narrow(&mut self.grant.resources, &self.project_limits) {
+            self.origins.set(key, line(key));
         }
+        self.network_at_most = file.network.mode;
+        if file.network.mode.is_some() {
+            self.origins.set(AT_MOST, line("network.mode"));
+        }
+        for key in LIMIT_KEYS {
+            if lines.contains_key(*key) {
+                self.origins.set(&format!("project.{key}"), line(key));
+            }
+        }
+        let person = std::mem::take(&mut self.goal);
+        self.goal = goal::within(file.goal.clone(), person.clone())?;
+        for key in goal::taken(&file.goal, &person, &self.goal) {
+            self.origins.set(key, line(key));
+        }
+        if file.goal.protect.is_some() {
+            self.origins.add("goal.protect", line("goal.protect"));
+        }
+        self.sources.push(path.to_path_buf());
+        Ok(())
+    }
+
+    /// Takes what the environment says.
+    fn hear(&mut self, variables: &Variables) -> Result<(), Error> {
+        let text = |name: &'static str| -> Result<Option<String>, Error> {
+            let value = variables
+                .get(OsStr::new(name))
+                .filter(|value| !value.is_empty());
+            let read = |value: &OsString| {
+                let text = value.to_str().map(str::to_owned);
+                text.ok_or_else(|| Error::usage(format!("the variable {name} is not UTF-8")))
+            };
+            value.map(read).transpose()
+        };
+        if let Some(agent) = text(AGENT)? {
+            self.goal.agent = Some(agent);
+            self.origins.set("goal.agent", Source::Variable(AGENT));
+        }
+        if let Some(judge) = text(JUDGE)? {
+            self.goal.judge = Some(judge);
+            self.origins.set("goal.judge", Source::Variable(JUDGE));
+        }
+        if let Some(level) = text(LEVEL)? {
+            self.level = Some(word(LEVEL, &level)?);
+            self.origins.set("sandbox.level", Source::Variable(LEVEL));
+        }
+        if let Some(mode) = text(NETWORK)? {
+            self.network = Some(word(NETWORK, &mode)?);
+            self.origins.set("network.mode", Source::Variable(NETWORK));
+        }
+        Ok(())
+    }
+}
+
+/// Reads one of the words that a level or a network has.
+fn word<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, Error> {
+    let value = serde_json::Value::String(text.to_owned());
+    serde_json::from_value(value)
+        .map_err(|error| Error::usage(format!("the variable {name}: {error}")))
+}
+
+/// Refuses what is no hash: a word that never fits would look like trust that was given.
+fn trusted(file: &Text<'_>, hashes: Vec<String>) -> Result<Vec<String>, Error> {
+    let is_hash = |text: &String| {
+        text.len() == 64 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte))
     };
-    toml::from_str(&text).map(Some).map_err(|error| {
+    match hashes.iter().find(|hash| !is_hash(hash)) {
+        None => Ok(hashes),
+        Some(odd) => Err(Error::usage(format!(
+            "{}: `launch.trust`: {odd:?} is no SHA-256 of 64 small hexadecimal digits",
+            file.at("launch.trust")
+        ))
+        .with_hint("`kapi explain launch` prints the line to add.")),
+    }
+}
+
+/// Reads a file, if there is one, and returns its text too.
+fn read<T: for<'de> Deserialize<'de>>(
+    path: &Path,
+    links: Links,
+) -> Result<Option<(T, String)>, Error> {
+    let Some(text) = file::read(path, links)? else {
+        return Ok(None);
+    };
+    let parsed = toml::from_str(&text).map_err(|error| {
         let place = error.span().map_or_else(String::new, |span| {
-            let line = text
-                .get(..span.start)
-                .map_or(1, |before| before.matches('\n').count() + 1);
-            format!(", line {line}")
+            format!(", line {}", source::line_at(&text, span.start))
         });
         Error::usage(format!("{}{place}: {}", path.display(), error.message()))
             .with_hint("`docs/configuration.md` lists every key.")
-    })
+    })?;
+    Ok(Some((parsed, text)))
 }
 
-/// The project's values within the person's: limits only get smaller, protection only grows, and
-/// who works and who judges is the person's choice where they made one.
-fn within(project: GoalTable, person: GoalTable) -> Result<GoalTable, Error> {
-    let agent = person.agent.or(project.agent);
-    let judge = person.judge.or(project.judge);
-    let mut protect = person.protect.unwrap_or_default();
-    protect.extend(project.protect.unwrap_or_default());
-    Ok(GoalTable {
-        agent,
-        judge,
-        verify: project.verify.or(person.verify),
-        protect: Some(protect).filter(|globs| !globs.is_empty()),
-        base: project.base.or(person.base),
-        branch_type: project.branch_type.or(person.branch_type),
-        turns: smaller(project.turns, Some(person.turns.unwrap_or(TURNS_DEFAULT))),
-        tokens: smaller(project.tokens, person.tokens),
-        usd: smaller(project.usd, person.usd),
-        wall: shorter(project.wall, person.wall)?,
-        turn_timeout: shorter(project.turn_timeout, person.turn_timeout)?,
-        verify_timeout: shorter(project.verify_timeout, person.verify_timeout)?,
-        stall_after: smaller(project.stall_after, person.stall_after),
-    })
-}
-
-fn smaller<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if one < other { one } else { other }),
-        (one, other) => one.or(other),
-    }
-}
-
-fn shorter(one: Option<String>, other: Option<String>) -> Result<Option<String>, Error> {
-    let (Some(one), Some(other)) = (&one, &other) else {
-        return Ok(one.or(other));
-    };
-    let ms = |text: &str| amount::parse_duration_ms(text).map_err(Error::usage);
-    Ok(Some(if ms(one)? < ms(other)? {
-        one.clone()
-    } else {
-        other.clone()
-    }))
-}
-
-/// Refuses what is not an agent, and what could not be mounted.
-fn check_person(path: &Path, file: &PersonFile, home: &Path) -> Result<(), Error> {
-    let known = ["claude", "codex", "gemini", "pi", "command"];
-    for name in file.agents.keys() {
-        if !known.contains(&name.as_str()) {
-            let text = format!("{}: there is no agent {name:?}", path.display());
-            return Err(
-                Error::usage(text).with_hint(format!("it is one of: {}.", known.join(", ")))
-            );
-        }
-    }
-    for shown in &file.sandbox.read_only {
-        let at_home = shown.strip_prefix("~").map(|rest| home.join(rest));
-        let full = at_home.as_deref().unwrap_or(shown);
-        if !full.is_absolute() || !full.exists() {
-            return Err(Error::usage(format!(
-                "{}: `read_only` path {} must be absolute (or begin with ~/) and exist",
-                path.display(),
-                shown.display()
-            )));
-        }
+/// Refuses what is no agent, and what no agent can be given.
+fn check_person(said: &Text<'_>, file: &PersonFile) -> Result<(), Error> {
+    for (name, settings) in &file.agents {
+        let Some((_, kind)) = configurable().into_iter().find(|(known, _)| known == name) else {
+            let known = configurable().map(|(known, _)| known).join(", ");
+            let place = said.at(&format!("agents.{name}"));
+            return Err(Error::usage(format!("{place}: there is no agent {name:?}"))
+                .with_hint(format!("it is one of: {known}.")));
+        };
+        own_variable::check(&kind, settings).map_err(|error| {
+            let key = match &error {
+                AgentError::OwnVariable { key, .. } => format!("agents.{name}.{key}"),
+                _ => format!("agents.{name}"),
+            };
+            let mut wrapped = Error::usage(format!("{}: failed to {error}", said.at(&key)));
+            wrapped.hint = error.hint();
+            wrapped
+        })?;
     }
     Ok(())
 }
 
+/// Returns the agents that have a table, with what stands for each.
+fn configurable() -> [(&'static str, Kind); 5] {
+    [
+        Kind::Claude,
+        Kind::Codex,
+        Kind::Gemini,
+        Kind::Pi,
+        Kind::Command(String::new()),
+    ]
+    .map(|kind| (kind.name(), kind))
+}
+
 /// Refuses an agent or a judge that is a program: a project must not choose what runs.
-fn check_project(path: &Path, file: &ProjectFile) -> Result<(), Error> {
+fn check_project(said: &Text<'_>, file: &ProjectFile) -> Result<(), Error> {
     let named = [("agent", &file.goal.agent), ("judge", &file.goal.judge)];
     for (key, value) in named {
         if value.as_deref().is_some_and(|value| value.contains(':')) {
             return Err(Error::usage(format!(
                 "{}: a project's `{key}` must be a built-in agent",
-                path.display()
+                said.at(&format!("goal.{key}"))
             ))
             .with_hint("put a command or a script into your own configuration, or a flag."));
         }

@@ -91,7 +91,7 @@ impl Context {
 
     /// Reads the configuration for a project, or outside any.
     pub(crate) fn config(&self, project: Option<&Path>) -> Result<Config, Error> {
-        config::load(&self.config_path, project, &self.home)
+        config::load(&self.config_path, project, &self.home, &self.env)
     }
 
     /// Returns what the engine needs to work in a project.
@@ -139,12 +139,7 @@ impl Context {
     pub(crate) fn book(&self, config: &Config) -> Book {
         Book {
             agents: config.agents.clone(),
-            read_only: config
-                .sandbox
-                .read_only
-                .iter()
-                .map(|path| self.untilde(path))
-                .collect(),
+            grant: config.grant.clone(),
             env: self.env.clone(),
             home: self.home.clone(),
             self_exe: self.self_exe.clone(),
@@ -176,12 +171,8 @@ impl Context {
             runs: project.layout.state_dir().join("runs"),
             hidden: project.layout.goal(id).hidden(),
             scratch: home.sandbox(&key, id),
+            stores: home.stores_dir(),
         })
-    }
-
-    fn untilde(&self, path: &Path) -> PathBuf {
-        path.strip_prefix("~")
-            .map_or_else(|_| path.to_path_buf(), |rest| self.home.join(rest))
     }
 
     /// Refuses when an agent asks for what only a person may do.

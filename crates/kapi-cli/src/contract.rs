@@ -2,22 +2,24 @@
 //!
 //! Nothing is created here: a contract that is not approved leaves no trace.
 
+pub(crate) mod isolation;
+
 use std::path::{Path, PathBuf};
 
 use kapi_agent::agent::Kind;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Hidden, Judge, JudgeUnavailable, SandboxLevel, TURNS_DEFAULT,
+    Base, CONTRACT_VERSION, Contract, Hidden, Judge, JudgeUnavailable, TURNS_DEFAULT,
 };
 use kapi_core::id::Slug;
 use kapi_world::survey::Survey;
 use kapi_world::{asking, hidden};
 
-use crate::commands::run::{Args, Openness, Sandbox};
+use crate::commands::run::{Args, Openness};
 use crate::config::{Config, GoalTable};
 use crate::context::Context;
 use crate::error::Error;
-use crate::{amount, naming};
+use crate::{amount, container, naming};
 
 /// Milliseconds one agent turn may take when nothing else was said.
 const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -45,7 +47,7 @@ pub(crate) struct Draft {
 
 /// Draws up the contract of `kapi run`.
 pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
-    let outside = context.book(&Config::default());
+    let outside = context.book(&Config::unconfigured());
     let survey = Survey::of(&outside, &context.cwd).map_err(|failure| Error::world(&failure))?;
     let root = survey.root();
     let config = context.config(Some(&root))?;
@@ -70,6 +72,14 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
         .as_deref()
         .map(|dir| hidden_checks(context, dir, &survey, &base))
         .transpose()?;
+    let (level, network) = isolation::level_and_network(args, &config)?;
+    isolation::note_ignored(
+        context,
+        &config,
+        level,
+        (&survey, hidden.as_ref()),
+        &mut notes,
+    )?;
     let contract = Contract {
         version: CONTRACT_VERSION,
         intent: args.intent.trim().to_owned(),
@@ -95,10 +105,8 @@ pub(crate) fn draft(context: &Context, args: &Args) -> Result<Draft, Error> {
         },
         base,
         branch,
-        sandbox: match args.sandbox {
-            Sandbox::Native => SandboxLevel::Native,
-            Sandbox::None => SandboxLevel::None,
-        },
+        sandbox: level,
+        network,
     };
     check(context, &config, &contract, &mut notes)?;
     Ok(Draft {
@@ -142,18 +150,9 @@ fn check(
                 .with_hint("limit it with `--turns` or `--wall` instead of `--tokens`."));
         }
     }
-    notes.extend(isolation_note(contract));
+    container::check(&book, contract.sandbox)?;
+    notes.extend(isolation::isolation_note(contract));
     Ok(())
-}
-
-/// Returns what a person must know before approving a contract without a sandbox.
-pub(crate) fn isolation_note(contract: &Contract) -> Vec<String> {
-    match contract.sandbox {
-        SandboxLevel::Native => Vec::new(),
-        SandboxLevel::None => {
-            vec!["NO ISOLATION: the agent can read and change whatever you can.".to_owned()]
-        }
-    }
 }
 
 fn kind(agent: &str) -> Result<Kind, Error> {
@@ -425,6 +424,7 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
     rows.push(("branch", contract.branch.clone()));
     rows.push(("budget", budget_words(&contract.budget)));
     rows.push(("sandbox", contract.sandbox.to_string()));
+    rows.push(("network", contract.network.to_string()));
     rows
 }
 

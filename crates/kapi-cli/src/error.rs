@@ -9,6 +9,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
 use kapi_engine::reference::ResolveError;
+use kapi_world::launching::error::{Kind, LaunchError};
 
 use crate::exit_code::Exit;
 
@@ -54,6 +55,22 @@ impl Error {
         let mut error = Self::new(Exit::Failed, format!("failed to {}", failure.message));
         error.hint.clone_from(&failure.hint);
         error
+    }
+
+    /// Builds an error from what a launch or a command on a sandbox reports.
+    pub(crate) fn launch(error: &LaunchError) -> Self {
+        let (exit, message) = match error.kind {
+            Kind::Usage => (Exit::Usage, error.message.clone()),
+            Kind::Denied => (Exit::Denied, error.message.clone()),
+            Kind::NotFound => (Exit::NotFound, error.message.clone()),
+            Kind::Busy => (Exit::Busy, error.message.clone()),
+            Kind::Failed => (Exit::Failed, format!("failed to {}", error.message)),
+        };
+        Self {
+            exit,
+            message,
+            hint: error.hint.clone(),
+        }
     }
 
     /// Builds an error from the engine's; `reference` names the goal in hints.

@@ -120,6 +120,13 @@ fn agent_ended(run: &AgentRun) -> String {
         AgentEnd::Refused => "was refused by its model".to_owned(),
         AgentEnd::LimitReached => "stopped at a limit of its own".to_owned(),
         AgentEnd::Crashed { code } => format!("exited {code} without ending its turn"),
+        AgentEnd::OutOfResources { resource, limit } => {
+            let (limit, key) = (
+                words::limit_text(resource, limit),
+                words::limit_key(resource),
+            );
+            format!("failed at its limit of {limit}; raise it with `[sandbox] {key}`")
+        }
         AgentEnd::DeadlinePassed => "was killed at the turn's time limit".to_owned(),
         AgentEnd::IdlePassed => "was killed after a long silence".to_owned(),
         AgentEnd::Provider(failure) => format!("had no turn: {}", failure.kind.words()),

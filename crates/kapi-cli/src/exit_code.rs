@@ -4,31 +4,43 @@
 
 /// What the process tells its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Exit {
     /// The command did what it was asked; a goal is done.
-    Success = 0,
+    Success,
     /// A defect of Kapi.
-    Internal = 1,
+    Internal,
     /// The command line or a configuration file is wrong.
-    Usage = 2,
+    Usage,
     /// A rule refused; nothing changed.
-    Denied = 3,
+    Denied,
     /// The world refused: disk, git, sandbox, a missing program.
-    Failed = 4,
+    Failed,
     /// The goal ended or stopped without being done.
-    NotDone = 5,
+    NotDone,
     /// There is no such goal.
-    NotFound = 6,
+    NotFound,
     /// Another process holds what is needed.
-    Busy = 7,
+    Busy,
     /// A signal interrupted it; the state is saved.
-    Interrupted = 130,
+    Interrupted,
+    /// What the agent of a launch, or a command in a sandbox, exited with; passed on as it is.
+    Agent(u8),
 }
 
 impl Exit {
     /// Returns the number for the operating system.
     pub(crate) const fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::Success => 0,
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Denied => 3,
+            Self::Failed => 4,
+            Self::NotDone => 5,
+            Self::NotFound => 6,
+            Self::Busy => 7,
+            Self::Interrupted => 130,
+            Self::Agent(code) => code,
+        }
     }
 }

@@ -9,7 +9,8 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    audit, budget, cancel, completion, demo, diff, doctor, log, resume, run, show, status,
+    audit, budget, cancel, cleanup, completion, demo, diff, doctor, explain, image, launch, log,
+    resume, run, sandbox, show, status,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -20,14 +21,17 @@ mod amount;
 mod args;
 mod commands;
 mod config;
+mod container;
 mod context;
 mod contract;
 mod driving;
 mod error;
 mod event_words;
 mod exit_code;
+mod hook;
 mod inner;
 mod naming;
+mod profile;
 mod progress;
 mod report;
 mod ui;
@@ -80,8 +84,13 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Resume(args) => resume::run(context, args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Budget(args) => budget::run(context, args),
+        Command::Launch(args) => launch::run(context, args),
+        Command::Sandbox(args) => sandbox::run(context, args),
+        Command::Cleanup(args) => cleanup::run(context, args),
+        Command::Image(args) => image::run(context, args),
         Command::Audit(args) => audit::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
+        Command::Explain(args) => explain::run(context, args),
         Command::Completion(args) => Ok(completion::run(context, args)),
     }
 }

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use kapi_agent::agent::Kind;
 use kapi_agent::launch::Purpose;
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::effect::{AgentTask, Effect};
 use kapi_core::goal::outcome::{AgentRun, Failure, Outcome};
-use kapi_engine::world::Watch;
+use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
-use kapi_sandbox::spec::{Access, Mount, Network};
+use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask};
 use crate::confine::{self, Cell};
 use crate::failure;
+use crate::ignored::Ignored;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::workshop::{self, ShownAt, Workshop};
@@ -44,16 +46,38 @@ impl RealWorld<'_> {
         let view_dir = self.place.scratch.join("agent-git");
         let start = workshop::commit_id(&task.start_commit)?;
         let shown_at = ShownAt::of(task.sandbox, &workspace.path);
-        let (git_view, git_env) = workshop.git_view(&view_dir, &workspace, &start, shown_at)?;
+        let (git_view, git_env) = workshop.git_view(
+            &view_dir,
+            &workspace,
+            &start,
+            (shown_at, &self.place.stores),
+        )?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
+        let ignored = match task.sandbox {
+            SandboxLevel::Native => {
+                let layers = self.place.scratch.join("ignored");
+                Ignored::open(
+                    &workshop.repository,
+                    (&self.book.home, &workspace.path),
+                    &layers,
+                    &run_id,
+                )?
+            }
+            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
+        };
+        for note in &ignored.notes {
+            (watch.notice)(Activity::Note { text: note.clone() });
+        }
+        let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
+        mounts.extend(ignored.mounts.iter().cloned());
         let cell = Cell {
+            name: &run_id,
             level: task.sandbox,
             workspace: &workspace.path,
             workspace_access: Access::ReadWrite,
             home: &home,
             git_view: Some(git_view),
-            mounts: settings_hidden(&kind, &workspace.path, &run_dir)?,
-            network: Network::Host,
+            mounts,
             deadline: Duration::from_millis(task.deadline_ms),
             idle: None,
         };
@@ -70,6 +94,7 @@ impl RealWorld<'_> {
             turn: task.turn,
             run_id: &run_id,
             purpose: Purpose::Work,
+            network: task.network,
             git_env,
         };
         ask(&self.book, cell, &asked, &run_dir, watch).map(|(run, end)| outcome_of(run, end))

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
+use kapi_agent::launch::upstream::Gateway;
 use kapi_agent::launch::{self, Host, Launch, Purpose, Turn};
 use kapi_agent::settings::Settings;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::{AgentRun, Failure};
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
+use kapi_core::goal::words;
+use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
 use kapi_sandbox::spec::Mount;
@@ -20,6 +23,8 @@ use kapi_sys::process::{self, End, Line};
 
 use crate::book::Book;
 use crate::confine::{self, Cell, KAPI_INSIDE, Payload};
+use crate::doors::Doors;
+use crate::doors::serve::Served;
 use crate::run_dir::{RunDir, Transcript};
 use crate::{failure, home};
 
@@ -35,6 +40,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) turn: u32,
     pub(crate) run_id: &'a str,
     pub(crate) purpose: Purpose,
+    pub(crate) network: NetworkMode,
     pub(crate) git_env: Vec<(OsString, OsString)>,
 }
 
@@ -62,6 +68,7 @@ pub(crate) fn ask(
         asked,
         prompt_file,
         watch,
+        run_dir,
     };
     let answer = question.put(asked.session, &mut transcript)?;
     let answer = if asked.session.is_some() && is_session_lost(&answer.run, &answer.stderr) {
@@ -81,6 +88,7 @@ struct Question<'a> {
     asked: &'a Asked<'a>,
     prompt_file: PathBuf,
     watch: &'a Watch<'a>,
+    run_dir: &'a RunDir,
 }
 
 struct Answer {
@@ -101,7 +109,9 @@ impl Question<'_> {
             asked,
             prompt_file,
             watch,
+            run_dir,
         } = self;
+        let mut doors = Doors::new(cell.level, asked.network, &book.grant)?;
         let turn = Turn {
             prompt: asked.prompt,
             prompt_file,
@@ -111,6 +121,7 @@ impl Question<'_> {
             purpose: asked.purpose,
             home: &cell.home_seen(book),
             workspace: &cell.workspace_seen(),
+            gateway: doors.gateway(),
         };
         let host = Host { env: &book.env };
         let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
@@ -121,18 +132,42 @@ impl Question<'_> {
         home::furnish(cell.home, &launch, book)?;
         cell.idle = launch.idle_ms.map(Duration::from_millis);
         let payload = payload(book, asked, &launch)?;
+        doors.allow(&launch.hosts)?;
+        doors.upstream.clone_from(&launch.upstream);
+        doors.insert_cassette(&book.grant, asked.run_id);
+        let is_metered = doors.upstream.is_some();
+        let served = Served::new(&doors, watch, run_dir)?;
         let mut parser = StreamParser::new(asked.kind, session);
-        let finished = cell.run(book, payload, watch.cancel, &mut |line| {
+        let ran = cell.run(book, payload, &served, &mut |line| {
             let events = match line {
                 Line::Stdout(bytes) => parser.stdout_line(bytes),
                 Line::Stderr(bytes) => parser.stderr_line(bytes),
             };
             for event in events {
-                take(event, transcript, watch);
+                take(counted(event, is_metered), transcript, watch);
             }
         })?;
+        let finished = ran.finished;
         let stderr = finished.stderr.text();
-        let run = parser.finish(finished.end, &stderr, &finished.stdout.text());
+        let mut run = parser.finish(finished.end, &stderr, &finished.stdout.text());
+        run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
+        if is_metered {
+            run.usage = cost_only(run.usage);
+        }
+        let has_failed = matches!(run.end, AgentEnd::Provider(_) | AgentEnd::Crashed { .. });
+        if has_failed && let Some(trouble) = served.trouble() {
+            run.end = AgentEnd::Provider(trouble);
+        }
+        for met in &ran.met {
+            let text = words::limit_met(met.resource, &met.limit);
+            (watch.notice)(Activity::Note { text });
+        }
+        if let Some(exceeded) = ran.exceeded {
+            run.end = AgentEnd::OutOfResources {
+                resource: exceeded.resource.to_owned(),
+                limit: exceeded.limit,
+            };
+        }
         Ok(Answer {
             run,
             end: finished.end,
@@ -167,8 +202,25 @@ fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
 
 fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {
     match cell.level {
-        SandboxLevel::Native => Path::new(KAPI_INSIDE).join("prompt.md"),
+        SandboxLevel::Native | SandboxLevel::Podman => Path::new(KAPI_INSIDE).join("prompt.md"),
         SandboxLevel::None => run_dir.file("prompt.md"),
+    }
+}
+
+/// Leaves out the tokens an agent reports where the gateway counts them itself.
+fn counted(event: StreamEvent, is_metered: bool) -> StreamEvent {
+    match event {
+        StreamEvent::Used(usage) if is_metered => StreamEvent::Used(cost_only(usage)),
+        other => other,
+    }
+}
+
+/// Keeps the cost, which only the agent knows.
+const fn cost_only(usage: Usage) -> Usage {
+    Usage {
+        input_tokens: 0,
+        output_tokens: 0,
+        usd_micros: usage.usd_micros,
     }
 }
 
@@ -251,6 +303,10 @@ pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<
         purpose: Purpose::Work,
         home: nowhere,
         workspace: nowhere,
+        gateway: Gateway {
+            url: "http://127.0.0.1:1",
+            placeholder: "check",
+        },
     };
     let host = Host { env: &book.env };
     let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)

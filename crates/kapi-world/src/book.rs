@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use kapi_agent::agent::Kind;
 use kapi_agent::settings::Settings;
 
+use crate::grant::Grant;
+
 /// Everything a run may use of the host, granted by the person.
 #[derive(Debug, Clone)]
 pub struct Book {
     /// `[agents.<name>]`.
     pub agents: BTreeMap<String, Settings>,
-    /// Further host paths visible inside, read-only.
-    pub read_only: Vec<PathBuf>,
+    /// What runs may see, reach and use.
+    pub grant: Grant,
     /// The whole environment of this process; only named variables of it are passed on.
     pub env: BTreeMap<OsString, OsString>,
     /// The person's home.

@@ -12,13 +12,16 @@ use std::time::Duration;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_sandbox::launch::Ears;
-use kapi_sandbox::spec::{Access, Level, Mount, Network, Spec};
+use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::podman::caches;
+use kapi_sandbox::spec::{Access, Level, Mount, Spec};
 use kapi_sandbox::{expose, launch, toolchain};
-use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{Finished, Limits, Line, Program};
+use kapi_sys::process::{Limits, Line, Program};
 
 use crate::book::Book;
+use crate::doors::serve::Served;
 use crate::failure;
+use crate::grant::PASSED_VARIABLES;
 
 /// Where the workspace is inside.
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
@@ -28,17 +31,13 @@ pub(crate) const KAPI_INSIDE: &str = "/run/kapi";
 const TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one output line that are looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
-/// The variables of the host that every program may see.
-const PASSED_VARIABLES: &[&str] = &[
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LANGUAGE",
-    "TZ",
-    "USER",
-    "LOGNAME",
-    "JAVA_HOME",
+/// Files that show a project whose build tools publish and share caches unless told otherwise.
+const JAVA_BUILDS: &[&str] = &[
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
 ];
 
 /// Variables that lead toolchains to where they are installed, and where that usually is.
@@ -52,6 +51,8 @@ const TOOLCHAIN_HOMES: &[(&str, &str)] = &[
 /// A program and what it gets.
 #[derive(Debug)]
 pub(crate) struct Cell<'a> {
+    /// The run's id, by which its sandbox can be told from others.
+    pub(crate) name: &'a str,
     /// The isolation.
     pub(crate) level: SandboxLevel,
     /// The host's directory that is the workspace.
@@ -64,8 +65,6 @@ pub(crate) struct Cell<'a> {
     pub(crate) git_view: Option<GitView>,
     /// Further mounts.
     pub(crate) mounts: Vec<Mount>,
-    /// What can be reached.
-    pub(crate) network: Network,
     /// Whether a terminal-less, quiet program may take this long.
     pub(crate) deadline: Duration,
     /// The longest silence.
@@ -100,7 +99,7 @@ impl Cell<'_> {
     /// Returns where the workspace is for the program.
     pub(crate) fn workspace_seen(&self) -> PathBuf {
         match self.level {
-            SandboxLevel::Native => PathBuf::from(WORKSPACE_INSIDE),
+            SandboxLevel::Native | SandboxLevel::Podman => PathBuf::from(WORKSPACE_INSIDE),
             SandboxLevel::None => self.workspace.to_path_buf(),
         }
     }
@@ -108,22 +107,26 @@ impl Cell<'_> {
     /// Returns where the home is for the program.
     pub(crate) fn home_seen(&self, book: &Book) -> PathBuf {
         match self.level {
-            SandboxLevel::Native => book.home.clone(),
+            SandboxLevel::Native | SandboxLevel::Podman => book.home.clone(),
             SandboxLevel::None => self.home.to_path_buf(),
         }
     }
 
-    /// Runs a program in the cell to its end.
+    /// Runs a program in the cell to its end, with its doors open for as long.
     pub(crate) fn run(
         &self,
         book: &Book,
         payload: Payload,
-        cancel: &Cancel,
+        doors: &Served<'_>,
         on_line: &mut dyn FnMut(Line<'_>),
-    ) -> Result<Finished, Failure> {
-        let (spec, path_first) = self.spec(book, &payload.program)?;
+    ) -> Result<Ran, Failure> {
+        let (mut spec, path_first) = self.spec(book, &payload.program)?;
+        spec.network = doors.doors.network();
+        spec.listeners = doors.doors.addresses();
+        let mut env = self.environment(book, &path_first, doors.doors.environment());
+        env.extend(payload.env);
         let program = Program {
-            env: self.environment(book, &path_first, payload.env),
+            env,
             path: payload.program,
             args: payload.args,
             cwd: self.workspace_seen(),
@@ -136,44 +139,70 @@ impl Cell<'_> {
                 line_bytes_max: LINE_BYTES_MAX,
             },
         };
-        let ears = Ears {
-            on_line,
-            on_listeners: &mut drop,
-        };
-        launch::run(&spec, program, cancel, ears)
-            .map(|ran| ran.finished)
-            .map_err(|error| failure::sandbox(&error))
+        doors.open(|on_listeners| {
+            let ears = Ears {
+                on_line,
+                on_listeners,
+            };
+            launch::run(&spec, program, doors.watch.cancel, ears)
+                .map_err(|error| failure::sandbox(&error))
+        })
     }
 
     /// Returns the sandbox, and directories to look for programs in before all others.
-    fn spec(&self, book: &Book, program: &Path) -> Result<(Spec, Vec<PathBuf>), Failure> {
+    pub(crate) fn spec(
+        &self,
+        book: &Book,
+        program: &Path,
+    ) -> Result<(Spec, Vec<PathBuf>), Failure> {
         let self_exe = book.self_exe.clone();
-        let mut spec = Spec::new(Level::None, "run", self.home.to_path_buf(), self_exe);
+        let mut spec = Spec::new(Level::None, self.name, self.home.to_path_buf(), self_exe);
         spec.home_inside.clone_from(&book.home);
-        spec.network = self.network;
         if self.level == SandboxLevel::None {
             return Ok((spec, Vec::new()));
         }
-        spec.level = Level::Native;
-        spec.mounts = toolchain::toolchains(&book.home);
+        let grant = &book.grant;
+        spec.resources = grant.resources;
+        spec.nested_namespaces = grant.nested_namespaces;
+        spec.podman = grant.podman.clone();
+        if JAVA_BUILDS
+            .iter()
+            .any(|name| self.workspace.join(name).exists())
+        {
+            let rules = caches::files(&book.home, grant.maven_mirror.as_deref());
+            spec.files = rules.map_err(|error| failure::plain(&error))?;
+        }
+        let mut path_first = Vec::new();
+        if self.level == SandboxLevel::Podman {
+            spec.level = Level::Podman;
+        } else {
+            spec.level = Level::Native;
+            spec.mounts = toolchain::toolchains(&book.home);
+            let exposed = expose::expose(program, &book.path_variable(), &book.home)
+                .map_err(|error| failure::sandbox(&error))?;
+            spec.mounts.extend(exposed.mounts);
+            path_first = exposed.path;
+        }
         spec.mounts
-            .extend(book.read_only.iter().map(|path| read_only(path, path)));
-        let exposed = expose::expose(program, &book.path_variable(), &book.home)
-            .map_err(|error| failure::sandbox(&error))?;
-        spec.mounts.extend(exposed.mounts);
+            .extend(grant.read_only.iter().map(|path| read_only(path, path)));
         spec.mounts.push(Mount {
             host: self.workspace.to_path_buf(),
             inside: PathBuf::from(WORKSPACE_INSIDE),
             access: self.workspace_access.clone(),
         });
+        if matches!(self.workspace_access, Access::CopyOnWrite(_)) {
+            // Tools write down where things are; in a project that is its real path.
+            let shown = PathBuf::from(WORKSPACE_INSIDE);
+            spec.aliases.push((shown, self.workspace.to_path_buf()));
+        }
         if let Some(view) = &self.git_view {
             spec.mounts.extend(view.mounts());
         }
         spec.mounts.extend(self.mounts.iter().cloned());
-        Ok((spec, exposed.path))
+        Ok((spec, path_first))
     }
 
-    fn environment(
+    pub(crate) fn environment(
         &self,
         book: &Book,
         path_first: &[PathBuf],
@@ -190,7 +219,7 @@ impl Cell<'_> {
         env.insert("TERM".into(), "dumb".into());
         env.insert("SHELL".into(), "/bin/sh".into());
         env.insert("CI".into(), "1".into());
-        if self.level == SandboxLevel::Native {
+        if self.level != SandboxLevel::None {
             env.insert("TMPDIR".into(), "/tmp".into());
         }
         for (variable, usual_place) in TOOLCHAIN_HOMES {

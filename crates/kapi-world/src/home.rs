@@ -13,6 +13,7 @@ use kapi_git::owned_dir;
 
 use crate::book::Book;
 use crate::failure;
+use crate::grant::lending;
 
 /// Makes a home anew, whatever was left in an earlier one.
 pub(crate) fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
@@ -42,21 +43,14 @@ pub(crate) fn furnish(home: &Path, launch: &Launch, book: &Book) -> Result<(), F
             )?;
         }
     }
-    Ok(())
+    lending::lend(&book.grant.home_copies, &book.home, home)
 }
 
 fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
     let path = home_path(home, &file.path)?;
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| failure::file("create", parent, &error))?;
-    }
     let failed = |error: std::io::Error| failure::file("write", &path, &error);
-    // A new file each time: the agent may have left a link here that leads elsewhere.
-    match fs::remove_file(&path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
-    }
+    // A new file each time: the agent may have left anything here, a link that leads elsewhere too.
+    owned_dir::wipe(&path).map_err(|error| failure::plain(&error))?;
     let mut options = fs::OpenOptions::new();
     let mut handle = options
         .write(true)
@@ -67,20 +61,26 @@ fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
     handle.write_all(&file.content).map_err(failed)
 }
 
-/// Refuses a path whose parents the agent turned into links: they may lead out of the home.
+/// Makes the directories that a file of the home needs. Whatever the agent put in their place goes:
+/// a link is removed and not followed.
 fn home_path(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {
     let mut path = home.to_path_buf();
-    for component in relative.components() {
-        if path.is_symlink() || !matches!(component, Component::Normal(_)) {
+    let mut components = relative.components().peekable();
+    while let Some(component) = components.next() {
+        if !matches!(component, Component::Normal(_)) {
             return Err(Failure {
-                message: format!(
-                    "write {} into the agent's home: it leads out of it",
-                    relative.display()
-                ),
-                hint: Some(format!("remove {} and resume.", home.display())),
+                message: format!("write {} into the agent's home", relative.display()),
+                hint: None,
             });
         }
         path.push(component);
+        if components.peek().is_none() {
+            break;
+        }
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            owned_dir::wipe(&path).map_err(|error| failure::plain(&error))?;
+            fs::create_dir(&path).map_err(|error| failure::file("create", &path, &error))?;
+        }
     }
     Ok(path)
 }

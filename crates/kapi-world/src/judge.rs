@@ -13,7 +13,7 @@ use kapi_core::goal::quote::fenced;
 use kapi_engine::world::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::{Access, Network};
+use kapi_sandbox::spec::Access;
 use kapi_sys::process::End;
 
 use crate::agent_run::run_id;
@@ -59,13 +59,13 @@ impl RealWorld<'_> {
         let run_id = run_id(effect);
         let run_dir = RunDir::open(&self.place.runs, &run_id)?;
         let cell = Cell {
+            name: &run_id,
             level: task.sandbox,
             workspace: &checkout_dir,
             workspace_access: Access::ReadOnly,
             home: &home,
             git_view: None,
             mounts: Vec::new(),
-            network: Network::Host,
             deadline: Duration::from_millis(task.deadline_ms),
             idle: None,
         };
@@ -78,6 +78,7 @@ impl RealWorld<'_> {
             turn: 1,
             run_id: &run_id,
             purpose: Purpose::Judge,
+            network: task.network,
             git_env: Vec::new(),
         };
         let (run, end) = ask(&self.book, cell, &asked, &run_dir, watch)?;

@@ -6,14 +6,19 @@
 pub mod asking;
 pub mod book;
 pub mod failure;
+pub mod grant;
 pub mod hidden;
+pub mod launching;
 pub mod place;
 pub mod real;
+pub mod status;
 pub mod survey;
 
 mod agent_run;
 mod confine;
+mod doors;
 mod home;
+mod ignored;
 mod judge;
 mod run_dir;
 mod verify;

@@ -19,4 +19,6 @@ pub struct Place {
     pub hidden: PathBuf,
     /// Private homes and throw-away checkouts.
     pub scratch: PathBuf,
+    /// The objects that sandboxes are lent: what their bases reach, for all repositories.
+    pub stores: PathBuf,
 }

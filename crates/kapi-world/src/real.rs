@@ -139,7 +139,7 @@ impl RealWorld<'_> {
         for name in ["verify", "judge", "verify-git", "agent-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge-home"] {
+        for name in ["verify-home", "judge-home", "ignored"] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

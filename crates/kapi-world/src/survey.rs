@@ -13,7 +13,7 @@ use kapi_git::repository::{Dirt, Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 
 use crate::book::Book;
-use crate::{failure, workshop};
+use crate::{failure, ignored, workshop};
 
 /// A repository, as a contract needs to know it.
 #[derive(Debug)]
@@ -138,6 +138,14 @@ impl Survey {
             }
         }
         Ok(files)
+    }
+
+    /// Returns the ignored directories that an agent will see, copy-on-write.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn ignored_shown(&self, book: &Book) -> Result<Vec<PathBuf>, Failure> {
+        ignored::shown(&self.repository, &book.home)
     }
 
     /// Returns a file of a directory of hidden checks that the agent would see in its worktree.

@@ -12,17 +12,21 @@ use std::time::Duration;
 use kapi_core::goal::effect::{Effect, VerifyTask};
 use kapi_core::goal::outcome::{Checks, Failure, Outcome, VerifyReport, VerifyRun};
 use kapi_core::goal::quote::tail;
+use kapi_core::goal::words;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
 use kapi_git::workspace::Workspace;
-use kapi_sandbox::spec::{Access, Network};
+use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::spec::Access;
 use kapi_sys::process::{End, Finished};
 
 use crate::agent_run::run_id;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{Cell, Payload};
+use crate::doors::Doors;
+use crate::doors::serve::Served;
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::workshop::{self, ShownAt, Workshop};
@@ -69,10 +73,11 @@ impl RealWorld<'_> {
             task,
             watch,
             run_id: &run_id,
+            run_dir: &run_dir,
         };
-        let mut is_whole = self.run_stage(&stages, Checks::Visible, &run_dir, &mut report)?;
+        let mut is_whole = self.run_stage(&stages, Checks::Visible, &mut report)?;
         if is_whole && task.hidden && report.passed() {
-            is_whole = self.run_stage(&stages, Checks::Hidden, &run_dir, &mut report)?;
+            is_whole = self.run_stage(&stages, Checks::Hidden, &mut report)?;
         }
         Ok(if is_whole {
             Outcome::Verified(report)
@@ -89,7 +94,6 @@ impl RealWorld<'_> {
         &self,
         stages: &Stages<'_>,
         checks: Checks,
-        run_dir: &RunDir,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
         let task = stages.task;
@@ -110,13 +114,14 @@ impl RealWorld<'_> {
             if checks == Checks::Hidden {
                 copy_hidden(&self.place.hidden, plan.to).map_err(|error| failure::plain(&error))?;
             }
-            let finished = self.run_command(stages, &plan, command)?;
+            let ran = self.run_command(stages, &plan, command)?;
+            let finished = &ran.finished;
             if finished.end == End::Cancelled {
                 return Ok(false);
             }
             let log = format!("verify-{}.log", report.runs.len() + 1);
-            run_dir.keep(&log, output(&finished).as_bytes())?;
-            report.runs.push(verify_run(command, checks, &finished));
+            stages.run_dir.keep(&log, output(finished).as_bytes())?;
+            report.runs.push(verify_run(command, checks, &ran));
         }
         owned_dir::discard(plan.to).map_err(|error| failure::plain(&error))?;
         Ok(true)
@@ -127,30 +132,28 @@ impl RealWorld<'_> {
         stages: &Stages<'_>,
         plan: &CheckoutPlan<'_>,
         command: &str,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Ran, Failure> {
         let task = stages.task;
         (stages.watch.notice)(Activity::Verifying {
             command: command.to_owned(),
         });
         let view_dir = self.place.scratch.join("verify-git");
         let shown_at = ShownAt::of(task.sandbox, plan.to);
-        let (git_view, git_env) =
-            stages
-                .workshop
-                .git_view(&view_dir, stages.workspace, plan.commit, shown_at)?;
+        let (git_view, git_env) = stages.workshop.git_view(
+            &view_dir,
+            stages.workspace,
+            plan.commit,
+            (shown_at, &self.place.stores),
+        )?;
         let home = home::make_anew(&self.place.scratch.join("verify-home"))?;
         let cell = Cell {
+            name: stages.run_id,
             level: task.sandbox,
             workspace: plan.to,
             workspace_access: Access::ReadWrite,
             home: &home,
             git_view: Some(git_view),
             mounts: Vec::new(),
-            network: if task.network {
-                Network::Host
-            } else {
-                Network::Loopback
-            },
             deadline: Duration::from_millis(task.timeout_ms),
             idle: None,
         };
@@ -160,7 +163,9 @@ impl RealWorld<'_> {
             env: environment(&git_env, stages.run_id),
             stdin: Vec::new(),
         };
-        cell.run(&self.book, payload, stages.watch.cancel, &mut |_| {})
+        let doors = Doors::new(task.sandbox, task.network, &self.book.grant)?;
+        let served = Served::new(&doors, stages.watch, stages.run_dir)?;
+        cell.run(&self.book, payload, &served, &mut |_| {})
     }
 }
 
@@ -170,6 +175,7 @@ struct Stages<'a> {
     task: &'a VerifyTask,
     watch: &'a Watch<'a>,
     run_id: &'a str,
+    run_dir: &'a RunDir,
 }
 
 /// Makes a clean checkout, with an empty file where the view of git will be mounted.
@@ -191,7 +197,16 @@ fn environment(git_env: &[(OsString, OsString)], run_id: &str) -> BTreeMap<OsStr
     env
 }
 
-fn verify_run(command: &str, checks: Checks, finished: &Finished) -> VerifyRun {
+fn verify_run(command: &str, checks: Checks, ran: &Ran) -> VerifyRun {
+    let finished = &ran.finished;
+    let mut text = output(finished);
+    if let Some(exceeded) = &ran.exceeded {
+        text = format!(
+            "{text}\n[kapi ended it at its limit of {}; raise `{}` in `[sandbox]`]\n",
+            words::limit_text(exceeded.resource, &exceeded.limit),
+            words::limit_key(exceeded.resource)
+        );
+    }
     let (exit_code, timed_out) = match finished.end {
         End::Exited(code) => (Some(code), false),
         End::Signaled(signal) => (Some(128 + signal), false),
@@ -204,7 +219,7 @@ fn verify_run(command: &str, checks: Checks, finished: &Finished) -> VerifyRun {
         exit_code,
         timed_out,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
-        output_tail: tail(&output(finished), OUTPUT_TAIL_BYTES).to_owned(),
+        output_tail: tail(&text, OUTPUT_TAIL_BYTES).to_owned(),
         output_bytes: finished
             .stdout
             .bytes_total

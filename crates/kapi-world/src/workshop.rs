@@ -14,6 +14,7 @@ use kapi_git::candidate::Author;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
 use kapi_git::private_view::PrivateViewPlan;
+use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
@@ -29,6 +30,10 @@ const AUTHOR_NAME: &str = "Kapi";
 /// The address of that author; a name that cannot receive mail.
 const AUTHOR_EMAIL: &str = "kapi@localhost";
 
+/// Bytes of packs up to which a sandbox is lent the history of its base, and not the base alone.
+const HISTORY_BYTES_MAX: u64 = 1 << 30;
+/// How long another run may take to pack the same repository.
+const STORE_WAIT_MS: u64 = 10 * 60 * 1000;
 /// The wait between two tries to lock a repository.
 const HOLD_WAIT: Duration = Duration::from_millis(20);
 /// How often that is tried: ten minutes, in which a very large tree is checked out.
@@ -81,6 +86,29 @@ impl Workshop {
             })
     }
 
+    /// Makes or finds what a sandbox is lent of the repository: what its base reaches, and of a
+    /// very large one the base alone. Other branches, stashes and lost commits are not in it.
+    pub(crate) fn store(&self, stores: &Path, base: &CommitId) -> Result<ReachableStore, Failure> {
+        let failed = |error: &dyn std::error::Error| failure::plain(error);
+        let packed = self
+            .repository
+            .packed_bytes()
+            .map_err(|error| failed(&error))?;
+        let plan = ReachablePlan {
+            stores,
+            base,
+            history: if packed > HISTORY_BYTES_MAX {
+                History::CommitOnly
+            } else {
+                History::Full
+            },
+            wait_ms: STORE_WAIT_MS,
+        };
+        self.repository
+            .reachable_store(&plan)
+            .map_err(|error| failed(&error))
+    }
+
     /// Makes a throw-away git directory that shows a commit, and the variables that lead to it.
     ///
     /// Inside a sandbox a file over the workspace's `.git` leads to it; without one, variables do,
@@ -90,9 +118,10 @@ impl Workshop {
         to: &Path,
         workspace: &Workspace,
         commit: &CommitId,
-        shown_at: ShownAt<'_>,
+        (shown_at, stores): (ShownAt<'_>, &Path),
     ) -> Result<(GitView, Vec<(OsString, OsString)>), Failure> {
-        let object_dirs = self.repository.object_dirs().to_vec();
+        let store = self.store(stores, &workspace.base)?;
+        let object_dirs = store.object_dirs.clone();
         let (inside, objects_inside) = match shown_at {
             ShownAt::Inside => {
                 let objects = (0..object_dirs.len())
@@ -112,7 +141,7 @@ impl Workshop {
         };
         let view = self
             .repository
-            .private_view(&plan)
+            .private_view(&plan, &store)
             .map_err(|error| failure::plain(&error))?;
         let mut env = view.environment;
         if let ShownAt::Host { work_tree } = shown_at {
@@ -146,7 +175,7 @@ impl<'a> ShownAt<'a> {
     /// Returns where a level shows it.
     pub(crate) const fn of(level: SandboxLevel, work_tree: &'a Path) -> Self {
         match level {
-            SandboxLevel::Native => Self::Inside,
+            SandboxLevel::Native | SandboxLevel::Podman => Self::Inside,
             SandboxLevel::None => Self::Host { work_tree },
         }
     }

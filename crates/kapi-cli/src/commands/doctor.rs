@@ -8,10 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use kapi_agent::manifest::{Manifest, manifest};
-use kapi_sandbox::probe::{self, Outcome};
+use kapi_sandbox::probe::{self, Rung};
+use kapi_sandbox::spec::Level;
+use kapi_store::layout::HomeLayout;
 use kapi_sys::process::{self, End, Limits, Program};
 use serde::Serialize;
 
+use crate::container::{NO_IMAGE, image_hint};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -19,6 +22,9 @@ use crate::ui::Format;
 
 /// The longest a program may take to print its version.
 const VERSION_DEADLINE: Duration = Duration::from_secs(20);
+
+/// The check of the container level as a whole.
+const PODMAN: &str = "sandbox podman";
 
 /// Options of `kapi doctor`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +50,8 @@ struct Check {
 pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     let config = context.config(context.project_root().ok().as_deref())?;
     let mut checks = vec![git(context)];
-    checks.extend(sandbox(context));
+    let has_image = !config.grant.podman.image.is_empty();
+    checks.extend(sandbox(context, has_image));
     for agent in manifest() {
         let command = config
             .agents
@@ -90,9 +97,11 @@ fn git(context: &Context) -> Check {
     }
 }
 
-fn sandbox(context: &Context) -> Vec<Check> {
-    let probe = match probe::probe(&context.self_exe) {
-        Ok(probe) => probe,
+/// Climbs the ladder of isolation: each level, then what it lacks here and how to mend that.
+fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
+    let sandboxes = HomeLayout::new(&context.home).state_dir().join("sandboxes");
+    let ladder = match probe::ladder(&context.self_exe, &sandboxes, &context.env) {
+        Ok(ladder) => ladder,
         Err(error) => {
             return vec![Check {
                 name: "sandbox native".to_owned(),
@@ -103,34 +112,51 @@ fn sandbox(context: &Context) -> Vec<Check> {
             }];
         }
     };
-    probe
-        .steps
-        .into_iter()
-        .map(|step| {
-            let name = format!("sandbox: {}", step.name);
-            match step.outcome {
-                Outcome::Works => Check {
-                    name,
-                    ok: true,
-                    required: true,
-                    detail: String::new(),
-                    hint: None,
-                },
-                Outcome::Refused {
-                    call,
-                    target,
-                    source,
-                    hint,
-                } => Check {
-                    name,
-                    ok: false,
-                    required: true,
-                    detail: format!("{call} on {target}: {source}"),
-                    hint,
-                },
-            }
-        })
-        .collect()
+    let mut checks: Vec<Check> = ladder.levels.iter().flat_map(rung).collect();
+    let podman = checks.iter_mut().find(|check| check.name == PODMAN);
+    if let Some(check) = podman.filter(|check| check.ok && !has_image) {
+        check.ok = false;
+        check.detail = format!("{NO_IMAGE}; with one: {}", check.detail);
+        check.hint = Some(image_hint());
+    }
+    checks.extend(ladder.facts.into_iter().map(|fact| Check {
+        name: fact.name.to_owned(),
+        ok: true,
+        required: false,
+        detail: fact.value,
+        hint: None,
+    }));
+    checks
+}
+
+fn rung(rung: &Rung) -> Vec<Check> {
+    let (name, is_default) = match rung.level {
+        Level::Native => ("native", true),
+        Level::Podman => ("podman", false),
+        Level::None => ("none", false),
+    };
+    let mut checks = vec![Check {
+        name: format!("sandbox {name}"),
+        ok: rung.works,
+        required: is_default,
+        detail: rung.gives.join("; "),
+        hint: None,
+    }];
+    checks.extend(rung.missing.iter().map(|missing| {
+        let why = missing
+            .source
+            .as_ref()
+            .map(|source| format!(": {source}"))
+            .unwrap_or_default();
+        Check {
+            name: format!("  {name}: {}", missing.what),
+            ok: false,
+            required: is_default && missing.is_necessary,
+            detail: format!("{} on {}{why}", missing.call, missing.target),
+            hint: missing.hint.clone(),
+        }
+    }));
+    checks
 }
 
 fn agent(context: &Context, agent: &Manifest, command: Option<&str>) -> Check {

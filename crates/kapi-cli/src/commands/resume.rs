@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         );
     }
     let begun = if goal.status == Status::Proposed {
-        let notes = contract::isolation_note(&goal.contract);
+        let notes = contract::isolation::isolation_note(&goal.contract);
         contract::show(context, &goal.contract, &notes);
         let means = driving::approval(context, &goal.contract, args.yes)?;
         driving::approve(context, &project, &id, &goal.contract, means)?

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use kapi_core::goal::contract::NetworkMode;
 use kapi_core::id::GoalId;
 use kapi_engine::project::Project;
 
@@ -54,9 +55,12 @@ pub(crate) struct Args {
     /// The branch type; default: fix for a task that begins with "fix", feat otherwise
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     pub(crate) branch_type: Option<naming::BranchType>,
-    /// The isolation: 'native', or 'none' for no isolation at all
-    #[arg(long, value_name = "LEVEL", value_enum, default_value = "native")]
-    pub(crate) sandbox: Sandbox,
+    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) sandbox: Option<Sandbox>,
+    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) network: Option<Network>,
     /// Agent turns at most [default: 20]
     #[arg(long, value_name = "N")]
     pub(crate) turns: Option<u32>,
@@ -100,8 +104,31 @@ pub(crate) enum Openness {
 pub(crate) enum Sandbox {
     /// Namespaces with a minimal read-only root
     Native,
+    /// A rootless container with the root of an image
+    Podman,
     /// A worktree only: the agent can read and write what you can
     None,
+}
+
+/// What can be reached, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Network {
+    /// Nothing but the model
+    None,
+    /// The hosts your configuration allows
+    Filtered,
+    /// Whatever this machine can reach
+    Open,
+}
+
+impl From<Network> for NetworkMode {
+    fn from(network: Network) -> Self {
+        match network {
+            Network::None => Self::None,
+            Network::Filtered => Self::Filtered,
+            Network::Open => Self::Open,
+        }
+    }
 }
 
 /// Runs a task.

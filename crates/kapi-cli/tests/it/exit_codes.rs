@@ -39,10 +39,10 @@ fn a_wrong_command_line_or_configuration_is_2() {
     env.configure("");
     env.write(
         ".ilchul/config.toml",
-        "[goal]\nturns = 3\n[sandbox]\nread_only = [\"/\"]\n",
+        "[goal]\nturns = 3\n[sandbox]\nmemory = \"1g\"\nread_only = [\"/\"]\n",
     );
     env.kapi(&usual(HONEST, &[]))
-        .assert_error(2, &[".ilchul/config.toml, line 3", "sandbox"]);
+        .assert_error(2, &[".ilchul/config.toml, line 5", "read_only"]);
     assert!(
         !env.repository().join(".ilchul/goals").exists(),
         "no goal was made"

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 
-use crate::environment::{BRANCH, Environment, write};
+use crate::environment::{BRANCH, Environment, usual, write};
 
 /// What must never be seen inside.
 const SECRET: &str = "the-planted-secret";
@@ -65,7 +66,6 @@ const GRANTED: &[&str] = &[
     "git_log",
     "git_branch",
     "git_config",
-    "reach_host",
 ];
 
 #[test]
@@ -90,6 +90,8 @@ fn verify_commands_have_no_network_and_no_more_than_the_agent() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         plant(&mut env);
+        // A forwarded port is for the agent, and for checks only where the contract says so.
+        env.configure(&format!("[network]\nforward = [{port}]\n"));
         let reach = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
         let home = env.home().display().to_string();
         let verify = format!(
@@ -160,11 +162,14 @@ fn nothing_hostile_comes_out_of_the_workspace() {
         "{listed}"
     );
     assert!(
-        listed.contains("120000 blob") && !listed.contains("160000"),
+        !listed.contains("120000") && !listed.contains("160000"),
         "{listed}"
     );
     let left_out = run.events("candidate_committed")[0]["candidate"]["left_out"].to_string();
-    assert!(left_out.contains("pipe"), "{left_out}");
+    assert!(
+        left_out.contains("pipe") && left_out.contains("link.txt"),
+        "{left_out}"
+    );
 }
 
 /// Makes a machine that belongs to an ordinary user.
@@ -269,4 +274,95 @@ fn the_program_a_person_names_is_visible_and_nothing_beside_it() {
         &["--turns", "1"],
     );
     run.assert_status("paused", 5);
+}
+
+#[test]
+fn a_run_reaches_the_hosts_it_is_allowed_and_no_others() {
+    let env = Environment::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut seen = [0_u8; 1024];
+        let n = stream.read(&mut seen).unwrap();
+        let body = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+        stream.write_all(body.as_bytes()).unwrap();
+        String::from_utf8_lossy(&seen[..n]).into_owned()
+    });
+    env.configure(&format!(
+        "[network]\nallow = [\"private:127.0.0.1:{port}\"]\n"
+    ));
+    // A tunnel through the proxy, spoken by hand: no client of any kind is needed inside.
+    let agent = format!(
+        "command:bash -c 'p=${{HTTP_PROXY##*:}}; \
+         exec 3<>/dev/tcp/127.0.0.1/$p; printf \"CONNECT elsewhere.example:443 HTTP/1.1\\r\\nhost: elsewhere.example:443\\r\\n\\r\\n\" >&3; \
+         head -1 <&3 > refused.txt; \
+         exec 4<>/dev/tcp/127.0.0.1/$p; printf \"GET http://127.0.0.1:{port}/x HTTP/1.1\\r\\nhost: 127.0.0.1:{port}\\r\\nconnection: close\\r\\n\\r\\n\" >&4; \
+         cat <&4 > allowed.txt; \
+         (exec 5<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo direct > direct.txt; \
+         echo 42 > answer.txt'"
+    );
+    let run = env.run(&agent, &[]);
+    run.assert_status("done", 0);
+    assert!(env.show(BRANCH, "refused.txt").contains("403"));
+    assert!(env.show(BRANCH, "allowed.txt").contains("hello"));
+    assert!(
+        !env.git(&["ls-tree", "--name-only", BRANCH])
+            .contains("direct.txt")
+    );
+    let heard = answering.join().unwrap();
+    assert!(heard.starts_with("GET /x HTTP/1.1"), "{heard}");
+    let log = env.read(".ilchul/runs/001-make-answer-right-t001-agent-a1/network.jsonl");
+    assert!(
+        log.contains("elsewhere.example") && log.contains("denied"),
+        "{log}"
+    );
+    let is_told = |line: &serde_json::Value| {
+        line["kind"] == "note"
+            && line["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("elsewhere.example"))
+    };
+    assert!(run.lines.iter().any(is_told), "{:?}", run.lines);
+}
+
+#[test]
+fn ignored_directories_are_there_to_build_with_and_stay_as_they_are() {
+    for (env, is_ordinary) in [(Environment::new(), false), (ordinary(), true)] {
+        env.write(".gitignore", "node_modules/\nsecrets/\ndist/\nvendor/\n");
+        env.git(&["add", ".gitignore"]);
+        env.git(&["commit", "-qm", "ignore"]);
+        env.write("node_modules/lib/index.js", "the library\n");
+        env.write("secrets/key", SECRET);
+        env.write("dist/kept-back", SECRET);
+        env.write("vendor/dep/.git/config", SECRET);
+        env.write(".kapiexclude", "dist/\n");
+        if is_ordinary {
+            for path in [
+                "node_modules",
+                "node_modules/lib",
+                "node_modules/lib/index.js",
+            ] {
+                chown_if_root(&env.repository().join(path));
+            }
+        }
+        // The first turn builds something beside the library; the second finds it.
+        let agent = "command:cat node_modules/lib/index.js > seen.txt; cat secrets/key dist/kept-back vendor/dep/.git/config >> seen.txt 2>&1; \
+                     if [ -e node_modules/built ]; then echo 42 > answer.txt; fi; echo x > node_modules/built; \
+                     rm -f node_modules/lib/index.js; git status --porcelain >> status.txt";
+        let hidden = env.kapi(&usual(agent, &["--hidden", "node_modules"]));
+        hidden.assert_error(2, &["node_modules", "hidden checks"]);
+        let run = env.run(agent, &[]);
+        run.assert_status("done", 0);
+        assert_eq!(run.result["turns"], 2);
+        assert!(run.stderr.contains("copy-on-write"), "{}", run.stderr);
+        let seen = env.show(BRANCH, "seen.txt");
+        assert!(!seen.contains(SECRET), "{seen}");
+        assert!(
+            !env.git(&["ls-tree", "-r", "--name-only", BRANCH])
+                .contains("node_modules")
+        );
+        assert_eq!(env.read("node_modules/lib/index.js"), "the library\n");
+        assert!(!env.repository().join("node_modules/built").exists());
+    }
 }

@@ -10,16 +10,23 @@
 
 mod authority;
 mod budgets;
+mod cleanup;
+mod configuration;
 mod crash;
 mod demo;
 mod environment;
 mod exit_codes;
+mod explain;
+mod images;
 mod integrity;
 mod isolation;
 mod json;
 mod judges;
+mod launch;
+mod profiles;
 mod program;
 mod repositories;
+mod sandboxes;
 mod together;
 mod tricks;
 mod untouched;

@@ -1,0 +1,276 @@
+//! `kapi cleanup`: removes sandboxes that hold nothing any more, and says why others stay.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
+use kapi_store::layout::project_key;
+use kapi_sys::clock::Clock as _;
+use kapi_world::launching::clean::goals::{self, GoalFiles};
+use kapi_world::launching::clean::{self, Choice, CleanPlan, Cleaned, Fate, Thing, What};
+use kapi_world::launching::place::SandboxId;
+use serde::Serialize;
+
+use super::launch::{is_json, resolved, sandboxes};
+use super::sandbox::book;
+use crate::amount;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi cleanup`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Only these sandboxes; the only way to remove one that holds work
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only tell what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    /// The sandboxes of all projects
+    #[arg(long, conflicts_with = "project")]
+    all: bool,
+    /// The sandboxes of this project; default: the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Only what was not used for so long (7d, 12h)
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    older_than: Option<u64>,
+    /// Also the build caches of the sandboxes that go
+    #[arg(long)]
+    volumes: bool,
+    /// Also the transcripts of the sandboxes that stay
+    #[arg(long)]
+    logs: bool,
+    /// Do not ask about sandboxes that hold work
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    dry_run: bool,
+    removed: Vec<ThingView>,
+    kept: Vec<ThingView>,
+    failed: Vec<ThingView>,
+    restore: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThingView {
+    what: &'static str,
+    name: String,
+    project: Option<String>,
+    path: String,
+    bytes: u64,
+    why: String,
+}
+
+/// Cleans up.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("clean up")?;
+    let plan = plan(context, args)?;
+    let (book, sandboxes) = (book(context)?, sandboxes(context));
+    let mut things =
+        clean::survey(&book, &sandboxes, &plan).map_err(|error| Error::launch(&error))?;
+    let goals = goals(context, args, plan.used_before_ms)?;
+    things.extend(goals::survey(&book, &goals));
+    if args.dry_run {
+        show(context, args, &things, &Cleaned::default());
+        return Ok(Exit::Success);
+    }
+    confirm(context, args, &things)?;
+    let mut cleaned = clean::clean(&book, &sandboxes, &plan, &things);
+    for thing in &things {
+        let goal = goals.iter().find(|goal| goal.name == thing.name);
+        if let (What::Goal, Fate::Goes(_), Some(goal)) = (thing.what, &thing.fate, goal) {
+            match goals::remove(&book, goal) {
+                Ok(()) => cleaned.removed.push(thing.clone()),
+                Err(error) => cleaned.failed.push((thing.clone(), error)),
+            }
+        }
+    }
+    show(context, args, &things, &cleaned);
+    Ok(if cleaned.failed.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Failed
+    })
+}
+
+fn plan(context: &Context, args: &Args) -> Result<CleanPlan, Error> {
+    let now_ms = context.clock.now_ms();
+    let project_key = match (&args.project, args.all) {
+        (Some(project), _) => Some(project_key(&resolved(context, project)?)),
+        (None, true) => None,
+        (None, false) => Some(project_key(&resolved(context, &context.cwd)?)),
+    };
+    let ids: Result<Vec<SandboxId>, _> = args.ids.iter().map(|id| SandboxId::parse(id)).collect();
+    let choice = |is_wanted: bool| if is_wanted { Choice::Yes } else { Choice::No };
+    let age_ms = args
+        .older_than
+        .map(|age| i64::try_from(age).unwrap_or(i64::MAX));
+    Ok(CleanPlan {
+        project_key,
+        ids: ids.map_err(|error| Error::launch(&error))?,
+        used_before_ms: age_ms.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        logs: choice(args.logs),
+        volumes: choice(args.volumes),
+        now_ms,
+    })
+}
+
+/// Returns the goals of the project, with why those that have not ended stay.
+///
+/// Goals are known by their own project alone, so `--all` finds those of the working directory.
+fn goals(
+    context: &Context,
+    args: &Args,
+    used_before_ms: Option<i64>,
+) -> Result<Vec<GoalFiles>, Error> {
+    let root = match &args.project {
+        Some(project) => resolved(context, project)?,
+        None => context
+            .project_root()
+            .unwrap_or_else(|_| context.cwd.clone()),
+    };
+    if !args.ids.is_empty() || !root.join(".ilchul").join("goals").is_dir() {
+        return Ok(Vec::new());
+    }
+    let project = context.project(&root, "kapi cleanup");
+    let listed = project.goals().map_err(|error| Error::engine(&error, ""))?;
+    let mut found = Vec::new();
+    for one in listed {
+        let id = one.id;
+        // What a damaged goal made nobody can tell; `kapi audit` says what is wrong with it.
+        let Ok(goal) = project.load(&id) else {
+            continue;
+        };
+        let log = fs::metadata(project.layout.goal(&id).events());
+        let used = log.and_then(|found| found.modified()).ok();
+        let used = used.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let used_ms = used.map_or(i64::MAX, |at| {
+            i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
+        });
+        let candidate = goal
+            .candidate
+            .as_ref()
+            .map(|candidate| candidate.commit.clone());
+        let stays = if !goal.status.is_terminal() {
+            Some("its goal has not ended".to_owned())
+        } else if used_before_ms.is_some_and(|before| used_ms >= before) {
+            Some("it was used since".to_owned())
+        } else {
+            None
+        };
+        found.push(GoalFiles {
+            name: id.to_string(),
+            place: context.place(&project, &id)?,
+            known: candidate.unwrap_or_else(|| goal.contract.base.commit.clone()),
+            stays,
+        });
+    }
+    Ok(found)
+}
+
+/// Asks before anything that holds work goes.
+fn confirm(context: &Context, args: &Args, things: &[Thing]) -> Result<(), Error> {
+    let named: Vec<&Thing> = things
+        .iter()
+        .filter(|thing| matches!(&thing.fate, Fate::Goes(why) if why.starts_with("it was named")))
+        .collect();
+    if named.is_empty() || args.yes {
+        return Ok(());
+    }
+    for thing in &named {
+        if let Fate::Goes(why) = &thing.fate {
+            context.ui.say(&format!("{}: {why}.", thing.name));
+        }
+    }
+    match context.ui.confirm("Remove them all the same?") {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::new(Exit::Denied, "nothing was removed")),
+        None => Err(Error::usage(
+            "removing what holds work needs a yes, and nobody is at a terminal",
+        )
+        .with_hint("look at it with `kapi sandbox diff`, then add `--yes`.")),
+    }
+}
+
+fn show(context: &Context, args: &Args, things: &[Thing], cleaned: &Cleaned) {
+    let going = things
+        .iter()
+        .filter(|thing| matches!(thing.fate, Fate::Goes(_)));
+    let removed: Vec<ThingView> = if args.dry_run {
+        going.map(|thing| view(thing, None)).collect()
+    } else {
+        cleaned
+            .removed
+            .iter()
+            .map(|thing| view(thing, None))
+            .collect()
+    };
+    let staying = things
+        .iter()
+        .filter(|thing| matches!(thing.fate, Fate::Stays(_)));
+    let kept: Vec<ThingView> = staying.map(|thing| view(thing, None)).collect();
+    let failed = cleaned.failed.iter();
+    let failed: Vec<ThingView> = failed
+        .map(|(thing, error)| view(thing, Some(error.message.clone())))
+        .collect();
+    if is_json(context) {
+        context.ui.json(&View {
+            dry_run: args.dry_run,
+            removed,
+            kept,
+            failed,
+            restore: cleaned.kept.clone(),
+        });
+        return;
+    }
+    let verb = if args.dry_run {
+        "would remove"
+    } else {
+        "removed"
+    };
+    let ui = context.ui;
+    for (word, list) in [(verb, &removed), ("kept", &kept), ("failed", &failed)] {
+        for thing in list {
+            let size = super::sandbox::list::size(thing.bytes);
+            ui.line(&format!(
+                "{word:<13} {} {} ({size}): {}",
+                thing.what, thing.name, thing.why
+            ));
+        }
+    }
+    for line in &cleaned.kept {
+        ui.line(&format!(
+            "What was committed is kept; this brings it back: {line}"
+        ));
+    }
+    if removed.is_empty() && kept.is_empty() && failed.is_empty() {
+        ui.line("There is nothing to clean up.");
+    } else if args.dry_run {
+        ui.line("Nothing was removed. Leave out `--dry-run` to do it.");
+    }
+}
+
+fn view(thing: &Thing, error: Option<String>) -> ThingView {
+    let (Fate::Goes(why) | Fate::Stays(why)) = &thing.fate;
+    ThingView {
+        what: match thing.what {
+            What::Sandbox => "sandbox",
+            What::Logs => "logs",
+            What::Remains => "remains",
+            What::Goal => "goal",
+        },
+        name: thing.name.clone(),
+        project: thing
+            .project
+            .as_ref()
+            .map(|path| path.display().to_string()),
+        path: thing.path.display().to_string(),
+        bytes: thing.bytes,
+        why: error.unwrap_or_else(|| why.clone()),
+    }
+}

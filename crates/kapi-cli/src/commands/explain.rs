@@ -1,0 +1,130 @@
+//! `kapi explain`: what would hold, value by value, and where each was said.
+//!
+//! Resolves exactly what a command would resolve. Nothing is started, created or written, and the
+//! values of variables are never shown.
+
+mod launch;
+mod profile;
+mod route;
+mod run;
+
+use serde::Serialize;
+
+use crate::commands;
+use crate::config::source::Source;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// Characters of a key's column.
+const KEY_WIDTH: usize = 20;
+/// Characters of a value's column, when its source stands beside it.
+const VALUE_WIDTH: usize = 44;
+
+/// Options of `kapi explain`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to explain
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// What `kapi run` would do with these flags
+    #[command(mut_arg("intent", |arg| arg.required(false).default_value("").hide_default_value(true)))]
+    Run(Box<commands::run::Args>),
+    /// How `kapi launch` would set up a sandbox with these flags
+    Launch(Box<launch::Args>),
+    /// A profile as it stands in its file; without a name, all that there are
+    Profile(profile::Args),
+}
+
+/// One value and where it was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Row {
+    key: String,
+    value: String,
+    source: String,
+}
+
+/// The answer as a document.
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    kind: &'static str,
+    command: &'a str,
+    rows: &'a [Row],
+    notes: &'a [String],
+}
+
+/// Rows as they are collected, in the order they are shown.
+#[derive(Debug, Default)]
+struct Rows(Vec<Row>);
+
+/// Explains.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    match &args.what {
+        What::Run(args) => run::explain(context, args)?,
+        What::Launch(args) => launch::explain(context, args)?,
+        What::Profile(args) => profile::explain(context, args)?,
+    }
+    Ok(Exit::Success)
+}
+
+impl Rows {
+    fn add(&mut self, key: &str, value: impl Into<String>, source: &Source) {
+        self.add_all(key, value, std::slice::from_ref(source));
+    }
+
+    fn add_all(&mut self, key: &str, value: impl Into<String>, sources: &[Source]) {
+        let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
+        self.0.push(Row {
+            key: key.to_owned(),
+            value: value.into(),
+            source: sources.join(", "),
+        });
+    }
+
+    fn show(&self, context: &Context, command: &str, notes: &[String]) {
+        let ui = context.ui;
+        match ui.format {
+            Format::Json => ui.json(&View {
+                kind: "policy",
+                command,
+                rows: &self.0,
+                notes,
+            }),
+            Format::Human => {
+                for row in &self.0 {
+                    line(context, row);
+                }
+                for note in notes {
+                    ui.say(&format!("note: {note}"));
+                }
+            }
+        }
+    }
+}
+
+/// Writes one row; a value of several lines has its source on a line of its own.
+fn line(context: &Context, row: &Row) {
+    let (key, source) = (&row.key, &row.source);
+    let mut lines = row.value.lines();
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    if rest.is_empty() {
+        context
+            .ui
+            .line(&format!("{key:<KEY_WIDTH$} {first:<VALUE_WIDTH$} {source}"));
+        return;
+    }
+    context.ui.line(&format!("{key:<KEY_WIDTH$} {first}"));
+    for line in rest {
+        context.ui.line(&format!("{:<KEY_WIDTH$} {line}", ""));
+    }
+    let gap = " ".repeat(VALUE_WIDTH);
+    context
+        .ui
+        .line(&format!("{:<KEY_WIDTH$} {gap} {source}", ""));
+}

@@ -1,0 +1,101 @@
+//! `kapi explain profile`: the profiles there are, and the text of one.
+//!
+//! What is shown can be kept in a file of the person's own and changed.
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::profile::built_in;
+use crate::profile::find::{self, Search};
+use crate::ui::Format;
+
+/// Options of `kapi explain profile`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The profile: a built-in one or one of yours
+    name: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    kind: &'static str,
+    profiles: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry {
+    name: String,
+    place: String,
+    text: String,
+}
+
+/// Shows one profile, or all that are built in.
+pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
+    let profiles = match &args.name {
+        Some(name) => vec![entry(context, name)?],
+        None => built_in::ALL.iter().map(built_in_entry).collect(),
+    };
+    let ui = context.ui;
+    match (ui.format, &args.name) {
+        (Format::Json, _) => ui.json(&View {
+            kind: "profiles",
+            profiles,
+        }),
+        (Format::Human, Some(_)) => {
+            for profile in &profiles {
+                ui.say(&format!("note: {}", profile.place));
+                ui.line(profile.text.trim_end());
+            }
+        }
+        (Format::Human, None) => {
+            for profile in &profiles {
+                let about = profile.text.lines().next().unwrap_or_default();
+                ui.line(&format!(
+                    "{:<12} {}",
+                    profile.name,
+                    about.trim_start_matches("# ")
+                ));
+            }
+            ui.say("hint: `kapi explain profile <name>` shows one.");
+        }
+    }
+    Ok(())
+}
+
+fn entry(context: &Context, name: &str) -> Result<Entry, Error> {
+    let search = Search {
+        home: &context.home,
+        config_path: &context.config_path,
+        project: &context.cwd,
+        trusted: &[],
+    };
+    let profile = find::by_name(&search, name)?;
+    match &profile.path {
+        None => Ok(built_in::find(name).map_or_else(
+            || Entry {
+                name: profile.name.clone(),
+                place: profile.place(),
+                text: String::new(),
+            },
+            built_in_entry,
+        )),
+        Some(path) => Ok(Entry {
+            name: profile.name.clone(),
+            place: path.display().to_string(),
+            text: fs::read_to_string(path).map_err(|error| {
+                Error::usage(format!("failed to read {}: {error}", path.display()))
+            })?,
+        }),
+    }
+}
+
+fn built_in_entry(profile: &built_in::BuiltIn) -> Entry {
+    Entry {
+        name: profile.name.to_owned(),
+        place: format!("built-in {}", profile.name),
+        text: profile.text.to_owned(),
+    }
+}

@@ -1,0 +1,275 @@
+//! `kapi explain run`: what the contract of a run would hold, and what it may touch.
+//!
+//! The task and the repository play no part: only what flags and files say.
+
+use kapi_agent::agent::Kind;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel, TURNS_DEFAULT};
+
+use super::Rows;
+use super::route::{self, Subject};
+use crate::amount;
+use crate::commands::run::Args;
+use crate::config::source::Source;
+use crate::config::{AT_MOST, Config};
+use crate::context::Context;
+use crate::error::Error;
+use crate::profile::flags;
+
+/// Explains a run.
+pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
+    let root = context
+        .cwd
+        .ancestors()
+        .find(|dir| dir.join(".git").exists());
+    let config = context.config(Some(root.unwrap_or(&context.cwd)))?;
+    let mut notes = Vec::new();
+    let mut rows = Rows::default();
+    let level = match (args.sandbox, config.level) {
+        (Some(sandbox), _) => flags::level(sandbox),
+        (None, configured) => configured.unwrap_or(SandboxLevel::Native),
+    };
+    let network = config.network(args.network.map(NetworkMode::from), level)?;
+    let origin = |key: &str| config.origins.first(key);
+    let agent = args.agent.as_ref().or(config.goal.agent.as_ref());
+    let agent_source = args
+        .agent
+        .as_ref()
+        .map_or_else(|| origin("goal.agent"), |_| Source::Flag("--agent"));
+    let kind = agent.map(|reference| kind(reference)).transpose()?;
+    let name = agent.map_or("none: name one with `--agent`", String::as_str);
+    rows.add("agent", name, &agent_source);
+    asked(&config, args, kind.as_ref(), &mut rows);
+    let subject = kind
+        .as_ref()
+        .map(|kind| (kind, config.agents.get(kind.name())));
+    let settings = subject
+        .and_then(|(_, settings)| settings.cloned())
+        .unwrap_or_default();
+    let nobody = Kind::Command("true".to_owned());
+    let subject = Subject {
+        agent: kind.as_ref().unwrap_or(&nobody),
+        agent_source: &agent_source,
+        settings: &settings,
+        level,
+        network,
+        grant: &config.grant,
+        origins: &config.origins,
+    };
+    if kind.is_some() {
+        route::model(context, &subject, &mut rows);
+    } else {
+        notes.push("Without an agent, a run does not begin.".to_owned());
+    }
+    let level_source = match args.sandbox {
+        Some(_) => Source::Flag("--sandbox"),
+        None => origin("sandbox.level"),
+    };
+    rows.add("sandbox", level.to_string(), &level_source);
+    let source = network_source(&config, args, network, level);
+    rows.add("network", network.to_string(), &source);
+    if network == NetworkMode::Filtered {
+        for rule in &config.grant.allow {
+            rows.add_all("allow", rule.text(), &config.origins.of("network.allow"));
+        }
+    }
+    route::reach(context, &subject, &mut rows);
+    route::sight(context, &subject, &mut rows);
+    for path in &config.grant.read_only {
+        let sources = config.origins.of("sandbox.read_only");
+        rows.add_all("read-only", path.display().to_string(), &sources);
+    }
+    route::variables(context, &mut rows);
+    variables(&config, &subject, &mut rows);
+    route::limits(&subject, &mut rows);
+    route::cassettes(&subject, &mut rows);
+    rows.show(context, "run", &notes);
+    Ok(())
+}
+
+fn kind(reference: &str) -> Result<Kind, Error> {
+    Kind::parse(reference).map_err(|error| {
+        let mut wrapped = Error::usage(error.to_string());
+        wrapped.hint = error.hint();
+        wrapped
+    })
+}
+
+fn network_source(
+    config: &Config,
+    args: &Args,
+    network: NetworkMode,
+    level: SandboxLevel,
+) -> Source {
+    if args.network.is_some() {
+        return Source::Flag("--network");
+    }
+    if level == SandboxLevel::None {
+        return match args.sandbox {
+            Some(_) => Source::Flag("--sandbox"),
+            None => config.origins.first("sandbox.level"),
+        };
+    }
+    let wanted = config.network.unwrap_or(NetworkMode::Filtered);
+    let key = if wanted == network {
+        "network.mode"
+    } else {
+        AT_MOST
+    };
+    match (key, config.network) {
+        // The project named the same mode that holds anyway.
+        ("network.mode", None) => Source::Default,
+        (key, _) => config.origins.first(key),
+    }
+}
+
+/// One value of a contract: what the flag says, what the configuration says, and the default.
+struct Asked<'a> {
+    key: &'a str,
+    flag: (&'static str, Option<String>),
+    said: Option<String>,
+    default: &'a str,
+}
+
+impl Asked<'_> {
+    fn add(self, config: &Config, rows: &mut Rows) {
+        let key = format!("goal.{}", self.key.replace(' ', "_"));
+        match (self.flag.1, self.said) {
+            (Some(value), _) => rows.add(self.key, value, &Source::Flag(self.flag.0)),
+            (None, Some(value)) => rows.add_all(self.key, value, &config.origins.of(&key)),
+            (None, None) => rows.add(self.key, self.default, &Source::Default),
+        }
+    }
+}
+
+/// Adds what the contract holds.
+fn asked(config: &Config, args: &Args, agent: Option<&Kind>, rows: &mut Rows) {
+    let table = &config.goal;
+    let judge = match agent {
+        Some(Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi) => "same",
+        Some(Kind::Command(_) | Kind::Script(_)) | None => "none",
+    };
+    let list = |items: &[String]| (!items.is_empty()).then(|| items.join("\n"));
+    let configured = |items: Option<&Vec<String>>| items.and_then(|items| list(items));
+    let verify = if args.unverified {
+        ("--unverified", Some("nothing".to_owned()))
+    } else {
+        ("--verify", list(&args.verify))
+    };
+    let network = args.verify_network.then(|| "that of the agent".to_owned());
+    for (key, flag, said, default) in [
+        (
+            "judge",
+            ("--judge", args.judge.clone()),
+            table.judge.clone(),
+            judge,
+        ),
+        (
+            "verify",
+            verify,
+            configured(table.verify.as_ref()),
+            "nothing",
+        ),
+        (
+            "verify network",
+            ("--verify-network", network),
+            None,
+            "none",
+        ),
+        (
+            "base",
+            ("--base", args.base.clone()),
+            table.base.clone(),
+            "HEAD",
+        ),
+    ] {
+        let asked = Asked {
+            key,
+            flag,
+            said,
+            default,
+        };
+        asked.add(config, rows);
+    }
+    protected(config, args, rows);
+    limited(config, args, rows);
+}
+
+/// Adds what the agent must not change: what flags and files say adds up.
+fn protected(config: &Config, args: &Args, rows: &mut Rows) {
+    for glob in &args.protect {
+        rows.add("protect", glob, &Source::Flag("--protect"));
+    }
+    for glob in config.goal.protect.iter().flatten() {
+        rows.add_all("protect", glob, &config.origins.of("goal.protect"));
+    }
+}
+
+/// Adds what may be spent.
+fn limited(config: &Config, args: &Args, rows: &mut Rows) {
+    let table = &config.goal;
+    let text = |count: u32| count.to_string();
+    let time = |flag: Option<u64>| flag.map(amount::duration);
+    let usd = table.usd.map(|usd| format!("${usd}"));
+    let turns = TURNS_DEFAULT.to_string();
+    let none = "no limit";
+    for (key, flag, said, default) in [
+        (
+            "turns",
+            ("--turns", args.turns.map(text)),
+            table.turns.map(text),
+            turns.as_str(),
+        ),
+        (
+            "tokens",
+            ("--tokens", args.tokens.map(amount::tokens)),
+            table.tokens.map(amount::tokens),
+            none,
+        ),
+        ("usd", ("--usd", args.usd.map(amount::usd)), usd, none),
+        (
+            "wall",
+            ("--wall", time(args.wall)),
+            table.wall.clone(),
+            none,
+        ),
+        (
+            "turn timeout",
+            ("--turn-timeout", time(args.turn_timeout)),
+            table.turn_timeout.clone(),
+            "1h",
+        ),
+        (
+            "verify timeout",
+            ("--verify-timeout", time(args.verify_timeout)),
+            table.verify_timeout.clone(),
+            "30m",
+        ),
+        (
+            "stall after",
+            ("--stall-after", args.stall_after.map(text)),
+            table.stall_after.map(text),
+            "3",
+        ),
+    ] {
+        let asked = Asked {
+            key,
+            flag,
+            said,
+            default,
+        };
+        asked.add(config, rows);
+    }
+}
+
+/// Adds the names of an agent's variables; what they hold is nobody's business here.
+fn variables(config: &Config, subject: &Subject<'_>, rows: &mut Rows) {
+    let name = subject.agent.name();
+    for variable in &subject.settings.pass_env {
+        let sources = config.origins.of(&format!("agents.{name}.pass_env"));
+        rows.add_all("variable passed", variable, &sources);
+    }
+    for variable in subject.settings.env.keys() {
+        let sources = config.origins.of(&format!("agents.{name}.env.{variable}"));
+        rows.add_all("variable set", variable, &sources);
+    }
+}

@@ -1,0 +1,272 @@
+//! `kapi launch`: one agent, once, in a workspace of its own; its exit code is passed on.
+//!
+//! Resolves what was asked for, hands it over, and shows what came of it.
+
+pub(crate) mod view;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use kapi_core::status::mapping::Mapping;
+use kapi_engine::world::Activity;
+use kapi_store::layout::{HomeLayout, project_key};
+use kapi_sys::clock::Clock as _;
+use kapi_wire::status::timestamp;
+use kapi_world::asking::check_agent;
+use kapi_world::book::Book;
+use kapi_world::launching::place::{SandboxId, Sandboxes};
+use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
+use kapi_world::launching::run::{self, Launched, Stage};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::profile::flags::Flags;
+use crate::profile::launch::{LaunchProfile, resolve};
+use crate::profile::message::Values;
+use crate::ui::Format;
+use crate::{amount, container, driving};
+
+/// The longest an agent may take when nothing else was said.
+const DEADLINE_MS: u64 = 24 * 60 * 60 * 1000;
+/// What a commit of an interactive launch is said to be when no task was given.
+const INTERACTIVE: &str = "interactive work";
+/// Bytes of a task that is read from a file.
+const SPEC_BYTES_MAX: u64 = 1 << 20;
+
+/// Options of `kapi launch`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// The sandbox's id: 1 to 64 letters, digits, '-' and '_'
+    id: String,
+    /// The project's directory
+    project: PathBuf,
+    #[command(flatten)]
+    flags: Flags,
+    /// What to do
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    /// A file that says what to do
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// The revision a new branch begins at; default: what is checked out
+    #[arg(long, value_name = "REVISION", requires = "branch")]
+    base_branch: Option<String>,
+    /// The branch's name at the remote; default: the same
+    #[arg(long, value_name = "NAME", requires = "branch")]
+    remote_branch: Option<String>,
+    /// The longest the agent may take (90s, 15m, 2h) [default: 24h]
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    timeout: Option<u64>,
+    /// Only tell what would be done
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Launches an agent.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("launch an agent")?;
+    let project = resolved(context, &args.project)?;
+    let profile = resolve(context, &project, &args.flags)?;
+    for note in &profile.notes {
+        context.ui.say(&format!("note: {note}"));
+    }
+    let plan = plan(context, args, project, &profile)?;
+    let book = book(context, &profile)?;
+    if plan.conduct == Conduct::Headless {
+        check_agent(&book, &plan.agent.to_string(), plan.level)
+            .map_err(|failure| Error::world(&failure))?;
+    }
+    container::check(&book, plan.level)?;
+    if args.dry_run {
+        let preview = run::preview(&book, &plan).map_err(|error| Error::launch(&error))?;
+        view::preview(context.ui, &plan, &preview);
+        return Ok(Exit::Success);
+    }
+    let mapping = profile.mapping()?;
+    let (launched, notes) = perform(context, &book, &plan, &mapping)?;
+    view::launched(context.ui, &plan, &launched, &notes);
+    Ok(exit_of(&launched))
+}
+
+/// Runs the launch, with what happens shown.
+fn perform(
+    context: &Context,
+    book: &Book,
+    plan: &LaunchPlan,
+    mapping: &Mapping,
+) -> Result<(Launched, Vec<String>), Error> {
+    let interrupts = driving::interrupts()?;
+    let notes = Mutex::new(Vec::new());
+    let is_quiet = plan.conduct == Conduct::Interactive;
+    let ui = context.ui;
+    let notice = |activity: Activity| match activity {
+        Activity::Note { text } => {
+            ui.clear_live();
+            ui.say(&format!("note: {text}"));
+            notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(text);
+        }
+        Activity::Tool { name, detail } if !is_quiet => ui.live(&format!("{name}: {detail}")),
+        Activity::Text { text } if !is_quiet => {
+            ui.live(text.lines().next().unwrap_or_default());
+        }
+        Activity::Tool { .. }
+        | Activity::Text { .. }
+        | Activity::Used(_)
+        | Activity::Verifying { .. } => {}
+    };
+    let stage = Stage {
+        clock: &context.clock,
+        cancel: &interrupts.cancel(),
+        notice: &notice,
+        mapping,
+    };
+    let launched = run::launch(book, plan, &stage);
+    ui.clear_live();
+    let launched = launched.map_err(|error| Error::launch(&error))?;
+    Ok((
+        launched,
+        notes.into_inner().unwrap_or_else(PoisonError::into_inner),
+    ))
+}
+
+/// Returns the person's sandboxes.
+pub(crate) fn sandboxes(context: &Context) -> Sandboxes {
+    Sandboxes {
+        state_dir: HomeLayout::new(&context.home).state_dir().to_path_buf(),
+    }
+}
+
+/// Returns a project's directory without links, dots and the like.
+pub(crate) fn resolved(context: &Context, project: &Path) -> Result<PathBuf, Error> {
+    let path = context.cwd.join(project);
+    let found = fs::canonicalize(&path).ok().filter(|found| found.is_dir());
+    found.ok_or_else(|| {
+        Error::new(
+            Exit::NotFound,
+            format!("there is no directory {}", path.display()),
+        )
+        .with_hint("give the project's directory after the id.")
+    })
+}
+
+/// Returns what runs may use, as the profile has it.
+fn book(context: &Context, profile: &LaunchProfile) -> Result<Book, Error> {
+    let config = context.config(None)?;
+    let mut book = context.book(&config);
+    book.grant = profile.grant.clone();
+    Ok(book)
+}
+
+fn plan(
+    context: &Context,
+    args: &Args,
+    project: PathBuf,
+    profile: &LaunchProfile,
+) -> Result<LaunchPlan, Error> {
+    let id = SandboxId::parse(&args.id).map_err(|error| Error::launch(&error))?;
+    let key = project_key(&project);
+    let conduct = if profile.is_interactive {
+        Conduct::Interactive
+    } else {
+        Conduct::Headless
+    };
+    let prompt = prompt(context, args, conduct)?;
+    let branch = args.flags.branch.as_ref().map(|name| BranchPlan {
+        name: name.clone(),
+        base: args.base_branch.clone(),
+        remote: profile.remote.value.clone(),
+        remote_name: args.remote_branch.clone().unwrap_or_else(|| name.clone()),
+        push: if profile.push.value {
+            Push::Yes
+        } else {
+            Push::No
+        },
+    });
+    if args.flags.push && branch.is_none() {
+        return Err(Error::usage("there is no branch to push").with_hint("add `--branch <name>`."));
+    }
+    let values = Values {
+        task: if prompt.trim().is_empty() {
+            INTERACTIVE
+        } else {
+            &prompt
+        },
+        agent: profile.agent.value.name(),
+        agent_id: id.as_str(),
+        branch: args.flags.branch.as_deref().unwrap_or_default(),
+        timestamp: &timestamp(context.clock.now_ms()),
+    };
+    Ok(LaunchPlan {
+        place: sandboxes(context).place(&key, &id),
+        project_name: project
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        project,
+        commit_message: profile.commit_message(&values),
+        agent: profile.agent.value.clone(),
+        settings: profile.settings_for(&prompt),
+        prompt,
+        branch,
+        mode: match (args.flags.worktree_mode, args.flags.overlay_mode) {
+            (true, _) => Wanted::Worktree,
+            (false, true) => Wanted::Overlay,
+            (false, false) => Wanted::Auto,
+        },
+        level: profile.level.value,
+        network: profile.network.value,
+        conduct,
+        deadline_ms: args.timeout.unwrap_or(DEADLINE_MS),
+    })
+}
+
+/// Returns what the agent is told: the task, then the file.
+fn prompt(context: &Context, args: &Args, conduct: Conduct) -> Result<String, Error> {
+    let mut parts = Vec::new();
+    parts.extend(args.task.clone());
+    if let Some(spec) = &args.spec {
+        parts.push(spec_text(&context.cwd.join(spec))?);
+    }
+    let prompt = parts.join("\n\n");
+    if prompt.trim().is_empty() && conduct == Conduct::Headless {
+        return Err(Error::usage("the agent is given nothing to do")
+            .with_hint("add `--task \"<text>\"`, `--spec <file>` or `--interactive`."));
+    }
+    Ok(prompt)
+}
+
+fn spec_text(path: &Path) -> Result<String, Error> {
+    let failed = |why: &str| {
+        Error::usage(format!("{} cannot be used: {why}", path.display()))
+            .with_hint("give a text file of at most 1 MiB.")
+    };
+    let found = fs::metadata(path).map_err(|error| failed(&error.to_string()))?;
+    if !found.is_file() || found.len() > SPEC_BYTES_MAX {
+        return Err(failed("it is no file, or too large"));
+    }
+    fs::read_to_string(path).map_err(|error| failed(&error.to_string()))
+}
+
+/// Returns the exit code of a launch: the agent's own, unless it did well and Kapi did not.
+fn exit_of(launched: &Launched) -> Exit {
+    passed_on(launched.exit_code)
+}
+
+/// Returns an exit code that is passed on.
+pub(crate) fn passed_on(code: i32) -> Exit {
+    match code {
+        0 => Exit::Success,
+        code => Exit::Agent(u8::try_from(code).unwrap_or(u8::MAX)),
+    }
+}
+
+/// Tells whether results are for a program.
+pub(crate) fn is_json(context: &Context) -> bool {
+    context.ui.format == Format::Json
+}

@@ -1,0 +1,253 @@
+//! How a launch is shown, to people and to programs.
+//!
+//! The shapes of `--json` are documented in `docs/json.md`.
+
+use kapi_core::usage::Usage;
+use kapi_wire::status::SandboxMode;
+use kapi_world::launching::finish::Changed;
+use kapi_world::launching::plan::LaunchPlan;
+use kapi_world::launching::record::{Made, Work};
+use kapi_world::launching::run::{Launched, Preview};
+use serde::Serialize;
+
+use crate::ui::{Format, Ui};
+
+/// How many paths are shown to a person.
+const PATHS_MAX: usize = 20;
+
+#[derive(Debug, Serialize)]
+struct LaunchView<'a> {
+    id: &'a str,
+    project: String,
+    mode: SandboxMode,
+    workspace: Made,
+    level: String,
+    network: kapi_core::goal::contract::NetworkMode,
+    isolation: Option<&'a str>,
+    agent: &'a str,
+    branch: Option<BranchView<'a>>,
+    exit_code: i32,
+    agent_exit_code: i32,
+    error: Option<&'a str>,
+    hint: Option<&'a str>,
+    message: &'a str,
+    usage: Usage,
+    changed: &'a [Changed],
+    left_out: &'a [String],
+    notes: &'a [String],
+    port_base: u16,
+    launches: u32,
+    sandbox: String,
+    worktree: Option<String>,
+    status_file: String,
+}
+
+#[derive(Debug, Serialize)]
+struct BranchView<'a> {
+    name: &'a str,
+    start: &'a str,
+    commit: Option<&'a str>,
+    remote: &'a str,
+    remote_branch: &'a str,
+    pushed: Option<&'a str>,
+    pr_url: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct PreviewView<'a> {
+    id: &'a str,
+    project: String,
+    dry_run: bool,
+    mode: SandboxMode,
+    workspace: Made,
+    level: String,
+    network: kapi_core::goal::contract::NetworkMode,
+    agent: String,
+    branch: Option<&'a str>,
+    start: Option<&'a str>,
+    push: bool,
+    goes_on: bool,
+    sandbox: String,
+    notes: &'a [String],
+}
+
+/// Shows what a launch would do.
+pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &Preview) {
+    use kapi_world::launching::plan::Push;
+    let branch = plan.branch.as_ref();
+    let has_push = branch.is_some_and(|branch| branch.push == Push::Yes);
+    if ui.format == Format::Json {
+        ui.json(&PreviewView {
+            id: plan.place.id().as_str(),
+            project: plan.project.display().to_string(),
+            dry_run: true,
+            mode: preview.mode,
+            workspace: preview.made,
+            level: plan.level.to_string(),
+            network: plan.network,
+            agent: plan.agent.to_string(),
+            branch: branch.map(|branch| branch.name.as_str()),
+            start: preview.start.as_deref(),
+            push: has_push,
+            goes_on: preview.goes_on,
+            sandbox: plan.place.dir().display().to_string(),
+            notes: &preview.notes,
+        });
+        return;
+    }
+    for note in &preview.notes {
+        ui.say(&format!("note: {note}"));
+    }
+    ui.line(&format!(
+        "Would launch {} in sandbox {}.",
+        plan.agent,
+        plan.place.id().as_str()
+    ));
+    ui.line(&format!("  project   {}", plan.project.display()));
+    ui.line(&format!(
+        "  mode      {}, {}",
+        mode_word(preview.mode),
+        made_word(preview.made)
+    ));
+    ui.line(&format!("  level     {}", plan.level));
+    if let Some(branch) = branch {
+        ui.line(&format!("  branch    {}", branch.name));
+        if let Some(start) = &preview.start {
+            ui.line(&format!(
+                "  from      {start}; the remote is asked at the launch"
+            ));
+        }
+        let push = if has_push {
+            branch.remote.as_str()
+        } else {
+            "no"
+        };
+        ui.line(&format!("  push      {push}"));
+    }
+    ui.line(&format!("  state     {}", plan.place.dir().display()));
+    ui.line("Nothing was made. Leave out `--dry-run` to launch it.");
+}
+
+/// Shows what came of a launch.
+pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &Launched, notes: &[String]) {
+    if ui.format == Format::Json {
+        ui.json(&view(plan, launched, notes));
+        return;
+    }
+    let record = &launched.record;
+    if !launched.message.trim().is_empty() {
+        ui.line(launched.message.trim_end());
+        ui.line("");
+    }
+    let n = launched.changed.len();
+    let end = match (&launched.error, launched.exit_code) {
+        (None, _) => "ended well".to_owned(),
+        (Some(_), code) => format!("ended with exit code {code}"),
+    };
+    ui.line(&format!("Sandbox {} {end}; {n} paths changed.", record.id));
+    for change in launched.changed.iter().take(PATHS_MAX) {
+        ui.line(&format!("  {:<9} {}", change.change, change.path));
+    }
+    if n > PATHS_MAX {
+        ui.line(&format!("  and {} more", n - PATHS_MAX));
+    }
+    for left in launched.left_out.iter().take(PATHS_MAX) {
+        ui.line(&format!("  left out  {left}"));
+    }
+    if let Some(branch) = &record.branch {
+        match &branch.commit {
+            Some(commit) => ui.line(&format!("Branch {} is at {commit}.", branch.name)),
+            None => ui.line(&format!("Branch {} has no new commit.", branch.name)),
+        }
+        if branch.pushed.is_some() {
+            ui.line(&format!(
+                "It is pushed to {} as {}.",
+                branch.remote, branch.remote_name
+            ));
+        }
+        if let Some(url) = &branch.pr_url {
+            ui.line(&format!("Pull request: {url}"));
+        }
+    }
+    if let Some(error) = &launched.error {
+        ui.say(&format!("error: {}", error.message));
+        if let Some(hint) = &error.hint {
+            ui.say(&format!("hint: {hint}"));
+        }
+    }
+    next(ui, launched);
+}
+
+fn next(ui: Ui, launched: &Launched) {
+    let record = &launched.record;
+    let id = &record.id;
+    if launched.changed.is_empty() {
+        ui.line(&format!("  next      kapi sandbox discard {id}"));
+        return;
+    }
+    ui.line(&format!("  next      kapi sandbox diff {id}"));
+    match (&record.branch, record.work) {
+        (Some(branch), Work::Committed) => {
+            ui.line(&format!("            git merge {}", branch.name));
+        }
+        (Some(_), Work::Pending) => {}
+        (None, _) => ui.line(&format!("            kapi sandbox merge {id}")),
+    }
+}
+
+fn view<'a>(plan: &LaunchPlan, launched: &'a Launched, notes: &'a [String]) -> LaunchView<'a> {
+    let record = &launched.record;
+    LaunchView {
+        id: &record.id,
+        project: record.project.display().to_string(),
+        mode: record.mode,
+        workspace: record.made,
+        level: record.level.to_string(),
+        network: record.network,
+        isolation: record.grade.as_deref(),
+        agent: &record.agent,
+        branch: record.branch.as_ref().map(|branch| BranchView {
+            name: &branch.name,
+            start: &branch.start,
+            commit: branch.commit.as_deref(),
+            remote: &branch.remote,
+            remote_branch: &branch.remote_name,
+            pushed: branch.pushed.as_deref(),
+            pr_url: branch.pr_url.as_deref(),
+        }),
+        exit_code: launched.exit_code,
+        agent_exit_code: launched.agent_exit_code,
+        error: launched.error.as_ref().map(|error| error.message.as_str()),
+        hint: launched
+            .error
+            .as_ref()
+            .and_then(|error| error.hint.as_deref()),
+        message: &launched.message,
+        usage: launched.usage,
+        changed: &launched.changed,
+        left_out: &launched.left_out,
+        notes,
+        port_base: record.port_base,
+        launches: record.launches,
+        sandbox: plan.place.dir().display().to_string(),
+        worktree: match record.made {
+            Made::Checkout => Some(plan.place.worktree().display().to_string()),
+            Made::Layer => None,
+        },
+        status_file: launched.status_path.display().to_string(),
+    }
+}
+
+pub(crate) const fn mode_word(mode: SandboxMode) -> &'static str {
+    match mode {
+        SandboxMode::Worktree => "worktree",
+        SandboxMode::Overlay => "overlay",
+    }
+}
+
+const fn made_word(made: Made) -> &'static str {
+    match made {
+        Made::Layer => "a layer over the project's files",
+        Made::Checkout => "a checkout of its own",
+    }
+}

@@ -1,0 +1,66 @@
+//! `kapi sandbox discard`: removes a sandbox with all it holds, after asking.
+
+use kapi_sys::clock::Clock as _;
+use kapi_world::launching::{look, merge};
+use serde::Serialize;
+
+use super::super::launch::is_json;
+use super::{Meant, book};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi sandbox discard`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    meant: Meant,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    id: &'a str,
+    discarded: bool,
+    kept: &'a [String],
+}
+
+/// Discards a sandbox.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let place = args.meant.find(context)?;
+    let known = look::known(&place).map_err(|error| Error::launch(&error))?;
+    let (id, n) = (place.id().as_str(), known.n_changed);
+    if !args.yes {
+        let project = known.record.project.display();
+        let question = format!("Discard sandbox {id} of {project} with {n} changed paths?");
+        match context.ui.confirm(&question) {
+            Some(true) => {}
+            Some(false) => return Err(Error::new(Exit::Denied, "nothing was discarded")),
+            None => {
+                return Err(
+                    Error::usage("discarding needs a yes, and nobody is at a terminal")
+                        .with_hint("look at it with `kapi sandbox diff`, then add `--yes`."),
+                );
+            }
+        }
+    }
+    let kept = merge::discard(&book(context)?, &place, context.clock.now_ms())
+        .map_err(|error| Error::launch(&error))?;
+    if is_json(context) {
+        context.ui.json(&View {
+            id,
+            discarded: true,
+            kept: &kept,
+        });
+        return Ok(Exit::Success);
+    }
+    context.ui.line(&format!("Sandbox {id} is gone."));
+    for line in &kept {
+        context.ui.line(&format!(
+            "Its commits are kept; this brings them back: {line}"
+        ));
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,81 @@
+//! `kapi sandbox shell` and `kapi sandbox exec`: programs of the person's in a sandbox.
+//!
+//! At a terminal the program gets one of its own. Otherwise its output is passed on line by line.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+
+use kapi_core::status::mapping::Mapping;
+use kapi_engine::world::Activity;
+use kapi_sys::process::Line;
+use kapi_world::launching::enter::{self, Attended};
+use kapi_world::launching::run::Stage;
+
+use super::super::launch::passed_on;
+use super::{Meant, book};
+use crate::context::Context;
+use crate::driving;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi sandbox shell`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    meant: Meant,
+}
+
+/// Options of `kapi sandbox exec`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ExecArgs {
+    #[command(flatten)]
+    meant: Meant,
+    /// The command, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Opens a shell.
+pub(crate) fn shell(context: &Context, args: &ShellArgs) -> Result<Exit, Error> {
+    if !io::stdin().is_terminal() {
+        return Err(Error::usage("a shell needs a terminal")
+            .with_hint("run one command with `kapi sandbox exec <id> -- <command>`."));
+    }
+    attend(context, &args.meant, &[])
+}
+
+/// Runs a command.
+pub(crate) fn exec(context: &Context, args: &ExecArgs) -> Result<Exit, Error> {
+    attend(context, &args.meant, &args.command)
+}
+
+fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit, Error> {
+    let place = meant.find(context)?;
+    let book = book(context)?;
+    let interrupts = driving::interrupts()?;
+    let ui = context.ui;
+    let notice = |activity: Activity| {
+        if let Activity::Note { text } = activity {
+            ui.say(&format!("note: {text}"));
+        }
+    };
+    let mapping = Mapping::built_in();
+    let stage = Stage {
+        clock: &context.clock,
+        cancel: &interrupts.cancel(),
+        notice: &notice,
+        mapping: &mapping,
+    };
+    let mut pass_on = |line: Line<'_>| match line {
+        Line::Stdout(bytes) => ui.raw(&[bytes, b"\n"].concat()),
+        Line::Stderr(bytes) => ui.say(&String::from_utf8_lossy(bytes)),
+    };
+    let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        Attended::Terminal
+    } else {
+        Attended::Lines(&mut pass_on)
+    };
+    enter::enter(&book, &place, command, attended, &stage)
+        .map(passed_on)
+        .map_err(|error| Error::launch(&error))
+}

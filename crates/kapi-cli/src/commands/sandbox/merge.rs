@@ -1,0 +1,123 @@
+//! `kapi sandbox merge`: takes what a sandbox changed over into its project, all of it or none.
+
+use std::path::PathBuf;
+
+use kapi_world::launching::merge::{self, Conflicts, MergePlan, Merged, Rehearsal};
+use serde::Serialize;
+
+use super::super::launch::is_json;
+use super::{Meant, book};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi sandbox merge`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    meant: Meant,
+    /// Only these: paths in the project, with '*', '?', '[…]', '**'; '!' before one leaves it out
+    #[arg(value_name = "PATTERN")]
+    select: Vec<String>,
+    /// Only tell what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// What to do about conflicts
+    #[arg(long, value_name = "RULE", value_enum, default_value = "refuse")]
+    on_conflict: Rule,
+    /// Take over this link although it leads out of the project; may be given several times
+    #[arg(long, value_name = "PATH")]
+    link_out: Vec<PathBuf>,
+}
+
+/// What to do about conflicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Rule {
+    /// Take nothing over
+    Refuse,
+    /// Take the rest over
+    Skip,
+    /// Take the rest over, and write texts with the marks of a conflict
+    Mark,
+}
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    id: &'a str,
+    dry_run: bool,
+    #[serde(flatten)]
+    merged: &'a Merged,
+}
+
+/// Merges.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let place = args.meant.find(context)?;
+    let plan = MergePlan {
+        select: args.select.clone(),
+        links_out: args.link_out.iter().cloned().collect(),
+        conflicts: match args.on_conflict {
+            Rule::Refuse => Conflicts::Refuse,
+            Rule::Skip => Conflicts::Skip,
+            Rule::Mark => Conflicts::Mark,
+        },
+        rehearsal: if args.dry_run {
+            Rehearsal::Only
+        } else {
+            Rehearsal::No
+        },
+    };
+    let merged =
+        merge::merge(&book(context)?, &place, &plan).map_err(|error| Error::launch(&error))?;
+    let id = place.id().as_str();
+    if is_json(context) {
+        context.ui.json(&View {
+            id,
+            dry_run: args.dry_run,
+            merged: &merged,
+        });
+    } else {
+        show(context, id, args, &merged);
+    }
+    Ok(if merged.applied || args.dry_run {
+        Exit::Success
+    } else {
+        Exit::Denied
+    })
+}
+
+fn show(context: &Context, id: &str, args: &Args, merged: &Merged) {
+    let ui = context.ui;
+    for path in &merged.paths {
+        let why = path.why.as_ref().map(|why| format!(": {why}"));
+        let why = why.unwrap_or_default();
+        ui.line(&format!("{:<9} {}{why}", path.verdict, path.path));
+    }
+    for left in &merged.left_out {
+        ui.line(&format!("never     {left}"));
+    }
+    for pattern in &merged.unmatched {
+        ui.say(&format!("note: nothing matches {pattern:?}."));
+    }
+    let n = merged.paths.len();
+    let left = merged.obstacles;
+    if args.dry_run {
+        ui.line(&format!(
+            "{n} paths; {left} cannot be taken over. Nothing was changed."
+        ));
+    } else if merged.applied {
+        ui.line(&format!("Took over {} of {n} paths.", n - left));
+        if merged.not_selected > 0 || left > 0 {
+            ui.line(&format!("  next      kapi sandbox diff {id}"));
+        } else {
+            ui.line(&format!("  next      kapi sandbox discard {id}"));
+        }
+    } else {
+        ui.say(&format!(
+            "error: {left} of {n} paths cannot be taken over; nothing was changed"
+        ));
+        ui.say(
+            "hint: take the rest with `--on-conflict skip`, or conflicts with marks with \
+                `--on-conflict mark`.",
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Where a value comes from, so that a person can go there and change it.
+//!
+//! Knows files by path and line; what a key means is the business of those who read it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+/// The place that a value was taken from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// Nobody said anything.
+    Default,
+    /// What is known of an agent or comes with Kapi, by name.
+    BuiltIn(String),
+    /// A line of a file.
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// A flag of this command line.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => out.write_str("default"),
+            Self::BuiltIn(name) => write!(out, "built-in {name}"),
+            Self::Line { path, line } => write!(out, "{}:{line}", path.display()),
+            Self::Variable(name) => write!(out, "environment {name}"),
+            Self::Flag(name) => write!(out, "flag {name}"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct At<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// The place.
+    pub(crate) source: Source,
+}
+
+impl<T> At<T> {
+    /// Builds a value from a place.
+    pub(crate) const fn new(value: T, source: Source) -> Self {
+        Self { value, source }
+    }
+
+    /// Builds what holds when nobody said anything.
+    pub(crate) const fn default(value: T) -> Self {
+        Self::new(value, Source::Default)
+    }
+}
+
+/// For each key of the configuration, where its value was said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origins(BTreeMap<String, Vec<Source>>);
+
+impl Origins {
+    /// Returns where a key's value comes from.
+    pub(crate) fn of(&self, key: &str) -> Vec<Source> {
+        let said = self.0.get(key).cloned();
+        said.unwrap_or_else(|| vec![Source::Default])
+    }
+
+    /// Returns the first place a key's value comes from.
+    pub(crate) fn first(&self, key: &str) -> Source {
+        let said = self.0.get(key).and_then(|sources| sources.first());
+        said.cloned().unwrap_or(Source::Default)
+    }
+
+    /// Notes the only place a key's value comes from.
+    pub(crate) fn set(&mut self, key: &str, source: Source) {
+        self.0.insert(key.to_owned(), vec![source]);
+    }
+
+    /// Notes a further place.
+    pub(crate) fn add(&mut self, key: &str, source: Source) {
+        self.0.entry(key.to_owned()).or_default().push(source);
+    }
+
+    /// Notes every key of a file.
+    pub(crate) fn set_all(&mut self, path: &Path, lines: &BTreeMap<String, usize>) {
+        for (key, line) in lines {
+            self.set(key, at(path, *line));
+        }
+    }
+}
+
+/// A file that was read, and the line of each of its keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'a> {
+    /// The file.
+    pub(crate) path: &'a Path,
+    /// The lines, as [`lines`] returns them.
+    pub(crate) lines: &'a BTreeMap<String, usize>,
+}
+
+impl Text<'_> {
+    /// Returns the place of a key, as errors begin with it.
+    pub(crate) fn at(&self, key: &str) -> String {
+        let path = self.path.display();
+        match self.lines.get(key) {
+            Some(line) => format!("{path}, line {line}"),
+            None => path.to_string(),
+        }
+    }
+}
+
+/// Returns a line of a file.
+pub(crate) fn at(path: &Path, line: usize) -> Source {
+    Source::Line {
+        path: path.to_path_buf(),
+        line,
+    }
+}
+
+/// Returns the line of every key of a TOML text, by its dotted path; a text that does not parse has
+/// none.
+pub(crate) fn lines(text: &str) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    if let Ok(table) = DeTable::parse(text) {
+        collect(text, "", table.get_ref(), &mut found);
+    }
+    found
+}
+
+fn collect(text: &str, prefix: &str, table: &DeTable<'_>, found: &mut BTreeMap<String, usize>) {
+    for (key, value) in table {
+        let path = match prefix {
+            "" => key.get_ref().to_string(),
+            prefix => format!("{prefix}.{}", key.get_ref()),
+        };
+        found.insert(path.clone(), line_at(text, key.span().start));
+        if let DeValue::Table(inner) = value.get_ref() {
+            collect(text, &path, inner, found);
+        }
+    }
+}
+
+/// Returns the line of a place in a text, from 1.
+pub(crate) fn line_at(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Origins, Source, at, lines};
+
+    #[test]
+    fn every_key_has_its_line() {
+        let text = "a = 1\n\n[goal]\nagent = \"x\" # why\n[agents.claude]\nenv = { A = \"1\" }\n";
+        let found: Vec<_> = lines(text).into_iter().collect();
+        let expected = [
+            ("a", 1),
+            ("agents", 5),
+            ("agents.claude", 5),
+            ("agents.claude.env", 6),
+            ("agents.claude.env.A", 6),
+            ("goal", 3),
+            ("goal.agent", 4),
+        ];
+        let expected = expected.map(|(key, line)| (key.to_owned(), line));
+        assert_eq!(found, expected);
+        assert!(lines("a = ").is_empty());
+    }
+
+    #[test]
+    fn sources_read_as_places() {
+        let cases = [
+            (Source::Default, "default"),
+            (
+                Source::BuiltIn("profile pi".to_owned()),
+                "built-in profile pi",
+            ),
+            (at(Path::new("/a.toml"), 3), "/a.toml:3"),
+            (Source::Variable("KAPI_AGENT"), "environment KAPI_AGENT"),
+            (Source::Flag("--network"), "flag --network"),
+        ];
+        for (source, text) in cases {
+            assert_eq!(source.to_string(), text);
+        }
+        let mut origins = Origins::default();
+        assert_eq!(origins.of("k"), [Source::Default]);
+        origins.add("k", Source::Flag("--k"));
+        origins.add("k", Source::Variable("K"));
+        assert_eq!(origins.of("k").len(), 2);
+        assert_eq!(origins.first("k"), Source::Flag("--k"));
+    }
+}

@@ -1,0 +1,76 @@
+//! The isolation of a contract: level, network, what is visible, and what a person must know of it.
+//!
+//! Nothing is made here.
+
+use std::path::Path;
+
+use kapi_core::goal::contract::{Contract, Hidden, NetworkMode, SandboxLevel};
+use kapi_world::survey::Survey;
+
+use crate::commands::run::{Args, Sandbox};
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+
+/// Returns how far a run is kept from the host, and what it can reach.
+pub(super) fn level_and_network(
+    args: &Args,
+    config: &Config,
+) -> Result<(SandboxLevel, NetworkMode), Error> {
+    let level = match (args.sandbox, config.level) {
+        (Some(Sandbox::Native), _) => SandboxLevel::Native,
+        (Some(Sandbox::Podman), _) => SandboxLevel::Podman,
+        (Some(Sandbox::None), _) => SandboxLevel::None,
+        (None, configured) => configured.unwrap_or(SandboxLevel::Native),
+    };
+    let network = config.network(args.network.map(NetworkMode::from), level)?;
+    Ok((level, network))
+}
+
+/// Says which ignored directories the agent will see, and refuses hidden checks among them.
+pub(super) fn note_ignored(
+    context: &Context,
+    config: &Config,
+    level: SandboxLevel,
+    (survey, hidden): (&Survey, Option<&Hidden>),
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    if level != SandboxLevel::Native {
+        return Ok(());
+    }
+    let shown = survey
+        .ignored_shown(&context.book(config))
+        .map_err(|failure| Error::world(&failure))?;
+    for relative in &shown {
+        let visible = survey.root().join(relative);
+        let overlaps = |source: &Path| source.starts_with(&visible) || visible.starts_with(source);
+        if hidden.is_some_and(|hidden| overlaps(Path::new(&hidden.source))) {
+            return Err(Error::usage(format!(
+                "the hidden checks lie in {}, which the agent sees",
+                relative.display()
+            ))
+            .with_hint("keep hidden checks outside of the project."));
+        }
+    }
+    if !shown.is_empty() {
+        let names: Vec<String> = shown
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        notes.push(format!(
+            "The agent sees these ignored directories, copy-on-write; verify commands do not: {}.",
+            names.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Returns what a person must know before approving a contract without a sandbox.
+pub(crate) fn isolation_note(contract: &Contract) -> Vec<String> {
+    match contract.sandbox {
+        SandboxLevel::Native | SandboxLevel::Podman => Vec::new(),
+        SandboxLevel::None => {
+            vec!["NO ISOLATION: the agent can read and change whatever you can.".to_owned()]
+        }
+    }
+}

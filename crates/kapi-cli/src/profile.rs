@@ -1,0 +1,135 @@
+//! How one launch is set up: `agent-sandbox.yaml`, read as it is, and the profiles that come with
+//! Kapi.
+//!
+//! A profile is the person's, a part of Kapi, or the project's; a project's may only narrow. What
+//! becomes of it together with configuration and flags is decided in [`launch`].
+
+pub(crate) mod built_in;
+pub(crate) mod command;
+pub(crate) mod find;
+pub(crate) mod flags;
+pub(crate) mod include;
+mod key;
+pub(crate) mod launch;
+pub(crate) mod message;
+mod node;
+pub(crate) mod read;
+
+use std::path::PathBuf;
+
+use kapi_agent::hook::agent_type::AgentType;
+use kapi_core::goal::contract::NetworkMode;
+use kapi_gateway::egress::rule::Rule;
+use kapi_sandbox::podman::options::Userns;
+
+use crate::config::source::At;
+use crate::profile::include::Include;
+use crate::profile::message::CoAuthor;
+
+/// Whose word a profile is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The person's, or a part of Kapi.
+    Person,
+    /// The project's: an agent could have written it.
+    Project,
+}
+
+/// What `agent.type` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentName {
+    /// Pi.
+    Pi,
+    /// A kind that status knows.
+    Of(AgentType),
+}
+
+/// One profile as it was read; what it leaves out is absent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// Its name: that of its file without the ending.
+    pub(crate) name: String,
+    /// Its file; `None` for a built-in one.
+    pub(crate) path: Option<PathBuf>,
+    /// Whose it is.
+    pub(crate) owner: Owner,
+    /// The kind of agent.
+    pub(crate) agent_type: Option<At<AgentName>>,
+    /// The shell line that starts the agent.
+    pub(crate) command: Option<At<String>>,
+    /// Host paths that are lent.
+    pub(crate) include: Vec<At<Include>>,
+    /// Variables of the host to pass on.
+    pub(crate) pass: Vec<At<String>>,
+    /// Variables to set.
+    pub(crate) set: Vec<At<(String, String)>>,
+    /// Memory.
+    pub(crate) memory_bytes: Option<At<u64>>,
+    /// Thousandths of a processor.
+    pub(crate) cpu_millis: Option<At<u64>>,
+    /// Processes and threads.
+    pub(crate) processes: Option<At<u64>>,
+    /// The image without its tag.
+    pub(crate) image_name: Option<At<String>>,
+    /// The image's tag.
+    pub(crate) image_tag: Option<At<String>>,
+    /// Whether a branch is pushed.
+    pub(crate) push: Option<At<bool>>,
+    /// The remote.
+    pub(crate) remote: Option<At<String>>,
+    /// The template of the commit's message.
+    pub(crate) commit_message: Option<At<String>>,
+    /// Who is named beside the author.
+    pub(crate) co_authors: Vec<At<CoAuthor>>,
+    /// What can be reached.
+    pub(crate) network: Option<At<NetworkMode>>,
+    /// Hosts that may be reached.
+    pub(crate) allow: Vec<At<Rule>>,
+    /// Whether sandboxes may be made inside.
+    pub(crate) nested_namespaces: Option<At<bool>>,
+    /// Who the person is in a container.
+    pub(crate) userns: Option<At<Userns>>,
+    /// Where Maven's releases come from.
+    pub(crate) mirror: Option<At<String>>,
+}
+
+impl Profile {
+    /// Returns a profile that says nothing.
+    pub(crate) fn named(name: &str, path: Option<PathBuf>, owner: Owner) -> Self {
+        Self {
+            name: name.to_owned(),
+            path,
+            owner,
+            agent_type: None,
+            command: None,
+            include: Vec::new(),
+            pass: Vec::new(),
+            set: Vec::new(),
+            memory_bytes: None,
+            cpu_millis: None,
+            processes: None,
+            image_name: None,
+            image_tag: None,
+            push: None,
+            remote: None,
+            commit_message: None,
+            co_authors: Vec::new(),
+            network: None,
+            allow: Vec::new(),
+            nested_namespaces: None,
+            userns: None,
+            mirror: None,
+        }
+    }
+
+    /// Returns where it is, for a person.
+    pub(crate) fn place(&self) -> String {
+        self.path.as_ref().map_or_else(
+            || format!("built-in {}", self.name),
+            |path| path.display().to_string(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The flags that choose how a launch is set up; `kapi launch` and `kapi explain launch` have them.
+//!
+//! Only what is said; what follows from it is resolved elsewhere.
+
+use std::path::PathBuf;
+
+use kapi_core::goal::contract::SandboxLevel;
+
+use crate::commands::run::{Network, Sandbox};
+
+/// The flags.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// An agent-sandbox.yaml; one inside the project may only narrow, unless you trust it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A profile of yours or a built-in one, or 'command:SHELL' or 'script:FILE.yaml'
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) agent: Option<String>,
+    /// The branch to work on
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+    /// Push the branch when the work is committed
+    #[arg(long, conflicts_with = "no_push")]
+    pub(crate) push: bool,
+    /// Do not push, whatever the profile says
+    #[arg(long)]
+    pub(crate) no_push: bool,
+    /// Work in a git worktree
+    #[arg(long, conflicts_with = "overlay_mode")]
+    pub(crate) worktree_mode: bool,
+    /// Work in a copy-on-write view of the project
+    #[arg(long)]
+    pub(crate) overlay_mode: bool,
+    /// Talk to the agent yourself, at this terminal
+    #[arg(long)]
+    pub(crate) interactive: bool,
+    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) sandbox: Option<Sandbox>,
+    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) network: Option<Network>,
+}
+
+impl Flags {
+    /// Returns whether a push was asked for or forbidden.
+    pub(crate) const fn pushes(&self) -> Option<bool> {
+        match (self.push, self.no_push) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Returns the level of a name.
+pub(crate) const fn level(sandbox: Sandbox) -> SandboxLevel {
+    match sandbox {
+        Sandbox::Native => SandboxLevel::Native,
+        Sandbox::Podman => SandboxLevel::Podman,
+        Sandbox::None => SandboxLevel::None,
+    }
+}

@@ -1,0 +1,394 @@
+//! Everything that decides a launch, resolved once: configuration, profile, project, flags.
+//!
+//! Each value remembers where it was said. Nothing is started, created or written here.
+
+mod agent;
+mod lent;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kapi_agent::agent::Kind;
+use kapi_agent::manifest::manifest_of;
+use kapi_agent::settings::Settings;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::status::mapping::Mapping;
+use kapi_sandbox::spec::Resources;
+use kapi_world::grant::Grant;
+use kapi_world::status::mapping_file;
+
+use crate::config::source::{At, Origins, Source};
+use crate::config::{AT_MOST, Config, grant};
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::profile::command::TASK_VARIABLE;
+use crate::profile::find::{self, Found, Named, Search};
+use crate::profile::flags::{self, Flags};
+use crate::profile::include::Include;
+use crate::profile::launch::agent::Chosen;
+use crate::profile::message::{self, CoAuthor, Values};
+use crate::profile::{Owner, Profile};
+
+/// The remote when nothing else was said.
+const REMOTE: &str = "origin";
+/// The commit's message when nothing else was said.
+const MESSAGE: &str = "feat: {task}";
+/// Parts of names of variables that hold secrets.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "CREDENTIAL",
+    "AUTH",
+    "BEARER",
+];
+
+/// How one launch is set up.
+#[derive(Debug, Clone)]
+pub(crate) struct LaunchProfile {
+    /// The profile that was chosen: its name, and where it is.
+    pub(crate) profile: At<String>,
+    /// The project's files that narrow it.
+    pub(crate) narrowed_by: Vec<PathBuf>,
+    /// The agent.
+    pub(crate) agent: At<Kind>,
+    /// How it is wanted, with the profile's variables.
+    pub(crate) settings: Settings,
+    /// Whether a person talks to it.
+    pub(crate) is_interactive: bool,
+    /// The isolation.
+    pub(crate) level: At<SandboxLevel>,
+    /// What can be reached.
+    pub(crate) network: At<NetworkMode>,
+    /// What the run may see, reach and use.
+    pub(crate) grant: Grant,
+    /// Where the values of the grant were said, by the keys of the configuration.
+    pub(crate) origins: Origins,
+    /// What the profile adds to the grant's lists.
+    pub(crate) added: Added,
+    /// Whether a branch is pushed.
+    pub(crate) push: At<bool>,
+    /// Where to.
+    pub(crate) remote: At<String>,
+    /// The template of the commit's message.
+    pub(crate) message: At<String>,
+    /// Who is named beside the author.
+    pub(crate) co_authors: Vec<At<CoAuthor>>,
+    /// The person's own table from tool calls to phases.
+    pub(crate) mapping: Option<At<PathBuf>>,
+    /// What the person should know, as sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What a profile adds to lists, item by item.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Added {
+    /// Hosts that may be reached.
+    pub(crate) allow: Vec<At<String>>,
+    /// Paths that are lent.
+    pub(crate) lent: Vec<At<Include>>,
+    /// Names of variables that are passed on.
+    pub(crate) pass: Vec<At<String>>,
+    /// Names of variables that are set.
+    pub(crate) set: Vec<At<String>>,
+}
+
+impl LaunchProfile {
+    /// Returns the commit's message.
+    pub(crate) fn commit_message(&self, values: &Values<'_>) -> String {
+        let authors: Vec<CoAuthor> = self
+            .co_authors
+            .iter()
+            .map(|author| author.value.clone())
+            .collect();
+        message::render(&self.message.value, values, &authors)
+    }
+
+    /// Returns the agent's settings for a task: a shell line finds it in a variable.
+    pub(crate) fn settings_for(&self, task: &str) -> Settings {
+        let mut settings = self.settings.clone();
+        if matches!(self.agent.value, Kind::Command(_)) {
+            settings
+                .env
+                .insert(TASK_VARIABLE.to_owned(), task.to_owned());
+        }
+        settings
+    }
+
+    /// Returns the table from tool calls to phases: the person's, or the built-in one.
+    pub(crate) fn mapping(&self) -> Result<Mapping, Error> {
+        let Some(at) = &self.mapping else {
+            return Ok(Mapping::built_in());
+        };
+        mapping_file::load(&at.value).map_err(|error| {
+            Error::usage(format!("failed to {}", chain(&error)))
+                .with_hint(format!("it is named at {}.", at.source))
+        })
+    }
+}
+
+/// Resolves how a launch in a project is set up.
+pub(crate) fn resolve(
+    context: &Context,
+    project: &Path,
+    flags: &Flags,
+) -> Result<LaunchProfile, Error> {
+    let config = context.config(Some(project))?;
+    let search = Search {
+        home: &context.home,
+        config_path: &context.config_path,
+        project,
+        trusted: &config.trusted,
+    };
+    let file = flags.config.as_ref().map(|path| context.cwd.join(path));
+    let agent = flags
+        .agent
+        .as_deref()
+        .map(|name| (name, Source::Flag("--agent")));
+    let said = config.origins.first("goal.agent");
+    let by_variable = config.goal.agent.as_deref().zip(Some(said));
+    let by_variable = by_variable.filter(|(_, source)| matches!(source, Source::Variable(_)));
+    let found = match (&file, agent.or(by_variable)) {
+        (Some(path), _) => find::find(&search, Named::File(path))?,
+        (None, Some((reference, source))) if reference.contains(':') => {
+            let mut found = find::find(&search, Named::Profile("interactive"))?;
+            found.person = of_reference(reference, &source);
+            found
+        }
+        (None, Some((name, _))) => find::find(&search, Named::Profile(name))?,
+        (None, None) => find::find(&search, Named::Nothing)?,
+    };
+    Resolver {
+        config: &config,
+        found,
+        flags,
+    }
+    .resolve()
+}
+
+/// Returns a profile for an agent that was written out.
+fn of_reference(reference: &str, source: &Source) -> Profile {
+    let mut profile = Profile::named(reference, None, Owner::Person);
+    profile.command = Some(At::new(reference.to_owned(), source.clone()));
+    profile
+}
+
+struct Resolver<'a> {
+    config: &'a Config,
+    found: Found,
+    flags: &'a Flags,
+}
+
+impl Resolver<'_> {
+    fn resolve(self) -> Result<LaunchProfile, Error> {
+        let profile = &self.found.person;
+        let mut notes = self.found.notes.clone();
+        let chosen = agent::choose(profile, &self.profile_source())?;
+        notes.extend(chosen.note.clone());
+        let level = self.level();
+        let network = self.network(level.value)?;
+        let (mut grant, mut origins) = self.config.person.clone();
+        let mut added = Added::default();
+        lent::lend(profile, &mut grant, &mut added, &mut notes);
+        for rule in &profile.allow {
+            grant.allow.push(rule.value.clone());
+            added
+                .allow
+                .push(At::new(rule.value.text().to_owned(), rule.source.clone()));
+        }
+        lent::contain(profile, level.value, &mut grant, &mut origins, &mut notes)?;
+        self.limit(&mut grant, &mut origins);
+        let settings = self.settings(&chosen, &mut added, &mut notes);
+        let remote = profile.remote.clone();
+        let message = profile.commit_message.clone();
+        Ok(LaunchProfile {
+            profile: At::new(profile.name.clone(), self.profile_source()),
+            narrowed_by: self
+                .found
+                .project
+                .iter()
+                .filter_map(|one| one.path.clone())
+                .collect(),
+            is_interactive: self.flags.interactive || chosen.is_interactive,
+            agent: chosen.agent,
+            settings,
+            level,
+            network,
+            grant,
+            origins,
+            added,
+            push: self.push(),
+            remote: remote.unwrap_or_else(|| At::default(REMOTE.to_owned())),
+            message: message.unwrap_or_else(|| At::default(MESSAGE.to_owned())),
+            co_authors: profile.co_authors.clone(),
+            mapping: self.config.mapping.clone(),
+            notes,
+        })
+    }
+
+    fn profile_source(&self) -> Source {
+        match (&self.flags.config, &self.flags.agent) {
+            (Some(_), _) => Source::Flag("--config"),
+            (None, Some(_)) => Source::Flag("--agent"),
+            (None, None) => match &self.found.person.path {
+                Some(path) => crate::config::source::at(path, 1),
+                None => Source::Default,
+            },
+        }
+    }
+
+    fn level(&self) -> At<SandboxLevel> {
+        match (self.flags.sandbox, self.config.level) {
+            (Some(sandbox), _) => At::new(flags::level(sandbox), Source::Flag("--sandbox")),
+            (None, Some(level)) => At::new(level, self.config.origins.first("sandbox.level")),
+            (None, None) => At::default(SandboxLevel::Native),
+        }
+    }
+
+    /// The flag; or the environment, the profile or the person's file within the project's.
+    fn network(&self, level: SandboxLevel) -> Result<At<NetworkMode>, Error> {
+        let flag = self.flags.network.map(NetworkMode::from);
+        if level == SandboxLevel::None {
+            let mode = self.config.network(flag, level)?;
+            let source = flag.map_or(Source::Flag("--sandbox"), |_| Source::Flag("--network"));
+            return Ok(At::new(mode, source));
+        }
+        if let Some(mode) = flag {
+            return Ok(At::new(mode, Source::Flag("--network")));
+        }
+        let source = self.config.origins.first("network.mode");
+        let configured = self.config.network.map(|mode| At::new(mode, source));
+        let is_heard = |at: &At<NetworkMode>| matches!(at.source, Source::Variable(_));
+        let heard = configured.clone().filter(is_heard);
+        let said = heard
+            .or_else(|| self.found.person.network.clone())
+            .or(configured);
+        let mut network = said.unwrap_or_else(|| At::default(NetworkMode::Filtered));
+        let at_most = self
+            .config
+            .network_at_most
+            .map(|mode| At::new(mode, self.config.origins.first(AT_MOST)));
+        let narrowing = self
+            .found
+            .project
+            .iter()
+            .filter_map(|one| one.network.clone());
+        for most in at_most.into_iter().chain(narrowing) {
+            if grant::narrower(network.value, most.value) != network.value {
+                network = most;
+            }
+        }
+        Ok(network)
+    }
+
+    fn push(&self) -> At<bool> {
+        match self.flags.pushes() {
+            Some(true) => return At::new(true, Source::Flag("--push")),
+            Some(false) => return At::new(false, Source::Flag("--no-push")),
+            None => {}
+        }
+        // A project's file only ever says that nothing is pushed.
+        let mut project = self.found.project.iter().filter_map(|one| one.push.clone());
+        let said = project.next().or_else(|| self.found.person.push.clone());
+        said.unwrap_or_else(|| At::default(false))
+    }
+
+    /// Sets the person's limits, then lowers them to the project's.
+    fn limit(&self, grant: &mut Grant, origins: &mut Origins) {
+        let own = &mut grant.resources;
+        let profile = &self.found.person;
+        let said = limits(profile);
+        own.memory_bytes = said.memory_bytes.or(own.memory_bytes);
+        own.cpu_millis = said.cpu_millis.or(own.cpu_millis);
+        own.processes = said.processes.or(own.processes);
+        for (key, source) in limit_sources(profile) {
+            origins.set(key, source);
+        }
+        for key in grant::narrow(own, &self.config.project_limits) {
+            origins.set(key, self.config.origins.first(&format!("project.{key}")));
+        }
+        for project in &self.found.project {
+            let sources = limit_sources(project);
+            for key in grant::narrow(&mut grant.resources, &limits(project)) {
+                let source = sources.get(key).cloned().unwrap_or(Source::Default);
+                origins.set(key, source);
+            }
+            if let Some(nested) = &project.nested_namespaces {
+                grant.nested_namespaces &= nested.value;
+                origins.set("sandbox.nested_namespaces", nested.source.clone());
+            }
+        }
+    }
+
+    fn settings(&self, chosen: &Chosen, added: &mut Added, notes: &mut Vec<String>) -> Settings {
+        let kind = &chosen.agent.value;
+        let configured = self.config.agents.get(kind.name());
+        let mut settings = configured.cloned().unwrap_or_default();
+        if chosen.model.is_some() {
+            settings.model.clone_from(&chosen.model);
+        }
+        let manifest = manifest_of(kind);
+        let key = settings.api_key_env.clone();
+        let held = key.or_else(|| manifest.map(|manifest| manifest.api_key_env.to_owned()));
+        let held = held.filter(|_| manifest.is_some() && !settings.login);
+        for name in &self.found.person.pass {
+            if held.as_deref() == Some(&name.value) {
+                notes.push(format!(
+                    "{} is not passed on: Kapi's gateway holds it, and the agent gets a placeholder.",
+                    name.value
+                ));
+                continue;
+            }
+            if is_secret(&name.value) {
+                notes.push(format!(
+                    "{} is passed into the sandbox as it is: whatever runs there can read it.",
+                    name.value
+                ));
+            }
+            settings.pass_env.retain(|passed| *passed != name.value);
+            settings.pass_env.push(name.value.clone());
+            added.pass.push(name.clone());
+        }
+        for variable in &self.found.person.set {
+            let (name, value) = variable.value.clone();
+            added
+                .set
+                .push(At::new(name.clone(), variable.source.clone()));
+            settings.env.insert(name, value);
+        }
+        settings
+    }
+}
+
+/// Returns the limits that a profile names.
+fn limits(profile: &Profile) -> Resources {
+    Resources {
+        memory_bytes: profile.memory_bytes.as_ref().map(|at| at.value),
+        cpu_millis: profile.cpu_millis.as_ref().map(|at| at.value),
+        processes: profile.processes.as_ref().map(|at| at.value),
+        ..Resources::default()
+    }
+}
+
+/// Returns where a profile names its limits, by the keys of the configuration.
+fn limit_sources(profile: &Profile) -> BTreeMap<&'static str, Source> {
+    let said = [
+        ("sandbox.memory", &profile.memory_bytes),
+        ("sandbox.cpus", &profile.cpu_millis),
+        ("sandbox.processes", &profile.processes),
+    ];
+    let sources = said
+        .into_iter()
+        .filter_map(|(key, at)| Some((key, at.as_ref()?.source.clone())));
+    sources.collect()
+}
+
+/// Tells whether a variable's name says that it holds a secret.
+fn is_secret(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    SECRET_WORDS.iter().any(|word| upper.contains(word))
+}
+
+#[cfg(test)]
+mod tests;

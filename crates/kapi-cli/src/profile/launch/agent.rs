@@ -1,0 +1,108 @@
+//! Which agent a profile starts: by its line, by its type, or by its name.
+//!
+//! A line that an adapter can carry out is given to the adapter. Starts nothing.
+
+use kapi_agent::agent::Kind;
+use kapi_agent::hook::agent_type::AgentType;
+
+use crate::config::source::{At, Source};
+use crate::error::Error;
+use crate::profile::{AgentName, Profile, command};
+
+/// An agent that was chosen.
+pub(super) struct Chosen {
+    /// The agent.
+    pub(super) agent: At<Kind>,
+    /// The model that its line names.
+    pub(super) model: Option<String>,
+    /// Whether a person talks to it.
+    pub(super) is_interactive: bool,
+    /// What the person should know, as a sentence.
+    pub(super) note: Option<String>,
+}
+
+impl Chosen {
+    const fn plain(agent: At<Kind>) -> Self {
+        Self {
+            agent,
+            model: None,
+            is_interactive: false,
+            note: None,
+        }
+    }
+}
+
+/// Chooses the agent of a profile; `source` is where the profile was chosen.
+pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error> {
+    let agent_type = profile.agent_type.as_ref();
+    let is_interactive =
+        agent_type.is_some_and(|at| at.value == AgentName::Of(AgentType::Interactive));
+    let Some(line) = &profile.command else {
+        let agent = by_type(profile, source)?;
+        return Ok(Chosen {
+            agent,
+            model: None,
+            is_interactive,
+            note: None,
+        });
+    };
+    if let Ok(kind @ (Kind::Command(_) | Kind::Script(_))) = Kind::parse(&line.value) {
+        let kind = match kind {
+            Kind::Command(shell) => Kind::Command(with_task(&shell, line)?),
+            other => other,
+        };
+        return Ok(Chosen::plain(At::new(kind, line.source.clone())));
+    }
+    if let Some(usual) = command::usual(&line.value) {
+        return Ok(Chosen {
+            note: Some(format!(
+                "`{}` is given to the adapter of {}, which keeps its key outside and reads its \
+                 stream.",
+                line.value,
+                usual.kind.name()
+            )),
+            agent: At::new(usual.kind, line.source.clone()),
+            model: usual.model,
+            is_interactive,
+        });
+    }
+    let shell = with_task(&line.value, line)?;
+    Ok(Chosen {
+        is_interactive,
+        ..Chosen::plain(At::new(Kind::Command(shell), line.source.clone()))
+    })
+}
+
+/// Returns the agent that a profile without a line means.
+fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<Kind>, Error> {
+    let named = profile.agent_type.clone().map(|at| (at.value, at.source));
+    let (name, source) = named.unwrap_or_else(|| {
+        (
+            AgentName::Of(AgentType::from_name(&profile.name)),
+            chosen_at.clone(),
+        )
+    });
+    let kind = match name {
+        AgentName::Pi => Kind::Pi,
+        AgentName::Of(AgentType::ClaudeCli) => Kind::Claude,
+        AgentName::Of(AgentType::CodexCli) => Kind::Codex,
+        AgentName::Of(AgentType::GeminiCli) => Kind::Gemini,
+        AgentName::Of(AgentType::Interactive) => Kind::Command("bash".to_owned()),
+        AgentName::Of(AgentType::Unknown) if profile.name == "pi" => Kind::Pi,
+        AgentName::Of(AgentType::Aider | AgentType::Python | AgentType::Unknown) => {
+            return Err(Error::usage(format!(
+                "{} does not say which agent to start",
+                profile.place()
+            ))
+            .with_hint(
+                "set `agent.type` to claude, codex, gemini or pi, or write `agent.command`.",
+            ));
+        }
+    };
+    Ok(At::new(kind, source))
+}
+
+fn with_task(shell: &str, line: &At<String>) -> Result<String, Error> {
+    command::with_task(shell)
+        .map_err(|rule| Error::usage(format!("the agent's command ({}): {rule}", line.source)))
+}

@@ -1,0 +1,86 @@
+//! What a profile adds to the grant: paths of the host, the container's image, sandboxes inside.
+//!
+//! Only for the person's own profile; a project's never gets here.
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_world::grant::Grant;
+
+use crate::config::source::{At, Origins};
+use crate::error::Error;
+use crate::profile::Profile;
+use crate::profile::include::Include;
+use crate::profile::launch::Added;
+
+/// Adds what a profile lends.
+pub(super) fn lend(
+    profile: &Profile,
+    grant: &mut Grant,
+    added: &mut Added,
+    notes: &mut Vec<String>,
+) {
+    for include in &profile.include {
+        match &include.value {
+            Include::ReadOnly(path) => grant.read_only.push(path.clone()),
+            Include::Copied(relative) => grant.home_copies.push(relative.clone()),
+            Include::Missing(path) => {
+                notes.push(format!(
+                    "{} is not there, so it is not lent.",
+                    path.display()
+                ));
+                continue;
+            }
+        }
+        added.lent.push(include.clone());
+    }
+}
+
+/// Sets what a profile says of containers and of sandboxes inside.
+pub(super) fn contain(
+    profile: &Profile,
+    level: SandboxLevel,
+    grant: &mut Grant,
+    origins: &mut Origins,
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    let image = match (&profile.image_name, &profile.image_tag) {
+        (None, None) => None,
+        (Some(name), None) => Some(name.clone()),
+        (Some(name), Some(tag)) => Some(At::new(
+            format!("{}:{}", name.value, tag.value),
+            name.source.clone(),
+        )),
+        (None, Some(tag)) => {
+            return Err(Error::usage(format!(
+                "{}: `image.tag` needs `image.name`",
+                tag.source
+            )));
+        }
+    };
+    let mut of_containers = Vec::new();
+    if let Some(image) = image {
+        grant.podman.image.clone_from(&image.value);
+        origins.set("sandbox.image", image.source);
+        of_containers.push("image");
+    }
+    if let Some(userns) = &profile.userns {
+        grant.podman.userns = userns.value;
+        origins.set("sandbox.userns", userns.source.clone());
+        of_containers.push("security.userns");
+    }
+    if level != SandboxLevel::Podman && !of_containers.is_empty() {
+        notes.push(format!(
+            "`{}` of {} counts with `--sandbox podman` only.",
+            of_containers.join("` and `"),
+            profile.place()
+        ));
+    }
+    if let Some(nested) = &profile.nested_namespaces {
+        grant.nested_namespaces = nested.value;
+        origins.set("sandbox.nested_namespaces", nested.source.clone());
+    }
+    if let Some(mirror) = &profile.mirror {
+        grant.maven_mirror = Some(mirror.value.clone());
+        origins.set("maven.mirror_url", mirror.source.clone());
+    }
+    Ok(())
+}

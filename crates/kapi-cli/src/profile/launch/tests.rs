@@ -1,0 +1,552 @@
+//! From files and flags to one set-up: who wins, who only narrows, and what never comes through.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use kapi_agent::agent::Kind;
+use kapi_core::actor::Actor;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_store::hash::sha256_hex;
+use kapi_sys::clock::SystemClock;
+use kapi_sys::real_disk::RealDisk;
+
+use super::{LaunchProfile, resolve};
+use crate::commands::run::{Network, Sandbox};
+use crate::config::source::Source;
+use crate::context::Context;
+use crate::error::Error;
+use crate::profile::flags::Flags;
+use crate::profile::message::Values;
+use crate::ui::{Format, Ui};
+
+struct Machine {
+    root: tempfile::TempDir,
+    env: BTreeMap<OsString, OsString>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("app/.git")).unwrap();
+        fs::create_dir_all(root.path().join("person")).unwrap();
+        Self {
+            root,
+            env: BTreeMap::new(),
+        }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.path().join("person")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.path().join("app")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a fixture needs no durability")]
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn configure(&self, text: &str) -> PathBuf {
+        self.write("person/.config/kapi/config.toml", text)
+    }
+
+    fn profile(&self, name: &str, text: &str) -> PathBuf {
+        self.write(&format!("person/.config/kapi/profiles/{name}.yaml"), text)
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.env.insert(name.into(), value.into());
+    }
+
+    fn context(&self) -> Context {
+        Context {
+            ui: Ui {
+                format: Format::Human,
+            },
+            env: self.env.clone(),
+            cwd: self.project(),
+            home: self.home(),
+            self_exe: PathBuf::from("/kapi"),
+            actor: Actor::Human {
+                user: "somebody".to_owned(),
+            },
+            disk: RealDisk,
+            clock: SystemClock,
+            config_path: self.home().join(".config/kapi/config.toml"),
+        }
+    }
+
+    fn try_resolve(&self, flags: &Flags) -> Result<LaunchProfile, Error> {
+        resolve(&self.context(), &self.project(), flags)
+    }
+
+    fn resolve(&self, flags: &Flags) -> LaunchProfile {
+        self.try_resolve(flags)
+            .unwrap_or_else(|error| panic!("{error} {:?}", error.hint))
+    }
+
+    fn refused(&self, flags: &Flags) -> String {
+        let error = self.try_resolve(flags).expect_err("it is refused");
+        format!("{error} | {}", error.hint.clone().unwrap_or_default())
+    }
+}
+
+fn named(agent: &str) -> Flags {
+    Flags {
+        agent: Some(agent.to_owned()),
+        ..Flags::default()
+    }
+}
+
+fn file(path: &Path) -> Flags {
+    Flags {
+        config: Some(path.to_path_buf()),
+        ..Flags::default()
+    }
+}
+
+#[test]
+fn a_launch_without_anything_is_claude_in_a_native_filtered_sandbox() {
+    let profile = Machine::new().resolve(&Flags::default());
+    assert_eq!(profile.agent.value, Kind::Claude);
+    assert_eq!(
+        profile.agent.source,
+        Source::BuiltIn("profile claude".to_owned())
+    );
+    assert_eq!(profile.level.value, SandboxLevel::Native);
+    assert_eq!(profile.network.value, NetworkMode::Filtered);
+    assert_eq!(profile.grant.resources.memory_bytes, Some(8 << 30));
+    assert!(!profile.push.value && !profile.is_interactive && profile.notes.is_empty());
+    assert_eq!(
+        (profile.profile.source, profile.level.source),
+        (Source::Default, Source::Default)
+    );
+}
+
+#[test]
+fn each_layer_wins_over_those_before_it() {
+    let mut machine = Machine::new();
+    let mode = |machine: &Machine, flags: &Flags| {
+        let network = machine.resolve(flags).network;
+        let source = network.source.to_string();
+        (
+            network.value,
+            source.replace(&machine.root.path().display().to_string(), ""),
+        )
+    };
+    let flags = Flags::default();
+    assert_eq!(
+        mode(&machine, &flags),
+        (NetworkMode::Filtered, "default".to_owned())
+    );
+    machine.configure("[network]\nmode = \"open\"\n");
+    let place = "/person/.config/kapi/config.toml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Open, place));
+    machine.profile(
+        "default",
+        "agent: {type: claude}\nnetwork: {mode: filtered}\n",
+    );
+    let place = "/person/.config/kapi/profiles/default.yaml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, place));
+    machine.set("KAPI_NETWORK", "open");
+    assert_eq!(
+        mode(&machine, &flags),
+        (NetworkMode::Open, "environment KAPI_NETWORK".to_owned())
+    );
+    machine.write(
+        "app/.ilchul/config.toml",
+        "[network]\nmode = \"filtered\"\n",
+    );
+    let place = "/app/.ilchul/config.toml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::Filtered, place));
+    machine.write("app/agent-sandbox.yaml", "\nnetwork: {mode: none}\n");
+    let place = "/app/agent-sandbox.yaml:2".to_owned();
+    assert_eq!(mode(&machine, &flags), (NetworkMode::None, place));
+    let open = Flags {
+        network: Some(Network::Open),
+        ..Flags::default()
+    };
+    assert_eq!(
+        mode(&machine, &open),
+        (NetworkMode::Open, "flag --network".to_owned())
+    );
+    let bare = Flags {
+        sandbox: Some(Sandbox::None),
+        ..Flags::default()
+    };
+    assert_eq!(machine.resolve(&bare).network.value, NetworkMode::Open);
+    machine.set("KAPI_NETWORK", "wide");
+    assert!(
+        machine
+            .refused(&flags)
+            .starts_with("the variable KAPI_NETWORK: unknown variant `wide`")
+    );
+}
+
+#[test]
+fn a_project_lowers_limits_and_never_raises_them() {
+    let machine = Machine::new();
+    machine.configure("[sandbox]\nmemory = \"4g\"\ncpus = 2\n");
+    machine.profile(
+        "default",
+        "agent: {type: pi}\nresources: {memory: 3g, pids: 100}\n",
+    );
+    machine.write(
+        "app/.ilchul/config.toml",
+        "[sandbox]\nmemory = \"16g\"\nprocesses = 50\ndisk = \"1g\"\n",
+    );
+    machine.write(
+        "app/.kapsis/config.yaml",
+        "resources: {memory: 2g, cpus: 8, pids: 70}\n",
+    );
+    let profile = machine.resolve(&Flags::default());
+    let resources = profile.grant.resources;
+    assert_eq!(resources.memory_bytes, Some(2 << 30));
+    assert_eq!(resources.cpu_millis, Some(2_000));
+    assert_eq!(resources.processes, Some(50));
+    assert_eq!(resources.disk_bytes, Some(1 << 30));
+    let source = |key: &str| {
+        let source = profile.origins.first(key).to_string();
+        source.replace(&machine.root.path().display().to_string(), "")
+    };
+    assert_eq!(source("sandbox.memory"), "/app/.kapsis/config.yaml:1");
+    assert_eq!(source("sandbox.cpus"), "/person/.config/kapi/config.toml:3");
+    assert_eq!(source("sandbox.processes"), "/app/.ilchul/config.toml:3");
+    assert_eq!(source("sandbox.disk"), "/app/.ilchul/config.toml:4");
+    assert_eq!(source("sandbox.open_files"), "default");
+    assert_eq!(
+        profile.narrowed_by,
+        [machine.project().join(".kapsis/config.yaml")]
+    );
+}
+
+#[test]
+fn a_file_of_the_project_widens_nothing_however_it_is_named() {
+    let machine = Machine::new();
+    let text = "agent:\n  command: make agent\n";
+    let path = machine.write("app/agent-sandbox.yaml", text);
+    let hash = sha256_hex(text.as_bytes());
+    let expected = format!(
+        "{}, line 2: a project's own file cannot set `agent.command`: it would widen what a run may \
+         do | read the file; if it says what you want, add `trust = [\"{hash}\"]` under [launch]",
+        path.display()
+    );
+    for flags in [
+        Flags::default(),
+        file(&path),
+        file(Path::new("agent-sandbox.yaml")),
+        named("pi"),
+    ] {
+        let refused = machine.refused(&flags);
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+    // Neither does a link to it from outside, one in the project to outside, nor one of Kapi's own.
+    let outside = machine.home().join("link.yaml");
+    symlink(&path, &outside).unwrap();
+    machine.write("app/agent-sandbox.yaml", "");
+    let own = machine.write("person/own.yaml", text);
+    let inside = machine.project().join("sub.yaml");
+    symlink(&own, &inside).unwrap();
+    let up = machine.project().join("../person/own.yaml");
+    assert_eq!(
+        machine.resolve(&file(&up)).agent.value,
+        Kind::Command("make agent".to_owned())
+    );
+    let state = machine.write("person/.ilchul/worktrees/x/agent.yaml", text);
+    assert_eq!(
+        machine.resolve(&file(&own)).agent.value,
+        Kind::Command("make agent".to_owned())
+    );
+    let down = machine.home().join("../app/sub.yaml");
+    for path in [&inside, &state, &down] {
+        assert!(
+            machine
+                .refused(&file(path))
+                .contains("a project's own file"),
+            "{path:?}"
+        );
+    }
+    machine.write("app/agent-sandbox.yaml", text);
+    assert!(
+        machine
+            .refused(&file(&outside))
+            .contains("a project's own file")
+    );
+}
+
+#[test]
+fn a_trusted_content_counts_in_full_until_it_changes() {
+    let machine = Machine::new();
+    let text = "agent: {command: make agent}\ngit: {auto_push: {enabled: true}}\n";
+    let path = machine.write("app/agent-sandbox.yaml", text);
+    machine.configure(&format!(
+        "[launch]\ntrust = [\"{}\"]\n",
+        sha256_hex(text.as_bytes())
+    ));
+    for flags in [Flags::default(), file(&path)] {
+        let profile = machine.resolve(&flags);
+        assert_eq!(profile.agent.value, Kind::Command("make agent".to_owned()));
+        assert!(profile.push.value && profile.narrowed_by.is_empty());
+    }
+    let other = machine.resolve(&named("codex"));
+    assert_eq!(other.agent.value, Kind::Codex);
+    assert!(
+        other.notes[0].ends_with("is not used: another profile was named."),
+        "{other:?}"
+    );
+    machine.write(
+        "app/agent-sandbox.yaml",
+        &text.replace("make agent", "curl evil"),
+    );
+    assert!(
+        machine
+            .refused(&Flags::default())
+            .contains("cannot set `agent.command`")
+    );
+    machine.configure("[launch]\ntrust = [\"all\"]\n");
+    assert!(
+        machine
+            .refused(&Flags::default())
+            .contains("\"all\" is no SHA-256")
+    );
+}
+
+#[test]
+fn files_that_cannot_be_the_persons_are_refused() {
+    let machine = Machine::new();
+    let path = machine.write("person/own.yaml", "agent: {type: pi}\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(
+        machine
+            .refused(&file(&path))
+            .starts_with("others can write ")
+    );
+    let missing = machine.refused(&file(Path::new("/nonexistent/x.yaml")));
+    assert_eq!(missing, "there is no file /nonexistent/x.yaml | ");
+    assert!(
+        machine
+            .refused(&file(&machine.home()))
+            .contains("it is no file")
+    );
+    let pipe = machine.project().join("agent-sandbox.yaml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from(0o600)).unwrap();
+    assert!(machine.refused(&Flags::default()).contains("it is no file"));
+    fs::remove_file(&pipe).unwrap();
+    machine.write("app/agent-sandbox.yaml", &"#".repeat(300 * 1024));
+    assert!(
+        machine
+            .refused(&Flags::default())
+            .contains("longer than 256 KiB")
+    );
+}
+
+#[test]
+fn agents_are_what_a_profile_says() {
+    let machine = Machine::new();
+    let kind = |flags: &Flags| machine.resolve(flags).agent.value;
+    for (name, expected) in [
+        ("codex-cli", Kind::Codex),
+        ("Google Gemini", Kind::Gemini),
+        ("pi", Kind::Pi),
+        ("command:make x", Kind::Command("make x".to_owned())),
+        (
+            "command:a {task}",
+            Kind::Command("a \"${KAPI_TASK}\"".to_owned()),
+        ),
+        ("script:/a.yaml", Kind::Script(PathBuf::from("/a.yaml"))),
+        ("interactive", Kind::Command("bash".to_owned())),
+    ] {
+        assert_eq!(kind(&named(name)), expected, "{name}");
+    }
+    assert!(machine.resolve(&named("interactive")).is_interactive);
+    assert!(
+        machine
+            .refused(&named("nobody"))
+            .starts_with("there is no profile \"nobody\" | there are")
+    );
+    assert!(
+        machine
+            .refused(&named("../x"))
+            .starts_with("there is no profile")
+    );
+    machine.profile("odd", "resources: {pids: 9}\n");
+    assert!(
+        machine
+            .refused(&named("odd"))
+            .contains("does not say which agent to start")
+    );
+    machine.profile(
+        "claude",
+        "agent:\n  command: claude -p {task} --model opus\n",
+    );
+    let profile = machine.resolve(&named("claude"));
+    assert_eq!(
+        (profile.agent.value, profile.settings.model.as_deref()),
+        (Kind::Claude, Some("opus"))
+    );
+    assert!(
+        profile.notes[0].contains("adapter of claude"),
+        "{:?}",
+        profile.notes
+    );
+}
+
+#[test]
+fn a_key_that_the_gateway_holds_does_not_come_in() {
+    let machine = Machine::new();
+    let text = "agent:\n  type: claude\nenvironment:\n  passthrough: [ANTHROPIC_API_KEY, GITHUB_TOKEN, TZ]\n  set: {A: b}\n";
+    machine.profile("mine", text);
+    let profile = machine.resolve(&named("mine"));
+    assert_eq!(profile.settings.pass_env, ["GITHUB_TOKEN", "TZ"]);
+    assert_eq!(profile.settings.env["A"], "b");
+    assert!(
+        profile.notes[0].starts_with("ANTHROPIC_API_KEY is not passed on"),
+        "{:?}",
+        profile.notes
+    );
+    assert!(profile.notes[1].starts_with("GITHUB_TOKEN is passed into the sandbox as it is"));
+    assert_eq!(profile.notes.len(), 2);
+    machine.profile(
+        "mine",
+        &text.replace("type: claude", "command: mine {task}"),
+    );
+    let profile = machine.resolve(&named("mine"));
+    assert_eq!(
+        profile.settings.pass_env,
+        ["ANTHROPIC_API_KEY", "GITHUB_TOKEN", "TZ"]
+    );
+}
+
+#[test]
+fn a_home_is_lent_in_parts() {
+    let machine = Machine::new();
+    machine.write("person/.gitconfig", "");
+    machine.write("person/.claude/settings.json", "{}");
+    machine.profile(
+        "mine",
+        "agent: {type: claude}\nfilesystem:\n  include: [~/.gitconfig, ~/.claude, ~/.zshrc]\n",
+    );
+    let profile = machine.resolve(&named("mine"));
+    assert_eq!(profile.grant.read_only, [machine.home().join(".gitconfig")]);
+    assert_eq!(profile.grant.home_copies, [PathBuf::from(".claude")]);
+    assert!(profile.notes[0].ends_with(".zshrc is not there, so it is not lent."));
+}
+
+#[test]
+fn what_becomes_of_the_work_is_said_by_profile_and_flags() {
+    let machine = Machine::new();
+    machine.profile(
+        "mine",
+        "agent: {command: \"run {task}\"}\nimage: {name: localhost/x, tag: '1'}\n\
+         git: {auto_push: {enabled: true, remote: fork, commit_message: \"fix({agent_id}): {task} on {branch}\"}, \
+         co_authors: [\"B <b@c>\"]}\nmaven: {mirror_url: \"https://m\"}\n",
+    );
+    let flags = Flags {
+        sandbox: Some(Sandbox::Podman),
+        interactive: true,
+        ..named("mine")
+    };
+    let profile = machine.resolve(&flags);
+    let task = "# Do `it`\nmore";
+    let values = Values {
+        task,
+        agent: "mine",
+        agent_id: "7",
+        branch: "feature/x",
+        timestamp: "2026-01-31T12:00:00Z",
+    };
+    assert_eq!(profile.settings_for(task).env["KAPI_TASK"], task);
+    assert_eq!(
+        profile.commit_message(&values),
+        "fix(7): Do `it` on feature/x\n\nCo-authored-by: B <b@c>\n"
+    );
+    assert_eq!(
+        (profile.remote.value.as_str(), profile.push.value),
+        ("fork", true)
+    );
+    assert_eq!(
+        (profile.level.value, profile.is_interactive),
+        (SandboxLevel::Podman, true)
+    );
+    assert_eq!(profile.grant.podman.image, "localhost/x:1");
+    assert_eq!(profile.grant.maven_mirror.as_deref(), Some("https://m"));
+    let no_push = Flags {
+        no_push: true,
+        ..named("mine")
+    };
+    let stays = machine.resolve(&no_push);
+    assert!(!stays.push.value);
+    assert_eq!(
+        stays.notes,
+        [format!(
+            "`image` of {} counts with `--sandbox podman` only.",
+            stays_at(&machine)
+        )]
+    );
+    machine.write(
+        "app/agent-sandbox.yaml",
+        "git: {auto_push: {enabled: false}}\n",
+    );
+    assert!(!machine.resolve(&named("mine")).push.value);
+    let push = Flags {
+        push: true,
+        ..named("mine")
+    };
+    assert!(
+        machine.resolve(&push).push.value,
+        "a flag is the person's own word"
+    );
+    machine.profile("mine", "agent: {type: pi}\nimage: {tag: '1'}\n");
+    assert!(
+        machine
+            .refused(&named("mine"))
+            .contains("mine.yaml:2: `image.tag` needs `image.name`")
+    );
+}
+
+fn stays_at(machine: &Machine) -> String {
+    machine
+        .home()
+        .join(".config/kapi/profiles/mine.yaml")
+        .display()
+        .to_string()
+}
+
+#[test]
+fn the_persons_own_tool_mapping_is_read() {
+    let machine = Machine::new();
+    let read = |text: &str| {
+        machine.configure(text);
+        machine.try_resolve(&Flags::default())?.mapping()
+    };
+    assert!(read("").is_ok());
+    let missing = read("[status]\nmapping = \"~/none.yaml\"\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        missing.contains("none.yaml must be absolute (or begin with ~/) and exist"),
+        "{missing}"
+    );
+    machine.write(
+        "person/map.yaml",
+        "version: \"1.0\"\ndefault_category: testing\n",
+    );
+    read("[status]\nmapping = \"~/map.yaml\"\n").unwrap();
+    machine.write("person/map.yaml", "surely: not\n");
+    let error = read("[status]\nmapping = \"~/map.yaml\"\n").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("failed to read the tool mapping"),
+        "{error}"
+    );
+    assert!(error.hint.unwrap().contains("config.toml:2"));
+}

@@ -1,0 +1,498 @@
+//! Every key of `agent-sandbox.yaml`: what it comes to, and the words of every refusal.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use kapi_core::goal::contract::NetworkMode;
+use kapi_sandbox::podman::options::Userns;
+
+use super::key::{Fate, KEYS};
+use super::read::{Place, read};
+use super::{AgentName, Owner, Profile, built_in};
+use crate::config::source::{Source, at};
+
+const PATH: &str = "/p/agent-sandbox.yaml";
+const HOME: &str = "/nonexistent/somebody";
+
+fn place(owner: Owner) -> Place<'static> {
+    Place {
+        name: "agent-sandbox",
+        path: Some(Path::new(PATH)),
+        owner,
+        home: Path::new(HOME),
+        trust_hint: "TRUST",
+    }
+}
+
+fn person(text: &str) -> Profile {
+    read(text, &place(Owner::Person)).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// Returns the error and its hint, without the path.
+fn refused_by(owner: Owner, text: &str) -> String {
+    let error = read(text, &place(owner)).expect_err(text);
+    let hint = error.hint.clone().unwrap_or_default();
+    format!("{error} | {hint}").replace(PATH, "F")
+}
+
+fn refused(text: &str) -> String {
+    refused_by(Owner::Person, text)
+}
+
+/// Writes a dotted key as YAML.
+fn yaml(key: &str, value: &str) -> String {
+    let parts: Vec<&str> = key.split('.').collect();
+    let mut text = String::new();
+    for (depth, part) in parts.iter().enumerate() {
+        let indent = "  ".repeat(depth);
+        let end = if depth + 1 == parts.len() {
+            format!(" {value}\n")
+        } else {
+            "\n".to_owned()
+        };
+        text.push_str(&indent);
+        text.push_str(part);
+        text.push(':');
+        text.push_str(&end);
+    }
+    text
+}
+
+/// A profile that says everything there is to say.
+const WHOLE: &str = r#"
+agent:
+  command: "aider --message {task}"
+  type: Aider Chat
+  workdir: /workspace
+filesystem:
+  include: [~/.gitconfig]
+  exclude: []
+environment:
+  passthrough:
+    - OPENAI_API_KEY
+  set:
+    PORT: 8080
+    MAVEN_OPTS: "-Xmx4g a=b"
+    EMPTY:
+    LINES: "a\nb"
+resources: { memory: 8g, cpus: 1.5, pids: 300 }
+image: { name: localhost/mine, tag: "2" }
+git:
+  auto_push:
+    enabled: false
+    remote: upstream
+    commit_message: "fix: {task}"
+    stage_all: true
+  co_authors: ["Zoë Şahin <z@x.example>"]
+network:
+  mode: filtered
+  allowlist:
+    hosts: [github.com, "*.example.org"]
+    custom: ["db.example.org:5432"]
+  log_dns_queries: true
+security:
+  profile: standard
+  userns: keep-id:uid=1000,gid=100
+  process: { pids_limit: 200, no_new_privileges: true }
+  seccomp: { enabled: true, allow_userns: true }
+maven: { mirror_url: "https://m.example.org/r", block_deploy: true }
+prevent_sleep: false
+"#;
+
+#[test]
+fn a_profile_is_read_as_it_is() {
+    let profile = person(WHOLE);
+    let line = |line: usize| at(Path::new(PATH), line);
+    let command = profile.command.clone().unwrap();
+    assert_eq!(
+        (command.value.as_str(), command.source),
+        ("aider --message {task}", line(3))
+    );
+    assert!(matches!(
+        profile.agent_type.clone().unwrap().value,
+        AgentName::Of(_)
+    ));
+    let pass: Vec<_> = profile
+        .pass
+        .iter()
+        .map(|at| (at.value.as_str(), at.source.clone()))
+        .collect();
+    assert_eq!(pass, [("OPENAI_API_KEY", line(11))]);
+    let set: Vec<_> = profile
+        .set
+        .iter()
+        .map(|at| (at.value.0.as_str(), at.value.1.as_str()))
+        .collect();
+    assert_eq!(
+        set,
+        [
+            ("PORT", "8080"),
+            ("MAVEN_OPTS", "-Xmx4g a=b"),
+            ("EMPTY", ""),
+            ("LINES", "a\nb")
+        ]
+    );
+    assert_eq!(profile.memory_bytes.clone().unwrap().value, 8 << 30);
+    assert_eq!(profile.cpu_millis.clone().unwrap().value, 1_500);
+    assert_eq!(
+        profile.processes.clone().unwrap().value,
+        200,
+        "the smaller of two names"
+    );
+    assert_eq!(profile.image_name.clone().unwrap().value, "localhost/mine");
+    assert_eq!(profile.image_tag.clone().unwrap().value, "2");
+}
+
+#[test]
+fn the_rest_of_a_profile_is_read_as_it_is() {
+    let profile = person(WHOLE);
+    assert!(!profile.push.clone().unwrap().value);
+    assert_eq!(profile.remote.clone().unwrap().value, "upstream");
+    assert_eq!(profile.commit_message.clone().unwrap().value, "fix: {task}");
+    assert_eq!(
+        profile.co_authors[0].value.to_string(),
+        "Zoë Şahin <z@x.example>"
+    );
+    assert_eq!(
+        profile.network.clone().unwrap().value,
+        NetworkMode::Filtered
+    );
+    let rules: Vec<&str> = profile.allow.iter().map(|at| at.value.text()).collect();
+    assert_eq!(
+        rules,
+        ["github.com", "*.example.org", "db.example.org:5432"]
+    );
+    assert!(profile.nested_namespaces.clone().unwrap().value);
+    let ids = Userns::KeepIdAs {
+        uid: 1000,
+        gid: 100,
+    };
+    assert_eq!(profile.userns.clone().unwrap().value, ids);
+    assert_eq!(
+        profile.mirror.clone().unwrap().value,
+        "https://m.example.org/r"
+    );
+    assert_eq!(profile.place(), PATH);
+}
+
+#[test]
+fn false_is_false() {
+    for (key, read) in [
+        (
+            "git.auto_push.enabled",
+            &(|p: &Profile| p.push.clone()) as &dyn Fn(&Profile) -> _,
+        ),
+        ("security.seccomp.allow_userns", &|p: &Profile| {
+            p.nested_namespaces.clone()
+        }),
+    ] {
+        for (value, expected) in [("false", false), ("true", true)] {
+            let found = read(&person(&yaml(key, value))).unwrap();
+            assert_eq!(found.value, expected, "{key}: {value}");
+        }
+        let error = refused(&yaml(key, "\"false\""));
+        assert!(error.contains("must be true or false, not text"), "{error}");
+    }
+}
+
+#[test]
+fn every_key_is_honoured_or_refused_with_its_line_and_a_remedy() {
+    for (key, fate) in KEYS {
+        let odd = yaml(key, "{ surely: [not, this] }");
+        let error = refused(&odd);
+        let line = key.split('.').count();
+        assert!(
+            error.starts_with(&format!("F, line {line}: `{key}`")),
+            "{error}"
+        );
+        match fate {
+            Fate::Refused(advice) | Fate::Fixed(_, advice) => {
+                assert!(error.contains(advice), "{error}");
+            }
+            // `environment.set` is a table, whose names are checked one by one.
+            Fate::Person | Fate::Narrows => {
+                assert!(
+                    error.contains("must be") || error.contains("put"),
+                    "{error}"
+                );
+            }
+        }
+        // A key without a value says nothing, unless it is refused as a whole.
+        let empty = read(&yaml(key, ""), &place(Owner::Person));
+        assert_eq!(empty.is_err(), matches!(fate, Fate::Refused(_)), "{key}");
+    }
+}
+
+#[test]
+fn what_happens_anyway_may_be_said() {
+    for (key, value) in [
+        ("agent.inject_gist", "false"),
+        ("agent.plugin_whitelist", "[]"),
+        ("environment.keychain", "{}"),
+        ("security.capabilities.add", "[]"),
+        ("security.seccomp.enabled", "true"),
+        ("security.filesystem.readonly_root", "true"),
+        ("git.attribution.commit", "\"\""),
+        ("gradle_enterprise.remote_cache_disabled", "true"),
+        ("audit.enabled", "true"),
+    ] {
+        let text = yaml(key, value);
+        for owner in [Owner::Person, Owner::Project] {
+            assert!(read(&text, &place(owner)).is_ok(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_project_may_only_narrow() {
+    for (key, value) in [
+        ("agent.command", "sh -c id"),
+        ("agent.type", "claude"),
+        ("filesystem.include", "[~/.ssh]"),
+        ("environment.passthrough", "[GITHUB_TOKEN]"),
+        ("environment.set", "{ LD_PRELOAD: /workspace/x.so }"),
+        ("image.name", "evil"),
+        ("git.auto_push.enabled", "true"),
+        ("git.auto_push.remote", "fork"),
+        ("git.auto_push.commit_message", "x"),
+        ("git.co_authors", "[]"),
+        ("network.allowlist.hosts", "[evil.example]"),
+        ("security.userns", "keep-id"),
+        ("security.seccomp.allow_userns", "true"),
+        ("maven.mirror_url", "https://evil.example"),
+    ] {
+        let line = key.split('.').count();
+        let expected = format!(
+            "F, line {line}: a project's own file cannot set `{key}`: it would widen what a run may \
+             do | TRUST"
+        );
+        assert_eq!(refused_by(Owner::Project, &yaml(key, value)), expected);
+    }
+    let narrow = "resources: {memory: 1g, cpus: 1, pids: 9}\nnetwork: {mode: none}\n\
+                  git: {auto_push: {enabled: false}}\nsecurity: {seccomp: {allow_userns: false}}\n";
+    let profile = read(narrow, &place(Owner::Project)).unwrap();
+    assert_eq!(profile.network.unwrap().value, NetworkMode::None);
+    assert_eq!(profile.owner, Owner::Project);
+    for (key, value) in [
+        ("git.post_push_hook", "\"curl evil.example\""),
+        ("security.capabilities.add", "[SYS_ADMIN]"),
+        ("security.userns", "host"),
+        ("environment.keychain", "{ X: { service: s } }"),
+    ] {
+        assert!(
+            read(&yaml(key, value), &place(Owner::Project)).is_err(),
+            "{key}"
+        );
+    }
+}
+
+/// What is wrong, and how the answer begins: the message, a bar, and the hint.
+const REFUSALS: &[(&str, &str)] = &[
+    (
+        "agnet: {}\n",
+        "F, line 1: there is no key `agnet` | beside it there are: agent, filesystem, environment",
+    ),
+    (
+        "agent:\n  type: claude\n  comand: x\n",
+        "F, line 3: there is no key `agent.comand` | beside it there are: command, type, workdir",
+    ),
+    (
+        "agent: claude\n",
+        "F, line 1: `agent`: it must be a table, not text | ",
+    ),
+    (
+        "- a\n",
+        "F, line 1: it must be a table of settings, not a list | ",
+    ),
+    (
+        "agent:\n  type: clod\n",
+        "F, line 2: `agent.type`: \"clod\" is no kind of agent; there are claude",
+    ),
+    (
+        "agent: {command: \"\"}\n",
+        "F, line 1: `agent.command`: it must not be empty | ",
+    ),
+    (
+        "agent:\n  command: sh -c \"claude -p {task}\"\n",
+        "F, line 2: `agent.command`: `{task}` stands inside quotes with other words; write it as",
+    ),
+    (
+        "agent: {workdir: /src}\n",
+        "F, line 1: `agent.workdir` cannot be set to this | the working directory is always /work",
+    ),
+    (
+        "filesystem:\n  include:\n    - ~/.x\n    - ../..\n",
+        "F, line 4: `filesystem.include`: \"../..\": it must be absolute or begin with ~/ | ",
+    ),
+    (
+        "filesystem: {include: /}\n",
+        "F, line 1: `filesystem.include`: it must be a list, not text | ",
+    ),
+    (
+        "filesystem: {include: [1]}\n",
+        "F, line 1: `filesystem.include`: each must be text, not a whole number | ",
+    ),
+    (
+        "filesystem: {exclude: [~/.ssh/id_rsa]}\n",
+        "F, line 1: `filesystem.exclude` cannot be set to this | name what should be visible",
+    ),
+    (
+        "environment: {passthrough: [\"A=B\"]}\n",
+        "F, line 1: `environment.passthrough`: \"A=B\": a variable's name has letters, digits and _",
+    ),
+    (
+        "environment:\n  set:\n    KAPI_RUN_ID: x\n",
+        "F, line 3: `environment.set`: KAPI_RUN_ID: Kapi sets this variable itself | ",
+    ),
+    (
+        "environment: {set: {V: 1.10}}\n",
+        "F, line 1: `environment.set`: V: put the value in quotes | ",
+    ),
+    (
+        "environment: {set: {V: true}}\n",
+        "F, line 1: `environment.set`: V: put the value in quotes | ",
+    ),
+    (
+        "environment: {set: {V: [a]}}\n",
+        "F, line 1: `environment.set`: V: it must be text | ",
+    ),
+    (
+        "environment: {set: {V: \"a\\0b\"}}\n",
+        "F, line 1: `environment.set`: V: it has a zero byte",
+    ),
+    (
+        "environment:\n  keychain:\n    T: {service: s}\n",
+        "F, line 2: `environment.keychain` cannot be set to this | export the secret and name its",
+    ),
+    (
+        "resources: {memory: 8x}\n",
+        "F, line 1: `resources.memory`: \"8x\" is not a size such as 512m or 8g | ",
+    ),
+    (
+        "resources: {memory: 0}\n",
+        "F, line 1: `resources.memory`: it must be 1 or more | ",
+    ),
+    (
+        "resources: {cpus: 0}\n",
+        "F, line 1: `resources.cpus`: it must be between 0.01 and 1024 processors, not 0 | ",
+    ),
+    (
+        "resources: {cpus: [4]}\n",
+        "F, line 1: `resources.cpus`: it must be a number, not a list | ",
+    ),
+    (
+        "resources: {pids: -5}\n",
+        "F, line 1: `resources.pids`: it must be 1 or more | ",
+    ),
+    (
+        "resources: {pids: many}\n",
+        "F, line 1: `resources.pids`: it must be a whole number, not text | ",
+    ),
+    ("resources: {pids: 99999999999999999999}\n", "F, line 1: "),
+    (
+        "image: {name: --privileged}\n",
+        "F, line 1: `image.name`: use letters, digits, _, ., /, :, @ and -, and begin with a",
+    ),
+    (
+        "git: {auto_push: {remote: \"https://evil.example/x\"}}\n",
+        "F, line 1: `git.auto_push.remote`: it must be the name of a remote that the repository",
+    ),
+    (
+        "git: {auto_push: {remote: --force}}\n",
+        "F, line 1: `git.auto_push.remote`: it must be the name",
+    ),
+    (
+        "git: {auto_push: {commit_message: \"{who}\"}}\n",
+        "F, line 1: `git.auto_push.commit_message`: `{who}` is no placeholder; there are {task}",
+    ),
+    (
+        "git: {co_authors: [\"A <a@b>\", \"B\\nX: y <b@c>\"]}\n",
+        "F, line 1: `git.co_authors`: \"B\\nX: y <b@c>\": \"B\\nX: y <b@c>\" is not written as",
+    ),
+    (
+        "git: {post_push_hook: \"make\"}\n",
+        "F, line 1: `git.post_push_hook` cannot be set to this | leave it out: no configuration",
+    ),
+    (
+        "network: {mode: on}\n",
+        "F, line 1: `network.mode`: \"on\" is not none, filtered or open | ",
+    ),
+    (
+        "network: {allowlist: {hosts: [\"*.com\"]}}\n",
+        "F, line 1: `network.allowlist.hosts`: \"*.com\": its star is not one `*.` before at least",
+    ),
+    (
+        "network: {dns_servers: [8.8.8.8]}\n",
+        "F, line 1: `network.dns_servers` cannot be set to this | leave it out: names are looked up",
+    ),
+    (
+        "security: {profile: paranoid}\n",
+        "F, line 1: `security.profile` cannot be set to this | leave it out: there is one profile",
+    ),
+    (
+        "security: {userns: host}\n",
+        "F, line 1: `security.userns`: \"host\" is not auto, keep-id or keep-id:uid=<n>,gid=<n> | ",
+    ),
+    (
+        "security: {userns: \"keep-id:uid=1,gid=2 --privileged\"}\n",
+        "F, line 1: `security.userns`: \"keep-id:uid=1,gid=2 --privileged\" is not auto",
+    ),
+    (
+        "liveness:\n  enabled: false\n",
+        "F, line 1: `liveness` is not supported | leave it out: a silent agent is ended",
+    ),
+    (
+        "maven: {mirror_url: ftp://x}\n",
+        "F, line 1: `maven.mirror_url`: give an address that begins",
+    ),
+    ("a: 1\nagent: {}\na: 2\n", "F, line 3: "),
+    ("agent: [\n", "F, line "),
+];
+
+#[test]
+fn the_words_of_every_refusal() {
+    for (text, expected) in REFUSALS {
+        let error = refused(text);
+        assert!(
+            error.starts_with(expected),
+            "{text}\n  gives {error}\n  and not {expected}"
+        );
+    }
+}
+
+#[test]
+fn built_in_profiles_are_found_by_every_name_of_their_agent() {
+    let names: BTreeSet<&str> = built_in::ALL.iter().map(|profile| profile.name).collect();
+    assert_eq!(
+        names,
+        BTreeSet::from(["aider", "claude", "codex", "gemini", "interactive", "pi"])
+    );
+    for (name, expected) in [
+        ("claude", "claude"),
+        ("Claude Code", "claude"),
+        ("claude-cli", "claude"),
+        ("openai codex", "codex"),
+        ("google-gemini", "gemini"),
+        ("aider-chat", "aider"),
+        ("pi", "pi"),
+        ("bash", "interactive"),
+    ] {
+        let found = built_in::find(name).map(|profile| profile.name);
+        assert_eq!(found, Some(expected), "{name}");
+    }
+    assert!(built_in::find("python").is_none() && built_in::find("../claude").is_none());
+}
+
+#[test]
+fn every_built_in_profile_can_be_read_and_says_so() {
+    for profile in built_in::ALL {
+        let read = built_in::read(profile, Path::new(HOME)).unwrap();
+        let source = read.agent_type.clone().unwrap().source;
+        assert_eq!(source, Source::BuiltIn(format!("profile {}", profile.name)));
+        assert!(
+            profile.text.starts_with("# "),
+            "the first line says what it is: {}",
+            profile.name
+        );
+    }
+}

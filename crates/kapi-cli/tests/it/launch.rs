@@ -1,0 +1,625 @@
+//! `kapi launch` with the built binary: the table of modes, branches, remotes, and what agents leave.
+//!
+//! Agents are shell commands; sandboxes, git and remotes are real.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::environment::{Environment, await_some, write};
+use crate::program::Output;
+
+/// The task of every launch.
+const TASK: &str = "make the answer right";
+
+/// Launches an agent on the repository and returns what was said.
+pub(crate) fn launch(env: &Environment, id: &str, agent: &str, options: &[&str]) -> Output {
+    launch_on(env, id, &env.repository(), agent, options)
+}
+
+/// Launches an agent on a directory.
+pub(crate) fn launch_on(
+    env: &Environment,
+    id: &str,
+    project: &Path,
+    agent: &str,
+    options: &[&str],
+) -> Output {
+    let agent = format!("command:{agent}");
+    let project = project.display().to_string();
+    let fixed = [
+        "launch", id, &project, "--task", TASK, "--agent", &agent, "--json",
+    ];
+    env.kapi(&[&fixed, options].concat())
+}
+
+/// Makes a plain directory beside the repository.
+pub(crate) fn plain_project(env: &Environment) -> PathBuf {
+    let project = env.root().join("plain");
+    write(&project.join("a.txt"), "one\n");
+    write(&project.join("sub/b.txt"), "two\n");
+    project
+}
+
+/// Makes a bare remote called origin with what the repository has.
+fn remote(env: &Environment) -> PathBuf {
+    let bare = env.root().join("remote.git");
+    let path = bare.display().to_string();
+    env.git(&[
+        "init",
+        "--quiet",
+        "--bare",
+        "--initial-branch",
+        "main",
+        &path,
+    ]);
+    env.git(&["remote", "add", "origin", &path]);
+    env.git(&["push", "--quiet", "origin", "main"]);
+    bare
+}
+
+/// Returns what a branch of the bare remote points at.
+fn remote_commit(env: &Environment, branch: &str) -> String {
+    let bare = env.root().join("remote.git").display().to_string();
+    env.git(&["--git-dir", &bare, "rev-parse", branch])
+}
+
+/// Commits a file to a branch at the remote, as a reviewer would.
+fn review(env: &Environment, branch: &str, is_rewrite: bool) -> String {
+    let clone = env.root().join(format!("reviewer-{is_rewrite}"));
+    let (bare, at) = (env.root().join("remote.git"), clone.display().to_string());
+    env.git(&[
+        "clone",
+        "--quiet",
+        "--branch",
+        branch,
+        &bare.display().to_string(),
+        &at,
+    ]);
+    write(&clone.join("review.txt"), "read\n");
+    env.git(&["-C", &at, "add", "--all"]);
+    let commit: &[&str] = if is_rewrite {
+        &["commit", "--quiet", "--amend", "--message", "rewritten"]
+    } else {
+        &["commit", "--quiet", "--message", "review"]
+    };
+    env.git(&[&["-C", &at], commit].concat());
+    env.git(&["-C", &at, "push", "--quiet", "--force", "origin", branch]);
+    env.git(&["-C", &at, "rev-parse", "HEAD"])
+}
+
+fn status(env: &Environment, document: &Value) -> Value {
+    let path = document["status_file"].as_str().unwrap();
+    assert!(Path::new(path).starts_with(env.home()), "{path}");
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn paths(document: &Value) -> Vec<String> {
+    let changed = document["changed"].as_array().unwrap().iter();
+    let path = |one: &Value| {
+        format!(
+            "{} {}",
+            one["change"].as_str().unwrap(),
+            one["path"].as_str().unwrap()
+        )
+    };
+    changed.map(path).collect()
+}
+
+#[test]
+fn the_table_of_modes_holds_with_and_without_force() {
+    let env = Environment::new();
+    let plain = plain_project(&env);
+    let repository = env.repository();
+    for (n, (project, options, mode, workspace)) in [
+        (&repository, &["--branch", "b0"][..], "worktree", "layer"),
+        (&repository, &[], "overlay", "layer"),
+        (&plain, &["--branch", "b2"], "overlay", "layer"),
+        (&plain, &[], "overlay", "layer"),
+        (
+            &repository,
+            &["--branch", "b4", "--worktree-mode"],
+            "worktree",
+            "checkout",
+        ),
+        (
+            &repository,
+            &["--branch", "b5", "--overlay-mode"],
+            "overlay",
+            "layer",
+        ),
+        (&repository, &["--overlay-mode"], "overlay", "layer"),
+        (
+            &repository,
+            &["--branch", "b7", "--sandbox", "none"],
+            "worktree",
+            "checkout",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = launch_on(
+            &env,
+            &format!("m{n}"),
+            project,
+            "echo 42 > made.txt",
+            options,
+        );
+        let document = output.document();
+        let found = (
+            document["mode"].as_str().unwrap(),
+            document["workspace"].as_str().unwrap(),
+        );
+        assert_eq!(found, (mode, workspace), "{options:?} {output:?}");
+        assert_eq!(output.code, 0, "{output:?}");
+        assert_eq!(paths(&document), ["added made.txt"], "{options:?}");
+        let status = status(&env, &document);
+        assert_eq!(status["sandbox_mode"], mode);
+        assert_eq!(
+            (&status["phase"], &status["progress"]),
+            (&"complete".into(), &100.into())
+        );
+        assert!(
+            !project.join("made.txt").exists(),
+            "the project is as it was"
+        );
+    }
+    for branch in ["b0", "b4", "b5", "b7"] {
+        assert_eq!(env.show(branch, "made.txt"), "42", "{branch}");
+    }
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_mode_that_cannot_be_is_refused_with_advice() {
+    let env = Environment::new();
+    // The other directories of a test lie below this repository.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let plain = elsewhere.path().to_path_buf();
+    let repository = env.repository();
+    for (project, options, words) in [
+        (
+            &repository,
+            &["--worktree-mode"][..],
+            ["needs a branch", "--branch"],
+        ),
+        (
+            &plain,
+            &["--worktree-mode", "--branch", "x"],
+            ["no git repository", "--worktree-mode"],
+        ),
+        (
+            &repository,
+            &["--sandbox", "none"],
+            ["no overlay", "--branch"],
+        ),
+        (&repository, &["--push"], ["no branch to push", "--branch"]),
+        (
+            &repository,
+            &["--branch", "-x"],
+            ["not a branch name", "check-ref-format"],
+        ),
+        (
+            &repository,
+            &["--branch", "x", "--base-branch", "nowhere"],
+            ["nowhere", "git fetch"],
+        ),
+    ] {
+        let output = launch_on(&env, "1", project, "true", options);
+        let is_flag =
+            output.stderr.contains("unexpected") || output.stderr.contains("a value is required");
+        if !is_flag {
+            output.assert_error(2, &words);
+        }
+        assert_eq!(output.code, 2, "{options:?} {output:?}");
+    }
+    let output = launch(&env, "1", "true", &["--branch", "main"]);
+    output.assert_error(3, &["main is checked out at", "another"]);
+    for id in ["", "a/b", "..", "a b"] {
+        assert_eq!(launch(&env, id, "true", &[]).code, 2, "{id:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_no_trace() {
+    let env = Environment::new();
+    let refs = env.git(&["for-each-ref"]);
+    for options in [
+        &["--dry-run"][..],
+        &["--dry-run", "--branch", "feature/x", "--push"],
+    ] {
+        let output = launch(&env, "1", "touch ran", options);
+        let document = output.document();
+        assert_eq!(
+            (output.code, &document["dry_run"]),
+            (0, &true.into()),
+            "{output:?}"
+        );
+    }
+    assert!(!env.home().join(".ilchul").exists(), "nothing is made");
+    assert_eq!(env.git(&["for-each-ref"]), refs);
+    assert_eq!(env.git(&["status", "--porcelain", "--ignored"]), "");
+}
+
+#[test]
+fn the_exit_code_of_the_agent_is_passed_on_and_its_work_is_kept() {
+    let env = Environment::new();
+    let output = launch(
+        &env,
+        "1",
+        "echo half > half.txt; exit 42",
+        &["--branch", "half"],
+    );
+    let document = output.document();
+    assert_eq!(
+        (output.code, &document["agent_exit_code"]),
+        (42, &42.into()),
+        "{output:?}"
+    );
+    assert!(
+        document["error"].as_str().unwrap().contains("42"),
+        "{document}"
+    );
+    assert_eq!(env.show("half", "half.txt"), "half");
+    let status = status(&env, &document);
+    assert_eq!(
+        (&status["exit_code"], &status["phase"]),
+        (&42.into(), &"complete".into())
+    );
+    assert!(status["error"].as_str().unwrap().contains("42"), "{status}");
+}
+
+#[test]
+fn a_workspace_shows_the_project_its_ignored_trees_and_its_ports_and_no_secret() {
+    let env = Environment::new();
+    env.write(".gitignore", "deps\n.env\n");
+    env.commit_all("rules");
+    env.write("deps/lib", "built\n");
+    env.write(".env", "SECRET=1\n");
+    env.write(".kapiexclude", ".env\n");
+    env.write("notes.txt", "mine\n");
+    env.git(&["config", "http.extraHeader", "token-in-config"]);
+    let real = env.repository().display().to_string();
+    let agent = format!(
+        "cat deps/lib; cat /task-spec.md; echo env:$(cat .env); ls notes.txt; echo port:$KAPI_PORT_BASE; cat {real}/deps/lib; \
+         grep -r token-in-config .git; git log --oneline | wc -l; git status --porcelain; echo x > deps/lib"
+    );
+    for (id, options) in [
+        ("1", &["--branch", "b"][..]),
+        ("2", &["--branch", "c", "--worktree-mode"]),
+    ] {
+        let document = launch(&env, id, &agent, options).document();
+        let said = document["message"].as_str().unwrap();
+        assert!(
+            said.contains(TASK) && said.contains("built") && !said.contains("SECRET"),
+            "{document:#}"
+        );
+        assert!(
+            !said.contains("token-in-config") && !said.contains("mine"),
+            "{said}"
+        );
+        assert!(
+            said.contains(&format!("port:{}", document["port_base"])),
+            "{said}"
+        );
+        assert_eq!(paths(&document), Vec::<String>::new(), "{document:#}");
+    }
+    assert_eq!(env.read("deps/lib"), "built\n");
+    let ports = env.json(&["sandbox", "list"]);
+    assert_ne!(ports[0]["port_base"], ports[1]["port_base"]);
+}
+
+#[test]
+fn uncommitted_work_of_the_person_is_neither_seen_nor_committed() {
+    let env = Environment::new();
+    env.write("answer.txt", "mine, half done\n");
+    env.write("draft.txt", "mine\n");
+    let agent = "cat answer.txt; ls; echo 42 > answer.txt";
+    let document = launch(&env, "1", agent, &["--branch", "b"]).document();
+    let said = document["message"].as_str().unwrap();
+    assert!(
+        said.starts_with("wrong") && !said.contains("draft"),
+        "{document:#}"
+    );
+    assert_eq!(document["workspace"], "layer");
+    assert_eq!(env.show("b", "answer.txt"), "42");
+    assert_eq!(env.git(&["diff", "--name-only", "main", "b"]), "answer.txt");
+    assert_eq!(env.read("answer.txt"), "mine, half done\n");
+    // What the project wants to be seen is seen.
+    env.write(".kapiinclude", "draft.txt\n");
+    let document = launch(&env, "2", "cat draft.txt", &["--branch", "c"]).document();
+    assert_eq!(document["message"], "mine", "{document:#}");
+    assert_eq!(env.git(&["diff", "--name-only", "main", "c"]), "");
+}
+
+#[test]
+fn a_branch_goes_on_from_here_and_from_the_remote() {
+    let env = Environment::new();
+    remote(&env);
+    let push = &["--branch", "feature/x", "--push"][..];
+    let first = launch(&env, "1", "echo 1 > one.txt", push).document();
+    let commit = first["branch"]["commit"].as_str().unwrap().to_owned();
+    assert_eq!(first["branch"]["pushed"], commit.as_str(), "{first:#}");
+    assert_eq!(remote_commit(&env, "feature/x"), commit);
+    // Somebody else pushed; the next launch begins there.
+    let reviewed = review(&env, "feature/x", false);
+    let second = launch(&env, "1", "ls; echo 2 > two.txt", push).document();
+    assert_eq!(second["branch"]["start"], reviewed.as_str(), "{second:#}");
+    assert_eq!(
+        second["workspace"], "checkout",
+        "another commit is checked out"
+    );
+    assert!(
+        second["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("real worktree"),
+        "{second:#}"
+    );
+    assert!(second["message"].as_str().unwrap().contains("review.txt"));
+    let tip = env.commit_of("feature/x");
+    assert_eq!(second["branch"]["commit"], tip.as_str());
+    assert_eq!(remote_commit(&env, "feature/x"), tip);
+    assert_eq!(env.git(&["rev-list", "--count", "main..feature/x"]), "3");
+}
+
+#[test]
+fn a_rewritten_remote_wins_over_our_own_commit_and_never_over_the_persons() {
+    let env = Environment::new();
+    remote(&env);
+    let push = &["--branch", "x", "--push"][..];
+    let first = launch(&env, "1", "echo 1 > one.txt", push).document();
+    let ours = first["branch"]["commit"].as_str().unwrap().to_owned();
+    let rewritten = review(&env, "x", true);
+    let second = launch(&env, "1", "echo 2 > two.txt", push).document();
+    assert_eq!(second["branch"]["start"], rewritten.as_str(), "{second:#}");
+    let kept = env.git(&["for-each-ref", "--format=%(objectname)", "refs/kapi/rescue"]);
+    assert!(
+        kept.contains(&ours),
+        "the commit that was left behind is kept: {kept}"
+    );
+    // A commit of the person's that the remote does not have is not left behind.
+    env.git(&["branch", "--force", "x", "main"]);
+    let tree = env.git(&["rev-parse", "main^{tree}"]);
+    let mine = env.git(&["commit-tree", &tree, "-p", "main", "-m", "mine"]);
+    env.git(&["branch", "--force", "x", &mine]);
+    let output = launch(&env, "2", "echo 3 > three.txt", push);
+    output.assert_error(3, &["hold different work", "another"]);
+    assert_eq!(env.commit_of("x"), mine);
+}
+
+#[test]
+fn a_push_that_fails_keeps_the_commit_and_names_the_line() {
+    let env = Environment::new();
+    let bare = remote(&env);
+    let hook = bare.join("hooks/pre-receive");
+    write(&hook, "#!/bin/sh\necho no entry >&2\nexit 1\n");
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = launch(
+        &env,
+        "1",
+        "echo 42 > answer.txt",
+        &["--branch", "x", "--push"],
+    );
+    let document = output.document();
+    assert_eq!(
+        (output.code, &document["agent_exit_code"]),
+        (4, &0.into()),
+        "{output:?}"
+    );
+    assert!(
+        document["hint"]
+            .as_str()
+            .unwrap()
+            .contains("push origin x:x"),
+        "{document:#}"
+    );
+    assert_eq!(env.show("x", "answer.txt"), "42");
+    // The remote took it later; the same launch goes on and pushes.
+    fs::remove_file(hook).unwrap();
+    let again = launch(&env, "1", "true", &["--branch", "x", "--push"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(remote_commit(&env, "x"), env.commit_of("x"));
+}
+
+#[test]
+fn what_an_agent_leaves_behind_acts_on_nobody() {
+    let env = Environment::new();
+    env.write("husky/.keep", "");
+    env.commit_all("hooks");
+    env.git(&["config", "core.hooksPath", "husky"]);
+    let planted = env.root().join("planted").display().to_string();
+    let agent = format!(
+        "mkfifo pipe; ln -s /etc/passwd link; cp /bin/true run; chmod 4755 run; mkdir -p sub/.git; \
+         printf '#!/bin/sh\\ntouch {planted}\\n' > husky/reference-transaction; chmod 755 husky/*; \
+         cp husky/reference-transaction husky/post-index-change; git config core.fsmonitor /bin/false; \
+         echo '* filter=evil' > .gitattributes; git commit -qam inside; echo 42 > answer.txt"
+    );
+    for (id, options) in [
+        ("1", &["--branch", "b"][..]),
+        ("2", &["--branch", "c", "--worktree-mode"]),
+    ] {
+        let output = launch(&env, id, &agent, options);
+        let document = output.document();
+        assert_eq!(output.code, 0, "{output:?}");
+        let left: Vec<&str> = document["left_out"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        assert!(
+            left.iter().any(|line| line.starts_with("pipe: ")),
+            "{left:?}"
+        );
+        assert!(left.iter().any(|line| line.starts_with("sub")), "{left:?}");
+        let branch = options[1];
+        assert_eq!(env.show(branch, "answer.txt"), "42");
+        assert_eq!(
+            env.git(&["ls-tree", branch, "run"]).split(' ').next(),
+            Some("100755")
+        );
+        let log = env.git(&["log", "--format=%s", branch]);
+        assert!(
+            !log.contains("inside"),
+            "the agent's own commits are its own: {log}"
+        );
+        assert!(!Path::new(&planted).exists(), "a hook of the agent's ran");
+    }
+}
+
+#[test]
+fn the_progress_file_is_read_and_never_committed() {
+    let env = Environment::new();
+    let agent = r#"mkdir .kapsis; echo '{"current_step":2,"total_steps":4,"description":"Half"}' > .kapsis/progress.json; echo 42 > answer.txt"#;
+    for (id, options) in [
+        ("1", &["--branch", "b"][..]),
+        ("2", &["--branch", "c", "--worktree-mode"]),
+        ("3", &[]),
+    ] {
+        let document = launch(&env, id, agent, options).document();
+        assert_eq!(paths(&document), ["modified answer.txt"], "{document:#}");
+    }
+}
+
+#[test]
+fn two_launches_of_one_id_do_not_meet() {
+    let env = Environment::new();
+    let agent = "command:touch began; while :; do sleep 0.05; done";
+    let project = env.repository().display().to_string();
+    let running = env.start(&[
+        "launch", "1", &project, "--task", TASK, "--agent", agent, "--json",
+    ]);
+    await_state(&env, "running");
+    launch(&env, "1", "true", &[]).assert_error(7, &["in use", "pid"]);
+    running.signal(Signal::INT);
+    let output = running.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    assert_eq!(paths(&output.document()), ["added began"]);
+    await_state(&env, "failed");
+}
+
+fn await_state(env: &Environment, state: &str) {
+    await_some(state, || {
+        let listed = env.json(&["sandbox", "list"]);
+        let has_begun = |one: &Value| {
+            let upper = Path::new(one["sandbox"].as_str().unwrap()).join("layer/upper/began");
+            upper.exists() || fs::read_dir(env.home().join(".ilchul/worktrees")).is_ok()
+        };
+        let one = listed.as_array()?.first()?;
+        (one["state"] == state && has_begun(one)).then_some(())
+    });
+}
+
+#[test]
+fn a_killed_launcher_leaves_nothing_alive_and_the_next_launch_goes_on() {
+    for options in [
+        &["--branch", "b"][..],
+        &[],
+        &["--branch", "c", "--worktree-mode"],
+    ] {
+        let env = Environment::new();
+        let agent = "command:touch began; setsid sleep 3000 & while :; do sleep 0.05; done";
+        let project = env.repository().display().to_string();
+        let fixed = [
+            "launch", "1", &project, "--task", TASK, "--agent", agent, "--json",
+        ];
+        let running = env.start(&[&fixed, options].concat());
+        await_some("the agent's file", || {
+            let status = env.home().join(".ilchul");
+            let found = env
+                .kapi_in(env.root(), &["sandbox", "list", "--json"])
+                .document();
+            let dir = PathBuf::from(found.get(0)?["sandbox"].as_str()?);
+            let key = dir.parent()?.file_name()?.to_owned();
+            let worktree = status.join("worktrees").join(key).join("launch-1/began");
+            (dir.join("layer/upper/began").exists() || worktree.exists()).then_some(())
+        });
+        running.kill();
+        env.await_no_process();
+        let listed = env.json(&["sandbox", "list"]);
+        assert_eq!(listed[0]["state"], "stopped", "{listed:#}");
+        // Something else is not put on top of it.
+        let other = launch(&env, "1", "true", &["--branch", "other"]);
+        other.assert_error(3, &["holds work of another launch", "discard"]);
+        let output = launch(&env, "1", "ls began; echo 42 > answer.txt", options);
+        let document = output.document();
+        assert_eq!(output.code, 0, "{options:?} {output:?}");
+        assert_eq!(
+            paths(&document),
+            ["modified answer.txt", "added began"],
+            "{options:?}"
+        );
+        assert!(
+            document["notes"][0].as_str().unwrap().contains("cut off"),
+            "{document:#}"
+        );
+    }
+}
+
+#[test]
+fn an_interactive_launch_has_a_terminal_of_its_own() {
+    let env = Environment::new();
+    let kapi = env!("CARGO_BIN_EXE_kapi");
+    let project = env.repository().display().to_string();
+    let agent = "command:[ -t 0 ] && [ -t 1 ] && echo at a terminal; stty size; read word; echo got $word > answer.txt";
+    let line = format!(
+        "stty rows 33 cols 99; exec {kapi} launch 1 {project} --interactive --branch b --agent '{agent}'"
+    );
+    let mut command = env.command("python3", &env.repository());
+    let driver = "import os, pty, select, sys\n\
+        pid, fd = pty.fork()\n\
+        if pid == 0: os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])\n\
+        said, is_typed = b'', False\n\
+        while select.select([fd], [], [], 60)[0]:\n\
+        \ttry: more = os.read(fd, 1024)\n\
+        \texcept OSError: break\n\
+        \tsaid += more\n\
+        \tif b'33 99' in said and not is_typed:\n\
+        \t\tis_typed = True\n\
+        \t\tos.write(fd, b'typed\\n')\n\
+        \tif not more: break\n\
+        os.close(fd)\n\
+        sys.stdout.write(said.decode(errors='replace'))\n\
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
+    command.args(["-c", driver, &line]);
+    let output = crate::program::finish(command);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("at a terminal"), "{output:?}");
+    assert_eq!(env.show("b", "answer.txt"), "got typed", "{output:?}");
+}
+
+#[test]
+fn a_remote_that_moved_while_the_agent_worked_is_not_overwritten() {
+    let env = Environment::new();
+    remote(&env);
+    let push = ["--branch", "x", "--push", "--sandbox", "none"];
+    assert_eq!(launch(&env, "1", "echo 1 > one.txt", &push).code, 0);
+    let go = env.root().join("go");
+    let began = env.root().join("began");
+    let agent = format!(
+        "command:touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo 2 > two.txt",
+        began.display(),
+        go.display()
+    );
+    let project = env.repository().display().to_string();
+    let fixed = [
+        "launch", "1", &project, "--task", TASK, "--agent", &agent, "--json",
+    ];
+    let running = env.start(&[&fixed[..], &push].concat());
+    await_some("the agent", || began.exists().then_some(()));
+    let reviewed = review(&env, "x", false);
+    write(&go, "");
+    let output = running.finish();
+    let document = output.document();
+    assert_eq!(output.code, 4, "{output:?}");
+    assert!(
+        document["error"].as_str().unwrap().contains(&reviewed),
+        "{document:#}"
+    );
+    assert_eq!(remote_commit(&env, "x"), reviewed, "nothing was forced");
+    assert_eq!(env.show("x", "two.txt"), "2", "the work is on the branch");
+}

@@ -1,0 +1,420 @@
+//! Serving the doors of a run for as long as its sandbox lives.
+//!
+//! Every decision of the proxy and every event of the gateway is written down by this side; what a
+//! model used is told to the engine as the provider counts it, or as an estimate where it does not.
+//! Knows nothing of what runs inside.
+
+mod network_log;
+
+use std::net::TcpListener;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use kapi_agent::launch::upstream;
+use kapi_core::goal::outcome::{Failure, ProviderFailure, ProviderFailureKind};
+use kapi_engine::world::{Activity, Watch};
+use kapi_gateway::egress::Limits;
+use kapi_gateway::egress::dial::system_resolve;
+use kapi_gateway::egress::forward::Forward;
+use kapi_gateway::egress::log::{Record, Verdict as Decision};
+use kapi_gateway::egress::proxy::{self, Proxy};
+use kapi_gateway::model::dialect::Dialect;
+use kapi_gateway::model::route::{AuthStyle, BaseUrl, Upstream};
+use kapi_gateway::model::secret::Secret;
+use kapi_gateway::model::{self, Event, Gateway, Metered, Refusal, Timeouts, Used, Verdict};
+use kapi_gateway::serve::Stop;
+use kapi_sys::clock::SystemClock;
+
+use crate::doors::serve::network_log::{NetworkLog, Room};
+use crate::doors::{Door, Doors};
+use crate::failure;
+use crate::run_dir::RunDir;
+
+/// How often it is looked whether a sandbox that is to be ended has ended.
+const END_LOOK: Duration = Duration::from_millis(20);
+/// How often at most: an answer is not held for ever.
+const END_LOOKS_MAX: u32 = 150;
+/// Connections of an agent to its gateway at once.
+const CONNECTIONS_MAX: usize = 128;
+/// How many refused hosts are told to the person; the log has all.
+const TOLD_MAX: usize = 20;
+/// The longest text of a host in the log; names are shorter.
+const HOST_MAX: usize = 255;
+/// Told once, whatever else was told.
+const AN_ESTIMATE: &str = "at least one model call's use is an estimate";
+/// Told once, whatever else was told.
+const LOG_FULL: &str = "the network is closed: there is no room to record further connections";
+
+/// The doors of one run, and who is told what goes through them.
+pub(crate) struct Served<'a> {
+    pub(crate) doors: &'a Doors,
+    pub(crate) watch: &'a Watch<'a>,
+    log: Mutex<NetworkLog>,
+    /// What was told already, so that an agent that tries again and again does not repeat it.
+    told: Mutex<Vec<String>>,
+    /// What is told however much was told before.
+    told_always: Mutex<Vec<&'static str>>,
+    /// Why the provider's last answer did not come, if it did not.
+    trouble: Mutex<Option<ProviderFailure>>,
+}
+
+/// Takes the listeners that were made inside.
+pub(crate) type OnListeners<'a> = dyn FnMut(Vec<TcpListener>) + Send + 'a;
+
+impl<'a> Served<'a> {
+    /// Opens the log; nothing is served yet.
+    pub(crate) fn new(
+        doors: &'a Doors,
+        watch: &'a Watch<'a>,
+        run_dir: &RunDir,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            doors,
+            watch,
+            log: Mutex::new(NetworkLog::new(
+                run_dir.log("network.jsonl")?,
+                Room::usual(),
+            )),
+            told: Mutex::new(Vec::new()),
+            told_always: Mutex::new(Vec::new()),
+            trouble: Mutex::new(None),
+        })
+    }
+
+    /// Runs something with the doors open, and closes them when it has ended.
+    pub(crate) fn open<T>(
+        &self,
+        run: impl FnOnce(&mut OnListeners<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let stop = Stop::new().map_err(|error| failure::plain(&error))?;
+        // Apart from the other, for the network also closes when it cannot be recorded.
+        let network = Stop::new().map_err(|error| failure::plain(&error))?;
+        let on_usage = |metered: &Metered<'_>| self.used(metered, &stop);
+        let on_event = |event: Event| self.note_event(&event);
+        let on_record = |record: Record| self.note_record(&record, &network);
+        let watch = model::Watch {
+            on_usage: &on_usage,
+            on_event: &on_event,
+        };
+        let gateway = self.gateway(watch)?;
+        let proxy = self.doors.policy.as_ref().map(|policy| {
+            let config = proxy::Config {
+                policy: policy.clone(),
+                resolve: system_resolve(),
+                limits: Limits::usual(),
+            };
+            Proxy::new(config, &SystemClock, &on_record)
+        });
+        let forwards: Vec<Option<Forward<'_>>> = self
+            .doors
+            .kinds()
+            .map(|door| match door {
+                Door::Forward(port) => {
+                    let limits = Limits::usual();
+                    Some(Forward::new(port, limits, &SystemClock, &on_record))
+                }
+                Door::Model | Door::Proxy => None,
+            })
+            .collect();
+        let hall = Hall {
+            doors: self.doors,
+            gateway: gateway.as_ref(),
+            proxy: proxy.as_ref(),
+            forwards: &forwards,
+            stop: &stop,
+            network: &network,
+        };
+        let result = thread::scope(|scope| {
+            if let (Some(gateway), Some(listener)) = (hall.gateway, self.doors.on_host()) {
+                scope.spawn(|| drop(gateway.serve(listener, &stop)));
+            }
+            let result = run(&mut |listeners| hall.attend(scope, listeners));
+            stop.raise();
+            network.raise();
+            result
+        });
+        self.log().finish();
+        result
+    }
+
+    fn gateway<'g>(&self, watch: model::Watch<'g>) -> Result<Option<Gateway<'g>>, Failure> {
+        let Some(upstream) = &self.doors.upstream else {
+            return Ok(None);
+        };
+        let config = model::Config {
+            upstream: translated(upstream)?,
+            placeholder: self.doors.gateway().placeholder.to_owned(),
+            timeouts: Timeouts::usual(),
+            extra_authorities: None,
+            cassette: self.doors.cassette.clone(),
+            connections_max: CONNECTIONS_MAX,
+        };
+        Gateway::new(config, watch)
+            .map(Some)
+            .map_err(|error| failure::plain(&error))
+    }
+
+    /// Passes on what a model used; a run that is being stopped gets no further answer.
+    fn used(&self, metered: &Metered<'_>, stop: &Stop) -> Verdict {
+        match metered.used {
+            Used::Tokens(usage) => (self.watch.notice)(Activity::Used(usage)),
+            // What is not known is charged at its most: hanging up must not be cheaper.
+            Used::Unknown { estimate, .. } => {
+                (self.watch.notice)(Activity::Used(estimate));
+                self.tell_always(AN_ESTIMATE);
+            }
+        }
+        if !self.watch.cancel.is_raised() {
+            return Verdict::GoOn;
+        }
+        // The sandbox is about to be ended. An agent that saw an error first would write it into
+        // its session, which could then not be resumed.
+        for _ in 0..END_LOOKS_MAX {
+            if stop.is_raised() {
+                break;
+            }
+            thread::sleep(END_LOOK);
+        }
+        Verdict::Spent
+    }
+
+    /// Returns why the provider's last answer did not come: seen here, whatever a CLI makes of it.
+    pub(crate) fn trouble(&self) -> Option<ProviderFailure> {
+        self.trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note_event(&self, event: &Event) {
+        let line = serde_json::json!({"model": format!("{event:?}")});
+        if matches!(event, Event::Refused { .. }) {
+            self.log().refused(line.to_string(), line);
+        } else {
+            self.log().model(&line);
+        }
+        if let Some(trouble) = trouble_of(event) {
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        }
+        match event {
+            Event::Stalled { .. } => self.tell("the model's provider did not go on"),
+            Event::Unreachable { why, .. } => {
+                self.tell(&format!("the model's provider is not reached: {why}"));
+            }
+            Event::Refused {
+                why: Refusal::Key | Refusal::NotAllowed,
+            } => self.tell("a request to the model's gateway was refused; the log says which"),
+            Event::Call { .. }
+            | Event::UsageAsked { .. }
+            | Event::Answered { .. }
+            | Event::Used { .. }
+            | Event::Unmetered { .. }
+            | Event::Refused { .. }
+            | Event::Cut { .. }
+            | Event::Retried { .. }
+            | Event::BrokenOff { .. }
+            | Event::AgentLeft { .. }
+            | Event::RecordingStopped { .. }
+            | Event::ReplayDiffers { .. }
+            | Event::ReplayMissed { .. } => {}
+        }
+    }
+
+    /// Writes a decision down; where what was let through has no room, the network closes.
+    fn note_record(&self, record: &Record, network: &Stop) {
+        let host = record.host.get(..HOST_MAX).unwrap_or(&record.host);
+        let (decision, reason) = match &record.verdict {
+            Decision::Allowed { rule, cut } => ("allowed", cut.as_ref().unwrap_or(rule)),
+            Decision::Denied { reason } => ("denied", reason),
+            Decision::Failed { reason, .. } => ("failed", reason),
+        };
+        let line = serde_json::json!({
+            "at_ms": record.at_ms,
+            "kind": format!("{:?}", record.kind).to_lowercase(),
+            "host": host,
+            "port": record.port,
+            "method": record.method,
+            "path": record.path,
+            "decision": decision,
+            "reason": reason,
+            "bytes_up": record.bytes_up,
+            "bytes_down": record.bytes_down,
+            "duration_ms": u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
+        });
+        let is_denied = matches!(record.verdict, Decision::Denied { .. });
+        // What was cut off after bytes had gone out was let through all the same.
+        if is_denied && record.bytes_up == 0 && record.bytes_down == 0 {
+            let what = format!("{:?} {host}:{}", record.kind, record.port);
+            self.log().refused(what, line);
+        } else {
+            let doors = self.log().allowed(&line);
+            if doors == network_log::Doors::MustClose {
+                network.raise();
+                self.tell_always(LOG_FULL);
+            }
+        }
+        if is_denied {
+            self.tell(&format!(
+                "network: {host}:{} was refused: {reason}",
+                record.port
+            ));
+        }
+    }
+
+    fn log(&self) -> MutexGuard<'_, NetworkLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the person something that no flood of other things may hide, once.
+    fn tell_always(&self, text: &'static str) {
+        let mut told = self
+            .told_always
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if told.contains(&text) {
+            return;
+        }
+        told.push(text);
+        let text = text.to_owned();
+        (self.watch.notice)(Activity::Note { text });
+    }
+
+    /// Tells the person something, once.
+    fn tell(&self, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= TOLD_MAX || told.iter().any(|known| known == text) {
+            return;
+        }
+        told.push(text.to_owned());
+        let text = text.to_owned();
+        (self.watch.notice)(Activity::Note { text });
+    }
+}
+
+/// Returns what an event says of the provider, if it says anything: that it is well, or why not.
+fn trouble_of(event: &Event) -> Option<Option<ProviderFailure>> {
+    let failure = |kind, message: String| {
+        Some(Some(ProviderFailure {
+            kind,
+            message,
+            retry_after_ms: None,
+        }))
+    };
+    match event {
+        Event::Answered { .. } => Some(None),
+        Event::Unreachable { why, .. } => failure(ProviderFailureKind::Unreachable, why.clone()),
+        Event::Stalled { .. } => failure(
+            ProviderFailureKind::Unreachable,
+            "the provider did not go on".to_owned(),
+        ),
+        Event::BrokenOff { .. } => failure(
+            ProviderFailureKind::TruncatedStream,
+            "the provider broke its answer off".to_owned(),
+        ),
+        Event::Call { .. }
+        | Event::UsageAsked { .. }
+        | Event::Used { .. }
+        | Event::Unmetered { .. }
+        | Event::Refused { .. }
+        | Event::Cut { .. }
+        | Event::Retried { .. }
+        | Event::AgentLeft { .. }
+        | Event::RecordingStopped { .. }
+        | Event::ReplayDiffers { .. }
+        | Event::ReplayMissed { .. } => None,
+    }
+}
+
+/// Everything that answers, put together for one run.
+struct Hall<'a> {
+    doors: &'a Doors,
+    gateway: Option<&'a Gateway<'a>>,
+    proxy: Option<&'a Proxy<'a>>,
+    forwards: &'a [Option<Forward<'a>>],
+    /// Ends the model's gateway.
+    stop: &'a Stop,
+    /// Ends the proxy and the forwards.
+    network: &'a Stop,
+}
+
+impl<'a> Hall<'a> {
+    /// Serves each listener with what belongs behind it, on threads of the run.
+    fn attend<'scope>(&self, scope: &'scope Scope<'scope, '_>, listeners: Vec<TcpListener>)
+    where
+        'a: 'scope,
+    {
+        let kinds = self.doors.kinds().zip(self.forwards);
+        for (listener, (door, forward)) in listeners.into_iter().zip(kinds) {
+            let keeper = self.keeper(door, forward.as_ref());
+            let stop = match door {
+                Door::Model => self.stop,
+                Door::Proxy | Door::Forward(_) => self.network,
+            };
+            scope.spawn(move || keeper.serve(&listener, stop));
+        }
+    }
+
+    fn keeper(&self, door: Door, forward: Option<&'a Forward<'a>>) -> Keeper<'a> {
+        match (door, forward) {
+            (Door::Model, _) => self.gateway.map_or(Keeper::Nobody, Keeper::Model),
+            (Door::Proxy, _) => self.proxy.map_or(Keeper::Nobody, Keeper::Proxy),
+            (Door::Forward(_), Some(forward)) => Keeper::Forward(forward),
+            (Door::Forward(_), None) => Keeper::Nobody,
+        }
+    }
+}
+
+/// Who answers at a door.
+#[derive(Clone, Copy)]
+enum Keeper<'a> {
+    Model(&'a Gateway<'a>),
+    Proxy(&'a Proxy<'a>),
+    Forward(&'a Forward<'a>),
+    /// An agent that asks no model has no gateway.
+    Nobody,
+}
+
+impl Keeper<'_> {
+    /// Serves until the stop sign. A listener that fails closes its door; the run goes on.
+    fn serve(self, listener: &TcpListener, stop: &Stop) {
+        let served = match self {
+            Self::Model(gateway) => gateway.serve(listener, stop),
+            Self::Proxy(proxy) => proxy.serve(listener, stop),
+            Self::Forward(forward) => forward.serve(listener, stop),
+            Self::Nobody => Ok(()),
+        };
+        drop(served);
+    }
+}
+
+/// Puts an agent's provider into the gateway's words.
+fn translated(upstream: &upstream::Upstream) -> Result<Upstream, Failure> {
+    let base_url = BaseUrl::parse(&upstream.base_url).map_err(|error| failure::plain(&error))?;
+    let key = upstream
+        .key
+        .as_deref()
+        .map(Secret::parse)
+        .transpose()
+        .map_err(|error| failure::plain(&error))?;
+    let auth = match upstream.key_place {
+        _ if key.is_none() => AuthStyle::None,
+        upstream::KeyPlace::XApiKey => AuthStyle::XApiKey,
+        upstream::KeyPlace::Bearer => AuthStyle::Bearer,
+        upstream::KeyPlace::XGoogApiKey => AuthStyle::XGoogApiKey,
+    };
+    Ok(Upstream {
+        base_url,
+        dialect: match upstream.dialect {
+            upstream::Dialect::Anthropic => Dialect::Anthropic,
+            upstream::Dialect::Responses => Dialect::Responses,
+            upstream::Dialect::Chat => Dialect::Chat,
+            upstream::Dialect::Gemini => Dialect::Gemini,
+        },
+        auth,
+        key,
+    })
+}
+
+#[cfg(test)]
+mod tests;

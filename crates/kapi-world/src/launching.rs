@@ -1,0 +1,27 @@
+//! `kapi launch`: one agent in one workspace, and what is kept of it on the host afterwards.
+//!
+//! A launch has no contract and no verdict: it makes a workspace, runs an agent once, commits and
+//! pushes. Every sandbox has a directory of its own below `~/.ilchul/sandboxes`, whose record says
+//! what it is. Knows nothing of command lines.
+
+pub mod clean;
+pub mod enter;
+pub mod error;
+pub mod finish;
+pub mod look;
+pub mod merge;
+pub mod mode;
+pub mod place;
+pub mod plan;
+pub mod record;
+pub mod run;
+
+mod agent;
+mod branch;
+mod decide;
+mod head_view;
+mod patterns;
+mod ports;
+mod prepare;
+mod progress;
+mod shown;

@@ -1,0 +1,202 @@
+//! Running the agent of a launch, with its status kept up to date meanwhile.
+//!
+//! The stream of an agent we know tells its tools; any other is asked for a progress file. What it
+//! says moves a word and a number of the status, never the exit code.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
+use kapi_agent::launch::Purpose;
+use kapi_core::goal::outcome::AgentEnd;
+use kapi_core::goal::words;
+use kapi_core::usage::Usage;
+use kapi_engine::world::{Activity, Watch};
+use kapi_sys::process::End;
+
+use super::error::LaunchError;
+use super::plan::LaunchPlan;
+use super::prepare::Ready;
+use super::record::Record;
+use super::run::Stage;
+use super::{ports, prepare};
+use crate::asking::{Asked, ask};
+use crate::book::Book;
+use crate::confine::{self, Cell};
+use crate::run_dir::RunDir;
+use crate::status::progress_file::ProgressFile;
+use crate::status::watch::{self, Source};
+use crate::status::writer::StatusWriter;
+
+/// Where the task is as a file, besides the prompt.
+const SPEC_INSIDE: &str = "/task-spec.md";
+/// How an agent that was killed at its time limit is reported, as `timeout` does.
+const TIMED_OUT: i32 = 124;
+/// How one that was interrupted is reported, as a shell does.
+const INTERRUPTED: i32 = 130;
+/// How one is reported that exited with 0 and all the same did not do its work.
+const NOT_DONE: i32 = 5;
+
+/// How an agent's run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its exit code.
+    pub(crate) exit_code: i32,
+    /// Why it failed.
+    pub(crate) error: Option<String>,
+    /// Its last message.
+    pub(crate) message: String,
+    /// The isolation it had.
+    pub(crate) grade: Option<String>,
+    /// What it used.
+    pub(crate) usage: Usage,
+}
+
+/// Runs the agent to its end.
+pub(crate) fn run(
+    book: &Book,
+    plan: &LaunchPlan,
+    record: &Record,
+    ready: &Ready,
+    told: (&Stage<'_>, &StatusWriter<'_>),
+) -> Result<Ended, LaunchError> {
+    let (stage, writer) = told;
+    let run_id = run_id(record);
+    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let home = plan.place.home();
+    let mut mounts = ready.mounts.clone();
+    if prepare::has_layers(record.level) {
+        run_dir.keep("task-spec.md", plan.prompt.as_bytes())?;
+        let spec = run_dir.file("task-spec.md");
+        mounts.push(confine::read_only(&spec, Path::new(SPEC_INSIDE)));
+    }
+    let cell = Cell {
+        name: &run_id,
+        level: record.level,
+        workspace: &ready.host,
+        workspace_access: ready.access.clone(),
+        home: &home,
+        git_view: ready.git_view.clone(),
+        mounts,
+        deadline: Duration::from_millis(plan.deadline_ms),
+        idle: None,
+    };
+    let prompt = prompt(plan);
+    let asked = Asked {
+        kind: &plan.agent,
+        settings: &plan.settings,
+        prompt: &prompt,
+        session: None,
+        turn: 1,
+        run_id: &run_id,
+        purpose: Purpose::Work,
+        network: plan.network,
+        git_env: environment(ready, record),
+    };
+    let used = Mutex::new(Usage::default());
+    let notice = |activity: Activity| {
+        match &activity {
+            // A status that cannot be written now is written at the end, where it is an error.
+            Activity::Tool { name, detail } => drop(writer.tool(name, detail)),
+            Activity::Used(usage) => {
+                let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+                used.add(usage);
+            }
+            Activity::Text { .. } | Activity::Verifying { .. } | Activity::Note { .. } => {}
+        }
+        (stage.notice)(activity);
+    };
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: &notice,
+    };
+    let file = ProgressFile::new(&ready.written);
+    let watched = watch::during(writer, Source::File(&file), || {
+        ask(book, cell, &asked, &run_dir, &watch)
+    });
+    let (run, end) = watched.value?;
+    let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
+    used.add(&run.usage);
+    let (exit_code, error) = judged(&run.end, end);
+    Ok(Ended {
+        exit_code,
+        error,
+        message: run.message,
+        grade: run.isolation,
+        usage: used,
+    })
+}
+
+/// Returns the id that every process of a launch carries.
+pub(crate) fn run_id(record: &Record) -> String {
+    format!(
+        "launch-{}-{}-{}",
+        record.port_base, record.id, record.launches
+    )
+}
+
+/// Returns the variables of everything that runs in a sandbox.
+pub(crate) fn environment(ready: &Ready, record: &Record) -> Vec<(OsString, OsString)> {
+    let mut env = ready.env.clone();
+    env.push((ports::VARIABLE.into(), record.port_base.to_string().into()));
+    env.push(("KAPI_SANDBOX".into(), record.id.clone().into()));
+    if let Some(branch) = &record.branch {
+        env.push(("KAPI_BRANCH".into(), branch.name.clone().into()));
+    }
+    env
+}
+
+fn prompt(plan: &LaunchPlan) -> String {
+    match plan.agent {
+        Kind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", plan.prompt.trim_end()),
+        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
+            plan.prompt.clone()
+        }
+    }
+}
+
+/// Returns the exit code of a run and what was wrong with it.
+fn judged(end: &AgentEnd, process: End) -> (i32, Option<String>) {
+    let why = match end {
+        AgentEnd::Finished => None,
+        AgentEnd::Refused => Some("the model refused the task".to_owned()),
+        AgentEnd::LimitReached => Some("the agent stopped at a limit of its own".to_owned()),
+        AgentEnd::Crashed { code } => Some(format!("the agent exited with code {code}")),
+        AgentEnd::OutOfResources { resource, limit } => Some(format!(
+            "the agent was killed at its limit of {}",
+            words::limit_text(resource, limit)
+        )),
+        AgentEnd::DeadlinePassed => Some("the agent was killed at its time limit".to_owned()),
+        AgentEnd::IdlePassed => Some("the agent was killed after a long silence".to_owned()),
+        AgentEnd::Provider(failure) => Some(format!(
+            "the model's provider failed ({}): {}",
+            failure.kind.words(),
+            failure.message
+        )),
+    };
+    let code = code_of(process);
+    match (code, why) {
+        (0, Some(why)) => (NOT_DONE, Some(why)),
+        (INTERRUPTED, _) if process == End::Cancelled => {
+            (INTERRUPTED, Some("the launch was interrupted".to_owned()))
+        }
+        (0, None) => (0, None),
+        (code, why) => (
+            code,
+            Some(why.unwrap_or_else(|| format!("the agent exited with code {code}"))),
+        ),
+    }
+}
+
+/// Returns how the end of a process is reported.
+pub(crate) const fn code_of(end: End) -> i32 {
+    match end {
+        End::Exited(code) => code,
+        End::Signaled(signal) => 128 + signal,
+        End::DeadlinePassed | End::IdlePassed => TIMED_OUT,
+        End::Cancelled => INTERRUPTED,
+    }
+}

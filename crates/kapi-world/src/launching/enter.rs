@@ -1,0 +1,274 @@
+//! Programs that a person starts in a sandbox: a shell, one command, or an interactive agent.
+//!
+//! The same isolation and network as the agent had, without a model. With a terminal where there
+//! is one, and line by line otherwise.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kapi_agent::agent::Kind;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::usage::Usage;
+use kapi_engine::world::Watch;
+use kapi_git::layer::walk;
+use kapi_sandbox::launch;
+use kapi_sandbox::outcome::Ran;
+use kapi_sys::process::{self, Limits, Line, Program};
+
+use super::agent::{self, Ended};
+use super::error::{Kind as ErrorKind, LaunchError};
+use super::finish;
+use super::merge::known;
+use super::place::SandboxPlace;
+use super::plan::LaunchPlan;
+use super::prepare::{self, Ready};
+use super::record::{Record, Work};
+use super::run::{Stage, ground};
+use crate::asking::RUN_ID_VARIABLE;
+use crate::book::Book;
+use crate::confine::{Cell, Payload};
+use crate::doors::Doors;
+use crate::doors::serve::Served;
+use crate::failure;
+use crate::run_dir::RunDir;
+use crate::workshop::{self, Workshop};
+
+/// The longest a person may stay.
+const STAY_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Shells, the first that is there is used.
+const SHELLS: &[&str] = &["bash", "sh"];
+/// Variables of the person's terminal that a program at it needs.
+const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "TERM_PROGRAM", "LINES", "COLUMNS"];
+
+/// How a program is attended.
+pub enum Attended<'a> {
+    /// By a person at the terminal of this process.
+    Terminal,
+    /// By nobody; each line of its output is handed on.
+    Lines(&'a mut dyn FnMut(Line<'_>)),
+}
+
+/// Runs a command in a sandbox, or a shell when there is none, and returns its exit code.
+///
+/// # Errors
+/// When there is no such sandbox, it is in use, or it could not be made.
+pub fn enter(
+    book: &Book,
+    place: &SandboxPlace,
+    command: &[OsString],
+    attended: Attended<'_>,
+    stage: &Stage<'_>,
+) -> Result<i32, LaunchError> {
+    let mut record = known(place)?;
+    let _held = place.hold("kapi sandbox shell")?;
+    let (_, workshop) = ground(book, &record.project)?;
+    let ready = prepare::open(place, &record, (workshop.as_ref(), &book.home))?;
+    let before = record.work;
+    // What a person changes in here is nowhere else from now on.
+    record.work = Work::Pending;
+    record.updated_at_ms = stage.clock.now_ms();
+    record.save(place)?;
+    let (program, args) = match command.split_first() {
+        Some((program, args)) => (find(book, program)?, args.to_vec()),
+        None => (shell(book)?, Vec::new()),
+    };
+    let run_dir = RunDir::open(&place.runs(), "shell")?;
+    let home = place.home();
+    let ran = attend(
+        book,
+        &Guest {
+            record: &record,
+            ready: &ready,
+            home,
+            program,
+            args,
+        },
+        attended,
+        (stage, &run_dir),
+    )?;
+    let is_unchanged = before == Work::Committed
+        && is_as_committed(&ready, &record, workshop.as_ref(), stage.clock.now_ms())?;
+    if is_unchanged {
+        record.work = Work::Committed;
+        record.save(place)?;
+    }
+    Ok(agent::code_of(ran.finished.end))
+}
+
+/// Tells whether a workspace holds nothing but what its branch has.
+fn is_as_committed(
+    ready: &Ready,
+    record: &Record,
+    workshop: Option<&Workshop>,
+    now_ms: i64,
+) -> Result<bool, LaunchError> {
+    let (Some(branch), Some(workshop)) = (&record.branch, workshop) else {
+        let Some(layer) = &ready.layer else {
+            return Ok(false);
+        };
+        let walk = walk::walk(layer, &record.project);
+        let walk = walk.map_err(|error| LaunchError::failed(&error))?;
+        return Ok(walk.changes.is_empty());
+    };
+    let known = branch.commit.as_ref().unwrap_or(&branch.start);
+    let known = workshop::commit_id(known)?;
+    let tree = workshop.repository.tree_of(&known);
+    let tree = tree.map_err(|error| LaunchError::failed(&error))?;
+    let found = finish::snapshot(workshop, (ready, record), "entered", now_ms)?;
+    Ok(found.is_some_and(|found| found.tree == tree))
+}
+
+/// Runs an interactive launch: the agent's own command at the terminal, or a shell in its home.
+pub(crate) fn at_terminal(
+    book: &Book,
+    plan: &LaunchPlan,
+    record: &Record,
+    ready: &Ready,
+    stage: &Stage<'_>,
+) -> Result<Ended, LaunchError> {
+    let (program, args) = match &plan.agent {
+        Kind::Command(shell) => (
+            PathBuf::from("/bin/sh"),
+            vec![OsString::from("-c"), OsString::from(shell)],
+        ),
+        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
+            (shell(book)?, Vec::new())
+        }
+    };
+    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let guest = Guest {
+        record,
+        ready,
+        home: plan.place.home(),
+        program,
+        args,
+    };
+    let ran = attend(book, &guest, Attended::Terminal, (stage, &run_dir))?;
+    let exit_code = agent::code_of(ran.finished.end);
+    Ok(Ended {
+        exit_code,
+        error: (exit_code != 0).then(|| format!("the program exited with code {exit_code}")),
+        message: String::new(),
+        grade: Some(ran.grade.to_string()).filter(|text| !text.is_empty()),
+        usage: Usage::default(),
+    })
+}
+
+struct Guest<'a> {
+    record: &'a Record,
+    ready: &'a Ready,
+    home: PathBuf,
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+fn attend(
+    book: &Book,
+    guest: &Guest<'_>,
+    attended: Attended<'_>,
+    (stage, run_dir): (&Stage<'_>, &RunDir),
+) -> Result<Ran, LaunchError> {
+    let record = guest.record;
+    super::place::make_private(&guest.home)?;
+    let doors = Doors::new(record.level, record.network, &book.grant)?;
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: stage.notice,
+    };
+    let served = Served::new(&doors, &watch, run_dir)?;
+    let name = format!("{}-{}", agent::run_id(record), std::process::id());
+    let cell = Cell {
+        name: &name,
+        level: record.level,
+        workspace: &guest.ready.host,
+        workspace_access: guest.ready.access.clone(),
+        home: &guest.home,
+        git_view: guest.ready.git_view.clone(),
+        mounts: guest.ready.mounts.clone(),
+        deadline: STAY_MAX,
+        idle: None,
+    };
+    let mut env: BTreeMap<OsString, OsString> = agent::environment(guest.ready, record)
+        .into_iter()
+        .collect();
+    env.insert(RUN_ID_VARIABLE.into(), name.clone().into());
+    let payload = Payload {
+        program: guest.program.clone(),
+        args: guest.args.clone(),
+        env,
+        stdin: Vec::new(),
+    };
+    Ok(match attended {
+        Attended::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
+        Attended::Terminal => interact(&cell, book, payload, &served)?,
+    })
+}
+
+/// Runs a program in a cell at the person's terminal.
+fn interact(
+    cell: &Cell<'_>,
+    book: &Book,
+    payload: Payload,
+    served: &Served<'_>,
+) -> Result<Ran, Failure> {
+    let (mut spec, path_first) = cell.spec(book, &payload.program)?;
+    spec.network = served.doors.network();
+    spec.listeners = served.doors.addresses();
+    let mut env = cell.environment(book, &path_first, served.doors.environment());
+    for name in TERMINAL_VARIABLES {
+        if let Some(value) = book.env.get(OsStr::new(name)) {
+            env.insert(OsString::from(name), value.clone());
+        }
+    }
+    env.remove(OsStr::new("CI"));
+    env.extend(payload.env);
+    let program = Program {
+        env,
+        path: payload.program,
+        args: payload.args,
+        cwd: cell.workspace_seen(),
+        stdin: payload.stdin,
+        pass_fds: Vec::new(),
+        limits: Limits {
+            deadline: cell.deadline,
+            idle: None,
+            tail_bytes_max: 0,
+            line_bytes_max: 0,
+        },
+    };
+    served.open(|on_listeners| {
+        launch::interact(&spec, program, served.watch.cancel, on_listeners)
+            .map_err(|error| failure::sandbox(&error))
+    })
+}
+
+fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
+    let mut found = SHELLS
+        .iter()
+        .filter_map(|name| process::find_in_path(OsStr::new(name), &book.path_variable()));
+    found.next().ok_or_else(|| {
+        LaunchError::new(
+            ErrorKind::Failed,
+            "find a shell on PATH",
+            "name a command after `--`.",
+        )
+    })
+}
+
+fn find(book: &Book, program: &OsStr) -> Result<PathBuf, LaunchError> {
+    let path = PathBuf::from(program);
+    let found = if path.is_absolute() {
+        Some(path)
+    } else {
+        process::find_in_path(program, &book.path_variable())
+    };
+    found.ok_or_else(|| {
+        LaunchError::new(
+            ErrorKind::NotFound,
+            format!("there is no program {} on PATH", program.to_string_lossy()),
+            "give the path it has inside, or run it through a shell: `-- sh -c '…'`.",
+        )
+    })
+}

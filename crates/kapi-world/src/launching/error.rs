@@ -1,0 +1,62 @@
+//! Why a command on sandboxes did not do what it was asked.
+//!
+//! The kind chooses how a caller reacts; message and advice are for people. Knows no exit codes.
+
+use std::error::Error;
+
+use kapi_core::goal::outcome::Failure;
+
+use crate::failure;
+
+/// What kind of no it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What was asked makes no sense here.
+    Usage,
+    /// A rule refused; nothing changed.
+    Denied,
+    /// There is no such sandbox.
+    NotFound,
+    /// Another process uses it.
+    Busy,
+    /// The world refused.
+    Failed,
+}
+
+/// A command on a sandbox that was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchError {
+    /// What kind of no it is.
+    pub kind: Kind,
+    /// What to tell, as "failed to …" for [`Kind::Failed`] and as a sentence's text otherwise.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl LaunchError {
+    /// Builds one of a kind with advice.
+    #[must_use]
+    pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    /// Builds one from an error of an adapter.
+    pub(crate) fn failed(error: &dyn Error) -> Self {
+        failure::plain(error).into()
+    }
+}
+
+impl From<Failure> for LaunchError {
+    fn from(failure: Failure) -> Self {
+        Self {
+            kind: Kind::Failed,
+            message: failure.message,
+            hint: failure.hint,
+        }
+    }
+}

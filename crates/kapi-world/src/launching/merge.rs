@@ -1,0 +1,418 @@
+//! What a sandbox changed: shown, taken over into the project, or dropped.
+//!
+//! Taking over overwrites nothing that changed in the project since; dropping keeps what git can
+//! keep. Each holds the sandbox while it looks.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use kapi_git::apply::offers::{self, LayerOffers};
+use kapi_git::apply::{self, ApplyError, ApplyPlan, OnConflict, Preview, Verdict};
+use kapi_git::id::CommitId;
+use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
+use kapi_git::layer::{Layer, changes};
+use kapi_git::owned_dir;
+use kapi_sys::cancel::Cancel;
+use serde::Serialize;
+
+use super::error::{Kind, LaunchError};
+use super::finish::{self, Changed, changed};
+use super::place::SandboxPlace;
+use super::record::{Made, Record, Work};
+use super::run::ground;
+use super::{branch, prepare};
+use crate::book::Book;
+use crate::status::writer as status;
+use crate::workshop;
+
+/// What a sandbox changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The paths.
+    pub changed: Vec<Changed>,
+    /// What is never taken over, and why.
+    pub left_out: Vec<String>,
+    /// The patch; foreign bytes.
+    #[serde(skip)]
+    pub patch: Vec<u8>,
+    /// Whether the patch goes on after its last byte here, or leaves large files out.
+    pub is_cut: bool,
+}
+
+/// What is to be taken over.
+#[derive(Debug, Clone)]
+pub struct MergePlan {
+    /// Which paths; none is all.
+    pub select: Vec<String>,
+    /// The links that may lead out of the project.
+    pub links_out: BTreeSet<PathBuf>,
+    /// What to do about conflicts.
+    pub conflicts: Conflicts,
+    /// Whether only to tell.
+    pub rehearsal: Rehearsal,
+}
+
+/// What to do about paths that cannot be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflicts {
+    /// Take nothing over.
+    Refuse,
+    /// Take the rest over.
+    Skip,
+    /// Take the rest over, and write texts with the marks of a conflict in them.
+    Mark,
+}
+
+/// Whether a merge is done or only told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rehearsal {
+    /// It is only told.
+    Only,
+    /// It is done.
+    No,
+}
+
+/// What a merge did, or would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Merged {
+    /// Whether anything was written.
+    pub applied: bool,
+    /// Each path with what happens to it.
+    pub paths: Vec<MergedPath>,
+    /// How many changes were not selected.
+    pub not_selected: usize,
+    /// Patterns that match nothing.
+    pub unmatched: Vec<String>,
+    /// What is never taken over, and why.
+    pub left_out: Vec<String>,
+    /// How many of the paths cannot be taken over.
+    pub obstacles: usize,
+}
+
+/// One path of a merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MergedPath {
+    /// The path.
+    pub path: String,
+    /// What happens: `create`, `replace`, `delete`, `merge`, `same`, `marked`, `conflict`, `refused`.
+    pub verdict: &'static str,
+    /// Why, for a conflict or a refusal.
+    pub why: Option<String>,
+}
+
+/// Returns the record of a sandbox that must exist.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn known(place: &SandboxPlace) -> Result<Record, LaunchError> {
+    Record::load(place)?.ok_or_else(|| {
+        LaunchError::new(
+            Kind::NotFound,
+            format!("there is no sandbox {}", place.id().as_str()),
+            "`kapi sandbox list` shows those there are.",
+        )
+    })
+}
+
+/// Shows what a sandbox changed.
+///
+/// # Errors
+/// When it is in use, or cannot be read.
+pub fn difference(
+    book: &Book,
+    place: &SandboxPlace,
+    bytes_max: usize,
+    now_ms: i64,
+) -> Result<Difference, LaunchError> {
+    let record = known(place)?;
+    let _held = place.hold("kapi sandbox diff")?;
+    if record.branch.is_some() {
+        return branch_difference(book, place, &record, (bytes_max, now_ms));
+    }
+    let layer = prepare::open_layer(place)?;
+    let git = workshop::find_git(book, &Cancel::new())?;
+    let found = changes::changes(&git, &layer, &record.project, bytes_max)
+        .map_err(|error| LaunchError::failed(&error))?;
+    Ok(Difference {
+        changed: changed_of(&found.walk),
+        left_out: left_out_of(&found.walk),
+        is_cut: found.patch.is_cut || !found.omitted.is_empty(),
+        patch: found.patch.bytes,
+    })
+}
+
+fn branch_difference(
+    book: &Book,
+    place: &SandboxPlace,
+    record: &Record,
+    (bytes_max, now_ms): (usize, i64),
+) -> Result<Difference, LaunchError> {
+    let (_, workshop) = ground(book, &record.project)?;
+    let (Some(workshop), Some(branch)) = (workshop, &record.branch) else {
+        return Err(gone(record));
+    };
+    let start = workshop::commit_id(&branch.start)?;
+    let mut left_out = Vec::new();
+    let commit = match (&branch.commit, record.work) {
+        (Some(commit), Work::Committed) => workshop::commit_id(commit)?,
+        (None, Work::Committed) => start.clone(),
+        (_, Work::Pending) => {
+            let ready = prepare::found(place, record, &workshop)?;
+            let made = finish::snapshot(&workshop, (&ready, record), "shown", now_ms)?;
+            let Some(made) = made else {
+                return Err(gone(record));
+            };
+            let refused = made.refused.iter();
+            left_out = refused
+                .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+                .collect();
+            made.commit
+        }
+    };
+    let repository = &workshop.repository;
+    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
+    let everything = ["**".to_owned()];
+    let changes = repository
+        .protected_changes(&start, &commit, &everything)
+        .map_err(|error| failed(&error))?;
+    let patch = repository
+        .diff(&start, &commit, bytes_max)
+        .map_err(|error| failed(&error))?;
+    Ok(Difference {
+        changed: changes
+            .iter()
+            .map(|change| changed(&change.path, finish::change_word(change.kind)))
+            .collect(),
+        left_out,
+        patch: patch.bytes,
+        is_cut: patch.is_cut,
+    })
+}
+
+fn gone(record: &Record) -> LaunchError {
+    LaunchError::new(
+        Kind::Failed,
+        format!(
+            "find the repository of sandbox {} at {}",
+            record.id,
+            record.project.display()
+        ),
+        "bring the project back to where it was.",
+    )
+}
+
+/// Takes what a sandbox changed over into its project.
+///
+/// # Errors
+/// When it has a branch, is in use, or the project could not be changed; nothing was then.
+pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merged, LaunchError> {
+    let mut record = known(place)?;
+    if let Some(branch) = &record.branch {
+        return Err(LaunchError::new(
+            Kind::Denied,
+            format!(
+                "the work of sandbox {} is on branch {}",
+                record.id, branch.name
+            ),
+            format!("merge it with `git merge {}`.", branch.name),
+        ));
+    }
+    let _held = place.hold("kapi sandbox merge")?;
+    let layer = prepare::open_layer(place)?;
+    let git = workshop::find_git(book, &Cancel::new())?;
+    let (_, workshop) = ground(book, &record.project)?;
+    let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
+    let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
+        LaunchError::new(
+            Kind::Failed,
+            format!("find when sandbox {} began", record.id),
+            "copy what you need from its layer by hand.",
+        )
+    })?;
+    let base = record.below.as_deref().map(CommitId::parse).transpose();
+    let base = base.map_err(|error| LaunchError::failed(&error))?;
+    let offered = offers::layer_offers(
+        &LayerOffers {
+            upper: &layer.upper(),
+            project: &record.project,
+            began,
+            base: base.as_ref().filter(|_| workshop.is_some()),
+        },
+        &walk,
+    )
+    .map_err(|error| LaunchError::failed(&error))?;
+    let apply_plan = ApplyPlan {
+        git: &git,
+        repository: workshop.as_ref().map(|workshop| &workshop.repository),
+        project: &record.project,
+        work: &place.apply_work(&record.project),
+        offers: &offered,
+        select: &plan.select,
+        links_out: &plan.links_out,
+        on_conflict: match plan.conflicts {
+            Conflicts::Refuse => OnConflict::Refuse,
+            Conflicts::Skip => OnConflict::Skip,
+            Conflicts::Mark => OnConflict::Mark,
+        },
+    };
+    let (preview, applied) = match plan.rehearsal {
+        Rehearsal::Only => (apply::preview(&apply_plan).map_err(refused)?, false),
+        Rehearsal::No => match apply::apply(&apply_plan) {
+            Ok(applied) => (applied.preview, true),
+            Err(ApplyError::Obstacles { preview }) => (preview, false),
+            Err(error) => return Err(refused(error)),
+        },
+    };
+    if applied {
+        note_merged(place, &mut record, layer)?;
+    }
+    Ok(merged(&preview, applied, &walk))
+}
+
+fn merged(preview: &Preview, applied: bool, walk: &Walk) -> Merged {
+    let verdicts = preview.verdicts.iter();
+    Merged {
+        applied,
+        obstacles: preview.n_obstacles(),
+        not_selected: preview.n_left_out,
+        unmatched: preview.unmatched.clone(),
+        left_out: left_out_of(walk),
+        paths: verdicts
+            .map(|(path, verdict)| merged_path(path, verdict))
+            .collect(),
+    }
+}
+
+/// Puts on record what is left in a layer; nothing left is a new beginning.
+fn note_merged(place: &SandboxPlace, record: &mut Record, layer: Layer) -> Result<(), LaunchError> {
+    let left = walk::walk(&layer, &record.project);
+    let left = left.map_err(|error| LaunchError::failed(&error))?;
+    record.n_changed = left.changes.len();
+    if left.changes.is_empty() {
+        record.work = Work::Committed;
+        if left.refused.is_empty() {
+            // What comes next is compared with the project as it is now.
+            let discarded = layer.discard();
+            discarded.map_err(|error| LaunchError::failed(&error))?;
+        }
+    }
+    record.save(place)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "given to `map_err`, which hands its error over"
+)]
+fn refused(error: ApplyError) -> LaunchError {
+    match &error {
+        ApplyError::Pattern { .. } => LaunchError::new(
+            Kind::Usage,
+            error.to_string(),
+            "patterns are paths in the project, with `*`, `?`, `[…]` and `**`.",
+        ),
+        _ => LaunchError::failed(&error),
+    }
+}
+
+fn merged_path(path: &Path, verdict: &Verdict) -> MergedPath {
+    let (word, why) = match verdict {
+        Verdict::Create => ("create", None),
+        Verdict::Replace => ("replace", None),
+        Verdict::Delete => ("delete", None),
+        Verdict::Merge => ("merge", None),
+        Verdict::Same => ("same", None),
+        Verdict::Marked { n_places } => ("marked", Some(format!("conflicts in {n_places} places"))),
+        Verdict::Conflict(conflict) => ("conflict", Some(conflict_text(*conflict))),
+        Verdict::Refused(refusal) => ("refused", Some(refusal_text(*refusal).to_owned())),
+    };
+    MergedPath {
+        path: path.to_string_lossy().into_owned(),
+        verdict: word,
+        why,
+    }
+}
+
+fn conflict_text(conflict: apply::Conflict) -> String {
+    use apply::Conflict;
+    match conflict {
+        Conflict::ChangedHere => "it changed in the project since".to_owned(),
+        Conflict::GoneHere => "it was removed from the project since".to_owned(),
+        Conflict::AppearedHere => "it was made in the project since".to_owned(),
+        Conflict::SamePlaces { n_places } => {
+            format!("both changed it in the same {n_places} places")
+        }
+        Conflict::NotEmpty => "the directory in the project holds something else".to_owned(),
+        Conflict::NoDirectory => "a part of the path is no directory in the project".to_owned(),
+        Conflict::SpecialFile => "a device, pipe or socket is there in the project".to_owned(),
+    }
+}
+
+const fn refusal_text(refusal: apply::Refusal) -> &'static str {
+    use apply::Refusal;
+    match refusal {
+        Refusal::NotBelow => "not a path in the project",
+        Refusal::GitData => "git's own data",
+        Refusal::KapiState => "state of Kapi's own",
+        Refusal::LinkOut => "a link that leads out of the project; allow it with `--link-out`",
+        Refusal::NoFile => "no plain file",
+        Refusal::TooLarge => "too large",
+    }
+}
+
+/// Removes a sandbox with all it holds; what git can keep is kept under a rescue ref first.
+///
+/// Returns the lines that bring back what was kept.
+///
+/// # Errors
+/// When it is in use, or something could not be removed.
+pub fn discard(book: &Book, place: &SandboxPlace, now_ms: i64) -> Result<Vec<String>, LaunchError> {
+    let record = known(place)?;
+    let held = place.hold("kapi sandbox discard")?;
+    let kept = branch::retire(book, place, &record, now_ms)?;
+    remove(place, &record)?;
+    drop(held);
+    Ok(kept)
+}
+
+/// Removes a sandbox's files; the caller holds it and has kept what is to be kept.
+pub(crate) fn remove(place: &SandboxPlace, record: &Record) -> Result<(), LaunchError> {
+    if record.made == Made::Layer {
+        // Waits for whatever is still mounted.
+        drop(prepare::open_layer(place)?);
+    }
+    let status_dir = place.sandboxes().status_dir();
+    let listed = status::list(&status_dir).map_err(|error| LaunchError::failed(&error))?;
+    for (path, file) in listed {
+        let name = record.project.file_name().unwrap_or_default();
+        if file.agent_id == record.id && file.project == name.to_string_lossy() {
+            status::forget(&path).map_err(|error| LaunchError::failed(&error))?;
+        }
+    }
+    let began = place.began(&record.project);
+    for path in [place.worktree(), began, place.dir()] {
+        owned_dir::wipe(&path).map_err(|error| LaunchError::failed(&error))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn changed_of(walk: &Walk) -> Vec<Changed> {
+    let word = |kind| match kind {
+        LayerChangeKind::Added => "added",
+        LayerChangeKind::Modified => "modified",
+        LayerChangeKind::Mode => "mode",
+        LayerChangeKind::Type => "type",
+        LayerChangeKind::Deleted => "deleted",
+        LayerChangeKind::Replaced => "replaced",
+    };
+    let changes = walk.changes.iter();
+    changes
+        .map(|change| changed(&change.path, word(change.kind)))
+        .collect()
+}
+
+pub(crate) fn left_out_of(walk: &Walk) -> Vec<String> {
+    let refused = walk.refused.iter();
+    refused
+        .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! Everything one launch needs, resolved: what stands on the command line and in profiles.
+//!
+//! Pure data. What depends on the repository, such as the mode, is decided later.
+
+use std::path::PathBuf;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::settings::Settings;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use serde::{Deserialize, Serialize};
+
+use super::place::SandboxPlace;
+
+/// One launch.
+#[derive(Debug, Clone)]
+pub struct LaunchPlan {
+    /// The sandbox.
+    pub place: SandboxPlace,
+    /// The project: a resolved path.
+    pub project: PathBuf,
+    /// The project's name, for the status.
+    pub project_name: String,
+    /// The agent.
+    pub agent: Kind,
+    /// How the person wants it.
+    pub settings: Settings,
+    /// What it is to do; empty only for an interactive launch.
+    pub prompt: String,
+    /// The branch and where it comes from and goes to.
+    pub branch: Option<BranchPlan>,
+    /// The mode that was forced, if one was.
+    pub mode: Wanted,
+    /// The isolation.
+    pub level: SandboxLevel,
+    /// What can be reached.
+    pub network: NetworkMode,
+    /// With or without a person at a terminal.
+    pub conduct: Conduct,
+    /// The commit's message.
+    pub commit_message: String,
+    /// The longest the agent may take, in milliseconds.
+    pub deadline_ms: u64,
+}
+
+/// A branch, as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchPlan {
+    /// Its name here.
+    pub name: String,
+    /// The revision a new one begins at; the checked-out commit when none is named.
+    pub base: Option<String>,
+    /// The remote.
+    pub remote: String,
+    /// Its name there.
+    pub remote_name: String,
+    /// Whether it is pushed.
+    pub push: Push,
+}
+
+/// Whether a branch is pushed when it is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Push {
+    /// It is.
+    Yes,
+    /// It stays here.
+    No,
+}
+
+/// The mode a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// What the table says.
+    Auto,
+    /// A real worktree.
+    Worktree,
+    /// A view of the project.
+    Overlay,
+}
+
+/// How an agent is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conduct {
+    /// By its prompt alone.
+    Headless,
+    /// By a person at a terminal.
+    Interactive,
+}

@@ -1,0 +1,406 @@
+//! One launch from its first check to its last word.
+//!
+//! Nothing is made before everything was decided, and what is made is on record first: whatever
+//! kills the launcher, the record says what there is and the next launch goes on with it.
+
+use std::path::Path;
+
+use kapi_core::status::mapping::Mapping;
+use kapi_core::status::phase::Phase;
+use kapi_core::usage::Usage;
+use kapi_engine::world::Activity;
+use kapi_git::layer::walk;
+use kapi_git::repository::{Repository, RepositoryError};
+use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::Clock;
+use kapi_wire::status::SandboxMode;
+
+use super::agent::Ended;
+use super::branch::{Ask, Beginning};
+use super::error::{Kind, LaunchError};
+use super::finish::Changed;
+use super::mode::{self, Chosen, Ground};
+use super::plan::{Conduct, LaunchPlan, Push};
+use super::prepare::Ready;
+use super::record::{Made, Record, State, Work};
+use super::{agent, branch, decide, enter, finish, prepare, progress};
+use crate::book::Book;
+use crate::status::writer::{Completion, Identity, StatusWriter};
+use crate::workshop::{self, Workshop};
+
+/// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
+const OURS_FAILED: i32 = 4;
+
+/// Who is told what happens, and who may stop it.
+#[derive(Clone, Copy)]
+pub struct Stage<'a> {
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Raised when the launch is no longer wanted.
+    pub cancel: &'a Cancel,
+    /// Takes what happens, from any thread.
+    pub notice: &'a (dyn Fn(Activity) + Sync),
+    /// Which tool calls mean which phase.
+    pub mapping: &'a Mapping,
+}
+
+/// A launch that came to its end, well or not.
+#[derive(Debug)]
+pub struct Launched {
+    /// The sandbox as it is now.
+    pub record: Record,
+    /// The exit code of the whole: the agent's own, unless it did well and we did not.
+    pub exit_code: i32,
+    /// The agent's own.
+    pub agent_exit_code: i32,
+    /// What went wrong.
+    pub error: Option<LaunchError>,
+    /// The agent's last message.
+    pub message: String,
+    /// What the agent used.
+    pub usage: Usage,
+    /// The commit of this launch, unless nothing was changed or there is no branch.
+    pub commit: Option<String>,
+    /// What differs from the start.
+    pub changed: Vec<Changed>,
+    /// What was not taken, and why.
+    pub left_out: Vec<String>,
+    /// Where the status file is.
+    pub status_path: std::path::PathBuf,
+}
+
+/// What a launch would do.
+#[derive(Debug)]
+pub struct Preview {
+    /// The chosen mode.
+    pub mode: SandboxMode,
+    /// How the workspace would be made, as far as is known without asking the remote.
+    pub made: Made,
+    /// The commit a branch would begin at, likewise.
+    pub start: Option<String>,
+    /// What the person should know, as sentences.
+    pub notes: Vec<String>,
+    /// Whether an earlier launch of this id would be gone on with.
+    pub goes_on: bool,
+}
+
+/// Tells what a launch would do; makes, fetches and writes nothing.
+///
+/// # Errors
+/// With what would keep the launch from starting.
+pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<Preview, LaunchError> {
+    let scene = Scene::of(book, plan)?;
+    if let Some(owner) = plan.place.holder()? {
+        let message = format!("sandbox {} is in use by {owner}", plan.place.id().as_str());
+        return Err(LaunchError::new(Kind::Busy, message, "wait until it ends."));
+    }
+    let decided = decide::decide(book, plan, &scene, Ask::Nobody)?;
+    Ok(Preview {
+        mode: scene.chosen.mode,
+        made: decided.made,
+        start: decided.beginning.map(|found| found.start.to_string()),
+        notes: decided.notes,
+        goes_on: decided.goes_on,
+    })
+}
+
+/// What is there before anything is decided.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) workshop: Option<Workshop>,
+    pub(crate) chosen: Chosen,
+    pub(crate) earlier: Option<Record>,
+}
+
+impl Scene {
+    fn of(book: &Book, plan: &LaunchPlan) -> Result<Self, LaunchError> {
+        if plan.place.dir().starts_with(&plan.project) {
+            return Err(LaunchError::new(
+                Kind::Usage,
+                format!("{} holds Kapi's own state", plan.project.display()),
+                "launch it on a directory further down.",
+            ));
+        }
+        let (ground, workshop) = ground(book, &plan.project)?;
+        let branch = plan.branch.as_ref().map(|branch| branch.name.as_str());
+        let chosen = mode::choose(plan.mode, branch, &ground, plan.level)?;
+        let earlier = Record::load(&plan.place)?;
+        Ok(Self {
+            workshop,
+            chosen,
+            earlier,
+        })
+    }
+}
+
+/// Returns what git knows of a project, and the repository if the project is its top.
+pub(crate) fn ground(
+    book: &Book,
+    project: &Path,
+) -> Result<(Ground, Option<Workshop>), LaunchError> {
+    let git = workshop::find_git(book, &Cancel::new())?;
+    let repository = match Repository::discover(&git, project) {
+        Ok(repository) => repository,
+        Err(RepositoryError::NotARepository { .. } | RepositoryError::Bare { .. }) => {
+            return Ok((Ground::Plain, None));
+        }
+        Err(RepositoryError::NoCommit { .. }) => return Ok((Ground::Unborn, None)),
+        Err(error) => return Err(LaunchError::failed(&error)),
+    };
+    let top = repository.top_level().to_path_buf();
+    let is_top = std::fs::canonicalize(&top).is_ok_and(|top| top == project);
+    if is_top {
+        Ok((Ground::Repository, Some(Workshop { repository })))
+    } else {
+        Ok((Ground::Below(top), None))
+    }
+}
+
+/// Performs a launch.
+///
+/// # Errors
+/// When it could not begin, or the agent could not be run. How an agent ended is no error.
+pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launched, LaunchError> {
+    let scene = Scene::of(book, plan)?;
+    plan.place.make()?;
+    let _held = plan.place.hold("kapi launch")?;
+    // Read again: only now nobody else changes it.
+    let scene = Scene {
+        earlier: Record::load(&plan.place)?,
+        ..scene
+    };
+    let writer = status(plan, &scene, stage)?;
+    let tell = |phase, percent, message: &str| told(&writer, phase, percent, message);
+    tell(Phase::Initializing, 5, "Validating inputs")?;
+    let result = decide::decide(book, plan, &scene, Ask::Remote).and_then(|decided| {
+        tell(Phase::Initializing, 10, "Configuration is read")?;
+        for note in &decided.notes {
+            say(stage, note);
+        }
+        tell(Phase::Preparing, 18, "Making the sandbox")?;
+        let record = decide::settle(book, plan, &scene, &decided, stage)?;
+        perform(book, plan, &scene, record, (stage, &writer))
+    });
+    let completion = match &result {
+        Ok(launched) => Completion {
+            exit_code: launched.exit_code,
+            error: launched.error.as_ref().map(|error| error.message.clone()),
+            pr_url: launched
+                .record
+                .branch
+                .as_ref()
+                .and_then(|branch| branch.pr_url.clone()),
+        },
+        Err(error) => Completion {
+            exit_code: OURS_FAILED,
+            error: Some(error.message.clone()),
+            pr_url: None,
+        },
+    };
+    let completed = writer.complete(&completion);
+    let mut launched = result?;
+    completed.map_err(|error| LaunchError::failed(&error))?;
+    writer.path().clone_into(&mut launched.status_path);
+    Ok(launched)
+}
+
+fn status<'a>(
+    plan: &LaunchPlan,
+    scene: &Scene,
+    stage: &Stage<'a>,
+) -> Result<StatusWriter<'a>, LaunchError> {
+    let worktree = plan.place.worktree();
+    let branch = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
+    let identity = Identity {
+        agent_id: plan.place.id().as_str(),
+        project: &plan.project_name,
+        project_root: &plan.project,
+        branch: branch.map(|branch| branch.name.as_str()),
+        sandbox_mode: scene.chosen.mode,
+        worktree_path: match scene.chosen.mode {
+            SandboxMode::Worktree => Some(&worktree),
+            SandboxMode::Overlay => None,
+        },
+    };
+    let dir = plan.place.sandboxes().status_dir();
+    StatusWriter::create(&dir, &identity, stage.mapping.clone(), stage.clock)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn told(
+    writer: &StatusWriter<'_>,
+    phase: Phase,
+    percent: u8,
+    message: &str,
+) -> Result<(), LaunchError> {
+    writer
+        .phase(phase, percent, message)
+        .map(drop)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn say(stage: &Stage<'_>, text: &str) {
+    let text = text.to_owned();
+    (stage.notice)(Activity::Note { text });
+}
+
+/// Makes the workspace, runs the agent and keeps its work; the record is on disk already.
+fn perform(
+    book: &Book,
+    plan: &LaunchPlan,
+    scene: &Scene,
+    mut record: Record,
+    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
+) -> Result<Launched, LaunchError> {
+    let workshop = scene.workshop.as_ref();
+    let prepared = prepare::open(&plan.place, &record, (workshop, &book.home));
+    let ran = prepared.and_then(|ready| {
+        for note in &ready.notes {
+            say(stage, note);
+        }
+        told(writer, Phase::Preparing, 20, "The workspace is ready")?;
+        told(writer, Phase::Starting, 22, "Starting the agent")?;
+        let ended = match plan.conduct {
+            Conduct::Headless => agent::run(book, plan, &record, &ready, (stage, writer))?,
+            Conduct::Interactive => enter::at_terminal(book, plan, &record, &ready, stage)?,
+        };
+        Ok((ready, ended))
+    });
+    let (ready, ended) = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            record.state = State::Finished;
+            record.exit_code = Some(OURS_FAILED);
+            record.error = Some(error.message.clone());
+            record.updated_at_ms = stage.clock.now_ms();
+            record.save(&plan.place)?;
+            return Err(error);
+        }
+    };
+    told(writer, Phase::Running, 90, "The agent has ended")?;
+    let mut launched = conclude(&ended, record);
+    let kept = keep(
+        book,
+        (plan, workshop),
+        &ready,
+        &mut launched,
+        (stage, writer),
+    );
+    if let Err(error) = kept {
+        if launched.exit_code == 0 {
+            launched.exit_code = OURS_FAILED;
+        }
+        launched.error = Some(error);
+    }
+    let record = &mut launched.record;
+    record.state = State::Finished;
+    record.exit_code = Some(launched.exit_code);
+    record.error = launched.error.as_ref().map(|error| error.message.clone());
+    record.updated_at_ms = stage.clock.now_ms();
+    record.n_changed = launched.changed.len();
+    record.save(&plan.place)?;
+    Ok(launched)
+}
+
+fn conclude(ended: &Ended, mut record: Record) -> Launched {
+    record.grade.clone_from(&ended.grade);
+    let error = ended.error.as_ref().map(|message| LaunchError {
+        kind: Kind::Failed,
+        message: message.clone(),
+        hint: None,
+    });
+    Launched {
+        record,
+        exit_code: ended.exit_code,
+        agent_exit_code: ended.exit_code,
+        error,
+        message: ended.message.clone(),
+        usage: ended.usage,
+        commit: None,
+        changed: Vec::new(),
+        left_out: Vec::new(),
+        status_path: std::path::PathBuf::new(),
+    }
+}
+
+/// Commits and pushes, or lists what an overlay holds.
+fn keep(
+    book: &Book,
+    (plan, workshop): (&LaunchPlan, Option<&Workshop>),
+    ready: &Ready,
+    launched: &mut Launched,
+    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
+) -> Result<(), LaunchError> {
+    progress::forget(&ready.written).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        crate::failure::file("remove the progress file in", &ready.written, &error)
+    })?;
+    let (Some(workshop), Some(_)) = (workshop, &launched.record.branch) else {
+        return list(ready, launched);
+    };
+    told(writer, Phase::Committing, 92, "Committing")?;
+    let now_ms = stage.clock.now_ms();
+    let parts = (ready, &launched.record);
+    let made = finish::commit(workshop, &plan.place, parts, &plan.commit_message, now_ms)?;
+    for note in &made.notes {
+        say(stage, note);
+    }
+    launched.changed = made.changed;
+    launched.left_out = made.left_out;
+    launched.commit = made.commit.map(|commit| commit.to_string());
+    launched.record.work = Work::Committed;
+    let Some(branch) = &mut launched.record.branch else {
+        return Ok(());
+    };
+    branch.commit = launched.commit.clone().or(branch.commit.take());
+    if branch.push == Push::No {
+        return Ok(());
+    }
+    if branch.commit.is_none() && branch.local.is_none() {
+        say(stage, "Nothing was changed, so nothing was pushed.");
+        return Ok(());
+    }
+    // On record before a remote is asked: what follows can take a minute.
+    launched.record.save(&plan.place)?;
+    told(writer, Phase::Pushing, 97, "Pushing")?;
+    let Some(branch) = &mut launched.record.branch else {
+        return Ok(());
+    };
+    let pushed = finish::push(book, workshop, branch)?;
+    branch.pushed = Some(pushed.commit);
+    branch.pr_url = pushed.pr_url.or(branch.pr_url.take());
+    Ok(())
+}
+
+fn list(ready: &Ready, launched: &mut Launched) -> Result<(), LaunchError> {
+    let Some(layer) = &ready.layer else {
+        return Ok(());
+    };
+    let walk =
+        walk::walk(layer, &launched.record.project).map_err(|error| LaunchError::failed(&error))?;
+    launched.changed = super::merge::changed_of(&walk);
+    launched.left_out = super::merge::left_out_of(&walk);
+    launched.record.work = if launched.changed.is_empty() {
+        Work::Committed
+    } else {
+        Work::Pending
+    };
+    Ok(())
+}
+
+/// Where a branch begins, with what was decided of the rest.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) made: Made,
+    pub(crate) beginning: Option<Beginning>,
+    pub(crate) masks: Vec<std::path::PathBuf>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) goes_on: bool,
+}
+
+/// Returns the lines that a removal kept things under, as notes.
+pub(crate) fn kept_notes(kept: &branch::Kept) -> Vec<String> {
+    kept.iter()
+        .map(|line| format!("What was not saved elsewhere is kept; `{line}` brings it back."))
+        .collect()
+}
