@@ -3,11 +3,20 @@
 //! Only ratios from one run are claimed. A peer that cannot be run has its line in the table and
 //! says why; it is never left out.
 
+mod comparison;
+mod crowd;
+mod invocation;
+mod launch;
 mod machine;
+mod options;
+mod process_table;
 mod program;
+mod proxy;
 mod sample;
+mod sandbox;
 mod storage;
 mod table;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +27,7 @@ use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 use serde::Deserialize;
 
+use self::options::{Group, Options};
 use self::table::{Gap, Table};
 use crate::output::{say, talk};
 use crate::peers;
@@ -39,11 +49,13 @@ struct Metadata {
     target_directory: PathBuf,
 }
 
-/// Measures everything, prints the table and writes it into the documentation.
+/// Measures what the options ask for and prints the tables; a whole run is also written into the
+/// documentation.
 ///
 /// # Errors
 /// When one of our own programs cannot be run; a missing peer is a line in the table instead.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    let options = Options::parse(words)?;
     if cfg!(debug_assertions) {
         // What is measured inside this process must be built like the product.
         let args = [
@@ -56,21 +68,35 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
             "--",
             "bench",
         ];
-        return Tool::new(root, "cargo", &args).run();
+        return Tool::new(root, "cargo", &[&args[..], words].concat()).run();
     }
     peers::ensure(root, peers::FOR_BENCH)?;
     let place = prepare(root)?;
-    let tables = [
-        program::sandboxes(&place)?,
-        program::commands(&place)?,
-        storage::appends(&place)?,
-        storage::loads(&place)?,
-    ];
+    let mut tables = Vec::new();
+    for group in &options.groups {
+        tables.extend(measure(&place, *group, &options)?);
+    }
     let text = machine::document(root, &tables)?;
     say(&text);
-    replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
-    talk(&format!("The table is in {DOCUMENT}."));
+    if options.is_whole() {
+        replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
+        talk(&format!("The table is in {DOCUMENT}."));
+    }
     report_gaps(&tables)
+}
+
+fn measure(place: &Place, group: Group, options: &Options) -> anyhow::Result<Vec<Table>> {
+    talk(&format!("Measuring: {group:?} …"));
+    Ok(match group {
+        Group::Sandbox => vec![sandbox::alone(place)?],
+        Group::Crowd => vec![crowd::at_once(place)?, crowd::memory(place)?],
+        Group::Tree => tree::compare(place, &options.trees)?,
+        Group::Hook => vec![program::hooks(place)?],
+        Group::Proxy => vec![proxy::compare(place)?],
+        Group::Launch => vec![launch::levels(place)?],
+        Group::Command => vec![program::commands(place)?],
+        Group::Storage => vec![storage::appends(place)?, storage::loads(place)?],
+    })
 }
 
 fn prepare(root: &Path) -> anyhow::Result<Place> {
@@ -89,6 +115,7 @@ fn prepare(root: &Path) -> anyhow::Result<Place> {
         serde_json::from_str(&text).context("read what cargo metadata says")?;
     let target = metadata.target_directory;
     let scratch = target.join("bench");
+    tree::ground::release_leftover(&scratch);
     if scratch.exists() {
         fs::remove_dir_all(&scratch).with_context(|| format!("clear {}", scratch.display()))?;
     }

@@ -26,7 +26,8 @@ usage: cargo xtask <command>
   tidy              the rules of STYLE.md that a program can check
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
-  bench             measure against peers and write docs/performance.md
+  bench             measure against peers and write docs/performance.md (--trees 1k,10k,…: the
+                    sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
                     --pairs N for one of them with every pair of crashes)
   deny              licences, advisories and bans (needs cargo-deny)";
@@ -54,7 +55,7 @@ fn run() -> anyhow::Result<()> {
         ["tidy"] => tidy::run(&root),
         ["layers"] => layers::run(&root),
         ["peers"] => peers::ensure_for_tests(&root),
-        ["bench"] => bench::run(&root),
+        ["bench", options @ ..] => bench::run(&root, options),
         ["sim", options @ ..] => sim::run(&root, options),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {

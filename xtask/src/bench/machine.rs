@@ -19,7 +19,7 @@ const HEAD: &str = "\
 Written by `cargo xtask bench`; do not edit.
 
 Each line was measured by turns (ours, peer, ours, peer …) in one run, after warm-up rounds that do not count.
-Times are median (min to max).
+Numbers are p50 · p99 (min to max).
 The ratio is the median (min to max) of the rounds' own ratios; below 1 we are faster.
 Absolute times belong to the machine; compare ratios.
 ";

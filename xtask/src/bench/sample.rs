@@ -1,7 +1,7 @@
 //! Samples taken by turns, and what they amount to.
 //!
 //! A machine's speed drifts; two things measured one right after the other drift together. So
-//! the ratio is the median of the rounds' ratios, not the ratio of two medians.
+//! the ratio is the median of the rounds' ratios, not the ratio of two medians. Knows no unit.
 
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub(super) struct Pair {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub(super) median: f64,
+    /// What 99 of 100 samples do not exceed; of fewer samples, the greatest.
+    pub(super) p99: f64,
     pub(super) min: f64,
     pub(super) max: f64,
 }
@@ -32,25 +34,35 @@ pub(super) fn by_turns(rounds: usize, ours: Work<'_>, peer: Work<'_>) -> anyhow:
     for round in 0..WARM_UP + rounds {
         let (first, second) = (ours()?, peer()?);
         if round >= WARM_UP {
-            pair.ours.push(first.as_secs_f64());
-            pair.peer.push(second.as_secs_f64());
+            pair.add(first, second);
         }
     }
     Ok(pair)
 }
 
 impl Pair {
+    /// Adds a round's times.
+    pub(super) fn add(&mut self, ours: Duration, peer: Duration) {
+        self.add_numbers(ours.as_secs_f64(), peer.as_secs_f64());
+    }
+
+    /// Adds what a round gave, in whatever unit the table names.
+    pub(super) fn add_numbers(&mut self, ours: f64, peer: f64) {
+        self.ours.push(ours);
+        self.peer.push(peer);
+    }
+
     /// Returns how many rounds count.
     pub(super) fn rounds(&self) -> usize {
         self.ours.len()
     }
 
-    /// Returns the seconds of our side.
+    /// Returns what our side gave.
     pub(super) fn ours(&self) -> Spread {
         Spread::of(self.ours.clone())
     }
 
-    /// Returns the seconds of the other side.
+    /// Returns what the other side gave.
     pub(super) fn peer(&self) -> Spread {
         Spread::of(self.peer.clone())
     }
@@ -78,10 +90,15 @@ impl Spread {
         } else {
             at(middle)
         };
+        let last = samples.len().saturating_sub(1);
         Self {
             median,
+            p99: at((samples.len() * 99)
+                .div_ceil(100)
+                .saturating_sub(1)
+                .min(last)),
             min: at(0),
-            max: at(samples.len().saturating_sub(1)),
+            max: at(last),
         }
     }
 }
@@ -116,6 +133,7 @@ mod tests {
             pair.ratio(),
             Spread {
                 median: 2.0,
+                p99: 4.0,
                 min: 1.0,
                 max: 4.0
             }
@@ -124,6 +142,7 @@ mod tests {
             pair.ours(),
             Spread {
                 median: 6.0,
+                p99: 40.0,
                 min: 2.0,
                 max: 40.0
             }
@@ -137,9 +156,18 @@ mod tests {
             spread,
             Spread {
                 median: 2.5,
+                p99: 4.0,
                 min: 1.0,
                 max: 4.0
             }
         );
+    }
+
+    #[test]
+    fn one_of_a_hundred_may_be_slower_than_the_99th_percentile() {
+        let samples = |n: u32| (1..=n).map(f64::from).collect();
+        assert_eq!(Spread::of(samples(100)).p99.to_string(), "99");
+        assert_eq!(Spread::of(samples(200)).p99.to_string(), "198");
+        assert_eq!(Spread::of(samples(20)).p99.to_string(), "20");
     }
 }

@@ -27,7 +27,7 @@ use serde_json::value::to_raw_value;
 
 use super::Place;
 use super::sample::{Work, by_turns};
-use super::table::{Finding, Row, Table};
+use super::table::{Finding, Quantity, Row, Table};
 
 const APPEND_ROUNDS: usize = 400;
 const LOAD_ROUNDS: usize = 200;
@@ -61,7 +61,8 @@ pub(super) fn appends(place: &Place) -> anyhow::Result<Table> {
     ];
     Ok(Table {
         title: "One durable event",
-        note: "The first line encodes, chains by hash, appends and syncs. The second is a whole request: lock, load, decide, append and sync, fold, and replace the derived files, which are not synced because they can be rebuilt.",
+        note: "The first line encodes, chains by hash, appends and syncs. The second is a whole request: lock, load, decide, append and sync, fold, and replace the derived files, which are not synced because they can be rebuilt.".to_owned(),
+        quantity: Quantity::Time,
         rows,
     })
 }
@@ -89,7 +90,8 @@ pub(super) fn loads(place: &Place) -> anyhow::Result<Table> {
     }
     Ok(Table {
         title: "Loading a goal to resume it",
-        note: "Loading reads the fold and the log after it, here one event that a crash kept out of the fold. A ratio near 1 means that history costs nothing.",
+        note: "Loading reads the fold and the log after it, here one event that a crash kept out of the fold. A ratio near 1 means that history costs nothing.".to_owned(),
+        quantity: Quantity::Time,
         rows,
     })
 }

@@ -11,8 +11,18 @@ use super::sample::{Pair, Spread};
 pub(super) struct Table {
     pub(super) title: &'static str,
     /// What must be known to read the numbers.
-    pub(super) note: &'static str,
+    pub(super) note: String,
+    pub(super) quantity: Quantity,
     pub(super) rows: Vec<Row>,
+}
+
+/// What a table's numbers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// Seconds.
+    Time,
+    /// Bytes.
+    Memory,
 }
 
 /// Ours beside a peer.
@@ -50,7 +60,14 @@ impl Table {
     /// Writes the table as Markdown.
     pub(super) fn render(&self, out: &mut String) -> std::fmt::Result {
         writeln!(out, "## {}\n\n{}\n", self.title, self.note)?;
-        writeln!(out, "| ours | time | peer | time | ours / peer | rounds |")?;
+        let quantity = match self.quantity {
+            Quantity::Time => "time",
+            Quantity::Memory => "memory",
+        };
+        writeln!(
+            out,
+            "| ours | {quantity} | peer | {quantity} | ours / peer | rounds |"
+        )?;
         writeln!(out, "|---|---|---|---|---|---|")?;
         for row in &self.rows {
             let (ours, peer) = (&row.ours, &row.peer);
@@ -58,8 +75,8 @@ impl Table {
                 Finding::Measured(pair) => writeln!(
                     out,
                     "| {ours} | {} | {peer} | {} | {} | {} |",
-                    seconds(pair.ours()),
-                    seconds(pair.peer()),
+                    self.quantity.shown(pair.ours()),
+                    self.quantity.shown(pair.peer()),
                     times(pair.ratio()),
                     pair.rounds(),
                 )?,
@@ -76,23 +93,45 @@ impl Table {
     }
 }
 
-fn seconds(spread: Spread) -> String {
-    let (factor, unit) = match spread.median {
-        median if median >= 1.0 => (1.0, "s"),
-        median if median >= 1e-3 => (1e3, "ms"),
-        _ => (1e6, "µs"),
-    };
-    let Spread { median, min, max } = spread;
-    format!(
-        "{:.2} {unit} ({:.2} to {:.2})",
-        median * factor,
-        min * factor,
-        max * factor
-    )
+impl Quantity {
+    fn shown(self, spread: Spread) -> String {
+        let (factor, unit) = match (self, spread.median) {
+            (Self::Time, median) if median >= 1.0 => (1.0, "s"),
+            (Self::Time, median) if median >= 1e-3 => (1e3, "ms"),
+            (Self::Time, _) => (1e6, "µs"),
+            (Self::Memory, median) if median >= 1e6 => (1e-6, "MB"),
+            (Self::Memory, _) => (1e-3, "kB"),
+        };
+        let Spread {
+            median,
+            p99,
+            min,
+            max,
+        } = spread;
+        format!(
+            "{:.2} {unit} · {:.2} ({:.2} to {:.2})",
+            median * factor,
+            p99 * factor,
+            min * factor,
+            max * factor
+        )
+    }
 }
 
 fn times(spread: Spread) -> String {
-    let Spread { median, min, max } = spread;
+    let Spread {
+        median, min, max, ..
+    } = spread;
+    // A small ratio is read as "one so-manieth" faster than as zeros.
+    if median < 0.1 && min > 0.0 {
+        let one_of = |ratio: f64| format!("1/{:.0}", 1.0 / ratio);
+        return format!(
+            "**{}** ({} to {})",
+            one_of(median),
+            one_of(min),
+            one_of(max)
+        );
+    }
     format!("**{median:.2}** ({min:.2} to {max:.2})")
 }
 
@@ -101,7 +140,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::sample::by_turns;
-    use super::{Finding, Gap, Row, Table};
+    use super::{Finding, Gap, Quantity, Row, Table};
 
     #[test]
     fn what_was_not_run_stands_in_the_table() {
@@ -120,7 +159,8 @@ mod tests {
         };
         let table = Table {
             title: "Sandboxes",
-            note: "Note.",
+            note: "Note.".to_owned(),
+            quantity: Quantity::Time,
             rows: vec![
                 row(Finding::Measured(pair.unwrap())),
                 row(Finding::NotRun(gap)),
@@ -132,7 +172,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "| kapi | 1.50 ms (1.50 to 1.50) | podman | 500.00 µs (500.00 to 500.00) | **3.00** (3.00 to 3.00) | 1 |",
+                "| kapi | 1.50 ms · 1.50 (1.50 to 1.50) | podman | 500.00 µs · 500.00 (500.00 to 500.00) | **3.00** (3.00 to 3.00) | 1 |",
                 "| kapi | | podman | | **not run:** it said no | 0 |",
                 "",
             ]

@@ -1,0 +1,131 @@
+//! What a person asks of one run: how large the trees are, and which tables.
+
+use anyhow::{Context as _, bail};
+
+/// The trees of an ordinary run; larger ones take many minutes to make.
+const TREES: [u32; 3] = [1_000, 10_000, 100_000];
+/// The largest tree: what a few directories of thousands can hold without special care.
+const FILES_MAX: u32 = 2_000_000;
+
+/// A group of tables that is measured alone with `--only`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    Sandbox,
+    Crowd,
+    Tree,
+    Hook,
+    Proxy,
+    Launch,
+    Command,
+    Storage,
+}
+
+/// Every group by its name, in the order of the document.
+pub(super) const GROUPS: [(&str, Group); 8] = [
+    ("sandbox", Group::Sandbox),
+    ("crowd", Group::Crowd),
+    ("tree", Group::Tree),
+    ("hook", Group::Hook),
+    ("proxy", Group::Proxy),
+    ("launch", Group::Launch),
+    ("command", Group::Command),
+    ("storage", Group::Storage),
+];
+
+/// One run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    /// How many files each tree has; the first is what the others are compared with.
+    pub(super) trees: Vec<u32>,
+    /// The groups to measure. Unless they are all, the document is not written.
+    pub(super) groups: Vec<Group>,
+}
+
+impl Options {
+    /// Reads the words after `bench`.
+    pub(super) fn parse(words: &[&str]) -> anyhow::Result<Self> {
+        let mut options = Self {
+            trees: TREES.to_vec(),
+            groups: GROUPS.map(|(_, group)| group).to_vec(),
+        };
+        for pair in words.chunks(2) {
+            match pair {
+                ["--trees", sizes] => {
+                    options.trees = sizes.split(',').map(size).collect::<Result<_, _>>()?;
+                }
+                ["--only", names] => {
+                    options.groups = names.split(',').map(group).collect::<Result<_, _>>()?;
+                }
+                _ => bail!(
+                    "read {:?}: use --trees 1k,10k or --only NAMES",
+                    pair.join(" ")
+                ),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Tells whether everything is measured.
+    pub(super) fn is_whole(&self) -> bool {
+        GROUPS.iter().all(|(_, group)| self.groups.contains(group))
+    }
+}
+
+/// Returns how a size is written: `10k`.
+pub(super) fn size_name(n_files: u32) -> String {
+    if n_files.is_multiple_of(1000) {
+        format!("{}k", n_files / 1000)
+    } else {
+        n_files.to_string()
+    }
+}
+
+fn size(text: &str) -> anyhow::Result<u32> {
+    let (digits, factor) = text
+        .strip_suffix('k')
+        .map_or((text, 1), |digits| (digits, 1000));
+    let number: Option<u32> = digits.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        // Changes are made to files of their own, so there must be enough of them.
+        .filter(|n_files| (1000..=FILES_MAX).contains(n_files))
+        .with_context(|| format!("read {text:?} as a number of files, as 10k; 1k to 2000k"))
+}
+
+fn group(name: &str) -> anyhow::Result<Group> {
+    let found = GROUPS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, group)| *group).with_context(|| {
+        let names = GROUPS.map(|(name, _)| name).join(", ");
+        format!("find {name:?} among {names}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Group, Options, size_name};
+
+    #[test]
+    fn trees_and_groups_are_read() {
+        let options = Options::parse(&["--trees", "1k,2500", "--only", "tree,hook"]).unwrap();
+        assert_eq!(options.trees, [1000, 2500]);
+        assert_eq!(options.groups, [Group::Tree, Group::Hook]);
+        assert!(!options.is_whole());
+        assert!(Options::parse(&[]).unwrap().is_whole());
+        assert_eq!([1000, 2500].map(size_name), ["1k", "2500"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for words in [
+            &["--trees"][..],
+            &["--trees", "0k"],
+            &["--trees", "10"],
+            &["--trees", "9999999k"],
+            &["--trees", "x"],
+            &["--only", "trees"],
+            &["--fast"],
+        ] {
+            assert!(Options::parse(words).is_err(), "{words:?}");
+        }
+    }
+}

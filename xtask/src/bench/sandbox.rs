@@ -1,0 +1,204 @@
+//! One sandbox around `true`: ours, bubblewrap's, podman's, and none at all.
+//!
+//! What is timed is what a person waits for: from before the program is started to its end.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::Place;
+use super::comparison::{Side, compare, measured, not_run};
+use super::invocation::Invocation;
+use super::sample::Pair;
+use super::table::{Quantity, Row, Table};
+use crate::tool::{Tool, find};
+
+/// Rounds that count, of what takes milliseconds.
+const ROUNDS: usize = 200;
+/// Rounds that count, of what takes longer.
+const SLOW_ROUNDS: usize = 25;
+pub(super) const IMAGE: &str = "localhost/kapi-bench:1";
+/// Runtime, manager and limits are stated because podman's own choice fails on some hosts.
+const PODMAN: &[&str] = &[
+    "--runtime",
+    "runc",
+    "--cgroup-manager",
+    "cgroupfs",
+    "run",
+    "--rm",
+    "--network",
+    "none",
+    "--ulimit",
+    "nofile=1024:2048",
+    "--ulimit",
+    "nproc=1000:1000",
+    IMAGE,
+];
+const BWRAP: &[&str] = &[
+    "--unshare-all",
+    "--die-with-parent",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+];
+pub(super) const TRUE: &str = "/bin/true";
+
+/// Measures what a sandbox costs before anything runs in it.
+pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
+    let directory = place.scratch.join("sandbox");
+    let lower = lower(&directory)?;
+    let bare = kapi(place, None, &[TRUE]);
+    let full = kapi(place, Some(&Overlay::new(&lower, &directory)?), &[TRUE]);
+    let bwrap = bwrap(place, &[TRUE]);
+    let direct = Invocation::new("`true` alone", &directory, TRUE, &[]);
+    let mut rows = vec![
+        compare(ROUNDS, &full, &bwrap)?,
+        compare(ROUNDS, &bare, &bwrap)?,
+        compare(ROUNDS, &full, &direct)?,
+    ];
+    rows.push(from_living_process(place, &full, &bwrap)?);
+    rows.push(beside_podman(place, &full)?);
+    Ok(Table {
+        title: "A sandbox around `true`",
+        note: "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. podman starts an image with a static busybox on runc.".to_owned(),
+        quantity: Quantity::Time,
+        rows,
+    })
+}
+
+/// Measures both as a program sees them that runs one sandbox after the other: its own start is
+/// counted for neither.
+fn from_living_process(
+    place: &Place,
+    full: &Invocation,
+    bwrap: &Invocation,
+) -> anyhow::Result<Row> {
+    let shown = format!("{}, from a program that runs on", full.shown);
+    let Some(binary) = find("bwrap") else {
+        return Ok(not_run(&shown, &bwrap.shown, "not found", Side::Peer));
+    };
+    let directory = place.scratch.join("sandbox");
+    let overlay = Overlay::of(&directory.join("lower"), &directory);
+    let [lower, upper, work, binary] =
+        [&overlay.lower, &overlay.upper, &overlay.work, &binary].map(|path| path.to_string_lossy());
+    let rounds = ROUNDS.to_string();
+    let mut args = vec!["__sandbox-run", "--overlay", &lower, &upper, &work];
+    args.extend(["--repeat", &rounds, "--peer", &binary]);
+    args.extend(BWRAP.iter().chain(&[TRUE, "--", TRUE]));
+    let kapi = place.kapi.to_string_lossy();
+    let told = Invocation::new(&shown, &place.scratch, &kapi, &args).read()?;
+    let mut pair = Pair::default();
+    for line in told.lines() {
+        let (ours, peer) = line.split_once(' ').context("read two times")?;
+        let time = |text: &str| text.parse().map(Duration::from_micros);
+        pair.add(time(ours)?, time(peer)?);
+    }
+    Ok(measured(&shown, &bwrap.shown, pair))
+}
+
+fn beside_podman(place: &Place, full: &Invocation) -> anyhow::Result<Row> {
+    let podman = podman(place, &[TRUE]);
+    match import_image(place) {
+        Ok(()) => compare(SLOW_ROUNDS, full, &podman),
+        Err(error) => Ok(not_run(
+            &full.shown,
+            &podman.shown,
+            &format!("{error:#}"),
+            Side::Peer,
+        )),
+    }
+}
+
+/// A workspace of a measured sandbox.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    pub(super) lower: PathBuf,
+    pub(super) upper: PathBuf,
+    pub(super) work: PathBuf,
+}
+
+impl Overlay {
+    /// Makes an empty layer in `directory`.
+    pub(super) fn new(lower: &Path, directory: &Path) -> anyhow::Result<Self> {
+        let overlay = Self::of(lower, directory);
+        for part in [&overlay.upper, &overlay.work] {
+            fs::create_dir_all(part).with_context(|| format!("create {}", part.display()))?;
+        }
+        Ok(overlay)
+    }
+
+    /// Names the parts of a layer that is in `directory`.
+    pub(super) fn of(lower: &Path, directory: &Path) -> Self {
+        Self {
+            lower: lower.to_path_buf(),
+            upper: directory.join("upper"),
+            work: directory.join("work"),
+        }
+    }
+}
+
+/// Makes a directory to lay a workspace over.
+pub(super) fn lower(directory: &Path) -> anyhow::Result<PathBuf> {
+    let lower = directory.join("lower");
+    fs::create_dir_all(&lower).with_context(|| format!("create {}", lower.display()))?;
+    Ok(lower)
+}
+
+/// Names a program in a native sandbox of ours.
+pub(super) fn kapi(place: &Place, overlay: Option<&Overlay>, command: &[&str]) -> Invocation {
+    let program = place.kapi.to_string_lossy();
+    let parts = overlay.map(|Overlay { lower, upper, work }| {
+        [lower, upper, work].map(|path| path.to_string_lossy().into_owned())
+    });
+    let mut args = vec!["__sandbox-run"];
+    if let Some(parts) = &parts {
+        args.push("--overlay");
+        args.extend(parts.iter().map(String::as_str));
+    }
+    args.push("--");
+    args.extend(command);
+    let shown = if overlay.is_some() {
+        "`kapi`, native, with a workspace"
+    } else {
+        "`kapi`, native"
+    };
+    Invocation::new(shown, &place.scratch, &program, &args)
+}
+
+/// Names a program in a sandbox of bubblewrap's.
+pub(super) fn bwrap(place: &Place, command: &[&str]) -> Invocation {
+    let args = [BWRAP, &["--"], command].concat();
+    Invocation::new("`bwrap --unshare-all`", &place.scratch, "bwrap", &args)
+}
+
+/// Names a program in a container of podman's.
+pub(super) fn podman(place: &Place, command: &[&str]) -> Invocation {
+    let args = [PODMAN, command].concat();
+    Invocation::new("`podman run`", &place.scratch, "podman", &args)
+}
+
+/// Makes the smallest image that can run `true`, once.
+pub(super) fn import_image(place: &Place) -> anyhow::Result<()> {
+    let archive = place.scratch.join("image.tar");
+    if archive.exists() {
+        return Ok(());
+    }
+    let bin = place.scratch.join("image/bin");
+    fs::create_dir_all(&bin).with_context(|| format!("create {}", bin.display()))?;
+    let busybox = find("busybox").context("find busybox")?;
+    fs::copy(&busybox, bin.join("busybox")).context("copy busybox")?;
+    for name in ["true", "sh", "sleep"] {
+        symlink("busybox", bin.join(name)).with_context(|| format!("name busybox `{name}`"))?;
+    }
+    let directory = place.scratch.as_path();
+    Tool::new(directory, "tar", &["-C", "image", "-cf", "image.part", "."]).read()?;
+    Tool::new(directory, "podman", &["import", "image.part", IMAGE]).read()?;
+    fs::rename(directory.join("image.part"), &archive).context("keep the image's archive")
+}

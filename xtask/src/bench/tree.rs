@@ -1,0 +1,286 @@
+//! Repositories of different sizes, and what a workspace over each of them costs.
+//!
+//! Every tree is made, measured and removed before the next one is made, and a person is told how
+//! long that takes.
+
+pub(super) mod ground;
+mod inside;
+mod layered;
+mod make;
+mod worktree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+
+use self::ground::Ground;
+use self::layered::Layered;
+use self::worktree::Worktree;
+use super::Place;
+use super::comparison::measured;
+use super::launch::{self, Launcher};
+use super::options::size_name;
+use super::sample::{Pair, by_turns};
+use super::sandbox::{self, Overlay, TRUE};
+use super::table::{Quantity, Row, Table};
+use crate::output::talk;
+use crate::tool::Tool;
+
+/// Files that one workspace's work changes.
+const N_CHANGED: usize = 10;
+/// Changes that are taken out of a layer: changed, new and deleted files.
+const EXTRACTED: Changes = Changes {
+    n_changed: 60,
+    n_new: 20,
+    n_deleted: 20,
+};
+const START_ROUNDS: usize = 100;
+const EXTRACT_ROUNDS: usize = 20;
+
+/// A repository of which everything is checked out and committed.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) name: String,
+    pub(super) n_files: u32,
+    pub(super) root: PathBuf,
+    /// Where what is made of it goes.
+    pub(super) beside: PathBuf,
+}
+
+/// How many files a work changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Changes {
+    pub(super) n_changed: usize,
+    pub(super) n_new: usize,
+    pub(super) n_deleted: usize,
+}
+
+/// The rows of all trees, table by table.
+#[derive(Debug, Default)]
+struct Rows {
+    starts: Vec<Row>,
+    workspaces: Vec<Row>,
+    extractions: Vec<Row>,
+    first_status: Vec<Row>,
+    launches: Vec<Row>,
+}
+
+/// Measures workspaces over trees of these sizes.
+pub(super) fn compare(place: &Place, sizes: &[u32]) -> anyhow::Result<Vec<Table>> {
+    let mut rows = Rows::default();
+    let largest = sizes.iter().max().copied().unwrap_or_default();
+    let ground = Ground::new(&place.scratch, largest)?;
+    let directory = ground.directory.clone();
+    let (smallest, others) = sizes.split_first().context("find the smallest tree")?;
+    let smallest = made(&directory.join("smallest"), *smallest)?;
+    measure(place, &smallest, &mut rows)?;
+    let launcher = Launcher::new(place, &directory)?;
+    for n_files in others {
+        let tree = made(&directory.join("larger"), *n_files)?;
+        measure(place, &tree, &mut rows)?;
+        rows.starts.push(start(place, &tree, &smallest)?);
+        let [this, that] = [&tree, &smallest].map(|tree| (tree.name.as_str(), &*tree.root));
+        rows.launches.push(launch::over(&launcher, this, that)?);
+        remove_all(&tree.beside)?;
+    }
+    launcher.remove()?;
+    remove_all(&smallest.beside)?;
+    Ok(tables(rows, &ground))
+}
+
+fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
+    let table = |title, note: &str, rows| Table {
+        title,
+        note: format!("{note} {}", ground.note()),
+        quantity: Quantity::Time,
+        rows,
+    };
+    let tables = vec![
+        table(
+            "A sandbox over trees of different sizes",
+            "Start to exit of `true` in a native sandbox whose workspace is a copy-on-write view of the tree. A ratio near 1 means that the size costs nothing.",
+            rows.starts,
+        ),
+        table(
+            "A workspace with a branch of its own",
+            "Ours is the time inside the program for finding the repository, taking a layer and making the branch; the mount is part of every sandbox's start above, and the view of the repository that git reads inside is part of a whole launch below. The commit is built from the layer after ten files were changed in a sandbox; the peer changes the same files in a new worktree, then runs `git add -A` and `git commit`. Both trees were compared and are the same. Of a peer that takes seconds, few rounds are run.",
+            rows.workspaces,
+        ),
+        table(
+            "What changed",
+            "A hundred changes (60 changed, 20 new, 20 deleted files) found in a layer, the third of three walks in one program, beside `git status` in a warm worktree with the same changes.",
+            rows.extractions,
+        ),
+        table(
+            "The first `git status`",
+            "Ours in a new sandbox over the person's checkout, git's own data included in the view; the peer in a worktree that was just made. Timed around git by the same shell script.",
+            rows.first_status,
+        ),
+        table(
+            "A whole launch over trees of different sizes",
+            "`kapi launch` on a branch at the native level, with an agent of one line: from the start of the command to its end, the view of the repository included. Launches after the first on a commit.",
+            rows.launches,
+        ),
+    ];
+    // With one tree alone, nothing is compared between trees.
+    let has_rows = |table: &Table| !table.rows.is_empty();
+    tables.into_iter().filter(has_rows).collect()
+}
+
+fn measure(place: &Place, tree: &Tree, rows: &mut Rows) -> anyhow::Result<()> {
+    talk(&format!("Measuring the tree of {} files …", tree.name));
+    rows.workspaces.extend(workspaces(place, tree)?);
+    rows.extractions.push(extraction(place, tree)?);
+    rows.first_status.push(inside::first_status(place, tree)?);
+    Ok(())
+}
+
+/// Returns how many rounds of a peer are run that does something for every file.
+pub(super) fn rounds(tree: &Tree) -> usize {
+    match tree.n_files {
+        ..5_000 => 11,
+        5_000..50_000 => 5,
+        50_000..200_000 => 3,
+        200_000.. => 1,
+    }
+}
+
+fn workspaces(place: &Place, tree: &Tree) -> anyhow::Result<Vec<Row>> {
+    let (mut create, mut commit, mut copy) = (Pair::default(), Pair::default(), Pair::default());
+    // One round warms both up.
+    for round in 0..=rounds(tree) {
+        let layered = Layered::new(place, tree, &format!("{}-{round}", tree.name));
+        settle(tree)?;
+        let created = layered.create()?;
+        settle(tree)?;
+        let (worktree, added) = Worktree::create(tree)?;
+        layered.change(&Changes::only_changed())?;
+        worktree.change(&Changes::only_changed())?;
+        settle(tree)?;
+        let committed = layered.commit(N_CHANGED)?;
+        settle(tree)?;
+        let (taken, peer_tree) = worktree.commit()?;
+        ensure!(
+            layered.tree()? == peer_tree,
+            "commit the same tree in both ways"
+        );
+        layered.remove()?;
+        worktree.remove()?;
+        let copied = copied(tree)?;
+        if round > 0 {
+            create.add(created, added);
+            commit.add(created + committed, added + taken);
+            copy.add(created, copied);
+        }
+    }
+    let name = &tree.name;
+    Ok(vec![
+        measured(
+            &format!("{name}: a branch's workspace"),
+            "`git worktree add`",
+            create,
+        ),
+        measured(&format!("{name}: a branch's workspace"), "`cp -a`", copy),
+        measured(
+            &format!("{name}: a branch's workspace and a commit of ten changes"),
+            "`git worktree add`, `git add -A`, `git commit`",
+            commit,
+        ),
+    ])
+}
+
+/// Lets the disk write what was done before: whoever syncs next would pay for it.
+fn settle(tree: &Tree) -> anyhow::Result<()> {
+    let beside = tree.beside.to_string_lossy();
+    Tool::new(&tree.beside, "sync", &["-f", &beside])
+        .read()
+        .map(drop)
+}
+
+fn copied(tree: &Tree) -> anyhow::Result<Duration> {
+    let to = tree.beside.join("copy");
+    let (from, to) = (tree.root.to_string_lossy(), to.to_string_lossy());
+    let started = Instant::now();
+    Tool::new(&tree.beside, "cp", &["-a", &from, &to]).read()?;
+    let took = started.elapsed();
+    Tool::new(&tree.beside, "rm", &["-rf", &to]).read()?;
+    Ok(took)
+}
+
+fn extraction(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
+    let layered = Layered::new(place, tree, &format!("{}-extract", tree.name));
+    layered.create()?;
+    layered.change(&EXTRACTED)?;
+    let (worktree, _) = Worktree::create(tree)?;
+    worktree.change(&EXTRACTED)?;
+    let expected = EXTRACTED.total();
+    let pair = by_turns(
+        EXTRACT_ROUNDS,
+        &mut || layered.extract(expected),
+        &mut || worktree.status(expected),
+    )?;
+    layered.remove()?;
+    worktree.remove()?;
+    Ok(measured(
+        &format!("{}: 100 changes of a layer", tree.name),
+        "`git status --porcelain`",
+        pair,
+    ))
+}
+
+/// Compares the start of a sandbox over two trees.
+fn start(place: &Place, tree: &Tree, smallest: &Tree) -> anyhow::Result<Row> {
+    let over = |tree: &Tree| -> anyhow::Result<_> {
+        let overlay = Overlay::new(&tree.root, &tree.beside.join("start"))?;
+        Ok(sandbox::kapi(place, Some(&overlay), &[TRUE]).repeated())
+    };
+    let (mut ours, mut peer) = (over(tree)?, over(smallest)?);
+    let pair = by_turns(START_ROUNDS, &mut || ours.time(), &mut || peer.time())?;
+    Ok(measured(
+        &format!("over {} files", tree.name),
+        &format!("over {} files", smallest.name),
+        pair,
+    ))
+}
+
+fn made(directory: &Path, n_files: u32) -> anyhow::Result<Tree> {
+    let name = size_name(n_files);
+    talk(&format!("Making a tree of {name} files …"));
+    let started = Instant::now();
+    let tree = Tree {
+        root: directory.join("project"),
+        beside: directory.to_path_buf(),
+        n_files,
+        name,
+    };
+    fs::create_dir_all(&tree.root).with_context(|| format!("create {}", tree.root.display()))?;
+    make::make(&tree)?;
+    let seconds = started.elapsed().as_secs_f64();
+    talk(&format!("It took {seconds:.1} s."));
+    Ok(tree)
+}
+
+/// Removes a directory with layers in it.
+pub(super) fn remove_all(directory: &Path) -> anyhow::Result<()> {
+    let shown = directory.to_string_lossy();
+    // The kernel's own directory in a layer cannot be entered without this.
+    Tool::new(Path::new("/"), "chmod", &["-R", "u+rwx", &shown]).read()?;
+    Tool::new(Path::new("/"), "rm", &["-rf", &shown]).read()?;
+    Ok(())
+}
+
+impl Changes {
+    fn only_changed() -> Self {
+        Self {
+            n_changed: N_CHANGED,
+            n_new: 0,
+            n_deleted: 0,
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.n_changed + self.n_new + self.n_deleted
+    }
+}

@@ -1,0 +1,52 @@
+//! The first `git status` that an agent runs: in our workspace, and in a new worktree.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::layered::Layered;
+use super::worktree::Worktree;
+use super::{Tree, rounds};
+use crate::bench::Place;
+use crate::bench::comparison::measured;
+use crate::bench::sample::Pair;
+use crate::bench::table::Row;
+use crate::tool::Tool;
+
+/// Of a first time, few rounds tell enough: each needs a worktree of its own.
+const ROUNDS_MAX: usize = 5;
+/// Times git by the shell alone, in the same way on both sides.
+const SCRIPT: &str = "export HOME=/tmp GIT_CONFIG_NOSYSTEM=1; began=$(date +%s%N); git status --porcelain; ended=$(date +%s%N); echo $((ended - began)) > took";
+
+/// Measures the first `git status` of both.
+pub(super) fn first_status(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
+    let mut pair = Pair::default();
+    for round in 0..=rounds(tree).min(ROUNDS_MAX) {
+        let layered = Layered::new(place, tree, &format!("{}-status-{round}", tree.name));
+        layered.create()?;
+        layered.inside(&format!("cd /workspace; {SCRIPT}"))?;
+        let ours = took(&layered.upper())?;
+        layered.remove()?;
+        let (worktree, _) = Worktree::create(tree)?;
+        Tool::new(&worktree.path, "/bin/sh", &["-euc", SCRIPT]).read()?;
+        let peer = took(&worktree.path)?;
+        worktree.remove()?;
+        if round > 0 {
+            pair.add(ours, peer);
+        }
+    }
+    Ok(measured(
+        &format!("{}: first `git status` inside", tree.name),
+        "first `git status` in a worktree",
+        pair,
+    ))
+}
+
+/// Reads what the script wrote down.
+fn took(directory: &std::path::Path) -> anyhow::Result<Duration> {
+    let path = directory.join("took");
+    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    let nanoseconds = text.trim().parse().context("read how long git took")?;
+    Ok(Duration::from_nanos(nanoseconds))
+}

@@ -1,0 +1,129 @@
+//! Our workspace: a layer over the tree, changed in a sandbox, read and committed on the host.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use super::make::{git, paths};
+use super::{Changes, Tree, remove_all};
+use crate::bench::Place;
+use crate::bench::sandbox::{self, Overlay};
+use crate::tool::Tool;
+
+/// One instant branch.
+#[derive(Debug)]
+pub(super) struct Layered<'a> {
+    place: &'a Place,
+    tree: &'a Tree,
+    name: String,
+    dir: PathBuf,
+}
+
+impl<'a> Layered<'a> {
+    /// Names it; nothing is made yet.
+    pub(super) fn new(place: &'a Place, tree: &'a Tree, name: &str) -> Self {
+        Self {
+            place,
+            tree,
+            name: name.to_owned(),
+            dir: tree.beside.join("layers").join(name),
+        }
+    }
+
+    /// Makes the layer and the branch.
+    pub(super) fn create(&self) -> anyhow::Result<Duration> {
+        let (took, _) = self.measure(&["create", "PROJECT", "LAYER", &self.name])?;
+        Ok(took)
+    }
+
+    /// Changes files in a sandbox, as an agent would.
+    pub(super) fn change(&self, changes: &Changes) -> anyhow::Result<()> {
+        let [changed, new, deleted] = paths(changes);
+        let mut words = vec!["cd /workspace".to_owned()];
+        let line = |command: &str, path: &Path| format!("{command} {}", path.display());
+        words.extend(
+            changed
+                .iter()
+                .chain(&new)
+                .map(|path| line("echo changed >>", path)),
+        );
+        words.extend(deleted.iter().map(|path| line("rm", path)));
+        self.inside(&words.join(" && "))
+    }
+
+    /// Runs a script in a sandbox with this workspace.
+    pub(super) fn inside(&self, script: &str) -> anyhow::Result<()> {
+        let overlay = Overlay::of(&self.tree.root, &self.dir);
+        let shell = sandbox::kapi(self.place, Some(&overlay), &["/bin/sh", "-euc", script]);
+        shell.read().map(drop)
+    }
+
+    /// Returns where what is written in the workspace shows.
+    pub(super) fn upper(&self) -> PathBuf {
+        Overlay::of(&self.tree.root, &self.dir).upper
+    }
+
+    /// Commits what was changed.
+    pub(super) fn commit(&self, n_changed: usize) -> anyhow::Result<Duration> {
+        let (took, found) = self.measure(&["commit", "PROJECT", "LAYER", &self.name])?;
+        let n_found = found.split(' ').nth(1);
+        ensure!(
+            n_found == Some(&n_changed.to_string()),
+            "commit {n_changed} changes: {found}"
+        );
+        Ok(took)
+    }
+
+    /// Returns the tree that was committed.
+    pub(super) fn tree(&self) -> anyhow::Result<String> {
+        let commit = format!("refs/kapi/{}/turn-1^{{tree}}", self.name);
+        git(self.tree, &["rev-parse", &commit])
+    }
+
+    /// Finds what was changed.
+    pub(super) fn extract(&self, n_changed: usize) -> anyhow::Result<Duration> {
+        let (took, found) = self.measure(&["extract", "PROJECT", "LAYER"])?;
+        ensure!(
+            found == n_changed.to_string(),
+            "find {n_changed} changes: {found}"
+        );
+        Ok(took)
+    }
+
+    /// Removes layer, branch and refs.
+    pub(super) fn remove(&self) -> anyhow::Result<()> {
+        let refs = git(
+            self.tree,
+            &[
+                "for-each-ref",
+                "--format=%(refname)",
+                &format!("refs/kapi/{}", self.name),
+                &format!("refs/heads/bench/{}", self.name),
+            ],
+        )?;
+        for name in refs.lines() {
+            git(self.tree, &["update-ref", "-d", name])?;
+        }
+        remove_all(&self.dir)
+    }
+
+    /// Runs one part of the product and returns its time and what it found.
+    fn measure(&self, words: &[&str]) -> anyhow::Result<(Duration, String)> {
+        let (project, layer) = (self.tree.root.to_string_lossy(), self.dir.to_string_lossy());
+        let words = words.iter().map(|&word| match word {
+            "PROJECT" => &*project,
+            "LAYER" => &*layer,
+            word => word,
+        });
+        let args: Vec<&str> = ["__measure"].into_iter().chain(words).collect();
+        let kapi = self.place.kapi.to_string_lossy();
+        let told = Tool::new(&self.tree.beside, &kapi, &args).read()?;
+        let (nanoseconds, found) = told
+            .trim()
+            .split_once(' ')
+            .context("read what was measured")?;
+        let nanoseconds = nanoseconds.parse().context("read what was measured")?;
+        Ok((Duration::from_nanos(nanoseconds), found.to_owned()))
+    }
+}
