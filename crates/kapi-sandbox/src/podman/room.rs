@@ -47,6 +47,8 @@ impl Room {
         check_host(&rooms)?;
         let name = random_name()?;
         let unfinished = rooms.join(format!("{UNFINISHED}{name}"));
+        // A sweep must not find a room whose lock is there and not yet taken.
+        let nobody_sweeps = hold(&rooms, FlockOperation::LockShared)?;
         make_private(&unfinished).map_err(PodmanError::file("create directory", &unfinished))?;
         let mut lock = OpenOptions::new()
             .write(true)
@@ -56,6 +58,7 @@ impl Room {
             .map_err(PodmanError::file("create the lock of", &unfinished))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(PodmanError::call("lock a container's directory"))?;
+        drop(nobody_sweeps);
         lock.write_all(sandbox.as_bytes())
             .map_err(PodmanError::file("write the lock of", &unfinished))?;
         let path = rooms.join(&name);
@@ -130,6 +133,7 @@ pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
     let mut n_swept = 0;
     for entry in entries.flatten().take(ROOMS_MAX) {
         let path = entry.path();
+        let nobody_moves_in = hold(&rooms, FlockOperation::LockExclusive)?;
         let Ok(mut lock) = File::open(path.join(LOCK)) else {
             // Being made or being removed at this moment.
             continue;
@@ -139,6 +143,7 @@ pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
             Err(Errno::WOULDBLOCK | Errno::INTR) => continue,
             Err(errno) => return Err(PodmanError::call("lock a container's directory")(errno)),
         }
+        drop(nobody_moves_in);
         if let Some(name) = entry.file_name().to_str() {
             cleanup::remove_container(host, name, name, &|| true)?;
             cleanup::remove_layers(host, name)?;
@@ -153,6 +158,18 @@ pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
         n_swept += 1;
     }
     Ok(n_swept)
+}
+
+/// Locks the directory of all rooms, for moments only, until the file is dropped.
+fn hold(rooms: &Path, how: FlockOperation) -> Result<File, PodmanError> {
+    let directory = File::open(rooms).map_err(PodmanError::file("open", rooms))?;
+    loop {
+        match flock(&directory, how) {
+            Ok(()) => return Ok(directory),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(PodmanError::call("lock the directory of containers")(errno)),
+        }
+    }
 }
 
 /// Returns the directory of all rooms, made when missing, owned by this user and closed to others.
