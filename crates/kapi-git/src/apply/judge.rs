@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use super::beneath::{Found, Identity, Tree};
 use super::content::{Content, Reader};
-use super::rule::{leads_out, refusal_of};
+use super::rule::refusal_of;
 use super::select::Selection;
 use super::{
     ApplyError, ApplyPlan, Conflict, New, Offer, Old, OnConflict, PATHS_MAX, Preview, Refusal,
     Source, Verdict,
 };
+use crate::candidate::link::leads_out;
 
 /// Looks at both sides.
 #[derive(Debug)]
