@@ -25,13 +25,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
-use serde::Deserialize;
 
 use self::options::{Group, Options};
 use self::table::{Gap, Table};
 use crate::output::{say, talk};
-use crate::peers;
 use crate::tool::Tool;
+use crate::{dist, peers};
 
 const DOCUMENT: &str = "docs/performance.md";
 
@@ -42,11 +41,6 @@ struct Place {
     scratch: PathBuf,
     /// The program under test.
     kapi: PathBuf,
-}
-
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    target_directory: PathBuf,
 }
 
 /// Measures what the options ask for and prints the tables; a whole run is also written into the
@@ -100,30 +94,15 @@ fn measure(place: &Place, group: Group, options: &Options) -> anyhow::Result<Vec
 }
 
 fn prepare(root: &Path) -> anyhow::Result<Place> {
-    let args = [
-        "build",
-        "--release",
-        "--locked",
-        "--quiet",
-        "--package",
-        "kapi-cli",
-    ];
-    Tool::new(root, "cargo", &args).run()?;
-    let args = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
-    let text = Tool::new(root, "cargo", &args).read()?;
-    let metadata: Metadata =
-        serde_json::from_str(&text).context("read what cargo metadata says")?;
-    let target = metadata.target_directory;
+    let kapi = dist::build(root)?;
+    let target = dist::target_directory(root)?;
     let scratch = target.join("bench");
     tree::ground::release_leftover(&scratch);
     if scratch.exists() {
         fs::remove_dir_all(&scratch).with_context(|| format!("clear {}", scratch.display()))?;
     }
     fs::create_dir_all(&scratch).with_context(|| format!("create {}", scratch.display()))?;
-    Ok(Place {
-        scratch,
-        kapi: target.join("release/kapi"),
-    })
+    Ok(Place { scratch, kapi })
 }
 
 /// Says once more, at the end, what could not be measured.

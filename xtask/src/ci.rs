@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::output::say;
 use crate::tool::{Tool, find};
-use crate::{layers, peers, tidy};
+use crate::{conformance, layers, peers, tidy};
 
 struct Step {
     name: &'static str,
@@ -32,6 +32,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "layers",
         perform: layers::run,
+    },
+    Step {
+        name: "conformance",
+        perform: conformance::check,
     },
     Step {
         name: "clippy",

@@ -50,6 +50,7 @@ const PRODUCT: &[&str] = &[
     "kapi-agent",
     "kapi-gateway",
     "kapi-world",
+    "kapi-mcp",
 ];
 
 const LAYERS: &[Layer] = &[
@@ -80,6 +81,7 @@ const LAYERS: &[Layer] = &[
         ],
         &["kapi-store", "kapi-testkit"],
     ),
+    layer("kapi-mcp", &["kapi-wire"], &[]),
     layer("kapi-cli", PRODUCT, KIT),
     layer("kapi-testkit", PRODUCT, &[]),
     layer(

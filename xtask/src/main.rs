@@ -4,7 +4,10 @@
 
 mod bench;
 mod ci;
+mod conformance;
+mod converge;
 mod deny;
+mod dist;
 mod layers;
 mod output;
 mod peers;
@@ -26,10 +29,13 @@ usage: cargo xtask <command>
   tidy              the rules of STYLE.md that a program can check
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
+  dist              build the program as it is shipped: one static file
   bench             measure against peers and write docs/performance.md (--trees 1k,10k,…: the
                     sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
                     --pairs N for one of them with every pair of crashes)
+  conformance       write docs/conformance/until-done.md from its map (--check: compare it)
+  converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
   deny              licences, advisories and bans (needs cargo-deny)";
 
 fn main() -> ExitCode {
@@ -55,8 +61,14 @@ fn run() -> anyhow::Result<()> {
         ["tidy"] => tidy::run(&root),
         ["layers"] => layers::run(&root),
         ["peers"] => peers::ensure_for_tests(&root),
+        ["dist"] => {
+            output::say(&dist::build(&root)?.display().to_string());
+            Ok(())
+        }
         ["bench", options @ ..] => bench::run(&root, options),
         ["sim", options @ ..] => sim::run(&root, options),
+        ["conformance", options @ ..] => conformance::run(&root, options),
+        ["converge", options @ ..] => converge::run(options),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {
             output::say(USAGE);

@@ -61,6 +61,16 @@ pub(crate) const FOR_BENCH: &[Peer] = &[
     peer("busybox", "busybox-static", "the image of the container"),
 ];
 
+/// What the shipped form is built with, besides the toolchain.
+pub(crate) const FOR_DIST: &[Peer] = &[
+    peer("cc", "gcc", "linking"),
+    peer(
+        "musl-gcc",
+        "musl-tools",
+        "the parts of a static program that are in C",
+    ),
+];
+
 /// The oldest Node that the pinned agents run on.
 const NODE_MAJOR_MIN: u32 = 20;
 

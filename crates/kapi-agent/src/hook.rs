@@ -5,6 +5,7 @@
 //! what is true. Knows nothing of sockets or status files.
 
 pub mod agent_type;
+pub mod gate;
 pub mod inject;
 pub mod instruction;
 
@@ -109,7 +110,7 @@ pub fn command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
     format!("{binary} hook --agent {} --socket {socket}", agent.name())
 }
 
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

@@ -10,11 +10,13 @@
 mod claude;
 mod codex;
 mod credentials;
+pub mod gate;
 mod gemini;
 pub mod own_variable;
 mod pi;
 mod program;
 mod script;
+pub mod tools;
 pub mod upstream;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::agent::{AgentError, Kind};
+use crate::launch::gate::Gate;
+use crate::launch::tools::Tools;
 use crate::launch::upstream::{Gateway, Upstream};
 use crate::settings::Settings;
 
@@ -74,6 +78,10 @@ pub struct Turn<'a> {
     pub workspace: &'a Path,
     /// The way to the model.
     pub gateway: Gateway<'a>,
+    /// The tools of the goal it works on, where it works on one.
+    pub tools: Option<Tools<'a>>,
+    /// Where it asks before each tool, where its contract has it ask.
+    pub gate: Option<Gate<'a>>,
 }
 
 /// A file the agent's home must hold before it starts.

@@ -123,6 +123,8 @@ pub(crate) struct TurnInput {
     pub(crate) turn: u32,
     /// Its steps; `None` when the script has no such turn.
     pub(crate) steps: Option<Vec<Step>>,
+    /// The words that ask before a command is run; `None` when nothing is asked.
+    pub(crate) gate: Option<Vec<String>>,
 }
 
 impl Script {
@@ -168,14 +170,18 @@ impl Script {
     ///
     /// # Errors
     /// When the steps cannot be written as JSON.
-    pub(crate) fn turn_json(&self, turn: u32) -> Result<Vec<u8>, serde_json::Error> {
+    pub(crate) fn turn_json(
+        &self,
+        turn: u32,
+        gate: Option<Vec<String>>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
         let index = turn
             .checked_sub(1)
             .and_then(|index| usize::try_from(index).ok());
         let steps = index
             .and_then(|index| self.turns.get(index))
             .map(|turn| turn.steps.clone());
-        serde_json::to_vec(&TurnInput { turn, steps })
+        serde_json::to_vec(&TurnInput { turn, steps, gate })
     }
 }
 

@@ -8,6 +8,7 @@ mod claude;
 pub(crate) mod codex;
 mod gemini;
 mod pi;
+pub mod score;
 mod script;
 
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
@@ -126,6 +127,7 @@ impl StreamParser {
                 stderr_tail
             }
         };
+        let is_seen = !matches!(self.dialect, Dialect::Command | Dialect::Script(_));
         let terminal = match self.dialect {
             Dialect::Claude(stream) => stream.terminal(),
             Dialect::Codex(stream) => stream.terminal(),
@@ -137,6 +139,7 @@ impl StreamParser {
                 (end == End::Exited(0)).then_some(Terminal::Silent)
             }
         };
+        let score = is_seen.then_some(self.tally.score);
         let said = message(&self.tally.message);
         let nothing_came = said.is_empty() && self.tally.n_tools == 0 && !self.tally.was_cut;
         let agent_end = match terminal {
@@ -161,6 +164,7 @@ impl StreamParser {
             usage: remainder(self.tally.total, &self.tally.reported),
             tools: self.tally.n_tools,
             isolation: None,
+            score,
         }
     }
 }
@@ -206,6 +210,8 @@ struct Tally {
     /// The last message so far.
     message: String,
     n_tools: u32,
+    /// What the tools amount to.
+    score: u32,
     claim: Option<Claim>,
     /// Whether a line was cut: then what is missing may have been there.
     was_cut: bool,
@@ -225,6 +231,7 @@ impl Tally {
 
     fn tool(&mut self, name: &str, detail: &str) {
         self.n_tools = self.n_tools.saturating_add(1);
+        self.score = self.score.saturating_add(score::of_tool(name));
         self.events.push(StreamEvent::Tool {
             name: one_line(name),
             detail: one_line(detail),

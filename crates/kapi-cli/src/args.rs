@@ -5,8 +5,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, budget, cancel, cleanup, completion, demo, diff, doctor, explain, image, launch, log,
-    resume, run, sandbox, show, status,
+    agent, audit, budget, cancel, check, cleanup, completion, demo, diff, doctor, explain, goal,
+    image, launch, log, mcp, resume, run, sandbox, show, spend, status, up,
 };
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Run(Box<run::Args>),
     /// Show the main job on a made-up repository, with a scripted agent and no keys
     Demo(demo::Args),
+    /// Set goals up, approve them, steer them, and ask about them
+    Goal(goal::Args),
     /// List the goals of this project
     Status(status::Args),
     /// Show one goal: contract, evidence, spend
@@ -46,10 +48,16 @@ pub(crate) enum Command {
     Diff(diff::Args),
     /// Let a goal go on
     Resume(resume::Args),
+    /// Supervise the goals of this project: wake parked ones, drive those that nobody drives
+    Up(up::Args),
     /// Stop a goal for good
     Cancel(cancel::Args),
     /// Raise a goal's limits
     Budget(budget::Args),
+    /// Show where money and tokens went, and what today may still cost
+    Spend(spend::Args),
+    /// Run the project's own checks: typecheck, lint, format, compile, test, build
+    Check(check::Args),
     /// Run an agent once in a sandbox: no contract, no verdict
     Launch(Box<launch::Args>),
     /// List sandboxes, look into them, take their changes over or drop them
@@ -58,6 +66,10 @@ pub(crate) enum Command {
     Cleanup(cleanup::Args),
     /// Build the image that `--sandbox podman` needs
     Image(image::Args),
+    /// Use the tools of an agent from a shell: one call, one line of JSON
+    Agent(agent::Args),
+    /// Serve the tools of an agent over the Model Context Protocol
+    Mcp(mcp::Args),
     /// Check that logs are whole and unaltered
     Audit(audit::Args),
     /// Tell what this machine can do, and how to mend what it cannot

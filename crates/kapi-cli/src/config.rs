@@ -14,17 +14,22 @@ use kapi_agent::settings::Settings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_sandbox::spec::Resources;
 use kapi_world::grant::Grant;
+use kapi_world::judge::provider;
 use serde::Deserialize;
 
 use crate::config::file::Links;
 use crate::config::grant::{LimitsTable, NetworkTable, ProjectNetworkTable, SandboxTable};
+use crate::config::judges::JudgeTable;
 use crate::config::source::{At, Origins, Source, Text};
+use crate::config::spend::{PriceTable, SpendTable, Spending};
 use crate::error::Error;
 
-mod file;
+pub(crate) mod file;
 pub(crate) mod goal;
 pub(crate) mod grant;
+mod judges;
 pub(crate) mod source;
+pub(crate) mod spend;
 
 /// Variables that say what a flag of the same name says.
 const AGENT: &str = "KAPI_AGENT";
@@ -48,6 +53,8 @@ const LIMIT_KEYS: &[&str] = &[
 pub(crate) struct Config {
     /// `[agents.<name>]`, from the person's file.
     pub(crate) agents: BTreeMap<String, Settings>,
+    /// `[judges.<provider>]`, from the person's file.
+    pub(crate) judges: BTreeMap<String, provider::Settings>,
     /// What runs may see, reach and use: the person's, narrowed by the project.
     pub(crate) grant: Grant,
     /// The level when no flag says otherwise, from the person's file.
@@ -70,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) trusted: Vec<String>,
     /// The person's table from tool calls to phases.
     pub(crate) mapping: Option<At<PathBuf>>,
+    /// `[spend]`, narrowed by the project, and `[prices]`.
+    pub(crate) spending: Spending,
 }
 
 /// `[launch]`: what holds for launches.
@@ -125,6 +134,8 @@ struct PersonFile {
     #[serde(default)]
     agents: BTreeMap<String, Settings>,
     #[serde(default)]
+    judges: BTreeMap<String, JudgeTable>,
+    #[serde(default)]
     sandbox: SandboxTable,
     #[serde(default)]
     network: NetworkTable,
@@ -134,6 +145,10 @@ struct PersonFile {
     launch: LaunchTable,
     #[serde(default)]
     status: StatusTable,
+    #[serde(default)]
+    spend: SpendTable,
+    #[serde(default)]
+    prices: BTreeMap<String, PriceTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -145,6 +160,8 @@ struct ProjectFile {
     sandbox: LimitsTable,
     #[serde(default)]
     network: ProjectNetworkTable,
+    #[serde(default)]
+    spend: SpendTable,
 }
 
 impl Config {
@@ -152,6 +169,7 @@ impl Config {
     pub(crate) fn unconfigured() -> Self {
         Self {
             agents: BTreeMap::new(),
+            judges: BTreeMap::new(),
             grant: grant::standard(),
             level: None,
             network: None,
@@ -163,6 +181,7 @@ impl Config {
             project_limits: Resources::default(),
             trusted: Vec::new(),
             mapping: None,
+            spending: Spending::unconfigured(),
         }
     }
 
@@ -222,10 +241,12 @@ pub(crate) fn load(
         config.origins.set_all(person, &lines);
         config.sources.push(person.to_path_buf());
         config.agents = file.agents;
+        config.judges = judges::providers(&said, file.judges)?;
         (config.level, config.network) = (file.sandbox.level, file.network.mode);
         config.grant = grant::granted(&said, file.sandbox, file.network, home)?;
         config.goal = file.goal;
         config.trusted = trusted(&said, file.launch.trust)?;
+        config.spending = Spending::said(&said, &file.spend, &file.prices)?;
         let place = config.origins.first("status.mapping");
         let mapping = file.status.mapping;
         config.mapping = mapping
@@ -256,6 +277,9 @@ impl Config {
         let line = |key: &str| source::at(path, lines.get(key).copied().unwrap_or(1));
         self.project_limits = grant::limits(&said, &file.sandbox)?;
         for key in grant::narrow(&mut self.grant.resources, &self.project_limits) {
+            self.origins.set(key, line(key));
+        }
+        for key in self.spending.narrow(&said, &file.spend)? {
             self.origins.set(key, line(key));
         }
         self.network_at_most = file.network.mode;

@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_engine::audit::audit_goal;
+use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
+use kapi_engine::spend::{Ledger, Machine};
+use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::place::Place;
+use kapi_world::spending::Spending;
 
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
@@ -91,7 +95,16 @@ impl Context {
 
     /// Reads the configuration for a project, or outside any.
     pub(crate) fn config(&self, project: Option<&Path>) -> Result<Config, Error> {
-        config::load(&self.config_path, project, &self.home, &self.env)
+        let mut config = config::load(&self.config_path, project, &self.home, &self.env)?;
+        let proxy = HostProxy::of(&self.env).map_err(|error| {
+            let text = format!("failed to {}", chain(&error));
+            Error::usage(text).with_hint(
+                "set https_proxy to an http:// proxy, or NO_PROXY=* where this machine needs none.",
+            )
+        })?;
+        config.grant.host_proxy.clone_from(&proxy);
+        config.person.0.host_proxy = proxy;
+        Ok(config)
     }
 
     /// Returns what the engine needs to work in a project.
@@ -139,6 +152,8 @@ impl Context {
     pub(crate) fn book(&self, config: &Config) -> Book {
         Book {
             agents: config.agents.clone(),
+            judges: config.judges.clone(),
+            prices: config.spending.prices.clone(),
             grant: config.grant.clone(),
             env: self.env.clone(),
             home: self.home.clone(),
@@ -146,16 +161,43 @@ impl Context {
         }
     }
 
+    /// Opens the ledger for what turns in a project cost.
+    ///
+    /// Where it cannot be had, nothing is begun if there are caps to keep; without caps the turns
+    /// go on unbooked, and that is said.
+    pub(crate) fn spending(&self, root: &Path, config: &Config) -> Result<Spending<'_>, Error> {
+        let machine = Machine {
+            disk: &self.disk,
+            clock: &self.clock,
+            home: self.home.clone(),
+            owner: "kapi".to_owned(),
+        };
+        let mut spending = Spending {
+            ledger: None,
+            caps: config.spending.caps,
+            project: Self::key(root)?,
+            clock: &self.clock,
+        };
+        match Ledger::open(machine) {
+            Ok(ledger) => spending.ledger = Some(ledger),
+            Err(error) if spending.has_caps() => {
+                let text = format!("failed to keep to the caps on spending: {}", chain(&error));
+                let mut failed = Error::new(Exit::Failed, text);
+                failed.hint = error.hint();
+                return Err(failed);
+            }
+            Err(error) => self.ui.say(&format!(
+                "note: what turns cost is not booked: failed to {}",
+                chain(&error)
+            )),
+        }
+        Ok(spending)
+    }
+
     /// Returns where a goal's things are.
     pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<Place, Error> {
         let root = project.layout.root();
-        let real = fs::canonicalize(root).map_err(|error| {
-            Error::new(
-                Exit::Failed,
-                format!("failed to resolve {}: {error}", root.display()),
-            )
-        })?;
-        let key = project_key(&real);
+        let key = Self::key(root)?;
         let home = HomeLayout::new(&self.home);
         // Linked worktrees share the refs of one repository but not Kapi's indexes.
         let is_linked = root.join(".git").is_file();
@@ -173,6 +215,35 @@ impl Context {
             scratch: home.sandbox(&key, id),
             stores: home.stores_dir(),
         })
+    }
+
+    /// Returns where the person's preferences for a project are.
+    pub(crate) fn preferences(&self, root: &Path) -> Result<Preferences<'_>, Error> {
+        Ok(Preferences {
+            disk: &self.disk,
+            clock: &self.clock,
+            home: self.home.clone(),
+            project_key: Self::key(root)?,
+            owner: "kapi goal".to_owned(),
+        })
+    }
+
+    /// Returns what the person prefers in a project.
+    pub(crate) fn preferred(&self, root: &Path) -> Result<Preferred, Error> {
+        let preferences = self.preferences(root)?;
+        preferences
+            .load()
+            .map_err(|error| Error::engine(&error, ""))
+    }
+
+    fn key(root: &Path) -> Result<String, Error> {
+        let real = fs::canonicalize(root).map_err(|error| {
+            Error::new(
+                Exit::Failed,
+                format!("failed to resolve {}: {error}", root.display()),
+            )
+        })?;
+        Ok(project_key(&real))
     }
 
     /// Refuses when an agent asks for what only a person may do.

@@ -1,27 +1,32 @@
 //! Approving a goal and driving it until it rests, with live progress.
 //!
-//! Shared by `run`, `resume` and `demo`. What happens is the engine's business; here it is shown.
+//! Shared by every command that a person starts and stays with. What happens is the engine's
+//! business; here it is shown. A goal that is parked is stayed with, unless the person goes.
+
+pub(crate) mod attendance;
 
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::{ApprovalMeans, Stop};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::drive::{self, Control, Observed, Pace};
+use kapi_engine::drive::{self, Control, DriveError, Pace};
 use kapi_engine::logged::Logged;
 use kapi_engine::project::{Project, contract_hash};
+use kapi_engine::race;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
 use kapi_world::hidden;
+use kapi_world::launching::clean::goals;
 use kapi_world::real::RealWorld;
 
 use crate::config::Config;
 use crate::context::Context;
+use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::progress::Progress;
-use crate::report;
 use crate::ui::Format;
+use crate::{desk, report};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -87,7 +92,24 @@ pub(crate) fn interrupts() -> Result<Interrupts, Error> {
     signal::interrupts().map_err(|error| Error::failed(&error))
 }
 
-/// Drives a goal until it needs a person or has ended, and reports how it came out.
+/// What becomes of a goal that is parked while a person looks on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenParked {
+    /// This process looks whether the wait is over, and goes on with the goal then.
+    Stay,
+    /// This process ends; `kapi up` or `kapi resume` goes on.
+    Leave,
+}
+
+impl WhenParked {
+    /// Reads `--park`.
+    pub(crate) const fn asked(leaves: bool) -> Self {
+        if leaves { Self::Leave } else { Self::Stay }
+    }
+}
+
+/// Drives a goal until it needs a person or has ended, and reports how it came out. A goal that is
+/// parked on the way is stayed with.
 ///
 /// `begun` is what this command recorded already; it is shown first.
 pub(crate) fn drive_to_rest(
@@ -96,36 +118,114 @@ pub(crate) fn drive_to_rest(
     begun: Vec<Logged>,
     interrupts: &Interrupts,
 ) -> Result<Exit, Error> {
+    drive_and(context, run, begun, interrupts, WhenParked::Stay)
+}
+
+/// Does the same, and says what becomes of a goal that is parked on the way.
+pub(crate) fn drive_and(
+    context: &Context,
+    run: &Run<'_>,
+    begun: Vec<Logged>,
+    interrupts: &Interrupts,
+    when_parked: WhenParked,
+) -> Result<Exit, Error> {
+    let goal = drive_unreported(context, run, begun, interrupts, when_parked)?;
+    Ok(settle(context, &goal, interrupts))
+}
+
+/// Does the same and says nothing of how it came out.
+pub(crate) fn drive_unreported(
+    context: &Context,
+    run: &Run<'_>,
+    begun: Vec<Logged>,
+    interrupts: &Interrupts,
+    when_parked: WhenParked,
+) -> Result<Goal, Error> {
     let Run {
         project,
         id,
         config,
     } = *run;
-    let world = RealWorld {
-        place: context.place(project, id)?,
-        book: context.book(config),
-        clock: &context.clock,
-    };
-    let mut progress = Progress::new(context.ui, id);
-    for logged in begun {
-        progress.show(Observed::Recorded(Box::new(logged)));
-    }
+    let world = world(context, project, id, config)?;
     let control = Control {
         person: context.actor.clone(),
         interrupted: &|| interrupts.is_raised(),
         monotonic_ms: &drive::monotonic_ms,
         pace: Pace::STANDARD,
     };
-    let driven = drive::drive(project, id, &world, &control, &mut |seen| {
-        progress.show(seen);
-    });
-    progress.end();
-    let goal = driven.map_err(|error| Error::drive(&error, &id.to_string()))?;
-    match context.ui.format {
-        Format::Json => context.ui.json(&ResultView::from(&goal)),
-        Format::Human => report::outcome(context.ui, &goal),
+    let mut attendance = Attendance::new(context, project, id, interrupts)?;
+    attendance.show_begun(begun);
+    let goal = loop {
+        let driven = drive::drive(project, id, &world, &control, &mut |seen| {
+            attendance.show(seen);
+        });
+        let goal = match driven {
+            Ok(goal) => goal,
+            // Somebody was faster; what happens is shown all the same.
+            Err(DriveError::Driven { owner, .. }) => match attendance.follow(&owner)? {
+                Some(goal) => goal,
+                None => continue,
+            },
+            Err(error) => return Err(attendance.failed(&error)),
+        };
+        let is_left = when_parked == WhenParked::Leave || interrupts.is_raised();
+        if goal.status != Status::Waiting || is_left {
+            break goal;
+        }
+        let goal = attendance.stay(&world)?;
+        if !goal.is_driven() {
+            break goal;
+        }
+    };
+    attendance.end();
+    // Whoever drove it: once a lane is proved, its race is over.
+    race::settle(project, &context.actor, &goal)
+        .map_err(|error| Error::engine(&error, &id.to_string()))?;
+    if let Some(text) = clear_homes(&world, &goal) {
+        context.ui.say(&format!("note: {text}"));
     }
-    Ok(exit_of(&goal))
+    Ok(goal)
+}
+
+/// Removes the private homes of a goal that has ended, and tells what went wrong.
+///
+/// What cannot be removed now goes with `kapi cleanup`; the goal has ended all the same.
+pub(crate) fn clear_homes(world: &RealWorld<'_>, goal: &Goal) -> Option<String> {
+    if !goal.status.is_terminal() {
+        return None;
+    }
+    let error = goals::remove_homes(&world.place).err()?;
+    Some(format!("failed to {}", error.message))
+}
+
+/// Reports how a goal came out, and returns what the process exits with.
+pub(crate) fn settle(context: &Context, goal: &Goal, interrupts: &Interrupts) -> Exit {
+    match context.ui.format {
+        Format::Json => context.ui.json(&ResultView::from(goal)),
+        Format::Human => report::outcome(context.ui, goal),
+    }
+    let is_left = goal.status == Status::Waiting && interrupts.is_raised();
+    if is_left {
+        Exit::Interrupted
+    } else {
+        exit_of(goal)
+    }
+}
+
+/// Returns the world in which a goal is driven.
+pub(crate) fn world<'a>(
+    context: &'a Context,
+    project: &Project<'_>,
+    id: &GoalId,
+    config: &Config,
+) -> Result<RealWorld<'a>, Error> {
+    Ok(RealWorld {
+        place: context.place(project, id)?,
+        book: context.book(config),
+        clock: &context.clock,
+        desk: desk::desk(context, project)?,
+        spending: context.spending(project.layout.root(), config)?,
+    })
 }
 
 /// Returns the exit code for where a goal came to rest.
@@ -135,8 +235,10 @@ pub(crate) fn exit_of(goal: &Goal) -> Exit {
         (_, Some(Stop::Interrupted)) => Exit::Interrupted,
         (_, Some(Stop::WorldFailed { .. })) => Exit::Failed,
         (
-            Status::Proposed
+            Status::Setup
+            | Status::Proposed
             | Status::Active
+            | Status::Waiting
             | Status::Blocked
             | Status::Stalled
             | Status::Paused

@@ -132,6 +132,8 @@ const fn denied_exit(denied: &Denied) -> Exit {
         Denied::GoalExists
         | Denied::OnlyHuman { .. }
         | Denied::OnlyEngine { .. }
+        | Denied::OnlyAgent { .. }
+        | Denied::Refused { .. }
         | Denied::WrongHash { .. }
         | Denied::WrongStatus { .. }
         | Denied::BudgetUsedUp { .. }

@@ -3,11 +3,15 @@
 //! Text from agents and commands is shortened to its first line here.
 
 use kapi_core::goal::budget::Raise;
+use kapi_core::goal::consent::Asked;
 use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
+use kapi_core::goal::journey::Declared;
 use kapi_core::goal::outcome::{
     AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, ProviderFailure, VerifyReport,
 };
 use kapi_core::goal::words;
+use kapi_core::plan::delta::PlanDelta;
+use kapi_core::plan::task::{Phase, TaskId};
 
 use crate::amount;
 use crate::contract::short;
@@ -40,18 +44,89 @@ pub(crate) fn describe(event: &Event) -> String {
         Event::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
         Event::GoalDone {
             commit, verified, ..
-        } => {
-            let commit = short(commit);
-            if *verified {
-                format!("done: the branch points at the proved commit {commit}")
-            } else {
-                format!("done (unverified): the branch points at commit {commit}")
-            }
-        }
+        } => done(short(commit), *verified),
         Event::GoalStopped { stop } => format!("stopped: {}", stop.status()),
         Event::EffectCancelled { effect, .. } => format!("ended {effect} without a result"),
         Event::GoalResumed => "a person let it go on".to_owned(),
+        Event::ContractDrafted { contract_hash, .. } => {
+            format!(
+                "a contract was drafted; it has hash {}",
+                short(contract_hash)
+            )
+        }
+        Event::SetupEnded { run, .. } => agent_ended(run),
+        Event::GoalReopened { reason } => {
+            format!(
+                "a person does not accept the result: {}",
+                first_line(reason)
+            )
+        }
+        Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
+        Event::PersonSaid { text } => format!("a person says: {}", first_line(text)),
+        Event::ConsentAsked { asked } => refused(asked),
+        Event::ConsentGiven { what } => format!("a person allowed {what:?}"),
+        Event::SideQuestionAnswered { question, .. } => {
+            format!("a question beside the work: {}", first_line(question))
+        }
+        Event::PlanMade { delta } => {
+            format!("the agent made a plan of {} tasks", delta.written.len())
+        }
+        Event::Replanned { delta } => replanned(delta),
+        Event::TaskUpdated { id, delta } => task_updated(id, delta),
+        Event::ProgressNoted { note, phase, .. } => noted(note, *phase),
+        Event::TurnDeclared { declared: what } => declared(what),
+        Event::JourneyDistilled { .. } => "the agent distilled the journey".to_owned(),
+        Event::DistillSkipped => "the account of the journey is left to Kapi".to_owned(),
+        Event::DistillEnded { .. } => "the agent's account of the journey is over".to_owned(),
+        Event::GoalParked { wait } => {
+            format!("parked until {}", words::wait_words(&wait.until))
+        }
+        Event::GoalWoken { why, .. } => format!("goes on: {why}"),
         Event::BudgetRaised { raise } => raised(raise),
+    }
+}
+
+fn done(commit: &str, is_verified: bool) -> String {
+    if is_verified {
+        format!("done: the branch points at the proved commit {commit}")
+    } else {
+        format!("done (unverified): the branch points at commit {commit}")
+    }
+}
+
+fn replanned(delta: &PlanDelta) -> String {
+    let reason = delta.replan.as_ref().map_or("", |replan| &replan.reason);
+    format!("the agent changed its plan: {}", first_line(reason))
+}
+
+fn task_updated(id: &TaskId, delta: &PlanDelta) -> String {
+    let task = delta.written.iter().find(|task| task.id == *id);
+    let status = task.map_or("unchanged", |task| task.status.as_str());
+    format!("task {id}: {status}")
+}
+
+fn refused(asked: &Asked) -> String {
+    let command = first_line(&asked.command);
+    format!(
+        "refused until a person allows {:?}: {command}",
+        asked.pattern
+    )
+}
+
+fn noted(note: &str, phase: Option<Phase>) -> String {
+    let phase = phase.map_or_else(String::new, |it| format!(" ({})", it.as_str()));
+    format!("progress{phase}: {}", first_line(note))
+}
+
+fn declared(declared: &Declared) -> String {
+    match declared {
+        Declared::Complete { .. } => "the agent claims the goal".to_owned(),
+        Declared::Blocked { question, .. } => {
+            format!("the agent asks: {}", first_line(question))
+        }
+        Declared::Wait { until, .. } => {
+            format!("the agent asks to wait until {}", words::wait_words(until))
+        }
     }
 }
 
@@ -71,6 +146,8 @@ const fn approved(means: ApprovalMeans) -> &'static str {
     match means {
         ApprovalMeans::Terminal => "the contract was approved at a terminal",
         ApprovalMeans::YesFlag => "the contract was approved with --yes",
+        ApprovalMeans::NamedHash => "the contract was approved by its hash",
+        ApprovalMeans::Autopilot => "the contract was approved by the autopilot preference",
     }
 }
 
@@ -93,6 +170,10 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::AgentFailed => "the agent failed before it ended its turn",
         TurnVerdict::AgentBlocked => "the agent is blocked",
         TurnVerdict::NothingDone => "nothing was changed",
+        TurnVerdict::PlanOpen => "the plan has tasks left",
+        TurnVerdict::Unclaimed => "the plan is worked off, and the goal was not claimed",
+        TurnVerdict::Waiting => "it has to wait",
+        TurnVerdict::PersonSpoke => "a person spoke",
     };
     format!("turn {turn} is not done: {why}")
 }

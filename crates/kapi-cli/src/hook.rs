@@ -1,8 +1,8 @@
 //! `kapi hook`: what agents run at each of their hooks; hands the payload to the host and is gone.
 //!
-//! Runs hundreds of times in a session, so it reads no configuration, parses no JSON and waits
-//! for nobody: an agent must never fail or linger because of its status. Whatever happens, it
-//! prints `{}` and exits with 0. What the payload means is decided on the host.
+//! Runs hundreds of times in a session, so it reads no configuration and parses no JSON. Where it
+//! reports, an agent must never fail or linger because of its status: whatever happens, it prints
+//! `{}` and exits with 0. Where it asks (`--gate`), whatever happens is a no unless the host says yes.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
+use kapi_agent::hook::gate::QUESTION_BYTES_MAX;
 use kapi_agent::hook::{MESSAGE_BYTES_MAX, SOCKET_VARIABLE};
+use kapi_world::gate::client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The word that enters it.
@@ -28,20 +30,30 @@ const _: () = assert!(
 /// Bytes read at once, and how often: an input of more than 64 MiB is nobody's payload.
 const PIECE_BYTES: usize = 16 * 1024;
 const PIECES_MAX: usize = 4 * 1024;
+/// The longest a question is waited for.
+const QUESTION_MAX: Duration = Duration::from_secs(10);
+/// What every agent takes for "do not run this tool, for the reason on standard error".
+const DENIED: i32 = 2;
 /// What every agent takes for "nothing to say".
 const ANSWER: &[u8] = b"{}\n";
 
-/// Reports one payload from standard input: `kapi hook --agent NAME [--socket PATH]`.
+/// Reports one payload from standard input, `kapi hook --agent NAME [--socket PATH]`, or asks
+/// whether its tool may run, `kapi hook --agent NAME --gate PATH`.
 ///
 /// Other words are passed over: an agent may add some.
 pub(crate) fn enter(mut args: impl Iterator<Item = OsString>) -> i32 {
-    let (mut agent, mut socket) = (None, None);
+    let (mut agent, mut socket, mut gate) = (None, None, None);
     while let Some(word) = args.next() {
         match word.to_str() {
             Some("--agent") => agent = args.next(),
             Some("--socket") => socket = args.next(),
+            // Without its path it still asks, and nobody answers.
+            Some("--gate") => gate = Some(args.next().unwrap_or_default()),
             Some(_) | None => {}
         }
+    }
+    if let Some(gate) = gate {
+        return ask(rustix::stdio::stdin(), Path::new(&gate));
     }
     let socket = socket
         .or_else(|| env::var_os(SOCKET_VARIABLE))
@@ -53,6 +65,46 @@ pub(crate) fn enter(mut args: impl Iterator<Item = OsString>) -> i32 {
     report(rustix::stdio::stdin(), agent, socket.as_deref());
     answer(rustix::stdio::stdout());
     0
+}
+
+/// Asks whether the tool of a payload may run.
+fn ask(input: BorrowedFd<'_>, gate: &Path) -> i32 {
+    let allowed = read_question(input)
+        .ok_or_else(|| "Kapi could not read which tool is to run.".to_owned())
+        .and_then(|question| client::ask(gate, &question));
+    match allowed {
+        Ok(()) => {
+            answer(rustix::stdio::stdout());
+            0
+        }
+        Err(reason) => {
+            tell(&reason);
+            DENIED
+        }
+    }
+}
+
+#[expect(
+    clippy::let_underscore_must_use,
+    reason = "the exit code denies, whoever reads the reason"
+)]
+fn tell(reason: &str) {
+    let _ = rustix::io::write(rustix::stdio::stderr(), reason.as_bytes());
+}
+
+/// Reads a payload whole; none where it is too long or does not come.
+fn read_question(input: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    let mut left = QUESTION_MAX;
+    let mut piece = [0; PIECE_BYTES];
+    let mut question = Vec::new();
+    while question.len() <= QUESTION_BYTES_MAX && is_ready(input, &mut left) {
+        match rustix::io::read(input, &mut piece) {
+            Ok(0) => return Some(question),
+            Ok(n_read) => question.extend_from_slice(piece.get(..n_read).unwrap_or_default()),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 #[expect(

@@ -9,8 +9,8 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    audit, budget, cancel, cleanup, completion, demo, diff, doctor, explain, image, launch, log,
-    resume, run, sandbox, show, status,
+    agent, audit, budget, cancel, check, cleanup, completion, demo, diff, doctor, explain, goal,
+    image, launch, log, mcp, resume, run, sandbox, show, spend, status, up,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -18,12 +18,14 @@ use crate::exit_code::Exit;
 use crate::ui::{Fate, Format, Ui};
 
 mod amount;
+mod arena;
 mod args;
 mod commands;
 mod config;
 mod container;
 mod context;
 mod contract;
+mod desk;
 mod driving;
 mod error;
 mod event_words;
@@ -77,17 +79,23 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
     match command {
         Command::Run(args) => run::run(context, args),
         Command::Demo(args) => demo::run(context, args),
+        Command::Goal(args) => goal::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Show(args) => show::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Resume(args) => resume::run(context, args),
+        Command::Up(args) => up::run(context, args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Budget(args) => budget::run(context, args),
+        Command::Spend(args) => spend::run(context, args),
+        Command::Check(args) => check::run(context, args),
         Command::Launch(args) => launch::run(context, args),
         Command::Sandbox(args) => sandbox::run(context, args),
         Command::Cleanup(args) => cleanup::run(context, args),
         Command::Image(args) => image::run(context, args),
+        Command::Agent(args) => agent::run(context, args),
+        Command::Mcp(args) => mcp::run(context, args),
         Command::Audit(args) => audit::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Explain(args) => explain::run(context, args),

@@ -12,7 +12,7 @@ pub(crate) mod include;
 mod key;
 pub(crate) mod launch;
 pub(crate) mod message;
-mod node;
+pub(crate) mod node;
 pub(crate) mod read;
 
 use std::path::PathBuf;

@@ -4,8 +4,9 @@
 
 use std::time::Instant;
 
-use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::goal::effect::{Action, AgentPurpose, Effect};
 use kapi_core::goal::event::Event;
+use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
@@ -23,6 +24,8 @@ use crate::ui::{Format, Ui, harmless};
 pub(crate) struct Progress {
     ui: Ui,
     id: GoalId,
+    /// What each line begins with where several goals are shown at once.
+    lane: Option<String>,
     began: Instant,
     turn: u32,
     phase: String,
@@ -32,10 +35,15 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Begins showing a goal.
-    pub(crate) fn new(ui: Ui, id: &GoalId) -> Self {
+    pub(crate) fn new(ui: Ui, goal: &Goal) -> Self {
+        let lane = goal.contract.race.as_ref().map(|race| {
+            let agent = words::agent_name(&goal.contract.agent);
+            format!("[lane {} {agent}] ", race.lane)
+        });
         Self {
             ui,
-            id: id.clone(),
+            id: goal.id.clone(),
+            lane,
             began: Instant::now(),
             turn: 0,
             phase: String::new(),
@@ -50,6 +58,13 @@ impl Progress {
             Format::Json => self.show_json(&seen),
             Format::Human => self.show_human(seen),
         }
+    }
+
+    /// Shows that the goal is parked.
+    pub(crate) fn parked(&mut self, until: &str) {
+        "parked".clone_into(&mut self.phase);
+        self.detail = format!("until {until}");
+        self.live();
     }
 
     /// Removes the live line.
@@ -95,33 +110,44 @@ impl Progress {
             | Event::GoalDone { .. }
             | Event::GoalStopped { .. }
             | Event::GoalResumed
+            | Event::ContractDrafted { .. }
+            | Event::SetupEnded { .. }
+            | Event::GoalReopened { .. }
+            | Event::PlanMade { .. }
+            | Event::Replanned { .. }
+            | Event::TaskUpdated { .. }
+            | Event::ProgressNoted { .. }
+            | Event::TurnDeclared { .. }
+            | Event::JourneyDistilled { .. }
+            | Event::DistillSkipped
+            | Event::DistillEnded { .. }
+            | Event::PersonSaid { .. }
+            | Event::SideQuestionAnswered { .. }
+            | Event::ConsentAsked { .. }
+            | Event::ConsentGiven { .. }
+            | Event::GoalParked { .. }
+            | Event::GoalWoken { .. }
+            | Event::TurnsSet { .. }
             | Event::BudgetRaised { .. } => {
                 self.ui.clear_live();
-                self.ui.say(&format!("  {}", describe(event)));
+                self.say(&format!("  {}", describe(event)));
             }
         }
     }
 
     fn performing(&mut self, effect: &Effect) {
         self.detail.clear();
-        self.phase = match &effect.action {
-            Action::CreateWorkspace { .. } => "making the worktree".to_owned(),
-            Action::RunAgent(task) => {
-                self.turn = task.turn;
-                self.ui.clear_live();
-                self.ui.say(&format!(
-                    "Turn {}: {} works",
-                    task.turn,
-                    words::agent_name(&task.agent)
-                ));
-                "working".to_owned()
-            }
-            Action::Commit(_) => "recording".to_owned(),
-            Action::Verify(_) => "verifying".to_owned(),
-            Action::Judge(task) => format!("asking judge {}", words::agent_name(&task.agent)),
-            Action::Publish { .. } => "publishing".to_owned(),
-            Action::Wait { .. } => "waiting for the provider".to_owned(),
-        };
+        if let Action::RunAgent(task) = &effect.action {
+            self.turn = task.turn;
+            self.ui.clear_live();
+            let agent = words::agent_name(&task.agent);
+            self.say(&match task.purpose {
+                AgentPurpose::Setup => format!("Setup: {agent} drafts a contract"),
+                AgentPurpose::Work => format!("Turn {}: {agent} works", task.turn),
+                AgentPurpose::Distill => format!("Done: {agent} distils"),
+            });
+        }
+        self.phase = phase_words(effect);
     }
 
     fn activity(&mut self, activity: &Activity) {
@@ -132,17 +158,26 @@ impl Progress {
             Activity::Verifying { command } => self.detail.clone_from(command),
             Activity::Note { text } => {
                 self.ui.clear_live();
-                self.ui.say(&format!("  note: {}", first_line(text)));
+                self.say(&format!("  note: {}", first_line(text)));
             }
         }
         if !self.ui.is_live()
             && let Activity::Tool { name, detail } = activity
         {
-            self.ui.say(&format!("    {name} {detail}"));
+            self.say(&format!("    {name} {detail}"));
         }
     }
 
+    fn say(&self, text: &str) {
+        let lane = self.lane.as_deref().unwrap_or_default();
+        self.ui.say(&format!("{lane}{text}"));
+    }
+
     fn live(&self) {
+        // Lanes of a race would take each other's line.
+        if self.lane.is_some() {
+            return;
+        }
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut parts = vec![format!("turn {}", self.turn), self.phase.clone()];
         if !self.detail.is_empty() {
@@ -154,6 +189,23 @@ impl Progress {
         parts.extend(self.used.usd_micros.map(amount::usd));
         parts.push(amount::duration(elapsed));
         self.ui.live(&parts.join(" · "));
+    }
+}
+
+/// Returns what an effect does, in a word or two.
+pub(crate) fn phase_words(effect: &Effect) -> String {
+    match &effect.action {
+        Action::CreateWorkspace { .. } => "making the worktree".to_owned(),
+        Action::RunAgent(task) => match task.purpose {
+            AgentPurpose::Setup => "drafting".to_owned(),
+            AgentPurpose::Work => "working".to_owned(),
+            AgentPurpose::Distill => "distilling".to_owned(),
+        },
+        Action::Commit(_) => "recording".to_owned(),
+        Action::Verify(_) => "verifying".to_owned(),
+        Action::Judge(task) => format!("asking judge {}", words::agent_name(&task.agent)),
+        Action::Publish { .. } => "publishing".to_owned(),
+        Action::Wait { .. } => "waiting for the provider".to_owned(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! How a goal came out, for a person: the account at the end of a run.
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::contract::{Judge, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 
 use crate::amount;
-use crate::contract::short;
+use crate::contract::{judge, short};
 use crate::ui::Ui;
 
 /// Lines of a failing command's output that are shown.
@@ -16,8 +16,10 @@ const OUTPUT_LINES_MAX: usize = 12;
 pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     let status = match goal.status {
         Status::Unverified => "done (unverified)".to_owned(),
-        Status::Proposed
+        Status::Setup
+        | Status::Proposed
         | Status::Active
+        | Status::Waiting
         | Status::Blocked
         | Status::Stalled
         | Status::Paused
@@ -34,6 +36,9 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     }
     if goal.contract.sandbox == SandboxLevel::None {
         ui.line("  sandbox  none: NO ISOLATION");
+    }
+    if goal.contract.judge == Judge::Same {
+        ui.line(&format!("  judge    {}", judge::words(&goal.contract)));
     }
     match (&goal.result, &goal.candidate) {
         (Some(commit), _) => {

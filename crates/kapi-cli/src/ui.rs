@@ -78,13 +78,34 @@ impl Ui {
     /// Replaces the live line, on a terminal only.
     pub(crate) fn live(self, text: &str) {
         if self.is_live() {
-            let width = terminal_width();
+            let (width, _) = terminal_size();
             let cut: String = harmless(text)
                 .chars()
                 .take(width.saturating_sub(1))
                 .collect();
             write_err(&format!("\r\x1b[K{cut}"));
         }
+    }
+
+    /// Puts a live table in the place of one of `n_before` lines, on a terminal only; no more of it
+    /// than there is room for.
+    pub(crate) fn live_table(self, lines: &[String], n_before: usize) {
+        if !self.is_live() {
+            return;
+        }
+        let (width, height) = terminal_size();
+        let n_before = n_before.min(height.saturating_sub(1));
+        let mut text = String::from("\r");
+        if n_before > 0 {
+            text = format!("\r\x1b[{n_before}A");
+        }
+        text.push_str("\x1b[J");
+        for line in lines.iter().take(height.saturating_sub(1)) {
+            let line = harmless(line).replace('\n', " ");
+            text.extend(line.chars().take(width.saturating_sub(1)));
+            text.push('\n');
+        }
+        write_err(&text);
     }
 
     /// Removes the live line.
@@ -109,6 +130,23 @@ impl Ui {
         io::stdin().read_line(&mut answer).ok()?;
         Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
+
+    /// Asks for one of some words, by it or its first letter, and returns its place; anything else
+    /// means the last one. `None` when nobody can answer.
+    pub(crate) fn choose(self, question: &str, words: &[&str]) -> Option<usize> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        write_err(&format!("{} [{}] ", harmless(question), words.join("/")));
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        let answer = answer.trim().to_lowercase();
+        let is_it = |word: &str| {
+            word == answer || (answer.chars().count() == 1 && word.starts_with(answer.as_str()))
+        };
+        let place = words.iter().position(|word| is_it(word));
+        place.or(words.len().checked_sub(1))
+    }
 }
 
 /// Returns text without control characters, so that it cannot drive a terminal.
@@ -125,12 +163,13 @@ pub(crate) fn harmless(text: &str) -> String {
         .collect()
 }
 
-fn terminal_width() -> usize {
-    rustix::termios::tcgetwinsize(io::stderr()).map_or(100, |size| {
-        if size.ws_col == 0 {
-            100
-        } else {
-            usize::from(size.ws_col)
+/// Returns columns and rows.
+fn terminal_size() -> (usize, usize) {
+    const USUAL: (usize, usize) = (100, 24);
+    rustix::termios::tcgetwinsize(io::stderr()).map_or(USUAL, |size| {
+        match (usize::from(size.ws_col), usize::from(size.ws_row)) {
+            (0, _) | (_, 0) => USUAL,
+            size => size,
         }
     })
 }

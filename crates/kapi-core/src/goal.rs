@@ -6,12 +6,14 @@
 pub mod breaker;
 pub mod budget;
 pub mod command;
+pub mod consent;
 pub mod contract;
 pub mod decide;
 pub mod denied;
 pub mod effect;
 pub mod event;
 pub mod evolve;
+pub mod journey;
 pub mod outcome;
 pub mod prompt;
 #[cfg(test)]
@@ -20,4 +22,6 @@ pub mod quote;
 pub mod state;
 #[cfg(test)]
 mod story;
+pub mod tool;
+pub mod wait;
 pub mod words;

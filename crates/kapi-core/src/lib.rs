@@ -9,7 +9,13 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod actor;
+pub mod checks;
+pub mod consent_rule;
 pub mod goal;
 pub mod id;
+pub mod plan;
+pub mod race;
+pub mod slash;
+pub mod spend;
 pub mod status;
 pub mod usage;

@@ -27,6 +27,19 @@ pub fn contract_yaml(goal: &Goal) -> Result<String, EngineError> {
     Ok(text)
 }
 
+/// Returns fields as YAML below one key, in the order given.
+#[must_use]
+pub fn yaml_under(key: &str, fields: &[(&str, Value)]) -> String {
+    let mut text = format!("{key}:\n");
+    for (name, value) in fields {
+        indent(1, &mut text);
+        text.push_str(name);
+        text.push(':');
+        write_value(value, 1, &mut text);
+    }
+    text
+}
+
 fn write_fields(value: &Value, depth: usize, out: &mut String) {
     let Value::Object(fields) = value else { return };
     for (key, field) in fields {
@@ -79,7 +92,7 @@ fn is_plain_block(text: &str) -> bool {
     let is_plain = |line: &str| {
         !line.is_empty() && !line.starts_with(' ') && !line.chars().any(char::is_control)
     };
-    text.contains('\n') && !text.ends_with('\n') && text.lines().all(is_plain)
+    text.contains('\n') && !text.ends_with('\n') && text.split('\n').all(is_plain)
 }
 
 fn indent(depth: usize, out: &mut String) {

@@ -13,7 +13,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::effect::{Action, Effect, next};
 use kapi_core::goal::outcome::{Failure, Outcome};
-use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
@@ -33,9 +33,10 @@ const OVERTAKEN_MAX: u32 = 100;
 
 /// What a drive obeys besides the rules.
 pub struct Control<'a> {
-    /// The person who started it, in whose name it is interrupted.
+    /// The person who started it, in whose name the goal is interrupted. Where it is the engine,
+    /// a supervisor drives: it lets go of the goal instead, which stays active for the next driver.
     pub person: Actor,
-    /// Tells whether that person wants it to stop.
+    /// Tells whether whoever started it wants it to stop.
     pub interrupted: &'a dyn Fn() -> bool,
     /// Milliseconds of a clock that never goes back, see [`monotonic_ms`].
     pub monotonic_ms: &'a dyn Fn() -> u64,
@@ -98,7 +99,8 @@ pub fn monotonic_ms() -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Drives a goal until it waits for a person or has ended, and returns it.
+/// Drives a goal until it waits for a person or a condition or has ended, or until it is let go of,
+/// and returns it.
 ///
 /// # Errors
 /// When somebody else drives it, its log is damaged, or the disk refuses. What was recorded
@@ -128,12 +130,14 @@ pub fn drive(
         open,
         control,
         observe,
+        lets_go: false,
     };
     drive.land_orphan()?;
     let mut overtaken = 0;
     loop {
         drive.look()?;
-        let Some(planned) = next(drive.open.goal()?) else {
+        let planned = next(drive.open.goal()?).filter(|_| !drive.lets_go);
+        let Some(planned) = planned else {
             break;
         };
         match drive.submit(
@@ -164,6 +168,8 @@ struct Drive<'a, 'o> {
     open: OpenGoal<'a>,
     control: &'a Control<'a>,
     observe: &'o mut dyn FnMut(Observed),
+    /// It goes no further, and the goal stays as it is.
+    lets_go: bool,
 }
 
 enum Message {
@@ -172,12 +178,16 @@ enum Message {
 }
 
 impl Drive<'_, '_> {
-    /// Reads what others recorded, and stops the goal if the person wants that.
+    /// Reads what others recorded, and stops the goal or lets go of it if that is wanted.
     fn look(&mut self) -> Result<(), EngineError> {
         self.open.refresh()?;
         self.show_recorded();
-        if (self.control.interrupted)() && self.open.goal()?.status == Status::Active {
+        if (self.control.interrupted)() && self.open.goal()?.is_driven() {
             let person = self.control.person.clone();
+            if person == Actor::Engine {
+                self.lets_go = true;
+                return Ok(());
+            }
             match self.submit(&person, &Command::Interrupt) {
                 // Somebody else stopped it first.
                 Ok(()) | Err(EngineError::Denied(_)) => {}
@@ -190,9 +200,10 @@ impl Drive<'_, '_> {
     /// Ends an effect that was under way when its process died and that nobody wants any more.
     fn land_orphan(&mut self) -> Result<(), EngineError> {
         let goal = self.open.goal()?;
-        match (&goal.in_flight, goal.status) {
-            (Some(_), Status::Active) | (None, _) => Ok(()),
-            (Some(in_flight), _) => {
+        match &goal.in_flight {
+            Some(_) if goal.is_driven() => Ok(()),
+            None => Ok(()),
+            Some(in_flight) => {
                 let effect = in_flight.effect.clone();
                 let outcome = Outcome::Cancelled {
                     usage: Usage::default(),
@@ -295,7 +306,7 @@ impl Drive<'_, '_> {
                 self.look()?;
             }
             // Only an event can make an effect unwanted.
-            if (is_due || looks) && !self.wants(effect)? {
+            if (is_due || looks) && (self.lets_go || !self.wants(effect)?) {
                 cancel.raise();
             }
         }
@@ -322,6 +333,7 @@ impl Drive<'_, '_> {
             | Outcome::Verified(_)
             | Outcome::Published { .. }
             | Outcome::Waited
+            | Outcome::CapReached { .. }
             | Outcome::Failed(_) => {
                 if !used.is_zero() {
                     self.progress(effect, *used, 0)?;

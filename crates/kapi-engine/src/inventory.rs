@@ -85,5 +85,6 @@ fn entry(project: &Project<'_>, goal: &Goal) -> Entry {
         worktree: goal.workspace.clone(),
         sandbox: goal.contract.sandbox,
         updated: format_ms(project.clock.now_ms()),
+        race: goal.contract.race.clone(),
     }
 }

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
+use crate::journey_files;
 use crate::logged::{Logged, to_logged, to_payload};
 use crate::project::{LOCK_WAIT_MS, Project};
 use crate::snapshot::Snapshot;
@@ -148,6 +149,9 @@ impl<'a> OpenGoal<'a> {
             let has_contract = self.project.disk.len(&contract)?.is_some();
             if !(is_current && has_snapshot && has_contract) {
                 self.derive(&held, Contract::Write)?;
+            } else {
+                let (disk, layout) = (self.project.disk, self.project.layout.goal(&self.id));
+                journey_files::write(disk, &layout, goal, self.project.clock.now_ms())?;
             }
         }
         note(self.project, self.goal()?)
@@ -197,7 +201,8 @@ impl<'a> OpenGoal<'a> {
             })
             .collect();
         self.fold(logged.clone());
-        let contract = if is_first {
+        let is_drafted = |event: &Event| matches!(event, Event::ContractDrafted { .. });
+        let contract = if is_first || events.iter().any(is_drafted) {
             Contract::Write
         } else {
             Contract::Keep
@@ -222,6 +227,7 @@ impl<'a> OpenGoal<'a> {
         let layout = self.project.layout.goal(&self.id);
         let disk: &dyn Disk = self.project.disk;
         replace_derived(disk, &layout.snapshot(), &snapshot)?;
+        journey_files::write(disk, &layout, goal, self.project.clock.now_ms())?;
         if contract == Contract::Write {
             replace_derived(disk, &layout.contract(), contract_yaml(goal)?.as_bytes())?;
         }

@@ -70,7 +70,7 @@ impl Project<'_> {
         contract: &Contract,
     ) -> Result<GoalId, EngineError> {
         // Asked before an index is claimed, so that a refusal leaves no trace.
-        let create = create_command(&GoalId::new(0, slug.clone()), contract)?;
+        let create = create_command(&GoalId::new(0, slug.clone()), contract, false)?;
         decide(None, actor, &create, self.clock.now_ms())?;
         self.prepare()?;
         let held = self.lock()?;
@@ -88,9 +88,48 @@ impl Project<'_> {
         id: &GoalId,
         contract: &Contract,
     ) -> Result<(), EngineError> {
-        let create = create_command(id, contract)?;
+        let create = create_command(id, contract, false)?;
         OpenGoal::load(self, id)?.submit(actor, &create)?;
         Ok(())
+    }
+
+    /// Begins a goal whose contract an agent drafts; this one only says what is known before.
+    ///
+    /// # Errors
+    /// When a rule refuses (nothing was changed then) or the disk does.
+    pub fn begin_setup(
+        &self,
+        actor: &Actor,
+        slug: &Slug,
+        contract: &Contract,
+    ) -> Result<GoalId, EngineError> {
+        // Asked before an index is claimed, so that a refusal leaves no trace.
+        let asked = create_command(&GoalId::new(0, slug.clone()), contract, true)?;
+        decide(None, actor, &asked, self.clock.now_ms())?;
+        let id = self.claim_goal(actor, slug, contract)?;
+        let create = create_command(&id, contract, true)?;
+        OpenGoal::load(self, &id)?.submit(actor, &create)?;
+        Ok(id)
+    }
+
+    /// Puts another contract in the place of one that was not approved yet, and returns its hash.
+    ///
+    /// # Errors
+    /// When a rule refuses (not one byte was changed then), the log is damaged, or the disk
+    /// refuses.
+    pub fn draft(
+        &self,
+        goal: &GoalId,
+        actor: &Actor,
+        contract: &Contract,
+    ) -> Result<String, EngineError> {
+        let hash = contract_hash(contract)?;
+        let draft = Command::Draft {
+            contract: Box::new(contract.clone()),
+            contract_hash: hash.clone(),
+        };
+        self.submit(goal, actor, &draft)?;
+        Ok(hash)
     }
 
     /// Makes the state directory, which git ignores by a rule of its own; no file of the
@@ -252,11 +291,12 @@ pub fn contract_hash(contract: &Contract) -> Result<String, EngineError> {
     })
 }
 
-fn create_command(id: &GoalId, contract: &Contract) -> Result<Command, EngineError> {
+fn create_command(id: &GoalId, contract: &Contract, setup: bool) -> Result<Command, EngineError> {
     Ok(Command::Create {
         id: id.clone(),
         contract: Box::new(contract.clone()),
         contract_hash: contract_hash(contract)?,
+        setup,
     })
 }
 

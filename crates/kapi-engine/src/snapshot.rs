@@ -5,8 +5,11 @@
 use kapi_core::goal::budget::{Budget, Spent};
 use kapi_core::goal::event::{Stop, TurnVerdict};
 use kapi_core::goal::state::{Goal, Stage, Status};
+use kapi_core::goal::wait::WaitFor;
 use kapi_core::goal::words;
 use kapi_core::id::GoalId;
+use kapi_core::plan::task::{Phase, TaskId};
+use kapi_core::plan::{Counts, Plan};
 use serde::{Deserialize, Serialize};
 
 /// The layout of `snapshot.json`.
@@ -66,6 +69,10 @@ pub enum PendingDecision {
     RaiseBudget,
     /// Whether it goes on, after something outside was mended.
     ResumeGoal,
+    /// Whether what it was asked about is allowed.
+    GiveConsent,
+    /// What the answer to its question is.
+    AnswerQuestion,
 }
 
 /// How far a goal has come.
@@ -84,6 +91,18 @@ pub struct Progress {
     pub last_verdict: Option<TurnVerdict>,
     /// What made the last verification fail.
     pub failure: Option<String>,
+    /// What it is parked on, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// The phase the agent says it is in.
+    #[serde(default)]
+    pub phase: Phase,
+    /// How many tasks of the agent's plan stand where, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Counts>,
+    /// The task at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_task: Option<TaskId>,
 }
 
 impl Snapshot {
@@ -111,6 +130,13 @@ impl Snapshot {
                 wait_until_ms: goal.wait_until_ms,
                 last_verdict: goal.last_verdict,
                 failure: goal.verify.as_ref().and_then(words::first_failure),
+                waiting_for: goal
+                    .wait
+                    .as_ref()
+                    .map(|wait| words::wait_words(&wait.until)),
+                phase: goal.journey.phase,
+                tasks: goal.journey.plan.as_ref().map(Plan::counts),
+                current_task: current_task(goal),
             },
             next_commands: words::next_commands(goal),
             budget: goal.budget,
@@ -127,6 +153,11 @@ impl Snapshot {
     }
 }
 
+fn current_task(goal: &Goal) -> Option<TaskId> {
+    let plan = goal.journey.plan.as_ref()?;
+    plan.current().map(|task| task.id.clone())
+}
+
 fn pending_decision(goal: &Goal) -> Option<PendingDecision> {
     match goal.status {
         Status::Proposed => Some(PendingDecision::ApproveContract),
@@ -134,11 +165,23 @@ fn pending_decision(goal: &Goal) -> Option<PendingDecision> {
             Some(Stop::BudgetUsedUp { .. }) => Some(PendingDecision::RaiseBudget),
             Some(_) | None => Some(PendingDecision::ResumeGoal),
         },
-        Status::Blocked | Status::Stalled => Some(PendingDecision::ResumeGoal),
-        Status::Active
+        Status::Blocked | Status::Stalled => Some(match goal.stop {
+            Some(Stop::ConsentNeeded { .. }) => PendingDecision::GiveConsent,
+            Some(Stop::AgentBlocked { .. }) => PendingDecision::AnswerQuestion,
+            Some(_) | None => PendingDecision::ResumeGoal,
+        }),
+        Status::Waiting if waits_for_person(goal) => Some(PendingDecision::GiveConsent),
+        Status::Setup
+        | Status::Active
+        | Status::Waiting
         | Status::Impossible
         | Status::Cancelled
         | Status::Unverified
         | Status::Done => None,
     }
+}
+
+fn waits_for_person(goal: &Goal) -> bool {
+    let wait = goal.wait.as_ref();
+    wait.is_some_and(|wait| matches!(wait.until, WaitFor::Approval { .. }))
 }

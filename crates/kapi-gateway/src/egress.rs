@@ -9,6 +9,7 @@ pub mod dial;
 pub mod forward;
 pub mod hello;
 pub mod host;
+pub mod host_proxy;
 pub mod log;
 pub mod policy;
 pub mod proxy;

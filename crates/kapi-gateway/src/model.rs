@@ -18,7 +18,8 @@ mod estimate;
 mod event_lines;
 mod exchange;
 mod pick;
-mod provider;
+pub(crate) mod provider;
+pub mod quota;
 mod relay;
 
 use std::net::{TcpListener, TcpStream};
@@ -27,8 +28,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
 
+use crate::egress::host_proxy::HostProxy;
 use crate::model::cassette::recorder::{RecordError, Recorder};
 use crate::model::cassette::replay::Replay;
 use crate::model::cassette::{Cassette, CassetteError};
@@ -122,6 +125,9 @@ pub struct Metered<'a> {
     pub model: &'a str,
     /// What was used.
     pub used: Used,
+    /// The same by what each kind of token costs; where it is an estimate, nothing came from a
+    /// cache.
+    pub counts: TokenCounts,
 }
 
 /// Why a request was refused.
@@ -162,6 +168,8 @@ pub enum Event {
         call: u64,
         /// The provider's status.
         status: u16,
+        /// Milliseconds after which the provider wants to be asked again, if it says so.
+        retry_after_ms: Option<u64>,
     },
     /// A call used more.
     Used {
@@ -348,6 +356,16 @@ impl<'a> Gateway<'a> {
         })
     }
 
+    /// Goes out through the proxies that this host needs.
+    #[must_use]
+    pub fn through(mut self, host_proxy: Option<HostProxy>) -> Self {
+        self.source = match self.source {
+            Source::Provider(provider) => Source::Provider(Box::new(provider.through(host_proxy))),
+            replay @ Source::Replay(_) => replay,
+        };
+        self
+    }
+
     /// Serves agents until `stop` is raised and the last connection is closed.
     pub fn serve(&self, listener: &TcpListener, stop: &Stop) -> Result<(), serve::Error> {
         let limits = ServeLimits {
@@ -400,9 +418,29 @@ impl<'a> Gateway<'a> {
         (self.watch.on_event)(event);
     }
 
-    /// Tells what a call used and takes the verdict on it.
-    fn meter(&self, call: u64, model: &str, used: Used) {
-        match (self.watch.on_usage)(&Metered { call, model, used }) {
+    /// Tells what a call used, as the provider counts, and takes the verdict on it.
+    fn meter_tokens(&self, call: u64, model: &str, counts: TokenCounts) {
+        self.tell_used(&Metered {
+            call,
+            model,
+            used: Used::Tokens(counts.usage(None)),
+            counts,
+        });
+    }
+
+    /// Tells what a call used beyond what its answer told, and takes the verdict on it.
+    fn meter_unknown(&self, call: u64, model: &str, (why, estimate): (Unknown, Usage)) {
+        self.tell_used(&Metered {
+            call,
+            model,
+            used: Used::Unknown { why, estimate },
+            counts: TokenCounts::of_usage(&estimate),
+        });
+    }
+
+    fn tell_used(&self, metered: &Metered<'_>) {
+        let Metered { call, used, .. } = *metered;
+        match (self.watch.on_usage)(metered) {
             Verdict::GoOn => {}
             Verdict::Spent => self.spend_out(),
         }

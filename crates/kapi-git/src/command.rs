@@ -3,16 +3,25 @@
 //! Environment and configuration are stated in full on every call, so that neither the person's
 //! settings nor an agent's can make git run another program. Knows no git subcommand.
 
+mod version;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Line, ProcessError, Program};
 
+use self::version::version_of;
+
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
+
+/// The subcommand that tells the version.
+const VERSION: &str = "version";
 
 /// The longest one git command may run.
 pub const DEADLINE: Duration = Duration::from_secs(600);
@@ -166,29 +175,49 @@ pub enum GitError {
     },
 }
 
-/// An installed git that is new enough.
+/// An installed git, which has to be new enough for the first command.
 #[derive(Debug, Clone)]
 pub struct Git {
     binary: PathBuf,
     cancel: Cancel,
+    /// Whether its version was seen to be new enough; shared, so that it is asked once.
+    is_checked: Arc<AtomicBool>,
 }
 
 impl Git {
-    /// Checks the git at `binary` (an absolute path) and returns it.
+    /// Returns the git at `binary` (an absolute path), which has to be there.
     ///
-    /// Raising `cancel` ends any command that is under way; every operation may be repeated.
+    /// Its version is checked before its first command and not here, because what is done without
+    /// any is quicker than the question. Raising `cancel` ends any command that is under way; every
+    /// operation may be repeated.
     pub fn open(binary: &Path, cancel: &Cancel) -> Result<Self, GitError> {
-        let git = Self {
+        if !binary.is_file() {
+            return Err(GitError::Process {
+                subcommand: VERSION.to_owned(),
+                source: ProcessError::NotFound {
+                    path: binary.to_path_buf(),
+                },
+            });
+        }
+        Ok(Self {
             binary: binary.to_path_buf(),
             cancel: cancel.clone(),
-        };
-        let output = git.call(Path::new("/"), "version").text()?;
+            is_checked: Arc::default(),
+        })
+    }
+
+    /// Makes sure that it is new enough.
+    fn check(&self) -> Result<(), GitError> {
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let output = self.call(Path::new("/"), VERSION).text()?;
         let found = output.trim().trim_start_matches("git version ").to_owned();
         if version_of(&found).is_some_and(|version| version >= GIT_VERSION_MIN) {
-            Ok(git)
-        } else {
-            Err(GitError::TooOld { found })
+            self.is_checked.store(true, Ordering::Relaxed);
+            return Ok(());
         }
+        Err(GitError::TooOld { found })
     }
 
     /// Returns a command to run in the directory `cwd`.
@@ -314,6 +343,9 @@ impl Call<'_> {
     /// Runs it and returns its exit code, whatever it is, with the whole output.
     pub(crate) fn exit(self) -> Result<Exit, GitError> {
         let subcommand = self.subcommand.clone();
+        if subcommand != VERSION {
+            self.git.check()?;
+        }
         let cancel = self.git.cancel.clone();
         let program = self.program(OUTPUT_BYTES_MAX);
         let finished = match process::run(program, &cancel, &mut |_line| {}) {
@@ -346,6 +378,7 @@ impl Call<'_> {
     ///
     /// The command is stopped once there is enough; the flag tells whether output was left out.
     pub(crate) fn beginning(self, bytes_max: usize) -> Result<(Vec<u8>, bool), GitError> {
+        self.git.check()?;
         let subcommand = self.subcommand.clone();
         let outer = self.git.cancel.clone();
         let enough = Cancel::new();
@@ -454,30 +487,4 @@ fn is_for_remotes(name: &OsStr) -> bool {
         "GIT_CONFIG_NOSYSTEM",
     ];
     !name.starts_with("GIT_") || OF_GIT.contains(&name)
-}
-
-fn version_of(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-    let major = numbers.next()?.parse().ok()?;
-    let minor = numbers.next()?.parse().ok()?;
-    Some((major, minor))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::version_of;
-
-    #[test]
-    fn version_is_read_from_every_vendors_format() {
-        for (text, expected) in [
-            ("2.47.3", Some((2, 47))),
-            ("2.39.5 (Apple Git-154)", Some((2, 39))),
-            ("2.45.1.windows.1", Some((2, 45))),
-            ("3.0.0-rc1", Some((3, 0))),
-            ("unknown", None),
-            ("2", None),
-        ] {
-            assert_eq!(version_of(text), expected, "{text}");
-        }
-    }
 }

@@ -44,6 +44,17 @@ pub struct Patch {
     pub is_cut: bool,
 }
 
+/// How much differs between two commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiffCount {
+    /// Files that differ.
+    pub files: u64,
+    /// Lines that are new; a binary file has none.
+    pub added: u64,
+    /// Lines that are gone.
+    pub removed: u64,
+}
+
 /// A pattern that is empty or holds a zero byte, or a git that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
@@ -124,6 +135,28 @@ impl Repository {
         Ok(Patch { bytes, is_cut })
     }
 
+    /// Returns how much differs between two commits.
+    pub fn diff_count(&self, base: &CommitId, commit: &CommitId) -> Result<DiffCount, GitError> {
+        let call = self
+            .call("diff-tree")
+            .args(["-r", "-z", "--numstat", "--no-renames"])
+            .args(PLAIN);
+        let listed = call.args([base.as_str(), commit.as_str()]).bytes()?;
+        let mut count = DiffCount::default();
+        for line in listed.split(|&b| b == 0).filter(|line| !line.is_empty()) {
+            let mut fields = line.splitn(3, |&b| b == b'\t');
+            let (Some(added), Some(removed), Some(_)) =
+                (fields.next(), fields.next(), fields.next())
+            else {
+                return Err(unexpected());
+            };
+            count.files = count.files.saturating_add(1);
+            count.added = count.added.saturating_add(lines(added)?);
+            count.removed = count.removed.saturating_add(lines(removed)?);
+        }
+        Ok(count)
+    }
+
     pub(crate) fn tree_changes(
         &self,
         base: &CommitId,
@@ -196,9 +229,7 @@ fn raw(
         let marks = String::from_utf8_lossy(marks);
         let marks: Vec<&str> = marks.trim_start_matches(':').split(' ').collect();
         let [old_mode, mode, old_object, object, letter] = marks[..] else {
-            return Err(GitError::Unexpected {
-                subcommand: "diff-tree".to_owned(),
-            });
+            return Err(unexpected());
         };
         let kind = match letter {
             "A" => ChangeKind::Added,
@@ -218,6 +249,22 @@ fn raw(
         ));
     }
     Ok(found)
+}
+
+/// Reads a number of lines; a binary file has a dash in its place.
+fn lines(field: &[u8]) -> Result<u64, GitError> {
+    if field == b"-" {
+        return Ok(0);
+    }
+    let text = str::from_utf8(field).ok();
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(unexpected)
+}
+
+fn unexpected() -> GitError {
+    GitError::Unexpected {
+        subcommand: "diff-tree".to_owned(),
+    }
 }
 
 /// What keeps a patch free of the configuration's programs.

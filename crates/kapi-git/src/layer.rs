@@ -11,7 +11,7 @@ pub mod spread;
 pub mod survey;
 pub mod walk;
 
-mod beneath;
+pub(crate) mod beneath;
 mod content;
 mod direct;
 mod dirtied;
@@ -20,6 +20,7 @@ mod import;
 mod index;
 mod keep;
 mod plan;
+mod retouched;
 mod staging;
 pub(crate) mod store;
 mod trees;

@@ -3,9 +3,10 @@
 //! Compare and swap, so that a branch somebody else moved is left alone. Repeating it is fine.
 
 use crate::command::GitError;
-use crate::id::CommitId;
+use crate::id::{CommitId, RefPart};
 use crate::owned_dir::DirError;
 use crate::reference::branch_ref;
+use crate::reference::plain::RefChange;
 use crate::repository::Repository;
 use crate::workspace::{Workspace, WorkspaceError, goal_ref};
 
@@ -42,13 +43,19 @@ pub enum PublishError {
 impl Repository {
     /// Moves the workspace's branch from its base to `to`, and its index with it.
     pub fn publish(&self, workspace: &Workspace, to: &CommitId) -> Result<(), PublishError> {
+        self.publish_from(workspace, &workspace.base, to)
+    }
+
+    /// Moves the workspace's branch from `from`, where an earlier result left it, to `to`.
+    pub fn publish_from(
+        &self,
+        workspace: &Workspace,
+        from: &CommitId,
+        to: &CommitId,
+    ) -> Result<(), PublishError> {
         let branch = &workspace.branch;
-        let from = &workspace.base;
-        if self
-            .ref_value(&format!("{}/base", goal_ref(&workspace.goal)))?
-            .as_ref()
-            != Some(from)
-        {
+        let base = self.recorded_base(&workspace.goal)?;
+        if base.as_ref() != Some(&workspace.base) {
             return Err(PublishError::NotOurs {
                 branch: branch.clone(),
             });
@@ -64,7 +71,7 @@ impl Repository {
                     actual,
                 });
             }
-            let moved = self.change_refs(&[format!("update {name} {to} {from}")], &[&name]);
+            let moved = self.move_branch(workspace, (&name, from), to);
             let actual = self.ref_value(&name)?;
             if actual.as_ref() != Some(to) {
                 moved?;
@@ -86,6 +93,27 @@ impl Repository {
             workspace.share_index(self, &scratch)?;
         }
         Ok(())
+    }
+
+    /// Returns the commit that a goal's refs start at, once it has any.
+    pub fn recorded_base(&self, goal: &RefPart) -> Result<Option<CommitId>, GitError> {
+        self.ref_value(&format!("{}/base", goal_ref(goal)))
+    }
+
+    fn move_branch(
+        &self,
+        workspace: &Workspace,
+        (name, from): (&str, &CommitId),
+        to: &CommitId,
+    ) -> Result<(), GitError> {
+        // What a ref of the goal holds is there; git logs a branch that is checked out twice.
+        let mut held = self.refs_at(&goal_ref(&workspace.goal))?.into_iter();
+        let is_held = held.any(|(_, commit)| commit == *to);
+        if is_held && self.head_branch()?.as_deref() != Some(&workspace.branch) {
+            let from = Some(from);
+            return self.set_refs(&[RefChange { name, from, to }]);
+        }
+        self.change_refs(&[format!("update {name} {to} {from}")], &[name])
     }
 }
 

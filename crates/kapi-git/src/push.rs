@@ -213,7 +213,7 @@ impl Repository {
         }
         let refspec = format!("{commit}:{}", branch_ref(plan.remote_branch));
         let call = self
-            .remote_call(&plan.remote, "push")
+            .outward_call(&plan.remote, "push")?
             .args(["--porcelain", "--no-verify", "--"])
             .args([plan.remote.name, &refspec]);
         let exit = self.converse(&plan.remote, "push to", call)?;
@@ -340,9 +340,9 @@ impl Repository {
 
     fn remote_tip(&self, remote: &Remote<'_>, branch: &str) -> Result<Option<CommitId>, PushError> {
         let name = branch_ref(branch);
-        let call = self
-            .remote_call(remote, "ls-remote")
-            .args(["--refs", "--", remote.name, &name]);
+        let call =
+            self.outward_call(remote, "ls-remote")?
+                .args(["--refs", "--", remote.name, &name]);
         let exit = self.converse(remote, "ask", call)?;
         Ok(tip_of(&exit.stdout, &name))
     }
@@ -358,7 +358,7 @@ impl Repository {
             return Ok(());
         }
         let call = self
-            .remote_call(remote, "fetch")
+            .outward_call(remote, "fetch")?
             .args(["--no-tags", "--no-write-fetch-head", "--refmap=", "--quiet"])
             .args(["--", remote.name, &branch_ref(branch)]);
         self.converse(remote, "fetch from", call).map(drop)
@@ -369,6 +369,27 @@ impl Repository {
         self.call(subcommand)
             .for_person(remote.environment)
             .deadline(remote.timeout)
+    }
+
+    /// Returns the same for a call that goes to the remote: where its address is a path, it means what
+    /// it means to the person, who is in the working tree and not in the git directory.
+    fn outward_call(&self, remote: &Remote<'_>, subcommand: &str) -> Result<Call<'_>, PushError> {
+        let mut settings = Vec::new();
+        for key in ["url", "pushurl"] {
+            let key = format!("remote.{}.{key}", remote.name);
+            let asked = self
+                .remote_call(remote, "config")
+                .args(["--get-all", &key])
+                .exit()?;
+            let text = String::from_utf8_lossy(&asked.stdout).into_owned();
+            for address in text.lines().filter(|address| is_relative_path(address)) {
+                let mut name = OsString::from("url.");
+                name.push(self.top_level().join(address));
+                name.push(".insteadOf");
+                settings.push((name, OsString::from(address)));
+            }
+        }
+        Ok(self.remote_call(remote, subcommand).settings(&settings))
     }
 
     fn converse(
@@ -399,9 +420,33 @@ impl Repository {
     }
 }
 
+/// Tells whether an address is a path from where one stands, and not a host's or an absolute one.
+fn is_relative_path(address: &str) -> bool {
+    let before_slash = address.split('/').next().unwrap_or_default();
+    !address.is_empty() && !address.starts_with('/') && !before_slash.contains(':')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::shell_word;
+    use super::{is_relative_path, shell_word};
+
+    #[test]
+    fn a_path_is_told_from_a_host() {
+        for path in ["../origin.git", "origin.git", "./a:b", "a/b:c"] {
+            assert!(is_relative_path(path), "{path}");
+        }
+        for other in [
+            "/a",
+            "https://a/b",
+            "git@host:a/b",
+            "host:a",
+            "file:///a",
+            "ext::x",
+            "",
+        ] {
+            assert!(!is_relative_path(other), "{other}");
+        }
+    }
 
     #[test]
     fn words_are_quoted_for_a_shell_when_they_have_to_be() {

@@ -16,6 +16,7 @@ use kapi_sys::lock::{Lock, LockError};
 use self::entry::{Entries, Entry};
 use crate::command::{Call, GitError};
 use crate::id::CommitId;
+use crate::layer::store::{Kind, id as object_id};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::Repository;
 
@@ -136,23 +137,28 @@ impl Repository {
         }
         let _lock = Lock::acquire(&dir.join("lock"), "kapi, clean-up", 0)?;
         let entries = Entries { dir: &dir };
-        let mut needed = BTreeSet::new();
-        let mut old = Vec::new();
-        for (name, used_at) in entries.list()? {
-            let is_kept = kept.iter().any(|commit| name.starts_with(commit.as_str()));
-            if is_kept || used_at >= used_before {
-                needed.extend(entries.chain(&name)?.into_iter().map(|(name, _)| name));
-            } else {
-                old.push(name);
-            }
-        }
-        let mut n_removed = 0;
-        for name in old.iter().filter(|name| !needed.contains(*name)) {
+        let stale = stale(&entries, used_before, kept)?;
+        for name in &stale {
             entries.remove(name)?;
-            n_removed += 1;
         }
         entries.remove_unfinished()?;
-        Ok(n_removed)
+        Ok(stale.len())
+    }
+
+    /// Returns the directories that [`Repository::prune_stores`] would remove; removes nothing.
+    pub fn stale_stores(
+        &self,
+        stores: &Path,
+        used_before: i64,
+        kept: &[CommitId],
+    ) -> Result<Vec<PathBuf>, ReachableError> {
+        let dir = stores.join(self.store_key()?);
+        if !dir.is_dir() {
+            return Ok(Vec::new());
+        }
+        let entries = Entries { dir: &dir };
+        let stale = stale(&entries, used_before, kept)?;
+        Ok(stale.iter().map(|name| dir.join(name)).collect())
     }
 
     /// Returns about how many bytes the repository's objects take, alternates included.
@@ -230,7 +236,7 @@ impl Repository {
             wanted.push_str(&["^", commit.as_str(), "\n"].concat());
         }
         let call = self.pack_objects(pack).args(["--revs"]);
-        let call = if self.is_partial()? {
+        let call = if self.is_partial() {
             call.arg("--missing=allow-promisor")
         } else {
             call
@@ -242,7 +248,7 @@ impl Repository {
         let mut listing =
             self.call("rev-list")
                 .args(["--objects", "--no-walk", "--no-object-names"]);
-        if self.is_partial()? {
+        if self.is_partial() {
             listing = listing.arg("--missing=allow-promisor");
         }
         let listed = listing.arg(base.as_str()).bytes()?;
@@ -271,19 +277,41 @@ impl Repository {
             .collect())
     }
 
-    fn is_partial(&self) -> Result<bool, GitError> {
-        let pattern = r"^(extensions\.partialclone|remote\..*\.promisor)$";
-        let found = self.call("config").args(["--get-regexp", pattern]).exit()?;
-        Ok(found.code == 0)
+    fn is_partial(&self) -> bool {
+        self.settings().iter().any(|setting| {
+            let key = setting.key.as_slice();
+            let is_remote = key.starts_with(b"remote.") && key.ends_with(b".promisor");
+            is_remote || key == b"extensions.partialclone"
+        })
     }
 
     /// Returns the name of this repository's directory of stores.
     fn store_key(&self) -> Result<String, ReachableError> {
         let dir = self.common_dir();
         let dir = fs::canonicalize(dir).map_err(failed("resolve", dir))?;
-        let call = self.call("hash-object").args(["--stdin"]);
-        let mut key = call.stdin(dir.as_os_str().as_bytes().to_vec()).text()?;
+        let path = dir.as_os_str().as_bytes();
+        let mut key = object_id(self.object_format(), Kind::Blob, path);
         key.truncate(20);
         Ok(key)
     }
+}
+
+/// Returns the stores that nobody has used lately, keeps or needs for another.
+fn stale(
+    entries: &Entries<'_>,
+    used_before: i64,
+    kept: &[CommitId],
+) -> Result<Vec<String>, ReachableError> {
+    let mut needed = BTreeSet::new();
+    let mut old = Vec::new();
+    for (name, (used_at, _)) in entries.list()? {
+        let is_kept = kept.iter().any(|commit| name.starts_with(commit.as_str()));
+        if is_kept || used_at >= used_before {
+            needed.extend(entries.chain(&name)?.into_iter().map(|(name, _)| name));
+        } else {
+            old.push(name);
+        }
+    }
+    old.retain(|name| !needed.contains(name));
+    Ok(old)
 }

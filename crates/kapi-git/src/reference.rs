@@ -3,9 +3,12 @@
 //! A change states the value it expects. Lock files left by a killed git are removed, but only
 //! of refs that are provably ours; the caller holds the goal's own lock.
 
+pub(crate) mod plain;
+
 use std::fs;
 use std::path::PathBuf;
 
+use self::plain::{Files, RefChange};
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::repository::Repository;
@@ -36,6 +39,9 @@ impl Repository {
 
     /// Returns the value of the ref with this full name.
     pub(crate) fn ref_value(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        if let Some(value) = self.ref_files().and_then(|files| files.value(name)) {
+            return Ok(value);
+        }
         let found = self.refs_at(name)?;
         Ok(found
             .into_iter()
@@ -45,6 +51,9 @@ impl Repository {
 
     /// Returns the ref with this full name and those below it.
     pub(crate) fn refs_at(&self, name: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+        if let Some(found) = self.ref_files().and_then(|files| files.at(name)) {
+            return Ok(found.into_iter().collect());
+        }
         let unexpected = || GitError::Unexpected {
             subcommand: "for-each-ref".to_owned(),
         };
@@ -57,6 +66,25 @@ impl Repository {
             found.push((name.to_owned(), value));
         }
         Ok(found)
+    }
+
+    /// Makes or moves refs of ours, in this order; the commits are known to be there.
+    ///
+    /// One that is made and is there is an error, as is one that moves and is somewhere else.
+    pub(crate) fn set_refs(&self, changes: &[RefChange<'_>]) -> Result<(), GitError> {
+        if self.ref_files().is_some_and(|files| files.change(changes)) {
+            return Ok(());
+        }
+        let lines = changes.iter().map(|change| {
+            let RefChange { name, to, .. } = change;
+            match change.from {
+                None => format!("create {name} {to}"),
+                Some(from) => format!("update {name} {to} {from}"),
+            }
+        });
+        let lines: Vec<String> = lines.collect();
+        let names: Vec<&str> = changes.iter().map(|change| change.name).collect();
+        self.change_refs(&lines, &names)
     }
 
     /// Applies changes as one transaction; `owned` are the refs whose stale locks may go.
@@ -85,6 +113,14 @@ impl Repository {
             }
         }
         change()
+    }
+
+    /// Returns the files that the refs are kept in, if they are.
+    fn ref_files(&self) -> Option<Files<'_>> {
+        self.has_ref_files().then(|| Files {
+            common_dir: self.common_dir(),
+            n_digits: self.object_format().n_digits(),
+        })
     }
 
     fn branch_exists(&self, name: &str) -> Result<bool, GitError> {

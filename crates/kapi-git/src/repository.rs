@@ -3,26 +3,30 @@
 //! Everything here only reads. Its index and configuration are never written by any module, and
 //! its working files are looked at by [`Repository::dirt`] alone.
 
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+mod dirt;
+pub(crate) mod index_file;
+mod plain;
+mod settings;
+mod suspects;
 
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use self::settings::Setting;
 use crate::command::{Call, Git, GitError};
 use crate::id::{CommitId, TreeId};
+use crate::reference::branch_ref;
+use crate::reference::plain::is_plain_name;
 
 /// The most alternate object directories followed from one repository.
 const OBJECT_DIRS_MAX: usize = 32;
 
-/// Settings that change what a file looks like in the working tree; the only ones of the person's
-/// that are carried over to work on a workspace.
-const CONVERSIONS: &str = r"^core\.(autocrlf|eol|sharedrepository)$";
-
-/// Settings that name a program for git to run on a file.
-const DRIVERS: &str = concat!(
-    r"^(filter\..*\.(clean|smudge|process|required)",
-    r"|diff\..*\.(command|textconv)|merge\..*\.driver)$"
-);
+/// The longest HEAD that is read without git.
+const HEAD_BYTES_MAX: u64 = 4096;
 
 /// A repository that cannot be used, or not as asked.
 #[derive(Debug, thiserror::Error)]
@@ -65,9 +69,12 @@ pub struct Repository {
     common_dir: PathBuf,
     object_dirs: Vec<PathBuf>,
     format: ObjectFormat,
+    settings: Vec<Setting>,
     conversions: Vec<(String, String)>,
     /// What switches off each driver that the configuration names.
     disarmed: Vec<(OsString, OsString)>,
+    /// The last answer of [`Repository::tree_of`], which can never change.
+    tree: OnceLock<(CommitId, TreeId)>,
 }
 
 /// The hash a repository names its objects by.
@@ -79,6 +86,16 @@ pub enum ObjectFormat {
     Sha256,
 }
 
+impl ObjectFormat {
+    /// Returns how many hexadecimal digits an id has.
+    pub(crate) const fn n_digits(self) -> usize {
+        match self {
+            Self::Sha1 => 40,
+            Self::Sha256 => 64,
+        }
+    }
+}
+
 /// What is in the person's checkout but in no commit, so not in the base either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirt {
@@ -88,13 +105,14 @@ pub struct Dirt {
     pub modified: usize,
     /// Files and directories git does not know.
     pub untracked: usize,
-    /// The first of them, at most [`Dirt::NAMES_MAX`].
+    /// All of them, or the first [`Dirt::NAMES_MAX`]; a directory that git does not know ends in a
+    /// slash and stands for all that is in it.
     pub names: Vec<PathBuf>,
 }
 
 impl Dirt {
     /// How many names are kept.
-    pub const NAMES_MAX: usize = 10;
+    pub const NAMES_MAX: usize = 10_000;
 
     /// Tells whether everything is committed.
     #[must_use]
@@ -106,6 +124,36 @@ impl Dirt {
 impl Repository {
     /// Finds the repository that `dir` is in.
     pub fn discover(git: &Git, dir: &Path) -> Result<Self, RepositoryError> {
+        let repository = match plain::find(dir) {
+            Some(found) => Self::ordinary(git, found),
+            None => Self::any(git, dir)?,
+        };
+        match repository.resolve_commit("HEAD") {
+            Ok(_head) => Ok(repository),
+            Err(RepositoryError::NoSuchCommit { .. }) => Err(RepositoryError::NoCommit {
+                dir: repository.top_level,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ordinary(git: &Git, found: plain::Found) -> Self {
+        Self {
+            git: git.clone(),
+            top_level: found.top_level,
+            common_dir: found.git_dir.clone(),
+            object_dirs: with_alternates(found.git_dir.join("objects")),
+            git_dir: found.git_dir,
+            format: found.format,
+            conversions: settings::conversions(&found.settings),
+            disarmed: settings::disarmed(&found.settings),
+            settings: found.settings,
+            tree: OnceLock::new(),
+        }
+    }
+
+    /// Asks git for everything.
+    fn any(git: &Git, dir: &Path) -> Result<Self, RepositoryError> {
         let git_dir = match place(git, dir, &["--absolute-git-dir"]) {
             Ok(found) => found,
             Err(GitError::Exit { stderr, .. }) if stderr.contains("not a git repository") => {
@@ -120,29 +168,22 @@ impl Repository {
             }
             Err(error) => return Err(error.into()),
         };
-        let inside = git
-            .call(dir, "rev-parse")
-            .arg("--is-inside-work-tree")
-            .text()?;
+        let unexpected = || GitError::Unexpected {
+            subcommand: "rev-parse".to_owned(),
+        };
+        let call = git.call(dir, "rev-parse");
+        let call = call.args(["--is-inside-work-tree", "--show-object-format"]);
+        let told = call.text()?;
+        let (inside, format) = told.split_once('\n').ok_or_else(unexpected)?;
         if inside != "true" {
             return Err(RepositoryError::Bare {
                 dir: dir.to_path_buf(),
             });
         }
-        let format = match git
-            .call(dir, "rev-parse")
-            .arg("--show-object-format")
-            .text()?
-            .as_str()
-        {
+        let format = match format {
             "sha1" => ObjectFormat::Sha1,
             "sha256" => ObjectFormat::Sha256,
-            _ => {
-                return Err(GitError::Unexpected {
-                    subcommand: "rev-parse".to_owned(),
-                }
-                .into());
-            }
+            _ => return Err(unexpected().into()),
         };
         let objects = place(git, dir, &["--git-path", "objects"])?;
         let mut repository = Self {
@@ -152,17 +193,16 @@ impl Repository {
             git_dir,
             object_dirs: with_alternates(objects),
             format,
+            settings: Vec::new(),
             conversions: Vec::new(),
             disarmed: Vec::new(),
+            tree: OnceLock::new(),
         };
-        repository.read_settings()?;
-        match repository.resolve_commit("HEAD") {
-            Ok(_head) => Ok(repository),
-            Err(RepositoryError::NoSuchCommit { .. }) => Err(RepositoryError::NoCommit {
-                dir: repository.top_level,
-            }),
-            Err(error) => Err(error),
-        }
+        let listed = repository.call("config").args(["-z", "--list"]).bytes()?;
+        repository.settings = settings::listed(&listed);
+        repository.conversions = settings::conversions(&repository.settings);
+        repository.disarmed = settings::disarmed(&repository.settings);
+        Ok(repository)
     }
 
     /// Returns the root of the person's working tree.
@@ -197,6 +237,9 @@ impl Repository {
         if rev.starts_with('-') || rev.contains(['\n', '\0']) {
             return Err(no_such());
         }
+        if let Some(found) = self.plain_commit(rev)? {
+            return found.ok_or_else(no_such);
+        }
         let peeled = format!("{rev}^{{commit}}");
         let exit = self
             .call("rev-parse")
@@ -211,6 +254,13 @@ impl Repository {
 
     /// Returns the branch HEAD is on, without `refs/heads/`; `None` when it is detached.
     pub fn head_branch(&self) -> Result<Option<String>, GitError> {
+        match self.plain_head() {
+            Some(Head::Branch(name)) => {
+                return Ok(name.strip_prefix("refs/heads/").map(str::to_owned));
+            }
+            Some(Head::Detached(_)) => return Ok(None),
+            None => {}
+        }
         let exit = self.call("symbolic-ref").args(["--quiet", "HEAD"]).exit()?;
         if exit.code != 0 {
             return Ok(None);
@@ -224,14 +274,23 @@ impl Repository {
 
     /// Returns the tree of a commit.
     pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
+        if let Some((_, tree)) = self.tree.get().filter(|(known, _)| known == commit) {
+            return Ok(tree.clone());
+        }
         let peeled = format!("{commit}^{{tree}}");
         let text = self
             .call("rev-parse")
             .args(["--verify", "--quiet", &peeled])
             .text()?;
-        TreeId::parse(&text).map_err(|_malformed| GitError::Unexpected {
+        let tree = TreeId::parse(&text).map_err(|_malformed| GitError::Unexpected {
             subcommand: "rev-parse".to_owned(),
-        })
+        })?;
+        let first = self.tree.get_or_init(|| (commit.clone(), tree.clone()));
+        debug_assert!(
+            first.0 != *commit || first.1 == tree,
+            "a commit has one tree"
+        );
+        Ok(tree)
     }
 
     /// Tells whether `name` may be a branch: the rules of git, and no leading dash.
@@ -239,48 +298,14 @@ impl Repository {
         if name.starts_with('-') || name.contains('\0') || name == "HEAD" {
             return Ok(false);
         }
+        if is_plain_name(&branch_ref(name)) {
+            return Ok(true);
+        }
         let exit = self
             .call("check-ref-format")
             .arg(format!("refs/heads/{name}"))
             .exit()?;
         Ok(exit.code == 0)
-    }
-
-    /// Counts what is in the person's checkout and in no commit.
-    ///
-    /// Reads only: the index is not refreshed, and no filter of the repository runs, so a file
-    /// that a filter would change may be counted as modified.
-    pub fn dirt(&self) -> Result<Dirt, GitError> {
-        let listed = self
-            .git
-            .call(&self.top_level, "status")
-            .env("GIT_DIR", &self.git_dir)
-            .env("GIT_WORK_TREE", &self.top_level)
-            .settings(&self.disarmed)
-            .args([
-                "--porcelain=v1",
-                "-z",
-                "--no-renames",
-                "--untracked-files=normal",
-            ])
-            .arg("--ignore-submodules=all")
-            .bytes()?;
-        let mut dirt = Dirt::default();
-        for entry in listed.split(|&b| b == 0).filter(|entry| entry.len() > 3) {
-            let (marks, path) = entry.split_at(3);
-            match marks {
-                b"?? " => dirt.untracked += 1,
-                [x, y, _] => {
-                    dirt.staged += usize::from(*x != b' ');
-                    dirt.modified += usize::from(*y != b' ');
-                }
-                _ => continue,
-            }
-            if dirt.names.len() < Dirt::NAMES_MAX {
-                dirt.names.push(path_of(path));
-            }
-        }
-        Ok(dirt)
     }
 
     /// Returns a command on the repository's refs and objects; it has no working tree.
@@ -309,63 +334,73 @@ impl Repository {
         &self.conversions
     }
 
-    fn read_settings(&mut self) -> Result<(), GitError> {
-        let found = self.settings_like(CONVERSIONS)?;
-        self.conversions = found
-            .into_iter()
-            .filter_map(|Setting { key, value }| {
-                Some((String::from_utf8(key).ok()?, String::from_utf8(value).ok()?))
-            })
-            .collect();
-        let drivers = self.settings_like(DRIVERS)?;
-        self.disarmed = drivers
-            .into_iter()
-            .map(|Setting { key, .. }| {
-                let value = if key.ends_with(b".required") {
-                    "false"
-                } else {
-                    ""
-                };
-                (OsString::from_vec(key), value.into())
-            })
-            .collect();
-        Ok(())
+    pub(crate) fn settings(&self) -> &[Setting] {
+        &self.settings
     }
 
-    fn settings_like(&self, pattern: &str) -> Result<Vec<Setting>, GitError> {
-        let exit = self
-            .call("config")
-            .args(["-z", "--get-regexp", pattern])
-            .exit()?;
-        if exit.code > 1 {
-            return Err(GitError::Exit {
-                subcommand: "config".to_owned(),
-                code: exit.code,
-                stderr: exit.stderr,
-            });
+    /// Tells whether refs are files under their own names.
+    pub(crate) fn has_ref_files(&self) -> bool {
+        let value = |key| settings::value(&self.settings, key);
+        let is_files = value("extensions.refstorage").is_none_or(|storage| storage == b"files");
+        // Otherwise a file may be found by a name that it does not have.
+        let is_exact = value("core.ignorecase").is_none_or(|ignores| ignores == b"false");
+        let is_shared = value("core.sharedrepository").is_some();
+        is_files && is_exact && !is_shared
+    }
+
+    /// Returns what HEAD or a branch or ref of ours is at, if there is such a ref; nothing when git
+    /// has to say.
+    fn plain_commit(&self, rev: &str) -> Result<Option<Option<CommitId>>, GitError> {
+        let is_of_commits = rev.starts_with("refs/heads/") || rev.starts_with("refs/kapi/");
+        if !self.has_ref_files() {
+            return Ok(None);
         }
-        let entries = exit
-            .stdout
-            .split(|&b| b == 0)
-            .filter(|entry| !entry.is_empty());
-        let pairs = entries.map(|entry| {
-            let mut parts = entry.splitn(2, |&b| b == b'\n');
-            let key = parts.next().unwrap_or_default().to_vec();
-            // A key alone is git's way of writing "true".
-            Setting {
-                key,
-                value: parts.next().unwrap_or(b"true").to_vec(),
-            }
-        });
-        Ok(pairs.collect())
+        let name = match (rev, is_of_commits) {
+            ("HEAD", _) => match self.plain_head() {
+                Some(Head::Branch(name)) => name,
+                Some(Head::Detached(commit)) => return Ok(Some(Some(commit))),
+                None => return Ok(None),
+            },
+            (_, true) if is_plain_name(rev) => rev.to_owned(),
+            _ => return Ok(None),
+        };
+        self.ref_value(&name).map(Some)
+    }
+
+    /// Reads HEAD; nothing when git has to.
+    fn plain_head(&self) -> Option<Head> {
+        let text = small_file(&self.git_dir.join("HEAD"), HEAD_BYTES_MAX)?;
+        let text = String::from_utf8(text).ok()?;
+        let text = text.strip_suffix('\n')?;
+        if let Some(name) = text.strip_prefix("ref: ") {
+            let is_branch = name.starts_with("refs/heads/") && is_plain_name(name);
+            return is_branch.then(|| Head::Branch(name.to_owned()));
+        }
+        let commit = CommitId::parse(text).ok()?;
+        let is_whole = text.len() == self.format.n_digits();
+        is_whole.then_some(Head::Detached(commit))
     }
 }
 
-/// One line of the person's configuration.
+/// What is checked out.
 #[derive(Debug)]
-struct Setting {
-    key: Vec<u8>,
-    value: Vec<u8>,
+enum Head {
+    /// A branch, by its full name; perhaps one that has no commit yet.
+    Branch(String),
+    /// A commit without a branch.
+    Detached(CommitId),
+}
+
+/// Returns the content of a plain file of at most so many bytes.
+pub(crate) fn small_file(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > bytes_max {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut limited = File::open(path).ok()?.take(bytes_max + 1);
+    limited.read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= bytes_max).then_some(bytes)
 }
 
 /// Returns a path from the bytes git gave.

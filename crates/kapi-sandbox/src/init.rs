@@ -36,7 +36,7 @@ use crate::listen::listen_at;
 use crate::order::{Enclosure, Order, OrderedNetwork, Work};
 use crate::status::{Failure, Status, send};
 use crate::syscall::borrow::start_borrowing;
-use crate::syscall::take_descriptor;
+use crate::syscall::{exit_now, take_descriptor};
 
 /// The first argument by which a multicall binary knows that it is the launcher.
 pub const ARGUMENT: &str = "__sandbox-init";
@@ -54,12 +54,16 @@ const ORDER_BYTES_USUAL: usize = 8 * 1024;
 /// The largest order that is read.
 const ORDER_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Does what the host side ordered and returns the exit code for the process.
+/// Does what the host side ordered and ends the process with the exit code.
 ///
 /// Call it first thing in `main`, while the process has one thread, when the first argument is
 /// [`ARGUMENT`]. Called by hand, without the descriptors of the host side, it does nothing.
-#[must_use]
-pub fn init_main() -> i32 {
+pub fn init_main() -> ! {
+    // At once, because what a program tidies up at its end the kernel takes away with it.
+    exit_now(carry_out())
+}
+
+fn carry_out() -> i32 {
     let Ok((order, status)) = take_orders() else {
         return NOT_RUN;
     };

@@ -8,6 +8,7 @@ pub mod caches;
 pub mod cleanup;
 pub mod error;
 pub mod image;
+pub mod left;
 pub mod options;
 
 mod attend;
@@ -15,31 +16,37 @@ mod cgroup;
 mod channel;
 mod command;
 mod grade;
+mod hold;
 mod host;
 mod loader;
 mod monitor;
 mod observe;
+mod owner;
 mod place;
 mod point;
 mod relay;
 mod room;
 mod start;
 
+use std::net::TcpListener;
+
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{End, Program};
 
-use self::attend::{Attended, attend};
+use self::attend::{Around, Attended, attend};
 use self::channel::{RelayLimits, RelayOrder, StartOrder};
 use self::command::Parts;
 use self::error::PodmanError;
 use self::host::Host;
+use self::owner::Owner;
 use self::room::Room;
 use crate::error::SandboxError;
 use crate::launch::{Ears, setup_error};
 use crate::order::{Payload, Text};
 use crate::outcome::{self, Ran};
 use crate::spec::Spec;
-use crate::status::Ending;
+use crate::status::{Ending, Failure};
+use crate::terminal::{Relay, Terminal};
 
 /// The first argument by which a multicall binary knows that it is to call [`relay_main`].
 pub const ARGUMENT: &str = "__sandbox-relay";
@@ -74,16 +81,61 @@ pub fn run(
     cancel: &Cancel,
     ears: Ears<'_>,
 ) -> Result<Ran, SandboxError> {
+    let payload = Payload::new(&program);
+    contain(spec, (program, payload), cancel, ears)
+}
+
+/// Runs a program in a container to its end, at the terminal of the person who runs this process.
+///
+/// The program gets a terminal of its own, which podman never shows it and never sees. As for the
+/// rest, like [`run`] and [`crate::launch::interact`].
+pub fn interact(
+    spec: &Spec,
+    mut program: Program,
+    cancel: &Cancel,
+    on_listeners: &mut (dyn FnMut(Vec<TcpListener>) + Send),
+) -> Result<Ran, SandboxError> {
+    let failed = |errno| setup_error(&Failure::new("open", "a terminal", errno));
+    let terminal = Terminal::open().map_err(failed)?;
+    let payload = Payload {
+        has_terminal: true,
+        ..Payload::new(&program)
+    };
+    program.stdin = Vec::new();
+    program.pass_fds.push(terminal.inner);
+    let relay = Relay::start(terminal.outer).map_err(failed)?;
+    let ears = Ears {
+        on_line: &mut |_| {},
+        on_listeners,
+    };
+    relay.during(|| contain(spec, (program, payload), cancel, ears))
+}
+
+/// Makes a container for a program, attends it to its end and clears what is left of it.
+fn contain(
+    spec: &Spec,
+    (program, payload): (Program, Payload),
+    cancel: &Cancel,
+    ears: Ears<'_>,
+) -> Result<Ran, SandboxError> {
     check(spec)?;
     let host = Host::observe()?;
     room::sweep(&host)?;
+    let _layers = hold::layers(spec)?;
+    let watchdog = hold::watchdog(spec);
     let room = Room::new(&host, &spec.name)?;
     let name = room.name.clone();
-    let prepared = prepare(spec, &program, &host, &room);
+    let n_fds = program.pass_fds.len();
+    let prepared = prepare(spec, (payload, n_fds), &host, &room);
     let (attended, layers) = match prepared {
         Ok(prepared) => {
             let layers = prepared.layers.clone();
-            (attend(spec, &prepared, program, cancel, ears), layers)
+            let around = Around {
+                spec,
+                prepared: &prepared,
+                watchdog: &watchdog,
+            };
+            (attend(around, program, cancel, ears), layers)
         }
         Err(error) => (Err(error), Vec::new()),
     };
@@ -142,7 +194,7 @@ struct Prepared {
 
 fn prepare(
     spec: &Spec,
-    program: &Program,
+    (payload, n_fds): (Payload, usize),
     host: &Host,
     room: &Room,
 ) -> Result<Prepared, SandboxError> {
@@ -161,7 +213,8 @@ fn prepare(
         places: &places,
         layer_options: &layer_options,
         linked: linked.as_ref(),
-        n_fds: program.pass_fds.len(),
+        owner: Owner::this()?.label(),
+        n_fds,
     };
     let args = command::arguments(spec, &parts)?;
     let text = |text: &std::ffi::OsStr| Text::new(text.as_encoded_bytes());
@@ -171,10 +224,10 @@ fn prepare(
             path: text(host.podman.as_os_str()),
             args: args.iter().map(|arg| text(arg)).collect(),
             env: env.map(|(name, value)| (text(name), text(value))).collect(),
-            n_fds: program.pass_fds.len(),
+            n_fds,
         },
         relay: RelayOrder {
-            payload: Payload::new(program),
+            payload,
             listeners: spec.listeners.clone(),
             limits: RelayLimits {
                 memory_bytes: spec.resources.memory_bytes,
@@ -195,6 +248,7 @@ fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, Sandbox
         heard,
         diagnosis,
         channel: _,
+        is_disk_full,
     } = attended;
     if let Some(failure) = &heard.failed {
         return Err(setup_error(failure));
@@ -215,7 +269,9 @@ fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, Sandbox
     };
     let observed = heard.observed.unwrap_or_default();
     let met = heard.ended.map(|(_, met)| met).unwrap_or_default();
-    let met = grade::met(&spec.resources, met);
+    let by_disk = is_disk_full.then(|| grade::disk(&spec.resources)).flatten();
+    let met = grade::met(&spec.resources, met, finished.end);
+    let met = by_disk.into_iter().chain(met).collect();
     let (exceeded, met) = outcome::explain(finished.end, met);
     Ok(Ran {
         finished,

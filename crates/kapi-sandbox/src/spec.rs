@@ -45,7 +45,8 @@ pub enum Access {
 pub struct Layer {
     /// What was written, in the form of overlayfs; it stays.
     pub upper: PathBuf,
-    /// An empty directory for overlayfs itself; it is thrown away.
+    /// A directory for overlayfs itself, empty at first. Each run leaves a few empty directories in it;
+    /// it is thrown away with them.
     pub work: PathBuf,
 }
 

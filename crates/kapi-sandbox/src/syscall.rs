@@ -35,6 +35,8 @@ struct MountAttributes {
 const CAPABILITIES_MAX: libc::c_ulong = 63;
 /// `KEYCTL_JOIN_SESSION_KEYRING`.
 const JOIN_SESSION_KEYRING: libc::c_long = 1;
+/// `SIOCSIFFLAGS`, in the type that this C library takes for it.
+const SET_INTERFACE_FLAGS: libc::Ioctl = 0x8914;
 /// The last signal that has a disposition of its own in the classic range.
 const SIGNALS_MAX: i32 = 31;
 
@@ -187,7 +189,8 @@ pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     request.ifr_ifru.ifru_flags =
         libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).map_err(|_| Errno::INVAL)?;
     // SAFETY: the request is an initialised `ifreq` that lives through the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    let result =
+        unsafe { libc::ioctl(socket.as_raw_fd(), SET_INTERFACE_FLAGS, &raw const request) };
     check(i64::from(result)).map(|_| ())
 }
 

@@ -3,7 +3,7 @@
 //! An index is never given twice, even when its directory is deleted. The entries repeat what
 //! the streams say and are rebuilt from them; this file does not know how.
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_sys::disk::{Disk, replace_durably};
@@ -44,6 +44,9 @@ pub struct Entry {
     pub sandbox: SandboxLevel,
     /// When this entry last changed, in RFC 3339.
     pub updated: String,
+    /// The race that it is a lane of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
 impl Inventory {

@@ -135,6 +135,24 @@ impl GoalLayout {
         self.dir.join("contract.yaml")
     }
 
+    /// Returns the agent's task list for people to read.
+    #[must_use]
+    pub fn tasks(&self) -> PathBuf {
+        self.dir.join("tasks.yaml")
+    }
+
+    /// Returns the account of a goal that is done.
+    #[must_use]
+    pub fn distilled(&self) -> PathBuf {
+        self.dir.join("distilled.md")
+    }
+
+    /// Returns the record of who won the race that this goal began.
+    #[must_use]
+    pub fn race(&self) -> PathBuf {
+        self.dir.join("race.json")
+    }
+
     /// Returns the lock held over load, decide and append.
     #[must_use]
     pub fn lock(&self) -> PathBuf {

@@ -27,6 +27,14 @@ pub fn parse_ms(text: &str) -> Option<i64> {
     (format_ms(at_ms) == text).then_some(at_ms)
 }
 
+/// Reads a time as a person writes it, with its offset: `2026-11-22T18:00Z`,
+/// `2026-11-22 18:00:30+01:00`. Without an offset it names no instant and is refused.
+#[must_use]
+pub fn parse_instant_ms(text: &str) -> Option<i64> {
+    let at = text.trim().parse::<Timestamp>().ok()?;
+    Some(at.as_millisecond())
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature serde asks for"
@@ -42,7 +50,23 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::{format_ms, parse_ms};
+    use super::{format_ms, parse_instant_ms, parse_ms};
+
+    #[test]
+    fn a_person_writes_a_time_with_its_offset() {
+        let six = parse_ms("2026-11-22T18:00:00.000Z");
+        for text in [
+            "2026-11-22T18:00Z",
+            "2026-11-22 18:00:00Z",
+            "2026-11-22T19:00+01:00",
+            " 2026-11-22T12:30:00-05:30 ",
+        ] {
+            assert_eq!(parse_instant_ms(text), six, "{text}");
+        }
+        for text in ["", "18:00", "2026-11-22", "2026-11-22T18:00", "tomorrow"] {
+            assert_eq!(parse_instant_ms(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn times_read_back_as_written() {

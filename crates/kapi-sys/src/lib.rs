@@ -3,6 +3,7 @@
 //! Knows nothing of goals, events or agents. No other crate calls `std::fs` for writing,
 //! `std::process::Command`, or reads the clock.
 
+pub mod alarm;
 pub mod cancel;
 pub mod clock;
 pub mod disk;

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
+use rustix::process::Pid;
 
 use self::watch::Watch;
 use crate::cancel::Cancel;
@@ -244,6 +245,32 @@ pub struct AncestorProcess {
     pub environ: Option<Vec<u8>>,
     /// The program it runs; `None` when we may not know.
     pub exe: Option<PathBuf>,
+}
+
+/// A process of the machine, named so that no other is meant when its number is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessName {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+/// Returns the name of the live process with a number; nothing if there is none, or it has ended.
+#[must_use]
+pub fn process_name(pid: u32) -> Option<ProcessName> {
+    let started_ticks = proc_table::started_ticks(raw_pid(pid)?)?;
+    Some(ProcessName { pid, started_ticks })
+}
+
+/// Returns a descriptor that becomes readable when a process ends; nothing if it has ended.
+#[must_use]
+pub fn hold_process(name: ProcessName) -> Option<OwnedFd> {
+    proc_table::hold_live(raw_pid(name.pid)?, name.started_ticks)
+}
+
+fn raw_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 /// Returns this process and then each of its ancestors, nearest first.

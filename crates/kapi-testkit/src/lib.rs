@@ -3,6 +3,7 @@
 //! Nothing that ships depends on this crate.
 
 pub mod agent_tools;
+pub mod converge;
 pub mod model_server;
 pub mod oracle;
 pub mod sim;

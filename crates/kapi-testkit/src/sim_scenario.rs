@@ -6,7 +6,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
 };
 use kapi_core::goal::outcome::Verdict;
 use kapi_core::id::{EffectId, GoalId};
@@ -96,6 +96,8 @@ impl Scenario {
             branch: BRANCH.to_owned(),
             sandbox: SandboxLevel::Native,
             network: NetworkMode::Filtered,
+            working: Working::default(),
+            race: None,
         }
     }
 

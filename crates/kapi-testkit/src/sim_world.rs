@@ -174,7 +174,7 @@ impl SimWorld {
 
     fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
         match &effect.action {
-            Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base),
+            Action::CreateWorkspace { branch, base, .. } => self.create_workspace(branch, base),
             Action::RunAgent(task) => self.run_agent(effect, task, watch),
             Action::Commit(task) => self.commit(&task.base, task.at_s),
             Action::Verify(task) => self.verify(task),
@@ -385,6 +385,7 @@ fn agent_run(end: AgentEnd, session: Option<String>) -> AgentRun {
         usage: USED,
         tools: 1,
         isolation: None,
+        score: None,
     }
 }
 

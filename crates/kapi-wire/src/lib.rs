@@ -1,6 +1,7 @@
-//! The shapes others see: what `--json` prints.
+//! The shapes others see: what `--json` prints, and what agents' tools take and answer.
 //!
 //! Fields are only ever added. Nothing here decides anything; every view is built from state.
 
 pub mod result;
 pub mod status;
+pub mod tools;

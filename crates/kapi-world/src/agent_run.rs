@@ -17,12 +17,13 @@ use kapi_git::workspace::{Origin, Workspace};
 use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
-use crate::asking::{Asked, ask};
+use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell};
 use crate::failure;
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
+use crate::tools::Caller;
 use crate::workshop::{self, ShownAt, Workshop};
 
 impl RealWorld<'_> {
@@ -95,9 +96,23 @@ impl RealWorld<'_> {
             run_id: &run_id,
             purpose: Purpose::Work,
             network: task.network,
-            git_env,
+            env: git_env,
         };
-        ask(&self.book, cell, &asked, &run_dir, watch).map(|(run, end)| outcome_of(run, end))
+        let at_desk = (&asked, self.caller(effect, &run_id), &*self.place.scratch);
+        ask_with_tools(&self.book, cell, at_desk, &run_dir, watch)
+            .map(|(run, end)| outcome_of(run, end))
+    }
+}
+
+impl RealWorld<'_> {
+    /// Returns who speaks by the tools of a run.
+    pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> Caller<'a> {
+        Caller {
+            desk: &self.desk,
+            goal: &effect.goal,
+            run,
+            hidden: &self.place.hidden,
+        }
     }
 }
 
@@ -109,7 +124,7 @@ pub(crate) fn run_id(effect: &Effect) -> String {
     format!("{}-{}", effect.goal, effect.id)
 }
 
-fn outcome_of(run: AgentRun, end: End) -> Outcome {
+pub(crate) fn outcome_of(run: AgentRun, end: End) -> Outcome {
     if end == End::Cancelled {
         Outcome::Cancelled {
             usage: run.usage,
@@ -123,7 +138,11 @@ fn outcome_of(run: AgentRun, end: End) -> Outcome {
 /// Covers the repository's own settings of a CLI that would run what they name at its start.
 ///
 /// Gemini lets them outrank ours; the others have a switch that the adapter uses.
-fn settings_hidden(kind: &Kind, workspace: &Path, run_dir: &RunDir) -> Result<Vec<Mount>, Failure> {
+pub(crate) fn settings_hidden(
+    kind: &Kind,
+    workspace: &Path,
+    run_dir: &RunDir,
+) -> Result<Vec<Mount>, Failure> {
     let relative = Path::new(".gemini/settings.json");
     let is_plain = |path: &Path| !path.is_symlink() && path.exists();
     let is_there = is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));

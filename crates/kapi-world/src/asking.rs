@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
+use kapi_agent::launch::tools::Tools;
 use kapi_agent::launch::upstream::Gateway;
 use kapi_agent::launch::{self, Host, Launch, Purpose, Turn};
 use kapi_agent::settings::Settings;
@@ -15,9 +16,9 @@ use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::goal::words;
-use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
+use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, End, Line};
 
@@ -25,7 +26,10 @@ use crate::book::Book;
 use crate::confine::{self, Cell, KAPI_INSIDE, Payload};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
+use crate::gate::{Gate, Rules};
 use crate::run_dir::{RunDir, Transcript};
+use crate::tools::Caller;
+use crate::tools::counter::Counter;
 use crate::{failure, home};
 
 /// The variable that marks every process of a run.
@@ -41,7 +45,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) purpose: Purpose,
     pub(crate) network: NetworkMode,
-    pub(crate) git_env: Vec<(OsString, OsString)>,
+    /// Variables beside those of the launch.
+    pub(crate) env: Vec<(OsString, OsString)>,
 }
 
 /// Asks an agent something in a cell and returns what came of it.
@@ -49,8 +54,64 @@ pub(crate) struct Asked<'a> {
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
 pub(crate) fn ask(
     book: &Book,
-    mut cell: Cell<'_>,
+    cell: Cell<'_>,
     asked: &Asked<'_>,
+    run_dir: &RunDir,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    ask_at(book, cell, (asked, Behind::default()), run_dir, watch)
+}
+
+/// Does the same with an agent that asks before what these rules list.
+pub(crate) fn ask_gated(
+    book: &Book,
+    cell: Cell<'_>,
+    (asked, rules, scratch): (&Asked<'_>, Rules<'_>, &Path),
+    run_dir: &RunDir,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    let gate = gate(book, &cell, (asked.kind, rules), scratch)?;
+    let behind = Behind {
+        counter: None,
+        gate: gate.as_ref(),
+    };
+    ask_at(book, cell, (asked, behind), run_dir, watch)
+}
+
+fn gate<'a>(
+    book: &Book,
+    cell: &Cell<'_>,
+    (kind, rules): (&Kind, Rules<'a>),
+    scratch: &Path,
+) -> Result<Option<Gate<'a>>, Failure> {
+    let directory = scratch.join("gate");
+    let here = (cell.level, cell.workspace);
+    Gate::open(rules, kind, here, &directory, &book.self_exe)
+}
+
+/// Does the same with an agent that is handed the tools of its goal.
+pub(crate) fn ask_with_tools(
+    book: &Book,
+    mut cell: Cell<'_>,
+    (asked, caller, scratch): (&Asked<'_>, Caller<'_>, &Path),
+    run_dir: &RunDir,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    let directory = scratch.join("tools");
+    let counter = Counter::open(caller, cell.level, &directory, &book.self_exe)?;
+    cell.mounts.extend(counter.mounts(&book.self_exe));
+    let gate = gate(book, &cell, (asked.kind, Rules::Goal(caller)), scratch)?;
+    let behind = Behind {
+        counter: Some(&counter),
+        gate: gate.as_ref(),
+    };
+    ask_at(book, cell, (asked, behind), run_dir, watch)
+}
+
+fn ask_at(
+    book: &Book,
+    mut cell: Cell<'_>,
+    (asked, behind): (&Asked<'_>, Behind<'_>),
     run_dir: &RunDir,
     watch: &Watch<'_>,
 ) -> Result<(AgentRun, End), Failure> {
@@ -61,11 +122,16 @@ pub(crate) fn ask(
     if let Kind::Command(shell) = asked.kind {
         cell.mounts.extend(program_of(shell, book));
     }
+    if let Some(gate) = behind.gate {
+        let mounts = gate.mounts(asked.kind, &cell, book);
+        cell.mounts.extend(mounts);
+    }
     let mut transcript = run_dir.transcript()?;
     let mut question = Question {
         book,
         cell,
         asked,
+        behind,
         prompt_file,
         watch,
         run_dir,
@@ -82,10 +148,18 @@ pub(crate) fn ask(
     Ok((answer.run, answer.end))
 }
 
+/// What answers a run on this side, beside its doors.
+#[derive(Clone, Copy, Default)]
+struct Behind<'a> {
+    counter: Option<&'a Counter<'a>>,
+    gate: Option<&'a Gate<'a>>,
+}
+
 struct Question<'a> {
     book: &'a Book,
     cell: Cell<'a>,
     asked: &'a Asked<'a>,
+    behind: Behind<'a>,
     prompt_file: PathBuf,
     watch: &'a Watch<'a>,
     run_dir: &'a RunDir,
@@ -107,10 +181,17 @@ impl Question<'_> {
             book,
             cell,
             asked,
+            behind: Behind { counter, gate },
             prompt_file,
             watch,
             run_dir,
         } = self;
+        let program = counter.map(Counter::program).unwrap_or_default();
+        let leading = counter.map(Counter::leading_here).unwrap_or_default();
+        let tools = counter.map(|_| Tools {
+            program: &program,
+            env: &leading,
+        });
         let mut doors = Doors::new(cell.level, asked.network, &book.grant)?;
         let turn = Turn {
             prompt: asked.prompt,
@@ -122,6 +203,8 @@ impl Question<'_> {
             home: &cell.home_seen(book),
             workspace: &cell.workspace_seen(),
             gateway: doors.gateway(),
+            tools,
+            gate: gate.map(Gate::seen_inside),
         };
         let host = Host { env: &book.env };
         let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
@@ -131,12 +214,13 @@ impl Question<'_> {
         }
         home::furnish(cell.home, &launch, book)?;
         cell.idle = launch.idle_ms.map(Duration::from_millis);
-        let payload = payload(book, asked, &launch)?;
+        let payload = payload(book, asked, &launch, &leading)?;
         doors.allow(&launch.hosts)?;
         doors.upstream.clone_from(&launch.upstream);
         doors.insert_cassette(&book.grant, asked.run_id);
-        let is_metered = doors.upstream.is_some();
-        let served = Served::new(&doors, watch, run_dir)?;
+        let mut served = Served::new(&doors, watch, run_dir)?;
+        (served.counter, served.gate) = (*counter, *gate);
+        served.prices = Some(&book.prices);
         let mut parser = StreamParser::new(asked.kind, session);
         let ran = cell.run(book, payload, &served, &mut |line| {
             let events = match line {
@@ -144,35 +228,40 @@ impl Question<'_> {
                 Line::Stderr(bytes) => parser.stderr_line(bytes),
             };
             for event in events {
-                take(counted(event, is_metered), transcript, watch);
+                take(counted(event, &served), transcript, watch);
             }
         })?;
-        let finished = ran.finished;
+        let finished = &ran.finished;
         let stderr = finished.stderr.text();
         let mut run = parser.finish(finished.end, &stderr, &finished.stdout.text());
-        run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
-        if is_metered {
-            run.usage = cost_only(run.usage);
-        }
+        run.usage = served.beside_gateway(run.usage);
         let has_failed = matches!(run.end, AgentEnd::Provider(_) | AgentEnd::Crashed { .. });
         if has_failed && let Some(trouble) = served.trouble() {
             run.end = AgentEnd::Provider(trouble);
         }
-        for met in &ran.met {
-            let text = words::limit_met(met.resource, &met.limit);
-            (watch.notice)(Activity::Note { text });
-        }
-        if let Some(exceeded) = ran.exceeded {
-            run.end = AgentEnd::OutOfResources {
-                resource: exceeded.resource.to_owned(),
-                limit: exceeded.limit,
-            };
-        }
+        // Tools that were refused are no work.
+        run.score = gate.map_or(run.score, |gate| gate.without_refused(run.score, run.tools));
+        note_limits(&mut run, &ran, watch);
         Ok(Answer {
             run,
             end: finished.end,
             stderr,
         })
+    }
+}
+
+/// Records how a run was kept apart and which limits it met.
+fn note_limits(run: &mut AgentRun, ran: &Ran, watch: &Watch<'_>) {
+    run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
+    for met in &ran.met {
+        let text = words::limit_met(met.resource, &met.limit);
+        (watch.notice)(Activity::Note { text });
+    }
+    if let Some(exceeded) = &ran.exceeded {
+        run.end = AgentEnd::OutOfResources {
+            resource: exceeded.resource.to_owned(),
+            limit: exceeded.limit.clone(),
+        };
     }
 }
 
@@ -207,20 +296,11 @@ fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {
     }
 }
 
-/// Leaves out the tokens an agent reports where the gateway counts them itself.
-fn counted(event: StreamEvent, is_metered: bool) -> StreamEvent {
+/// Leaves out what an agent reports where the gateway counts it itself.
+fn counted(event: StreamEvent, served: &Served<'_>) -> StreamEvent {
     match event {
-        StreamEvent::Used(usage) if is_metered => StreamEvent::Used(cost_only(usage)),
+        StreamEvent::Used(usage) => StreamEvent::Used(served.beside_gateway(usage)),
         other => other,
-    }
-}
-
-/// Keeps the cost, which only the agent knows.
-const fn cost_only(usage: Usage) -> Usage {
-    Usage {
-        input_tokens: 0,
-        output_tokens: 0,
-        usd_micros: usage.usd_micros,
     }
 }
 
@@ -248,18 +328,24 @@ fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
     }
 }
 
-fn payload(book: &Book, asked: &Asked<'_>, launch: &Launch) -> Result<Payload, Failure> {
+fn payload(
+    book: &Book,
+    asked: &Asked<'_>,
+    launch: &Launch,
+    leading: &BTreeMap<String, String>,
+) -> Result<Payload, Failure> {
     let program = if launch.program == launch::SELF_EXE {
         book.self_exe.clone()
     } else {
         find_program(book, asked.kind, &launch.program)?
     };
-    let mut env: BTreeMap<OsString, OsString> = asked.git_env.iter().cloned().collect();
+    let mut env: BTreeMap<OsString, OsString> = asked.env.iter().cloned().collect();
     env.insert(RUN_ID_VARIABLE.into(), asked.run_id.into());
     env.extend(
         launch
             .env
             .iter()
+            .chain(leading)
             .map(|(name, value)| (name.into(), value.into())),
     );
     Ok(Payload {
@@ -307,6 +393,8 @@ pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<
             url: "http://127.0.0.1:1",
             placeholder: "check",
         },
+        tools: None,
+        gate: None,
     };
     let host = Host { env: &book.env };
     let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)

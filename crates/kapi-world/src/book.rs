@@ -8,14 +8,20 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::Kind;
 use kapi_agent::settings::Settings;
+use kapi_core::spend::prices::Prices;
 
 use crate::grant::Grant;
+use crate::judge::provider;
 
 /// Everything a run may use of the host, granted by the person.
 #[derive(Debug, Clone)]
 pub struct Book {
     /// `[agents.<name>]`.
     pub agents: BTreeMap<String, Settings>,
+    /// `[judges.<provider>]`: where models that judge are asked.
+    pub judges: BTreeMap<String, provider::Settings>,
+    /// What models cost.
+    pub prices: Prices,
     /// What runs may see, reach and use.
     pub grant: Grant,
     /// The whole environment of this process; only named variables of it are passed on.

@@ -22,6 +22,7 @@ use crate::book::Book;
 use crate::doors::serve::Served;
 use crate::failure;
 use crate::grant::PASSED_VARIABLES;
+use crate::tools::counter::Counter;
 
 /// Where the workspace is inside.
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
@@ -120,7 +121,8 @@ impl Cell<'_> {
         doors: &Served<'_>,
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> Result<Ran, Failure> {
-        let (mut spec, path_first) = self.spec(book, &payload.program)?;
+        let (mut spec, mut path_first) = self.spec(book, &payload.program)?;
+        path_first.extend(doors.counter.map(Counter::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
         let mut env = self.environment(book, &path_first, doors.doors.environment());

@@ -15,6 +15,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use kapi_agent::launch::upstream::{Gateway, Upstream};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
+use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::policy::{Mode, Policy};
 use kapi_gateway::egress::rule::Rule;
 use kapi_gateway::model::cassette::Cassette;
@@ -43,6 +44,8 @@ pub(crate) struct Doors {
     pub(crate) cassette: Option<Cassette>,
     /// What the proxy lets through; `None` where there is no proxy.
     pub(crate) policy: Option<Policy>,
+    /// The proxies that this host needs.
+    pub(crate) host_proxy: Option<HostProxy>,
     /// What listens inside, in the order of the addresses.
     inside: Vec<(SocketAddr, Door)>,
     /// The gateway's listener, where the network is the host's.
@@ -75,6 +78,7 @@ impl Doors {
             upstream: None,
             cassette: None,
             policy: None,
+            host_proxy: grant.host_proxy.clone(),
             inside: Vec::new(),
             on_host: None,
             network: if is_shared {

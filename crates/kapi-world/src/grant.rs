@@ -7,6 +7,7 @@ pub mod lending;
 
 use std::path::PathBuf;
 
+use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::rule::Rule;
 use kapi_sandbox::podman::options::Options;
 use kapi_sandbox::spec::Resources;
@@ -50,6 +51,8 @@ pub struct Grant {
     pub podman: Options,
     /// Where Maven's releases come from instead of its own first repository.
     pub maven_mirror: Option<String>,
+    /// The proxies that this host itself needs to get out.
+    pub host_proxy: Option<HostProxy>,
     /// Whether what is said to models is kept, or answered from what was kept.
     pub cassettes: Option<Cassettes>,
 }

@@ -3,23 +3,30 @@
 //! The only crate that knows all three tool families. Holds no state of its own: what must
 //! survive a crash is in git, in the run directory, or derived from the effect again.
 
+pub mod aside;
 pub mod asking;
 pub mod book;
+pub mod checks;
 pub mod failure;
+pub mod gate;
 pub mod grant;
 pub mod hidden;
+pub mod judge;
 pub mod launching;
 pub mod place;
 pub mod real;
+pub mod spending;
 pub mod status;
 pub mod survey;
+pub mod tools;
+pub mod waits;
 
 mod agent_run;
+mod beside;
 mod confine;
 mod doors;
 mod home;
 mod ignored;
-mod judge;
 mod run_dir;
 mod verify;
 mod workshop;

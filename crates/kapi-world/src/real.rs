@@ -6,11 +6,12 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::goal::effect::{Action, CommitTask, Effect};
+use kapi_core::goal::effect::{Action, AgentPurpose, CommitTask, Effect};
 use kapi_core::goal::outcome::{Candidate, Failure, Outcome};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Watch, World};
 use kapi_git::candidate::CandidatePlan;
+use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
@@ -18,6 +19,9 @@ use kapi_sys::clock::Clock;
 use crate::book::Book;
 use crate::failure;
 use crate::place::Place;
+use crate::spending::Spending;
+use crate::spending::turn::Turn;
+use crate::tools::Desk;
 use crate::workshop::{self, Workshop};
 
 /// How often a wait looks at the clock and the cancel flag.
@@ -33,13 +37,35 @@ pub struct RealWorld<'a> {
     pub book: Book,
     /// The time.
     pub clock: &'a dyn Clock,
+    /// What its agent's tools need on this side.
+    pub desk: Desk<'a>,
+    /// Where its turns are booked, and what they may cost.
+    pub spending: Spending<'a>,
 }
 
 impl World for RealWorld<'_> {
     fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        match Turn::of(effect, &self.book) {
+            None => self.act(effect, watch),
+            Some(turn) => self
+                .spending
+                .within(&turn, watch, |watch| self.act(effect, watch)),
+        }
+    }
+}
+
+impl RealWorld<'_> {
+    fn act(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
         let result = match &effect.action {
-            Action::CreateWorkspace { branch, base } => self.create_workspace(branch, base, watch),
-            Action::RunAgent(task) => self.run_agent(effect, task, watch),
+            Action::CreateWorkspace {
+                branch,
+                base,
+                start,
+            } => self.create_workspace(branch, base, start, watch),
+            Action::RunAgent(task) => match task.purpose {
+                AgentPurpose::Work => self.run_agent(effect, task, watch),
+                AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
+            },
             Action::Commit(task) => self.commit(task, watch),
             Action::Verify(task) => self.verify(effect, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
@@ -56,17 +82,16 @@ impl World for RealWorld<'_> {
             Err(failure) => Outcome::Failed(failure),
         }
     }
-}
 
-impl RealWorld<'_> {
     fn create_workspace(
         &self,
         branch: &str,
         base: &str,
+        start: &str,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, (branch, base), base)?;
+        let workspace = workshop.workspace(&self.place, (branch, base), start)?;
         Ok(Outcome::Workspace {
             path: workspace.path.display().to_string(),
         })
@@ -120,11 +145,18 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, (branch, base), commit)?;
-        let to = workshop::commit_id(commit)?;
+        // The branch is at `base`: where the goal began, or at the result that was not accepted.
+        let goal = workshop::ref_part(&self.place.ref_name)?;
+        let first = workshop
+            .repository
+            .recorded_base(&goal)
+            .map_err(|error| failure::plain(&error))?;
+        let first = first.as_ref().map_or(base, CommitId::as_str);
+        let workspace = workshop.workspace(&self.place, (branch, first), commit)?;
+        let (from, to) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
         workshop
             .repository
-            .publish(&workspace, &to)
+            .publish_from(&workspace, &from, &to)
             .map_err(|error| failure::plain(&error))?;
         self.clear_scratch();
         Ok(Outcome::Published {
@@ -136,10 +168,17 @@ impl RealWorld<'_> {
     fn clear_scratch(&self) {
         let scratch = &self.place.scratch;
         // What cannot be removed is only space; the next run wipes it.
-        for name in ["verify", "judge", "verify-git", "agent-git"] {
+        for name in [
+            "verify",
+            "judge",
+            "wait",
+            "verify-git",
+            "agent-git",
+            "wait-git",
+        ] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge-home", "ignored"] {
+        for name in ["verify-home", "judge-home", "wait-home", "ignored"] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

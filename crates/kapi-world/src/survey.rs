@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::Base;
 use kapi_core::goal::outcome::Failure;
+use kapi_core::race::DiffSize;
 use kapi_git::diff::Patch;
 use kapi_git::hidden;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
@@ -188,6 +189,23 @@ impl Survey {
         self.repository
             .diff(&base, &commit, bytes_max)
             .map_err(|error| failure::plain(&error))
+    }
+
+    /// Returns how much differs between two commits.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn diff_size(&self, base: &str, commit: &str) -> Result<DiffSize, Failure> {
+        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        let count = self
+            .repository
+            .diff_count(&base, &commit)
+            .map_err(|error| failure::plain(&error))?;
+        Ok(DiffSize {
+            files: count.files,
+            added: count.added,
+            removed: count.removed,
+        })
     }
 }
 

@@ -165,7 +165,13 @@ impl RealWorld<'_> {
         };
         let doors = Doors::new(task.sandbox, task.network, &self.book.grant)?;
         let served = Served::new(&doors, stages.watch, stages.run_dir)?;
-        cell.run(&self.book, payload, &served, &mut |_| {})
+        let ran = cell.run(&self.book, payload, &served, &mut |_| {})?;
+        // The one that explains the end stands in the output, which the next turn reads.
+        for met in &ran.met {
+            let text = words::limit_met(met.resource, &met.limit);
+            (stages.watch.notice)(Activity::Note { text });
+        }
+        Ok(ran)
     }
 }
 

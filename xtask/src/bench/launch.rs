@@ -37,6 +37,14 @@ pub(super) struct Launcher<'a> {
     n_launched: Cell<u32>,
 }
 
+/// A launch that is over.
+#[derive(Debug)]
+pub(super) struct Launched {
+    pub(super) took: Duration,
+    /// The branch that its work was committed to.
+    pub(super) branch: String,
+}
+
 /// What is read of a launch's answer.
 #[derive(Debug, Deserialize)]
 struct Answer {
@@ -138,8 +146,24 @@ impl<'a> Launcher<'a> {
         })
     }
 
+    /// Returns where measuring happens.
+    pub(super) fn place(&self) -> &'a Place {
+        self.place
+    }
+
     /// Launches once, makes sure that the work was committed, and returns how long it took.
     fn launch(&self, project: &Path, options: &[&str]) -> anyhow::Result<Duration> {
+        let launched = self.launch_agent(project, AGENT, options)?;
+        Ok(launched.took)
+    }
+
+    /// Launches a shell command that changes one file.
+    pub(super) fn launch_agent(
+        &self,
+        project: &Path,
+        agent: &str,
+        options: &[&str],
+    ) -> anyhow::Result<Launched> {
         let number = self.n_launched.get();
         self.n_launched.set(number + 1);
         let (id, branch) = (format!("b{number}"), format!("bench/launch-{number}"));
@@ -152,7 +176,7 @@ impl<'a> Launcher<'a> {
             "--task",
             "measure",
             "--agent",
-            AGENT,
+            agent,
             "--branch",
             &branch,
             "--no-push",
@@ -169,7 +193,7 @@ impl<'a> Launcher<'a> {
             answer.exit_code == 0 && answer.changed.len() == 1,
             "launch an agent that changes one file: {told}"
         );
-        Ok(took)
+        Ok(Launched { took, branch })
     }
 
     /// Removes the home and every workspace in it.

@@ -75,11 +75,11 @@ pub(super) fn compare(place: &Place, sizes: &[u32]) -> anyhow::Result<Vec<Table>
     let directory = ground.directory.clone();
     let (smallest, others) = sizes.split_first().context("find the smallest tree")?;
     let smallest = made(&directory.join("smallest"), *smallest)?;
-    measure(place, &smallest, &mut rows)?;
     let launcher = Launcher::new(place, &directory)?;
+    measure(&launcher, &smallest, &mut rows)?;
     for n_files in others {
         let tree = made(&directory.join("larger"), *n_files)?;
-        measure(place, &tree, &mut rows)?;
+        measure(&launcher, &tree, &mut rows)?;
         rows.starts.push(start(place, &tree, &smallest)?);
         let [this, that] = [&tree, &smallest].map(|tree| (tree.name.as_str(), &*tree.root));
         rows.launches.push(launch::over(&launcher, this, that)?);
@@ -115,7 +115,7 @@ fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
         ),
         table(
             "The first `git status`",
-            "Ours in a new sandbox over the person's checkout, git's own data included in the view; the peer in a worktree that was just made. Timed around git by the same shell script.",
+            "Ours is run by the agent of a launch on a branch, in its view of the repository; the peer in a worktree that was just made. Timed around git by the same shell script.",
             rows.first_status,
         ),
         table(
@@ -129,11 +129,13 @@ fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
     tables.into_iter().filter(has_rows).collect()
 }
 
-fn measure(place: &Place, tree: &Tree, rows: &mut Rows) -> anyhow::Result<()> {
+fn measure(launcher: &Launcher<'_>, tree: &Tree, rows: &mut Rows) -> anyhow::Result<()> {
     talk(&format!("Measuring the tree of {} files …", tree.name));
+    let place = launcher.place();
     rows.workspaces.extend(workspaces(place, tree)?);
     rows.extractions.push(extraction(place, tree)?);
-    rows.first_status.push(inside::first_status(place, tree)?);
+    rows.first_status
+        .push(inside::first_status(launcher, tree)?);
     Ok(())
 }
 

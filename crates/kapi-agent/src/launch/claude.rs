@@ -6,7 +6,9 @@
 use crate::agent::AgentError;
 use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
 use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
-use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, path_text, resumed, variables, words};
+use crate::launch::{
+    Host, IDLE_MS, Launch, Purpose, Turn, gate, path_text, resumed, tools, variables, words,
+};
 use crate::manifest::CLAUDE;
 use crate::settings::Settings;
 
@@ -47,6 +49,8 @@ pub(super) fn launch(
         "--setting-sources",
         "user",
     ]));
+    let (files, named) = gate::claude(turn, tools::claude(turn)?)?;
+    args.extend(named);
     args.extend(words(&["--strict-mcp-config"]));
     if let Some(model) = &settings.model {
         args.extend(words(&["--model", model]));
@@ -81,7 +85,7 @@ pub(super) fn launch(
         args,
         env,
         stdin: turn.prompt.as_bytes().to_vec(),
-        files: Vec::new(),
+        files,
         login_files,
         notes,
         idle_ms: Some(IDLE_MS),

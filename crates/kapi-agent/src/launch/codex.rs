@@ -13,7 +13,8 @@ use crate::launch::credentials::{
 };
 use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
 use crate::launch::{
-    HomeFile, Host, IDLE_MS, Launch, PRIVATE_MODE, Purpose, Turn, path_text, resumed, words,
+    HomeFile, Host, IDLE_MS, Launch, PRIVATE_MODE, Purpose, Turn, gate, path_text, resumed, tools,
+    words,
 };
 use crate::manifest::CODEX;
 use crate::settings::Settings;
@@ -61,19 +62,19 @@ pub(super) fn launch(
     if turn.purpose == Purpose::Judge {
         args.extend(words(&["--ephemeral"]));
     }
+    let gateway = upstream.as_ref().map(|_| turn.gateway.url);
+    let mut table = config(settings, turn.purpose, gateway);
+    args.extend(gate::codex(turn, &mut table)?);
     args.extend(settings.args.clone());
     args.extend(session.map(|session| thread_of(session).to_owned()));
     // The prompt comes on standard input.
     args.extend(words(&["-"]));
+    if let Some(tools) = tools::of_turn(turn) {
+        table.insert("mcp_servers".to_owned(), tools::codex(tools)?.into());
+    }
     let config = HomeFile {
         path: PathBuf::from(".codex/config.toml"),
-        content: config(
-            settings,
-            turn.purpose,
-            upstream.as_ref().map(|_| turn.gateway.url),
-        )
-        .to_string()
-        .into_bytes(),
+        content: table.to_string().into_bytes(),
         mode: PRIVATE_MODE,
     };
     let (login_files, notes) = login(&CODEX, settings);

@@ -9,7 +9,9 @@ use serde_json::json;
 use crate::agent::AgentError;
 use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
 use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
-use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, json_file, resumed, variables, words};
+use crate::launch::{
+    Host, IDLE_MS, Launch, Purpose, Turn, gate, json_file, resumed, tools, variables, words,
+};
 use crate::manifest::GEMINI;
 use crate::settings::Settings;
 
@@ -55,7 +57,7 @@ pub(super) fn launch(
             env.insert("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned());
         }
     }
-    args.extend(words(&["--allowed-mcp-server-names", "kapi"]));
+    args.extend(words(&["--allowed-mcp-server-names", tools::SERVER]));
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--resume", session]));
     }
@@ -74,6 +76,10 @@ pub(super) fn launch(
     if turn.purpose == Purpose::Judge {
         own["tools"] = json!({"core": ["read_file", "list_directory", "glob", "grep_search"]});
     }
+    if let Some(tools) = tools::of_turn(turn) {
+        own["mcpServers"] = tools::gemini(tools)?;
+    }
+    gate::gemini(turn, &mut own)?;
     let (login_files, notes) = login(&GEMINI, settings);
     Ok(Launch {
         program: settings

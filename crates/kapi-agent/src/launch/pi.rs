@@ -10,7 +10,9 @@ use crate::launch::credentials::{
     Credentials, Secret, base_url, credentials, login, login_hosts, with_version,
 };
 use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
-use crate::launch::{Host, IDLE_MS, Launch, Purpose, Turn, json_file, resumed, variables, words};
+use crate::launch::{
+    Host, IDLE_MS, Launch, Purpose, Turn, gate, json_file, resumed, tools, variables, words,
+};
 use crate::manifest::PI;
 use crate::settings::Settings;
 
@@ -101,7 +103,9 @@ pub(super) fn launch(
     let provider = provider(settings, url.as_deref());
     let credentials = credentials(&PI, &provider.key_variable, settings, host)?;
     let mut env = variables(&[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]);
-    let mut args = words(&["-p", "--mode", "json", "--provider", &provider.name]);
+    let (extensions, mut args) = gate::pi(turn, tools::pi(turn)?)?;
+    args.extend(words(&["-p", "--mode", "json"]));
+    args.extend(words(&["--provider", &provider.name]));
     if let Some(model) = &provider.model {
         args.extend(words(&["--model", model]));
     }
@@ -111,11 +115,7 @@ pub(super) fn launch(
         args.extend(words(&["--session", session]));
     }
     if turn.purpose == Purpose::Judge {
-        args.extend(words(&["--tools", "read,grep,find,ls", "--no-session"]));
-        // What the executor left in the checkout must not instruct the judge.
-        args.extend(words(&["--no-skills", "--no-context-files"]));
-        args.extend(words(&["--system-prompt", JUDGE_SYSTEM_PROMPT]));
-        args.extend(words(&["--append-system-prompt", JUDGE_SYSTEM_PROMPT_END]));
+        args.extend(judge_words());
     }
     args.extend(settings.args.clone());
     // Kapi waits and retries itself; the few tries of its client library remain.
@@ -123,6 +123,7 @@ pub(super) fn launch(
         ".pi/agent/settings.json",
         &json!({"retry": {"enabled": false}}),
     )];
+    files.extend(extensions);
     let (login_files, mut notes) = login(&PI, settings);
     let mut upstream = None;
     match (credentials, &provider.route) {
@@ -171,6 +172,15 @@ pub(super) fn launch(
         upstream,
         hosts: login_hosts(&PI, settings),
     })
+}
+
+/// Returns the arguments of a judge: what the executor left in the checkout must not instruct it.
+fn judge_words() -> Vec<String> {
+    let mut args = words(&["--tools", "read,grep,find,ls", "--no-session"]);
+    args.extend(words(&["--no-skills", "--no-context-files"]));
+    args.extend(words(&["--system-prompt", JUDGE_SYSTEM_PROMPT]));
+    args.extend(words(&["--append-system-prompt", JUDGE_SYSTEM_PROMPT_END]));
+    args
 }
 
 /// Returns the variable that Pi reads the key of its provider from.

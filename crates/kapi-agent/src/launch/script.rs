@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::agent::AgentError;
-use crate::launch::{Launch, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, words};
+use crate::launch::{Launch, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, gate, words};
 use crate::script::{Script, ScriptError};
 
 pub(super) fn launch(file: &Path, turn: &Turn<'_>) -> Result<Launch, AgentError> {
     let script = Script::read(file)?;
-    let stdin = script.turn_json(turn.turn).map_err(|source| {
-        let (path, turn) = (file.to_path_buf(), turn.turn);
-        ScriptError::HandOn { path, turn, source }
-    })?;
+    let stdin = script
+        .turn_json(turn.turn, gate::script(turn)?)
+        .map_err(|source| {
+            let (path, turn) = (file.to_path_buf(), turn.turn);
+            ScriptError::HandOn { path, turn, source }
+        })?;
     Ok(Launch {
         program: SELF_EXE.to_owned(),
         args: words(&[SCRIPT_AGENT_COMMAND]),

@@ -4,6 +4,7 @@
 //! Runs as `kapi __script-agent` inside the sandbox, like any other agent. Knows nothing of the
 //! goal; the turn's steps come on standard input and events go to standard output.
 
+use std::ffi::OsString;
 use std::io;
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -53,7 +54,11 @@ enum RunnerError {
 /// A step that cannot be done ends the turn with code 1 and a `say` that tells why; a command
 /// that fails is only an output, as with any agent.
 pub fn script_main(stdin: &mut dyn Read, stdout: &mut dyn Write, cwd: &Path) -> i32 {
-    let mut player = Player { stdout, cwd };
+    let mut player = Player {
+        stdout,
+        cwd,
+        gate: Vec::new(),
+    };
     match player.play(stdin) {
         Ok(()) => 0,
         Err(error) => {
@@ -73,6 +78,8 @@ pub fn script_main(stdin: &mut dyn Read, stdout: &mut dyn Write, cwd: &Path) -> 
 struct Player<'a> {
     stdout: &'a mut dyn Write,
     cwd: &'a Path,
+    /// The words that ask before a command is run.
+    gate: Vec<String>,
 }
 
 impl Player<'_> {
@@ -83,6 +90,7 @@ impl Player<'_> {
             .read_to_end(&mut input)
             .map_err(RunnerError::Input)?;
         let input: TurnInput = serde_json::from_slice(&input).map_err(RunnerError::Form)?;
+        self.gate = input.gate.unwrap_or_default();
         match input.steps {
             Some(steps) => {
                 for step in steps {
@@ -111,7 +119,10 @@ impl Player<'_> {
                     name: "bash".to_owned(),
                     detail: command.clone(),
                 })?;
-                let output = bash(self.cwd, &command)?;
+                let output = match refusal(self.cwd, &self.gate, &command)? {
+                    Some(refusal) => refusal,
+                    None => bash(self.cwd, &command)?,
+                };
                 self.print(&output)
             }
             Step::Say(text) => self.print(&Event::Say { text }),
@@ -190,14 +201,41 @@ fn real_place(path: &Path) -> Result<PathBuf, RunnerError> {
     })
 }
 
+/// Asks whether a command may be run and returns what is printed if not.
+fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<Event>, RunnerError> {
+    let Some((program, words)) = gate.split_first() else {
+        return Ok(None);
+    };
+    let question = serde_json::json!({"tool_name": "bash", "tool_input": {"command": command}});
+    let args = words.iter().map(OsString::from).collect();
+    let asked = performed(cwd, (program, args), question.to_string().into_bytes())?;
+    let is_allowed = matches!(
+        asked,
+        Event::Output {
+            exit_code: Some(0),
+            ..
+        }
+    );
+    Ok(Some(asked).filter(|_| !is_allowed))
+}
+
 /// Runs a shell command to its end and returns what it printed.
 fn bash(cwd: &Path, command: &str) -> Result<Event, RunnerError> {
+    let args = vec!["-c".into(), command.into()];
+    performed(cwd, ("/bin/sh", args), Vec::new())
+}
+
+fn performed(
+    cwd: &Path,
+    (program, args): (&str, Vec<OsString>),
+    stdin: Vec<u8>,
+) -> Result<Event, RunnerError> {
     let program = Program {
-        path: PathBuf::from("/bin/sh"),
-        args: vec!["-c".into(), command.into()],
+        path: PathBuf::from(program),
+        args,
         env: environment(),
         cwd: cwd.to_path_buf(),
-        stdin: Vec::new(),
+        stdin,
         pass_fds: Vec::new(),
         limits: Limits {
             deadline: COMMAND_DEADLINE,

@@ -2,7 +2,7 @@
 
 use kapi_agent::agent::Kind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
-use kapi_agent::verdict::judge_answer;
+use kapi_agent::verdict::{Token, judge_answer};
 use kapi_core::goal::outcome::{AgentEnd, JudgeAnswer, Verdict};
 use kapi_sys::process::End;
 
@@ -38,18 +38,15 @@ fn anything_else_is_a_crash_or_a_limit() {
 
 #[test]
 fn as_a_judge_its_output_is_the_answer() {
-    let answer = judge_answer(&ended(
-        End::Exited(0),
-        "{\"verdict\":\"done\",\n\"reason\":\"r\"}",
-    ));
+    let token = Token::Optional("7f3a");
+    let said = ended(End::Exited(0), "{\"verdict\":\"done\",\n\"reason\":\"r\"}");
+    let answer = judge_answer(&said, token);
     let expected = JudgeAnswer::Verdict {
         verdict: Verdict::Done,
         reason: "r".to_owned(),
     };
     assert_eq!(answer, expected);
-    let answer = judge_answer(&ended(
-        End::Exited(1),
-        "{\"verdict\":\"done\",\"reason\":\"r\"}",
-    ));
+    let failed = ended(End::Exited(1), "{\"verdict\":\"done\",\"reason\":\"r\"}");
+    let answer = judge_answer(&failed, token);
     assert!(matches!(answer, JudgeAnswer::Unavailable(_)), "{answer:?}");
 }

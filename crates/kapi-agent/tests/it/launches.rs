@@ -42,6 +42,8 @@ fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
             url: "http://127.0.0.1:8377",
             placeholder: "kapi-placeholder",
         },
+        tools: None,
+        gate: None,
     }
 }
 

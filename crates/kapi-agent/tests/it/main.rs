@@ -5,6 +5,8 @@ mod command;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod gate;
+#[cfg(test)]
 mod hook;
 #[cfg(test)]
 mod hook_inject;
@@ -16,3 +18,5 @@ mod resilience;
 mod script_agent;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tools;

@@ -11,7 +11,7 @@ use kapi_agent::launch::{Host, Purpose, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, la
 use kapi_agent::script::runner::script_main;
 use kapi_agent::settings::Settings;
 use kapi_agent::stream::StreamEvent;
-use kapi_agent::verdict::judge_answer;
+use kapi_agent::verdict::{Token, judge_answer};
 use kapi_core::goal::outcome::{AgentEnd, Claim, JudgeAnswer, Verdict};
 use kapi_core::usage::Usage;
 use kapi_sys::disk::Disk as _;
@@ -39,6 +39,8 @@ fn play(script: &str, turn: u32, workspace: &Path) -> (i32, Replayed) {
             url: "http://127.0.0.1:1",
             placeholder: "unused",
         },
+        tools: None,
+        gate: None,
     };
     let env = BTreeMap::new();
     let launch = launch(&kind, &Settings::default(), &Host { env: &env }, &turn).unwrap();
@@ -194,7 +196,10 @@ fn as_a_judge_what_it_says_is_the_answer() {
         verdict: Verdict::Done,
         reason: "r".to_owned(),
     };
-    assert_eq!(judge_answer(&replayed.run), expected);
+    assert_eq!(
+        judge_answer(&replayed.run, Token::Optional("7f3a")),
+        expected
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use kapi_core::goal::command::Command;
 use kapi_wire::result::ResultView;
+use kapi_world::launching::clean::goals;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -27,6 +28,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let submitted = project
         .submit(&id, &context.actor, &command)
         .map_err(|error| Error::engine(&error, &id.to_string()))?;
+    if let Err(error) = goals::remove_homes(&context.place(&project, &id)?) {
+        context
+            .ui
+            .say(&format!("note: failed to {}", error.message));
+    }
     match context.ui.format {
         Format::Json => context.ui.json(&ResultView::from(&submitted.goal)),
         Format::Human => {

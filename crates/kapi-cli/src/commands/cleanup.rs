@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::clean::goals::{self, GoalFiles};
+use kapi_world::launching::clean::stores::{self, Lent};
 use kapi_world::launching::clean::{self, Choice, CleanPlan, Cleaned, Fate, Thing, What};
 use kapi_world::launching::place::SandboxId;
 use serde::Serialize;
@@ -75,6 +76,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         clean::survey(&book, &sandboxes, &plan).map_err(|error| Error::launch(&error))?;
     let goals = goals(context, args, plan.used_before_ms)?;
     things.extend(goals::survey(&book, &goals));
+    let lent = lent(context, args, &plan, &goals)?;
+    let objects: Vec<(Thing, &Lent)> = lent
+        .iter()
+        .filter_map(|one| Some((stores::survey(&book, &sandboxes, &plan, one)?, one)))
+        .collect();
+    things.extend(objects.iter().map(|(thing, _)| thing.clone()));
     if args.dry_run {
         show(context, args, &things, &Cleaned::default());
         return Ok(Exit::Success);
@@ -88,6 +95,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 Ok(()) => cleaned.removed.push(thing.clone()),
                 Err(error) => cleaned.failed.push((thing.clone(), error)),
             }
+        }
+    }
+    let going = objects
+        .iter()
+        .filter(|(thing, _)| matches!(thing.fate, Fate::Goes(_)));
+    for (thing, lent) in going {
+        match stores::remove(&book, &sandboxes, &plan, lent) {
+            Ok(()) => cleaned.removed.push(thing.clone()),
+            Err(error) => cleaned.failed.push((thing.clone(), error)),
         }
     }
     show(context, args, &things, &cleaned);
@@ -120,6 +136,34 @@ fn plan(context: &Context, args: &Args) -> Result<CleanPlan, Error> {
     })
 }
 
+/// Returns whose lent objects are looked at: none when sandboxes are named.
+fn lent(
+    context: &Context,
+    args: &Args,
+    plan: &CleanPlan,
+    goals: &[GoalFiles],
+) -> Result<Vec<Lent>, Error> {
+    if !args.ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = Lent {
+        project: root(context, args)?,
+        bases: goals.iter().map(|goal| goal.base.clone()).collect(),
+    };
+    stores::lent(&sandboxes(context), plan, Some(own)).map_err(|error| Error::launch(&error))
+}
+
+/// Returns the project that is meant, or the one of the working directory.
+fn root(context: &Context, args: &Args) -> Result<PathBuf, Error> {
+    match &args.project {
+        Some(project) => resolved(context, project),
+        None => {
+            let root = context.project_root();
+            resolved(context, &root.unwrap_or_else(|_| context.cwd.clone()))
+        }
+    }
+}
+
 /// Returns the goals of the project, with why those that have not ended stay.
 ///
 /// Goals are known by their own project alone, so `--all` finds those of the working directory.
@@ -128,12 +172,7 @@ fn goals(
     args: &Args,
     used_before_ms: Option<i64>,
 ) -> Result<Vec<GoalFiles>, Error> {
-    let root = match &args.project {
-        Some(project) => resolved(context, project)?,
-        None => context
-            .project_root()
-            .unwrap_or_else(|_| context.cwd.clone()),
-    };
+    let root = root(context, args)?;
     if !args.ids.is_empty() || !root.join(".ilchul").join("goals").is_dir() {
         return Ok(Vec::new());
     }
@@ -167,6 +206,7 @@ fn goals(
             name: id.to_string(),
             place: context.place(&project, &id)?,
             known: candidate.unwrap_or_else(|| goal.contract.base.commit.clone()),
+            base: goal.contract.base.commit.clone(),
             stays,
         });
     }
@@ -263,6 +303,8 @@ fn view(thing: &Thing, error: Option<String>) -> ThingView {
             What::Logs => "logs",
             What::Remains => "remains",
             What::Goal => "goal",
+            What::Container => "container",
+            What::Objects => "objects",
         },
         name: thing.name.clone(),
         project: thing

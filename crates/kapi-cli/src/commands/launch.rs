@@ -74,10 +74,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     let plan = plan(context, args, project, &profile)?;
     let book = book(context, &profile)?;
-    if plan.conduct == Conduct::Headless {
-        check_agent(&book, &plan.agent.to_string(), plan.level)
-            .map_err(|failure| Error::world(&failure))?;
-    }
+    check_agent(&book, &plan.agent.to_string(), plan.level)
+        .map_err(|failure| Error::world(&failure))?;
     container::check(&book, plan.level)?;
     if args.dry_run {
         let preview = run::preview(&book, &plan).map_err(|error| Error::launch(&error))?;

@@ -3,12 +3,15 @@
 //! A goal whose contract was never approved is approved here first.
 
 use kapi_core::goal::command::Command;
+use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::state::Status;
 
+use crate::commands::run::race;
 use crate::context::Context;
+use crate::contract::{isolation, words};
+use crate::driving::{self, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{contract, driving};
 
 /// Options of `kapi resume`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +21,9 @@ pub(crate) struct Args {
     /// Approve the contract without being asked, if it was not approved yet
     #[arg(short, long)]
     yes: bool,
+    /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
+    #[arg(long)]
+    park: bool,
 }
 
 /// Resumes a goal.
@@ -27,6 +33,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let config = context.config(Some(project.layout.root()))?;
     let goal = project.load(&id).map_err(failed)?;
+    // The first goal of a race names it; another lane goes on alone.
+    if goal
+        .contract
+        .race
+        .as_ref()
+        .is_some_and(|race| race.of == id.index())
+    {
+        let going = race::Going {
+            of: id.index(),
+            yes: args.yes,
+            when_parked: WhenParked::asked(args.park),
+        };
+        return race::resume(context, &project, &config, going);
+    }
     if let Some(holder) = project.driver(&id).map_err(failed)? {
         return Err(
             Error::new(Exit::Busy, format!("goal {id} is being driven by {holder}"))
@@ -34,8 +54,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         );
     }
     let begun = if goal.status == Status::Proposed {
-        let notes = contract::isolation::isolation_note(&goal.contract);
-        contract::show(context, &goal.contract, &notes);
+        let notes = isolation::isolation_note(&goal.contract);
+        words::show(context, &goal.contract, &notes);
         let means = driving::approval(context, &goal.contract, args.yes)?;
         driving::approve(context, &project, &id, &goal.contract, means)?
     } else {
@@ -44,10 +64,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             .map_err(failed)?
             .recorded
     };
+    if goal.contract.network == NetworkMode::Open {
+        context.ui.say(
+            "note: the network of this goal is `open`: its sandbox reaches everything that this \
+             machine does. Goals begin with `filtered` now; one that is to have it is begun anew.",
+        );
+    }
     let run = driving::Run {
         project: &project,
         id: &id,
         config: &config,
     };
-    driving::drive_to_rest(context, &run, begun, &driving::interrupts()?)
+    let when_parked = WhenParked::asked(args.park);
+    driving::drive_and(context, &run, begun, &driving::interrupts()?, when_parked)
 }

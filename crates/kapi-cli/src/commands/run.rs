@@ -4,24 +4,31 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::goal::contract::{NetworkMode, Surface};
 use kapi_core::id::GoalId;
 use kapi_engine::project::Project;
 
 use crate::context::Context;
+use crate::contract::{self, approval, words, working};
+use crate::driving::WhenParked;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{amount, contract, driving, naming};
+use crate::{amount, driving, naming};
+
+pub(crate) mod race;
 
 /// How often a contract is drawn up again because another run took its branch.
-const DRAFTS_MAX: u32 = 10;
+pub(crate) const DRAFTS_MAX: u32 = 10;
 
 /// Options of `kapi run`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// The task, in your words
-    #[arg(value_name = "TASK")]
+    /// The task, in your words; a contract file may say it instead
+    #[arg(value_name = "TASK", default_value = "", hide_default_value = true)]
     pub(crate) intent: String,
+    /// A contract.yaml, whole or in its short form; flags hold over what it says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<PathBuf>,
     /// A shell command that must exit 0 in a clean checkout; may be given several times
     #[arg(long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
@@ -43,8 +50,9 @@ pub(crate) struct Args {
     /// The agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Who judges: an agent, 'same' or 'none'; default: 'same' for a model, 'none' for a command
-    #[arg(long, value_name = "AGENT")]
+    /// Who judges: another agent, provider/model, 'same' or 'none'; default: your preference, or
+    /// another agent that is installed; for a command 'none'
+    #[arg(long, value_name = "JUDGE")]
     pub(crate) judge: Option<String>,
     /// What an unreachable judge means: 'closed' blocks the goal, 'open' lets it pass
     #[arg(long, value_name = "RULE", value_enum)]
@@ -85,9 +93,38 @@ pub(crate) struct Args {
     /// Turns that may end in the same tree with the same verdict before it is stalled [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) stall_after: Option<u32>,
+    /// A command, or the beginning of one, that you are asked about first; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) ask_before: Vec<String>,
+    /// How the agent decides where nothing was said
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) decision_style: Option<String>,
+    /// Whether it ends with something shipped or with something found out [default: ticket]
+    #[arg(long, value_name = "TYPE", value_enum)]
+    pub(crate) goal_type: Option<working::GoalTypeName>,
+    /// What the agent can look at, as KIND=LOCATION or KIND=LOCATION;NOTES
+    #[arg(long, value_name = "SURFACE", value_parser = working::parse_surface)]
+    pub(crate) surface: Vec<Surface>,
+    /// The phase the work starts in [default: analysis]
+    #[arg(long, value_name = "PHASE", value_enum)]
+    pub(crate) start_phase: Option<working::PhaseName>,
+    /// Run verify commands through mise
+    #[arg(long)]
+    pub(crate) mise: bool,
+    /// How much the agent is reminded of in every turn [default: all]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) reminders: Option<working::RemindersName>,
+    /// Do not ask the agent to distil the journey once the goal is done
+    #[arg(long)]
+    pub(crate) no_distill: bool,
+    #[command(flatten)]
+    pub(crate) race: race::Flags,
     /// Approve the contract without being asked; the record says so
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
+    #[arg(long)]
+    pub(crate) park: bool,
 }
 
 /// What an unreachable judge means.
@@ -134,11 +171,17 @@ impl From<Network> for NetworkMode {
 /// Runs a task.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("start a goal")?;
+    if args.race.is_race() {
+        return race::run(context, args);
+    }
     for _ in 0..DRAFTS_MAX {
         let draft = contract::draft(context, args)?;
-        contract::show(context, &draft.contract, &draft.notes);
-        let means = driving::approval(context, &draft.contract, args.yes)?;
+        words::show(context, &draft.contract, &draft.notes);
         let project = context.project(&draft.root, "kapi run");
+        let means = match approval::in_advance(context, &project, args.yes)? {
+            Some(means) => means,
+            None => driving::approval(context, &draft.contract, false)?,
+        };
         let interrupts = driving::interrupts()?;
         let Some(id) = create(context, &project, &draft)? else {
             let branch = &draft.contract.branch;
@@ -156,7 +199,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             id: &id,
             config: &draft.config,
         };
-        return driving::drive_to_rest(context, &run, begun, &interrupts);
+        let when_parked = WhenParked::asked(args.park);
+        return driving::drive_and(context, &run, begun, &interrupts, when_parked);
     }
     Err(
         Error::new(Exit::Busy, "other runs keep taking the branch of this one")
@@ -165,7 +209,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Creates the goal, unless another run took its branch since the contract was drawn up.
-fn create(
+pub(crate) fn create(
     context: &Context,
     project: &Project<'_>,
     draft: &contract::Draft,

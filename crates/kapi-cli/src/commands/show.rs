@@ -6,8 +6,9 @@ use kapi_wire::result::ResultView;
 use serde::Serialize;
 
 use crate::commands::budget;
+use crate::commands::run::race;
 use crate::context::Context;
-use crate::contract::rows;
+use crate::contract::words;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::report;
@@ -47,12 +48,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             approval: goal.approval,
             driver,
         }),
-        Format::Human => human(context, &goal, driver.as_deref()),
+        Format::Human => {
+            let race = race::view::lines(&project, &goal)?;
+            human(context, &goal, driver.as_deref(), &race);
+        }
     }
     Ok(Exit::Success)
 }
 
-fn human(context: &Context, goal: &Goal, driver: Option<&str>) {
+fn human(context: &Context, goal: &Goal, driver: Option<&str>, race: &[String]) {
     let ui = context.ui;
     report::outcome(ui, goal);
     if let Some(driver) = driver {
@@ -61,13 +65,14 @@ fn human(context: &Context, goal: &Goal, driver: Option<&str>) {
     if let Some(worktree) = &goal.workspace {
         ui.line(&format!("  worktree {worktree}"));
     }
+    for line in race {
+        ui.line(&format!("  race     {line}"));
+    }
     for line in budget::lines(goal) {
         ui.line(&format!("  budget   {line}"));
     }
     ui.line(&format!("Contract {}", goal.contract_hash));
-    for (name, value) in rows(&goal.contract) {
-        for (n, line) in value.lines().enumerate() {
-            ui.line(&format!("  {:<9} {line}", if n == 0 { name } else { "" }));
-        }
+    for line in words::lines(&words::rows(&goal.contract)) {
+        ui.line(&line);
     }
 }

@@ -1,6 +1,6 @@
 //! `kapi status`: the goals of this project and where they stand. Reads no log.
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_engine::project::Standing;
 use serde::Serialize;
 
@@ -32,6 +32,7 @@ struct Row {
     sandbox: Option<SandboxLevel>,
     updated: Option<String>,
     fault: Option<String>,
+    race: Option<Race>,
 }
 
 /// Lists the goals.
@@ -67,6 +68,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                     worktree: entry.worktree,
                     updated: Some(entry.updated),
                     fault: None,
+                    race: entry.race,
                 });
             }
             Standing::Damaged(error) => rows.push(Row {
@@ -78,6 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 sandbox: None,
                 updated: None,
                 fault: Some(chain(&error)),
+                race: None,
             }),
         }
     }
@@ -115,9 +118,13 @@ fn human(context: &Context, rows: &[Row], hidden: usize) {
             ""
         };
         let branch = row.branch.as_deref().unwrap_or_default();
-        context
-            .ui
-            .line(&format!("{:width$}  {state}{isolation}  {branch}", row.id));
+        let race = row.race.as_ref().map_or_else(String::new, |race| {
+            format!("  lane {} of race {:03}", race.lane, race.of)
+        });
+        context.ui.line(&format!(
+            "{:width$}  {state}{isolation}  {branch}{race}",
+            row.id
+        ));
         if let Some(fault) = &row.fault {
             context
                 .ui

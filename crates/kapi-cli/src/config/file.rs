@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// What becomes of a link at the file's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(crate) enum Links {
     /// It is followed: a person may keep their files elsewhere.
     Followed,
     /// It is refused: a project's could lead to anything.
@@ -27,7 +27,7 @@ pub(super) enum Links {
 /// Returns a file's text, if there is such a file.
 ///
 /// Never waits: a pipe at its place is refused, not read.
-pub(super) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
+pub(crate) fn read(path: &Path, links: Links) -> Result<Option<String>, Error> {
     let failed = |why: &str| Error::usage(format!("failed to read {}: {why}", path.display()));
     let flags = match links {
         Links::Followed => OFlags::NONBLOCK,

@@ -26,6 +26,8 @@ pub(crate) enum Source {
     Variable(&'static str),
     /// A flag of this command line.
     Flag(&'static str),
+    /// What the person prefers in this project, set by this command.
+    Preference(&'static str),
 }
 
 impl fmt::Display for Source {
@@ -36,6 +38,7 @@ impl fmt::Display for Source {
             Self::Line { path, line } => write!(out, "{}:{line}", path.display()),
             Self::Variable(name) => write!(out, "environment {name}"),
             Self::Flag(name) => write!(out, "flag {name}"),
+            Self::Preference(command) => write!(out, "preference, set by `{command}`"),
         }
     }
 }

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{env, io, thread};
+use std::{env, fs, io, thread};
 
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::launch::{self, Ears};
@@ -22,7 +22,8 @@ use crate::exit_code::Exit;
 ///
 /// `kapi __sandbox-run [OPTION]… [--] /bin/true`, with these options:
 ///
-/// - `--overlay LOWER UPPER WORK` mounts a workspace.
+/// - `--overlay LOWER UPPER WORK` mounts a workspace; as in a launch, each run gets a work directory of
+///   its own, made in `WORK`.
 /// - `--repeat N` runs it N times and prints the microseconds of each on a line.
 /// - `--peer PROGRAM ARGUMENT… --` runs this, too, after each, and prints its microseconds beside.
 /// - `--at-once N` runs N of them together and prints the microseconds until the last has ended.
@@ -80,12 +81,17 @@ impl Asked {
     fn sandboxed(&self, name: &str) -> Result<End, SandboxError> {
         let self_exe = process::current_exe().map_err(SandboxError::Launch)?;
         let mut spec = Spec::new(Level::Native, name, env::temp_dir(), self_exe);
-        spec.mounts
-            .extend(self.overlay.clone().map(|[lower, upper, work]| Mount {
-                host: lower,
+        if let Some([lower, upper, works]) = &self.overlay {
+            let work = fresh_directory(works, name);
+            spec.mounts.push(Mount {
+                host: lower.clone(),
                 inside: PathBuf::from("/workspace"),
-                access: Access::CopyOnWrite(Layer { upper, work }),
-            }));
+                access: Access::CopyOnWrite(Layer {
+                    upper: upper.clone(),
+                    work,
+                }),
+            });
+        }
         let ears = Ears {
             on_line: &mut |_| {},
             on_listeners: &mut drop,
@@ -106,9 +112,9 @@ impl Asked {
 
     /// Runs sandbox and peer by turns, each timed on its own. Ends at the first that does not succeed.
     fn by_turns(&self, rounds: usize, name: &str) -> Result<i32, SandboxError> {
-        for _ in 0..rounds {
+        for round in 0..rounds {
             let started = Instant::now();
-            let mut end = self.sandboxed(name)?;
+            let mut end = self.sandboxed(&format!("{name}-{round}"))?;
             let mut times = vec![started.elapsed().as_micros().to_string()];
             if end != End::Exited(0) {
                 return Ok(code(end));
@@ -150,6 +156,14 @@ impl Asked {
         let unlike = ends.into_iter().find(|end| *end != End::Exited(0));
         Ok(unlike.map_or(0, code))
     }
+}
+
+/// Makes a directory that nobody has used. If it cannot be made, the sandbox says what is wrong with it.
+fn fresh_directory(parent: &Path, name: &str) -> PathBuf {
+    let path = parent.join(name);
+    let made = fs::create_dir(&path);
+    drop(made);
+    path
 }
 
 fn number(args: &mut impl Iterator<Item = OsString>) -> Option<usize> {

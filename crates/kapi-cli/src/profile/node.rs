@@ -13,16 +13,16 @@ const DEPTH_MAX: usize = 8;
 
 /// A value and the line it begins on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The line, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// The value.
-    pub(super) value: Value,
+    pub(crate) value: Value,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -41,27 +41,27 @@ pub(super) enum Value {
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The key.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// The key's line, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// What it is set to.
-    pub(super) node: Node,
+    pub(crate) node: Node,
 }
 
 /// What is wrong with a document, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// The line, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// The rule it breaks.
-    pub(super) rule: String,
+    pub(crate) rule: String,
 }
 
 impl Value {
     /// Names what it is, for a person.
-    pub(super) const fn kind(&self) -> &'static str {
+    pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "true or false",
@@ -75,7 +75,7 @@ impl Value {
 }
 
 /// Parses one document; an empty one is an empty table.
-pub(super) fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
     if text
         .lines()
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))

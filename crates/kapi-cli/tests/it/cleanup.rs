@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::containers::{Containers, IMAGE};
 use crate::environment::Environment;
 use crate::launch::{launch, launch_on, plain_project};
 
@@ -122,4 +123,132 @@ fn the_worktree_of_an_ended_goal_goes_and_that_of_another_stays() {
     );
     assert_eq!(worktrees(), 2);
     assert_eq!(env.show("feat/goal-make-answer-right", "answer.txt"), "42");
+}
+
+#[test]
+fn containers_of_killed_launchers_go_and_those_of_others_stay() {
+    let mut env = Environment::new();
+    let containers = Containers::new(&mut env);
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let namespace: String = namespace
+        .to_string_lossy()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    // Nobody is this process, which began before the machine did.
+    let dead = format!("kapi.owner={}/{namespace}/1/0", boot.trim());
+    let make = |name: &str, labels: &[&str]| {
+        let labels = labels.iter().flat_map(|label| ["--label", *label]);
+        let args: Vec<&str> = ["create", "--name", name]
+            .into_iter()
+            .chain(labels)
+            .collect();
+        containers.podman(&env, &[&args[..], &[IMAGE, "true"]].concat());
+    };
+    make(
+        "one",
+        &[
+            "kapi.managed=true",
+            "kapi.run=killed",
+            "kapi.room=0a",
+            &dead,
+        ],
+    );
+    make(
+        "two",
+        &["kapi.managed=true", "kapi.run=unknown", "kapi.room=0b"],
+    );
+    make("kapi-killed-2", &[]);
+    let told = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&told, "removed"), ["container killed"], "{told:#}");
+    assert_eq!(names(&told, "kept"), ["container unknown"], "{told:#}");
+    let lately = env.json(&["cleanup", "--older-than", "1d"]);
+    assert_eq!(
+        names(&lately, "removed"),
+        Vec::<String>::new(),
+        "{lately:#}"
+    );
+    let done = env.json(&["cleanup"]);
+    assert_eq!(names(&done, "removed"), ["container killed"], "{done:#}");
+    assert_eq!(names(&done, "failed"), Vec::<String>::new(), "{done:#}");
+    let left = containers.podman(&env, &["ps", "--all", "--format", "{{.Names}}"]);
+    let mut left: Vec<&str> = left.lines().collect();
+    left.sort_unstable();
+    assert_eq!(left, ["kapi-killed-2", "two"]);
+}
+
+#[test]
+fn the_private_homes_of_a_goal_go_when_it_ends() {
+    let env = Environment::new();
+    let homes = || {
+        let line = "find \"$HOME/.ilchul/sandboxes\" -name 'home-*' -o -name '*-home'";
+        let mut command = env.command("sh", env.root());
+        command.args(["-c", line]);
+        crate::program::finish(command).stdout.lines().count()
+    };
+    env.run("command:echo 42 > answer.txt; echo secret > ~/log-in", &[])
+        .assert_status("done", 0);
+    assert_eq!(homes(), 0);
+    let options = ["--turns", "1"];
+    env.run(
+        "command:echo 41 > answer.txt; echo secret > ~/log-in",
+        &options,
+    )
+    .assert_status("paused", 5);
+    assert!(homes() > 0, "its session may go on");
+    assert_eq!(env.kapi(&["cancel", "2"]).code, 0);
+    assert_eq!(homes(), 0);
+}
+
+#[test]
+fn objects_that_no_sandbox_uses_go_and_those_of_living_ones_stay() {
+    let env = Environment::new();
+    let first = env.commit_of("main");
+    launch(&env, "1", "git log --oneline", &[]);
+    env.write("more.txt", "more\n");
+    env.commit_all("more");
+    launch(&env, "2", "git log --oneline", &[]);
+    let stores = || {
+        let line = "cd \"$HOME/.ilchul/objects\"; ls -d */????????????????????????????????????????";
+        let mut command = env.command("sh", env.root());
+        command.args(["-c", line]);
+        let said = crate::program::finish(command).stdout;
+        let names = said.lines().map(|line| line.rsplit('/').next().unwrap());
+        names.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let age = |days: u32| {
+        let line = format!(
+            "find \"$HOME/.ilchul/objects\" -name used -exec touch -d '{days} days ago' {{}} +"
+        );
+        let mut command = env.command("sh", env.root());
+        command.args(["-c", &line]);
+        assert_eq!(crate::program::finish(command).code, 0);
+    };
+    assert_eq!(stores().len(), 2);
+    // Used lately: a sandbox may still run, whatever is on record.
+    let done = env.json(&["cleanup", "1"]);
+    assert_eq!(names(&done, "removed"), ["sandbox 1"], "{done:#}");
+    let told = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&told, "removed"), ["sandbox 2"], "{told:#}");
+    age(9);
+    // The second is a sandbox's, and made of the first.
+    let told = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&told, "removed"), ["sandbox 2"], "{told:#}");
+    assert!(stores().contains(&first));
+    assert_eq!(env.kapi(&["cleanup"]).code, 0);
+    let told = env.json(&["cleanup", "--dry-run", "--older-than", "30d"]);
+    assert_eq!(names(&told, "removed"), Vec::<String>::new(), "{told:#}");
+    let told = env.json(&["cleanup", "--dry-run"]);
+    assert_eq!(names(&told, "removed"), ["objects app"], "{told:#}");
+    assert_eq!(stores().len(), 2);
+    let done = env.json(&["cleanup"]);
+    assert_eq!(names(&done, "removed"), ["objects app"], "{done:#}");
+    assert_eq!(stores(), Vec::<String>::new());
+    // What is needed again is made again.
+    let again = launch(&env, "3", "git log --oneline", &[]).document();
+    assert!(
+        again["message"].as_str().unwrap().contains("more"),
+        "{again:#}"
+    );
 }

@@ -336,6 +336,55 @@ fn uncommitted_work_of_the_person_is_neither_seen_nor_committed() {
 }
 
 #[test]
+fn a_worktree_shows_what_the_project_includes_and_does_not_commit_it() {
+    let env = Environment::new();
+    env.write(".gitignore", ".env.*\n");
+    env.write(".kapiinclude", ".env.test\nnotes/\n*.link\nanswer.txt\n");
+    env.commit_all("rules");
+    env.write(".env.test", "A=1\n");
+    env.write(".env.other", "B=2\n");
+    env.write("notes/deep/one.txt", "one\n");
+    env.write("notes/two.txt", "two\n");
+    env.write("answer.txt", "mine, half done\n");
+    let outside = env.root().join("outside.txt");
+    write(&outside, "outside\n");
+    std::os::unix::fs::symlink(&outside, env.repository().join("x.link")).unwrap();
+    std::os::unix::fs::symlink(&outside, env.repository().join("notes/y")).unwrap();
+    let agent = "cat .env.test notes/deep/one.txt notes/two.txt answer.txt; ls -a | grep -c other; \
+                 ls x.link notes/y; git status --porcelain --ignored; echo changed > notes/two.txt; \
+                 echo 42 > answer.txt";
+    for (id, more) in [("1", &[][..]), ("2", &["--sandbox", "none"])] {
+        let options = [&["--branch", id, "--worktree-mode"][..], more].concat();
+        let document = launch(&env, id, agent, &options).document();
+        let said = document["message"].as_str().unwrap();
+        assert!(said.starts_with("A=1\none\ntwo\nwrong\n0"), "{document:#}");
+        assert!(
+            !said.contains("outside") && !said.contains("x.link"),
+            "{said}"
+        );
+        // What was only shown is not the agent's work; what it changed is.
+        assert_eq!(
+            paths(&document),
+            ["modified answer.txt", "added notes/two.txt"],
+            "{document:#}"
+        );
+        let notes = document["notes"].to_string();
+        assert!(notes.contains("3 files that git does not have"), "{notes}");
+        assert!(
+            notes.contains("1 files that .kapiinclude names are not"),
+            "{notes}"
+        );
+        let worktree = PathBuf::from(document["worktree"].as_str().unwrap());
+        assert!(!worktree.join(".env.test").exists() && !worktree.join("notes/deep").exists());
+    }
+    assert_eq!(env.read("notes/two.txt"), "two\n");
+    let listed = env.kapi(&["sandbox", "exec", "1", "--", "cat", ".env.test"]);
+    assert_eq!(listed.stdout, "A=1\n", "{listed:?}");
+    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    assert_eq!(diff["changed"].as_array().unwrap().len(), 2, "{diff:#}");
+}
+
+#[test]
 fn a_branch_goes_on_from_here_and_from_the_remote() {
     let env = Environment::new();
     remote(&env);
@@ -622,4 +671,17 @@ fn a_remote_that_moved_while_the_agent_worked_is_not_overwritten() {
     );
     assert_eq!(remote_commit(&env, "x"), reviewed, "nothing was forced");
     assert_eq!(env.show("x", "two.txt"), "2", "the work is on the branch");
+}
+
+#[test]
+fn a_limit_that_was_met_on_the_way_is_told() {
+    let env = Environment::new();
+    env.configure("[sandbox]\nprocesses = 30\n");
+    let agent = "(for n in $(seq 60); do sleep 2 & done; wait) 2>/dev/null; echo 42 > answer.txt";
+    let document = launch(&env, "1", agent, &["--branch", "b"]).document();
+    let notes = document["notes"].to_string();
+    assert!(
+        notes.contains("met the limit of 30 processes"),
+        "{document:#}"
+    );
 }

@@ -51,6 +51,20 @@ impl Output {
     }
 }
 
+impl Output {
+    /// Checks that it ends in an error of this exit code, whatever was said before.
+    pub(crate) fn assert_error_among_talk(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(
+            self.stderr.contains("\nerror: ") || self.stderr.starts_with("error: "),
+            "{self:?}"
+        );
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} in {self:?}");
+        }
+    }
+}
+
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         let lines: Vec<Value> = output.stdout.lines().map(parse).collect();
@@ -128,6 +142,11 @@ impl Running {
     pub(crate) fn spawn(mut command: Command) -> Self {
         let child = command.spawn().unwrap();
         Self { child }
+    }
+
+    /// Returns its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

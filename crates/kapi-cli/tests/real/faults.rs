@@ -293,7 +293,7 @@ fn a_server_that_stays_unreachable_blocks() {
 
     // With the judge back, the same work is judged; nobody works again.
     let mut scenario = Scenario::new(Vec::new());
-    let verdict = json!({ "verdict": "done", "reason": "it is right" });
+    let verdict = json!({ "verdict": "done", "reason": "it is right", "token": "{{token}}" });
     scenario.judges = vec![JudgeRule::new(JUDGE_MARK, vec![verdict])];
     machine.server.set_scenario(scenario);
     machine.configure(&|_| machine.server.base_url());

@@ -10,6 +10,7 @@
     reason = "the whole binary is a test; clippy sees only the functions marked as one"
 )]
 
+mod consent;
 #[path = "../it/environment.rs"]
 #[expect(
     dead_code,
@@ -28,3 +29,5 @@ mod machine;
 )]
 mod program;
 mod proved;
+mod quota;
+mod tools;

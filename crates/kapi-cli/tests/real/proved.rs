@@ -9,7 +9,7 @@ use kapi_testkit::model_server::scenario::{JudgeRule, Route, Scenario, Step};
 use serde_json::json;
 
 use crate::environment::{BRANCH, FIRST};
-use crate::machine::{JUDGE_MARK, Machine, VERIFY_FAILED, activities, files_under, holds, model};
+use crate::machine::{JUDGE_MARK, Machine, VERIFY_FAILED, activities, files_under, model};
 
 /// What the model says at the end of the turn that did not do it.
 const FALSE_CLAIM: &str = "I believe that the answer is right now.";
@@ -92,7 +92,7 @@ fn scenario() -> Scenario {
             Step::text("Now it is right."),
         ],
     )];
-    let verdict = json!({ "verdict": "done", "reason": REASON });
+    let verdict = json!({ "verdict": "done", "reason": REASON, "token": "{{token}}" });
     scenario.judges = vec![JudgeRule::new(JUDGE_MARK, vec![verdict])];
     scenario
 }
@@ -216,7 +216,7 @@ fn check_sessions(ended: &[&serde_json::Value], cli: Cli) {
     assert_eq!(sessions.first(), sessions.last(), "{cli:?}");
 }
 
-/// The host's home is untouched, the private one is used, and the key lies in no file at all.
+/// The host's home is untouched, the private one went with the goal, and the key lies in no file at all.
 fn check_homes(
     machine: &Machine,
     cli: Cli,
@@ -226,11 +226,8 @@ fn check_homes(
     let mut after = files_under(&machine.env.home());
     after.retain(|path, _| !path.starts_with(&kapi_own));
     assert_eq!(&after, before, "the host's home was changed");
-    let private = files_under(&machine.private_home(cli));
-    let has_session = private
-        .values()
-        .any(|content| holds(content, "Now it is right."));
-    assert!(has_session, "no session in {:?}", private.keys());
+    let private = machine.private_home(cli);
+    assert!(!private.exists(), "it ends with the goal");
     machine.assert_key_is_in_no_file();
 }
 

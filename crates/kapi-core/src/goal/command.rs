@@ -6,6 +6,8 @@ use crate::goal::budget::Raise;
 use crate::goal::contract::Contract;
 use crate::goal::event::ApprovalMeans;
 use crate::goal::outcome::Outcome;
+use crate::goal::tool::ToolCall;
+use crate::goal::wait::WaitFor;
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 
@@ -16,6 +18,15 @@ pub enum Command {
     Create {
         /// The id.
         id: GoalId,
+        /// The contract.
+        contract: Box<Contract>,
+        /// SHA-256 of the contract's canonical JSON.
+        contract_hash: String,
+        /// Whether an agent drafts the contract first.
+        setup: bool,
+    },
+    /// Put another contract in the place of one that was not approved yet.
+    Draft {
         /// The contract.
         contract: Box<Contract>,
         /// SHA-256 of the contract's canonical JSON.
@@ -62,4 +73,79 @@ pub enum Command {
     },
     /// Raise the limits.
     RaiseBudget(Raise),
+    /// What only a person asks of a goal.
+    Person(PersonCommand),
+    /// Call a tool.
+    Tool(ToolCall),
+    /// Record that a command was refused, because a person has to be asked first.
+    AskConsent {
+        /// The entry of the contract's list that it matches.
+        pattern: String,
+        /// The command.
+        command: String,
+    },
+    /// End a wait.
+    Wake {
+        /// Its number.
+        number: u32,
+        /// What ended it, in words.
+        why: String,
+    },
+    /// Record a question beside the work and its answer.
+    AnswerSideQuestion {
+        /// The question.
+        question: String,
+        /// The answer.
+        answer: String,
+        /// What it used.
+        usage: Usage,
+    },
+}
+
+/// What a person asks beside starting, stopping and raising.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PersonCommand {
+    /// Set the number of turns.
+    SetTurns {
+        /// The limit from now on.
+        turns: u32,
+    },
+    /// Not accept the result of a goal that is done.
+    Reopen {
+        /// Why.
+        reason: String,
+    },
+    /// Say something to the agent.
+    Say {
+        /// What.
+        text: String,
+    },
+    /// Allow what was asked about.
+    Allow {
+        /// The entry of the contract's list, or what is waited for.
+        what: String,
+    },
+    /// Park the goal.
+    Park {
+        /// On what.
+        until: WaitFor,
+        /// Why.
+        reason: Option<String>,
+        /// Milliseconds after which it goes on all the same.
+        timeout_ms: Option<u64>,
+    },
+}
+
+impl PersonCommand {
+    /// Returns what is asked, as it reads after "only a person may".
+    #[must_use]
+    pub const fn action(&self) -> &'static str {
+        match self {
+            Self::SetTurns { .. } => "set the number of turns",
+            Self::Reopen { .. } => "reopen a goal",
+            Self::Say { .. } => "speak to the agent",
+            Self::Allow { .. } => "allow what was asked about",
+            Self::Park { .. } => "park a goal",
+        }
+    }
 }

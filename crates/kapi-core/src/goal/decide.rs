@@ -5,15 +5,19 @@
 use crate::actor::Actor;
 use crate::goal::budget::Raise;
 use crate::goal::command::Command;
-use crate::goal::contract::TURNS_MAX;
+use crate::goal::contract::{Contract, TURNS_MAX};
 use crate::goal::denied::Denied;
-use crate::goal::event::{Event, Stop};
+use crate::goal::event::{ApprovalMeans, Event, Stop};
 use crate::goal::evolve::evolve;
-use crate::goal::state::{Goal, Status};
+use crate::goal::state::{Goal, Stage, Status};
 use crate::id::EffectId;
 use crate::usage::Usage;
 
+mod again;
+mod judgement;
+mod person;
 mod report;
+mod tool;
 
 /// Decides a command at a time given in milliseconds since the epoch.
 ///
@@ -26,44 +30,50 @@ pub fn decide(
     now_ms: i64,
 ) -> Result<Vec<Event>, Denied> {
     check_authority(actor, command)?;
-    if let Command::Create {
+    match state {
+        None => create(command, now_ms),
+        Some(goal) => decide_goal(goal, actor, command, now_ms),
+    }
+}
+
+fn create(command: &Command, now_ms: i64) -> Result<Vec<Event>, Denied> {
+    let Command::Create {
         id,
         contract,
         contract_hash,
+        setup,
     } = command
-    {
-        if state.is_some() {
-            return Err(Denied::GoalExists);
-        }
-        if let Some((field, rule)) = contract.fault() {
-            return Err(Denied::BadContract { field, rule });
-        }
-        return Ok(vec![Event::GoalCreated {
-            id: id.clone(),
-            contract: contract.clone(),
-            contract_hash: contract_hash.clone(),
-            at_ms: now_ms,
-        }]);
+    else {
+        return Err(Denied::NoGoal);
+    };
+    if let Some((field, rule)) = contract.fault() {
+        return Err(Denied::BadContract { field, rule });
     }
-    let goal = state.ok_or(Denied::NoGoal)?;
+    Ok(vec![Event::GoalCreated {
+        id: id.clone(),
+        contract: contract.clone(),
+        contract_hash: contract_hash.clone(),
+        at_ms: now_ms,
+        setup: *setup,
+    }])
+}
+
+fn decide_goal(
+    goal: &Goal,
+    actor: &Actor,
+    command: &Command,
+    now_ms: i64,
+) -> Result<Vec<Event>, Denied> {
     match command {
         Command::Create { .. } => Err(Denied::GoalExists),
+        Command::Draft {
+            contract,
+            contract_hash,
+        } => draft(goal, actor, contract, contract_hash),
         Command::Approve {
             contract_hash,
             means,
-        } => {
-            require(goal, goal.status == Status::Proposed, "approved")?;
-            if *contract_hash != goal.contract_hash {
-                return Err(Denied::WrongHash {
-                    shown: contract_hash.clone(),
-                });
-            }
-            let contract_hash = contract_hash.clone();
-            Ok(vec![Event::ContractApproved {
-                contract_hash,
-                means: *means,
-            }])
-        }
+        } => approve(goal, contract_hash, *means),
         Command::Intend { effect } => intend(goal, effect, now_ms),
         Command::Progress {
             effect,
@@ -75,12 +85,7 @@ pub fn decide(
             outcome,
             elapsed_ms,
         } => report::decide_report(goal, effect, outcome, *elapsed_ms, now_ms),
-        Command::Interrupt => {
-            require(goal, goal.status == Status::Active, "interrupted")?;
-            Ok(vec![Event::GoalStopped {
-                stop: Stop::Interrupted,
-            }])
-        }
+        Command::Interrupt => interrupt(goal),
         Command::Resume => resume(goal),
         Command::Cancel { reason } => {
             require(goal, !goal.status.is_terminal(), "cancelled")?;
@@ -90,20 +95,135 @@ pub fn decide(
             Ok(vec![Event::GoalStopped { stop }])
         }
         Command::RaiseBudget(raise) => raise_budget(goal, raise),
+        Command::Person(command) => person::decide_person(goal, command, now_ms),
+        Command::Tool(call) => tool::decide_tool(goal, actor, call, now_ms),
+        Command::AskConsent { pattern, command } => {
+            tool::ask_consent(goal, pattern, command, now_ms)
+        }
+        Command::Wake { number, why } => wake(goal, *number, why),
+        Command::AnswerSideQuestion {
+            question,
+            answer,
+            usage,
+        } => Ok(vec![Event::SideQuestionAnswered {
+            question: question.clone(),
+            answer: answer.clone(),
+            usage: *usage,
+        }]),
     }
 }
 
-/// Only a person approves, resumes, cancels, interrupts or raises; only the engine reports.
+/// An approval is of the contract with this hash, and of no other.
+fn approve(goal: &Goal, shown: &str, means: ApprovalMeans) -> Result<Vec<Event>, Denied> {
+    require(goal, goal.status == Status::Proposed, "approved")?;
+    if shown != goal.contract_hash {
+        return Err(Denied::WrongHash {
+            shown: shown.to_owned(),
+        });
+    }
+    let contract_hash = shown.to_owned();
+    Ok(vec![Event::ContractApproved {
+        contract_hash,
+        means,
+    }])
+}
+
+/// A draft takes the place of a contract that nobody has approved, and of no other.
+fn draft(
+    goal: &Goal,
+    actor: &Actor,
+    contract: &Contract,
+    contract_hash: &str,
+) -> Result<Vec<Event>, Denied> {
+    if !matches!(goal.status, Status::Setup | Status::Proposed) {
+        return Err(Denied::Refused {
+            code: "goal_exists",
+            message: format!(
+                "the goal is {}, and its contract cannot change; only a person starts another",
+                goal.status
+            ),
+        });
+    }
+    if let Actor::Agent { run } = actor {
+        let under_way = goal.in_flight.as_ref();
+        let name = under_way.map(|in_flight| goal.run_name(&in_flight.effect));
+        if name.as_ref() != Some(run) {
+            return Err(Denied::Refused {
+                code: "wrong_run",
+                message: format!("this is {actor}, and it does not draft this goal's contract"),
+            });
+        }
+    }
+    if let Some((field, rule)) = contract.fault() {
+        return Err(Denied::BadContract { field, rule });
+    }
+    if contract_hash == goal.contract_hash && goal.status == Status::Proposed {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::ContractDrafted {
+        contract: Box::new(contract.clone()),
+        contract_hash: contract_hash.to_owned(),
+    }])
+}
+
+fn interrupt(goal: &Goal) -> Result<Vec<Event>, Denied> {
+    let can = matches!(
+        goal.status,
+        Status::Active | Status::Setup | Status::Waiting | Status::Blocked | Status::Stalled
+    );
+    if goal.stage == Stage::Distill && goal.is_driven() {
+        return Ok(vec![Event::DistillSkipped]);
+    }
+    require(goal, can, "interrupted")?;
+    Ok(vec![Event::GoalStopped {
+        stop: Stop::Interrupted,
+    }])
+}
+
+/// A wait is ended once: by its number, and only while it lasts.
+fn wake(goal: &Goal, number: u32, why: &str) -> Result<Vec<Event>, Denied> {
+    let is_this = goal.wait.as_ref().is_some_and(|wait| wait.number == number);
+    require(goal, goal.status == Status::Waiting && is_this, "woken")?;
+    if let Some(limit) = goal.budget.used_up(&goal.spent) {
+        return Ok(vec![Event::GoalStopped {
+            stop: Stop::BudgetUsedUp { limit },
+        }]);
+    }
+    Ok(vec![Event::GoalWoken {
+        number,
+        why: why.to_owned(),
+    }])
+}
+
+/// Only a person approves, resumes, cancels, interrupts or raises; only the engine reports; an
+/// agent proposes, records and asks.
 fn check_authority(actor: &Actor, command: &Command) -> Result<(), Denied> {
     let human_action = match command {
-        Command::Create { .. } => Some("start a goal"),
+        // A proposal waits for a person; a setup starts the agent that drafts.
+        Command::Create { setup: false, .. } => return check_drafter(actor),
+        Command::Create { setup: true, .. } => Some("start a goal"),
         Command::Approve { .. } => Some("approve a contract"),
         Command::Interrupt => Some("interrupt a goal"),
         Command::Resume => Some("resume a goal"),
         Command::Cancel { .. } => Some("cancel a goal"),
         Command::RaiseBudget(_) => Some("raise a budget"),
-        Command::Intend { .. } | Command::Progress { .. } | Command::Report { .. } => None,
+        Command::Person(command) => Some(command.action()),
+        Command::Draft { .. } => return check_drafter(actor),
+        Command::Tool(_) | Command::AskConsent { .. } => None,
+        Command::Intend { .. }
+        | Command::Progress { .. }
+        | Command::Report { .. }
+        | Command::Wake { .. }
+        | Command::AnswerSideQuestion { .. } => None,
     };
+    if tool::is_agents(command) {
+        return match actor {
+            Actor::Agent { .. } => Ok(()),
+            Actor::Human { .. } | Actor::Engine => Err(Denied::OnlyAgent {
+                actor: actor.to_string(),
+            }),
+        };
+    }
     match (actor, human_action) {
         (Actor::Human { .. }, Some(_)) | (Actor::Engine, None) => Ok(()),
         (Actor::Agent { .. } | Actor::Engine, Some(action)) => Err(Denied::OnlyHuman {
@@ -111,6 +231,17 @@ fn check_authority(actor: &Actor, command: &Command) -> Result<(), Denied> {
             actor: actor.to_string(),
         }),
         (Actor::Agent { .. } | Actor::Human { .. }, None) => Err(Denied::OnlyEngine {
+            actor: actor.to_string(),
+        }),
+    }
+}
+
+/// A contract is drafted by a person, or by the agent that was asked to.
+fn check_drafter(actor: &Actor) -> Result<(), Denied> {
+    match actor {
+        Actor::Human { .. } | Actor::Agent { .. } => Ok(()),
+        Actor::Engine => Err(Denied::OnlyHuman {
+            action: "draft a contract",
             actor: actor.to_string(),
         }),
     }
@@ -128,7 +259,7 @@ fn require(goal: &Goal, holds: bool, action: &'static str) -> Result<(), Denied>
 }
 
 fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Denied> {
-    require(goal, goal.status == Status::Active, "worked on")?;
+    require(goal, goal.is_driven(), "worked on")?;
     let wanted = if goal.wait_until_ms.is_some() {
         goal.wait_effect()
     } else {
@@ -163,12 +294,25 @@ fn progress(
     };
     let after = folded(goal, std::slice::from_ref(&event));
     let mut events = vec![event];
-    if let Some(limit) = after.limit_within_turn()
-        && after.status == Status::Active
-    {
-        events.push(Event::GoalStopped {
-            stop: Stop::BudgetUsedUp { limit },
-        });
+    if let Some(limit) = after.limit_within_turn() {
+        match after.status {
+            Status::Active | Status::Setup => events.push(Event::GoalStopped {
+                stop: Stop::BudgetUsedUp { limit },
+            }),
+            // What is done stays done; only the account of it is left out.
+            Status::Done | Status::Unverified if after.is_driven() => {
+                events.push(Event::DistillSkipped);
+            }
+            Status::Done
+            | Status::Unverified
+            | Status::Proposed
+            | Status::Waiting
+            | Status::Blocked
+            | Status::Stalled
+            | Status::Paused
+            | Status::Impossible
+            | Status::Cancelled => {}
+        }
     }
     Ok(events)
 }
@@ -184,8 +328,8 @@ fn require_under_way(goal: &Goal, effect: &EffectId) -> Result<(), Denied> {
 
 fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
     match goal.status {
-        Status::Active => Ok(Vec::new()),
-        Status::Paused | Status::Blocked | Status::Stalled => {
+        Status::Active | Status::Setup => Ok(Vec::new()),
+        Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting => {
             match goal.budget.used_up(&goal.spent) {
                 Some(limit) => Err(Denied::BudgetUsedUp { limit }),
                 None => Ok(vec![Event::GoalResumed]),
@@ -231,3 +375,9 @@ fn folded(goal: &Goal, events: &[Event]) -> Goal {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_journey;
+#[cfg(test)]
+mod tests_spec;
+#[cfg(test)]
+mod tests_spec_edges;

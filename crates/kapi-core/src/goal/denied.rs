@@ -37,6 +37,12 @@ pub enum Denied {
         /// Who asked.
         actor: String,
     },
+    /// Somebody else used an agent's tool.
+    #[error("only the agent whose turn it is may use its tools; this was asked by {actor}")]
+    OnlyAgent {
+        /// Who asked.
+        actor: String,
+    },
     /// The contract that was approved is not the one on record.
     #[error("the contract has another hash than the one approved ({shown})")]
     WrongHash {
@@ -75,6 +81,14 @@ pub enum Denied {
         /// The effect.
         effect: EffectId,
     },
+    /// A tool's call is refused; the code is pi-until-done's.
+    #[error("{code}: {message}")]
+    Refused {
+        /// The code.
+        code: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// An outcome that does not belong to its effect.
     #[error("effect {effect} cannot end in {outcome}")]
     WrongOutcome {
@@ -101,17 +115,25 @@ impl Denied {
                 status: Status::Proposed,
                 ..
             } => Some(format!(
-                "approve its contract with `kapi resume {reference}`."
+                "approve its contract with `kapi goal approve {reference}`."
+            )),
+            Self::WrongStatus {
+                status: Status::Setup,
+                ..
+            } => Some(format!(
+                "its contract is still being drafted; see `kapi goal detail {reference}`."
             )),
             Self::NoGoal
             | Self::GoalExists
             | Self::BadContract { .. }
             | Self::OnlyEngine { .. }
+            | Self::OnlyAgent { .. }
             | Self::WrongHash { .. }
             | Self::WrongStatus { .. }
             | Self::BadRaise { .. }
             | Self::NoLimit { .. }
             | Self::NotUnderWay { .. }
+            | Self::Refused { .. }
             | Self::WrongOutcome { .. } => None,
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::goal::contract::{Contract, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
-use crate::goal::state::{Goal, Stage, Status};
+use crate::goal::state::{Goal, Stage};
 use crate::id::{EffectId, GoalId};
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
@@ -28,6 +28,8 @@ pub enum Action {
         branch: String,
         /// The base commit.
         base: String,
+        /// The commit it starts from: the base, or the work so far of a goal that was reopened.
+        start: String,
     },
     /// Run the agent in the workspace.
     RunAgent(AgentTask),
@@ -53,9 +55,22 @@ pub enum Action {
     },
 }
 
-/// One agent turn.
+/// What an agent is run for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentPurpose {
+    /// To draft the contract: it reads the base and changes nothing.
+    Setup,
+    /// To work.
+    Work,
+    /// To say what was learnt: it reads its workspace and changes nothing.
+    Distill,
+}
+
+/// One run of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentTask {
+    /// What for.
+    pub purpose: AgentPurpose,
     /// The agent reference of the contract.
     pub agent: String,
     /// The turn, from 1.
@@ -134,8 +149,10 @@ pub struct JudgeTask {
     pub base: String,
     /// The commit to judge.
     pub commit: String,
-    /// What is asked; the world adds the change itself at the marked place.
-    pub question: String,
+    /// What it is told; the world puts the token of the question in at the marks.
+    pub instructions: String,
+    /// What it is to judge; the world adds the change itself.
+    pub material: String,
     /// Milliseconds it may take.
     pub deadline_ms: u64,
     /// The isolation.
@@ -150,7 +167,7 @@ pub const JUDGE_DEADLINE_MS: u64 = 10 * 60 * 1000;
 /// Returns what should be under way now; nothing when the goal waits for a person or has ended.
 #[must_use]
 pub fn next(goal: &Goal) -> Option<Effect> {
-    if goal.status != Status::Active {
+    if !goal.is_driven() {
         return None;
     }
     let effect = |id, action| {
@@ -174,8 +191,11 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         Stage::Workspace => Some(Action::CreateWorkspace {
             branch: contract.branch.clone(),
             base,
+            start: goal.turn_start_commit().to_owned(),
         }),
-        Stage::Agent => Some(Action::RunAgent(agent_task(goal))),
+        Stage::Setup => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Setup))),
+        Stage::Agent => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Work))),
+        Stage::Distill => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Distill))),
         Stage::Commit => Some(Action::Commit(CommitTask {
             turn: goal.turn,
             branch: contract.branch.clone(),
@@ -199,7 +219,8 @@ fn stage_action(goal: &Goal) -> Option<Action> {
                 branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),
-                question: prompt::judge_question(goal),
+                instructions: prompt::judge::instructions(),
+                material: prompt::judge::material(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,
                 network: contract.network,
@@ -207,7 +228,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         }
         Stage::Publish => Some(Action::Publish {
             branch: contract.branch.clone(),
-            base,
+            base: goal.published().to_owned(),
             commit: goal.candidate.as_ref()?.commit.clone(),
         }),
         Stage::Ended => None,
@@ -221,11 +242,16 @@ fn commit_time_ms(goal: &Goal) -> i64 {
         .map_or(goal.created_at_ms, |in_flight| in_flight.since_ms)
 }
 
-fn agent_task(goal: &Goal) -> AgentTask {
+fn agent_task(goal: &Goal, purpose: AgentPurpose) -> AgentTask {
     AgentTask {
+        purpose,
         agent: goal.contract.agent.clone(),
         turn: goal.turn,
-        prompt: prompt::turn_prompt(goal),
+        prompt: match purpose {
+            AgentPurpose::Setup => prompt::setup_prompt(goal),
+            AgentPurpose::Work => prompt::turn_prompt(goal),
+            AgentPurpose::Distill => prompt::distill_prompt(goal),
+        },
         session: goal.session.clone(),
         start_commit: goal.turn_start_commit().to_owned(),
         start_tree: goal.turn_start_tree().to_owned(),

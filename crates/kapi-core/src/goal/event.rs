@@ -6,10 +6,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::goal::budget::{Limit, Raise};
+use crate::goal::consent::Asked;
 use crate::goal::contract::Contract;
+use crate::goal::journey::Declared;
 use crate::goal::outcome::{AgentRun, Candidate, Failure, JudgeRun, ProviderFailure, VerifyReport};
+use crate::goal::wait::Wait;
 use crate::id::{EffectId, GoalId};
+use crate::plan::delta::PlanDelta;
+use crate::plan::task::{Phase, TaskId};
 use crate::usage::Usage;
+
+mod account;
 
 /// A recorded fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +37,23 @@ pub enum Event {
         contract_hash: String,
         /// Milliseconds since the epoch.
         at_ms: i64,
+        /// Whether an agent drafts the contract first.
+        #[serde(default, skip_serializing_if = "is_false")]
+        setup: bool,
+    },
+    /// Another contract takes the place of the one that was not approved yet.
+    ContractDrafted {
+        /// The contract.
+        contract: Box<Contract>,
+        /// SHA-256 of the contract's canonical JSON.
+        contract_hash: String,
+    },
+    /// The drafting agent's run is over.
+    SetupEnded {
+        /// How it went.
+        run: AgentRun,
+        /// Milliseconds since the last report.
+        elapsed_ms: u64,
     },
     /// A person approved the contract with this hash.
     ContractApproved {
@@ -145,87 +169,102 @@ pub enum Event {
     },
     /// A person let it go on.
     GoalResumed,
+    /// A person does not accept the result, and it goes on.
+    GoalReopened {
+        /// Why.
+        reason: String,
+    },
+    /// The agent made its task list.
+    PlanMade {
+        /// The list.
+        delta: PlanDelta,
+    },
+    /// The agent changed its task list.
+    Replanned {
+        /// What changed, and why.
+        delta: PlanDelta,
+    },
+    /// The agent changed one task.
+    TaskUpdated {
+        /// The task.
+        id: TaskId,
+        /// What changed.
+        delta: PlanDelta,
+    },
+    /// The agent noted progress.
+    ProgressNoted {
+        /// One line.
+        note: String,
+        /// The phase from now on.
+        phase: Option<Phase>,
+        /// Milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// The agent declared how its turn stands.
+    TurnDeclared {
+        /// What it declared.
+        declared: Declared,
+    },
+    /// The agent distilled the journey.
+    JourneyDistilled {
+        /// Markdown.
+        markdown: String,
+    },
+    /// The account of a goal that is done is left to Kapi.
+    DistillSkipped,
+    /// The distilling agent's run is over.
+    DistillEnded {
+        /// What it used.
+        usage: Usage,
+        /// Milliseconds since the last report.
+        elapsed_ms: u64,
+    },
+    /// A person said something to the agent.
+    PersonSaid {
+        /// What.
+        text: String,
+    },
+    /// A person asked something beside the work.
+    SideQuestionAnswered {
+        /// The question.
+        question: String,
+        /// The answer, capped.
+        answer: String,
+        /// What it used.
+        usage: Usage,
+    },
+    /// A command was refused, because a person has to be asked first.
+    ConsentAsked {
+        /// The command and the entry of the contract's list that it matches.
+        asked: Asked,
+    },
+    /// A person allowed it.
+    ConsentGiven {
+        /// The entry, or what was waited for.
+        what: String,
+    },
+    /// The goal is parked.
+    GoalParked {
+        /// On what.
+        wait: Wait,
+    },
+    /// The wait has ended, and it goes on.
+    GoalWoken {
+        /// The wait's number.
+        number: u32,
+        /// What ended it, in words.
+        why: String,
+    },
+    /// A person set the number of turns.
+    TurnsSet {
+        /// The limit from now on.
+        turns: u32,
+    },
     /// A person raised the limits.
     BudgetRaised {
         /// By how much.
         raise: Raise,
     },
-}
-
-impl Event {
-    /// Returns what was used, as this event reports it.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        match self {
-            Self::EffectProgressed { usage, .. }
-            | Self::ProviderFailed { usage, .. }
-            | Self::EffectCancelled { usage, .. } => *usage,
-            Self::AgentEnded { run, .. } => run.usage,
-            Self::JudgeEnded { run, .. } | Self::JudgeFailed { run, .. } => run.usage,
-            Self::GoalCreated { .. }
-            | Self::ContractApproved { .. }
-            | Self::EffectIntended { .. }
-            | Self::WorkspaceCreated { .. }
-            | Self::WaitEnded
-            | Self::CandidateCommitted { .. }
-            | Self::VerifyEnded { .. }
-            | Self::TurnEnded { .. }
-            | Self::GoalDone { .. }
-            | Self::GoalStopped { .. }
-            | Self::GoalResumed
-            | Self::BudgetRaised { .. } => Usage::default(),
-        }
-    }
-
-    /// Returns the milliseconds since the last report, where something was being performed.
-    #[must_use]
-    pub const fn elapsed_ms(&self) -> u64 {
-        match self {
-            Self::EffectProgressed { elapsed_ms, .. }
-            | Self::WorkspaceCreated { elapsed_ms, .. }
-            | Self::AgentEnded { elapsed_ms, .. }
-            | Self::ProviderFailed { elapsed_ms, .. }
-            | Self::CandidateCommitted { elapsed_ms, .. }
-            | Self::VerifyEnded { elapsed_ms, .. }
-            | Self::JudgeEnded { elapsed_ms, .. }
-            | Self::JudgeFailed { elapsed_ms, .. }
-            | Self::GoalDone { elapsed_ms, .. }
-            | Self::EffectCancelled { elapsed_ms, .. } => *elapsed_ms,
-            Self::GoalCreated { .. }
-            | Self::ContractApproved { .. }
-            | Self::EffectIntended { .. }
-            | Self::WaitEnded
-            | Self::TurnEnded { .. }
-            | Self::GoalStopped { .. }
-            | Self::GoalResumed
-            | Self::BudgetRaised { .. } => 0,
-        }
-    }
-
-    /// Tells whether the effect under way has ended with it.
-    #[must_use]
-    pub const fn ends_effect(&self) -> bool {
-        match self {
-            Self::WorkspaceCreated { .. }
-            | Self::AgentEnded { .. }
-            | Self::ProviderFailed { .. }
-            | Self::WaitEnded
-            | Self::CandidateCommitted { .. }
-            | Self::VerifyEnded { .. }
-            | Self::JudgeEnded { .. }
-            | Self::JudgeFailed { .. }
-            | Self::GoalDone { .. }
-            | Self::EffectCancelled { .. } => true,
-            Self::GoalCreated { .. }
-            | Self::ContractApproved { .. }
-            | Self::EffectIntended { .. }
-            | Self::EffectProgressed { .. }
-            | Self::TurnEnded { .. }
-            | Self::GoalStopped { .. }
-            | Self::GoalResumed
-            | Self::BudgetRaised { .. } => false,
-        }
-    }
 }
 
 /// How an approval was given.
@@ -236,6 +275,18 @@ pub enum ApprovalMeans {
     Terminal,
     /// Given with `--yes`.
     YesFlag,
+    /// Given by naming the hash.
+    NamedHash,
+    /// Given in advance, by the person's own autopilot preference.
+    Autopilot,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// Why a turn did not end in done.
@@ -256,6 +307,33 @@ pub enum TurnVerdict {
     AgentBlocked,
     /// Nothing was changed, and nothing else says that nothing had to be.
     NothingDone,
+    /// The checks pass, and the agent's plan has tasks left.
+    PlanOpen,
+    /// The checks pass and the plan is worked off, and the agent did not claim the goal.
+    Unclaimed,
+    /// The agent has to wait.
+    Waiting,
+    /// A person spoke before the result was accepted.
+    PersonSpoke,
+}
+
+impl TurnVerdict {
+    /// Tells whether the no-progress breaker counts a turn that ended so.
+    #[must_use]
+    pub const fn is_counted(self) -> bool {
+        match self {
+            Self::Tampered
+            | Self::VerifyFailed
+            | Self::HiddenFailed
+            | Self::JudgeContinue
+            | Self::AgentFailed
+            | Self::AgentBlocked
+            | Self::NothingDone
+            | Self::PlanOpen => true,
+            // These have an end of their own, or wait for something outside.
+            Self::Unclaimed | Self::Waiting | Self::PersonSpoke => false,
+        }
+    }
 }
 
 /// A way to stop without being done, with its cause.
@@ -269,9 +347,38 @@ pub enum Stop {
     },
     /// A person interrupted it.
     Interrupted,
-    /// The same tree came back with the same verdict.
+    /// A cap on spending beyond this goal is used up.
+    CapReached {
+        /// Which, and how much of it, for people.
+        cap: String,
+    },
+    /// The plan is worked off, and the agent was reminded in vain.
+    CleanEnd {
+        /// How often.
+        nudges: u32,
+    },
+    /// The agent did nothing at all in its turn.
+    SpinGuard,
+    /// All that the agent did was refused, because a person has to be asked first.
+    ConsentNeeded {
+        /// The entry of the contract's list.
+        pattern: String,
+        /// The last refused command, capped.
+        command: String,
+    },
+    /// The drafting agent ended without a contract.
+    NotDrafted {
+        /// What it said last, capped.
+        message: String,
+    },
+    /// Turns ended in trees and with verdicts that were there before.
     NoProgress {
-        /// How many turns ended that way.
+        /// How many in a row.
+        turns: u32,
+    },
+    /// Turns changed files, and the checks fail in the same way.
+    SameFailure {
+        /// How many in a row.
         turns: u32,
     },
     /// The agent says it needs a person.

@@ -2,13 +2,21 @@
 //!
 //! No rule is applied here; whatever was recorded is true.
 
-use crate::goal::breaker::Breaker;
+use crate::goal::breaker::{self, Breaker};
 use crate::goal::budget::Spent;
-use crate::goal::contract::{Contract, JudgeUnavailable};
-use crate::goal::event::{Event, Stop, TurnVerdict};
-use crate::goal::outcome::{AgentRun, Candidate, JudgeAnswer, JudgeRun, Verdict, VerifyReport};
+use crate::goal::consent::Consent;
+use crate::goal::contract::{Contract, Distill, JudgeUnavailable};
+use crate::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
+use crate::goal::journey::{Declared, Journey, Note};
+use crate::goal::outcome::{
+    AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict, VerifyReport,
+};
 use crate::goal::state::{Goal, InFlight, Stage, Status};
+use crate::goal::wait::Wait;
 use crate::id::GoalId;
+use crate::plan::Plan;
+use crate::plan::delta::PlanDelta;
+use crate::plan::task::Phase;
 use crate::usage::Usage;
 
 /// Applies one event.
@@ -21,9 +29,15 @@ pub fn evolve(state: &mut Option<Goal>, event: &Event) {
                 contract,
                 contract_hash,
                 at_ms,
+                setup,
             },
         ) => {
-            *state = Some(created(id, contract, contract_hash, *at_ms));
+            let mut goal = created(id, contract, contract_hash, *at_ms);
+            if *setup {
+                goal.status = Status::Setup;
+                goal.stage = Stage::Setup;
+            }
+            *state = Some(goal);
         }
         (Some(goal), event) => apply(goal, event),
         (None, _) => {}
@@ -57,6 +71,17 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         budget: contract.budget,
         spent: Spent::default(),
         breaker: Breaker::default(),
+        journey: Journey {
+            phase: contract.working.start_phase,
+            ..Journey::default()
+        },
+        consent: Consent::default(),
+        said: None,
+        is_persons_turn: false,
+        score: None,
+        is_unchanged: false,
+        wait: None,
+        waits: 0,
     }
 }
 
@@ -67,17 +92,19 @@ fn apply(goal: &mut Goal, event: &Event) {
     }
     match event {
         Event::GoalCreated { .. } | Event::EffectProgressed { .. } => {}
-        Event::ContractApproved { means, .. } => {
-            goal.approval = Some(*means);
-            goal.status = Status::Active;
-        }
+        Event::ContractDrafted {
+            contract,
+            contract_hash,
+        } => drafted(goal, contract, contract_hash),
+        Event::ContractApproved { means, .. } => approved(goal, *means),
+        Event::SetupEnded { .. } => goal.attempt = goal.attempt.saturating_add(1),
         Event::EffectIntended { effect, at_ms } => {
             let (effect, since_ms) = (effect.clone(), *at_ms);
             goal.in_flight = Some(InFlight { effect, since_ms });
         }
         Event::WorkspaceCreated { path, .. } => {
             goal.workspace = Some(path.clone());
-            begin_turn(goal, 1);
+            begin_turn(goal, goal.spent.turns.saturating_add(1));
         }
         Event::AgentEnded { run, .. } => agent_ended(goal, run),
         Event::ProviderFailed { retry_at_ms, .. } => provider_failed(goal, *retry_at_ms),
@@ -102,15 +129,100 @@ fn apply(goal: &mut Goal, event: &Event) {
         }
         Event::GoalResumed => resumed(goal),
         Event::BudgetRaised { raise } => goal.budget.raise(raise),
+        Event::TurnsSet { turns } => goal.budget.turns = *turns,
+        Event::GoalReopened { reason } => reopened(goal, reason),
+        Event::PersonSaid { text } => heard(goal, text),
+        Event::GoalParked { wait } => parked(goal, wait),
+        Event::GoalWoken { .. } => woken(goal),
+        Event::DistillEnded { .. } | Event::DistillSkipped => enter(goal, Stage::Ended),
+        Event::PlanMade { delta }
+        | Event::Replanned { delta }
+        | Event::TaskUpdated { delta, .. } => planned(goal, delta),
+        Event::ProgressNoted { note, phase, at_ms } => noted(goal, note, *phase, *at_ms),
+        Event::TurnDeclared { declared } => goal.journey.declared = Some(declared.clone()),
+        Event::JourneyDistilled { markdown } => goal.journey.distilled = Some(markdown.clone()),
+        Event::ConsentAsked { asked } => goal.consent.refused(asked.clone()),
+        Event::ConsentGiven { what } => goal.consent.allow(what),
+        Event::SideQuestionAnswered { .. } => {}
     }
+}
+
+fn planned(goal: &mut Goal, delta: &PlanDelta) {
+    let journey = &mut goal.journey;
+    let plan = delta.apply(journey.plan.as_ref());
+    let ended = |plan: &Plan| plan.counts().done;
+    journey.has_moved |= journey.plan.as_ref().map_or(0, ended) < ended(&plan);
+    journey.phase = plan.phase().unwrap_or(journey.phase);
+    journey.plan = Some(plan);
+}
+
+fn noted(goal: &mut Goal, note: &str, phase: Option<Phase>, at_ms: i64) {
+    let (turn, text) = (goal.turn, note.to_owned());
+    goal.journey.phase = phase.unwrap_or(goal.journey.phase);
+    goal.journey.note(Note { at_ms, turn, text });
+}
+
+fn approved(goal: &mut Goal, means: ApprovalMeans) {
+    goal.approval = Some(means);
+    goal.status = Status::Active;
+    enter(goal, Stage::Workspace);
+}
+
+fn drafted(goal: &mut Goal, contract: &Contract, contract_hash: &str) {
+    goal.contract = contract.clone();
+    contract_hash.clone_into(&mut goal.contract_hash);
+    goal.budget = contract.budget;
+    goal.journey.phase = contract.working.start_phase;
+    goal.status = Status::Proposed;
+    goal.stop = None;
+}
+
+/// A person's words wait for the next turn; one that is under way is begun anew with them.
+fn heard(goal: &mut Goal, text: &str) {
+    match &mut goal.said {
+        Some(said) => {
+            said.push_str("\n\n");
+            said.push_str(text);
+        }
+        None => goal.said = Some(text.to_owned()),
+    }
+    if goal.stage == Stage::Agent && goal.in_flight.is_some() {
+        goal.attempt = goal.attempt.saturating_add(1);
+    }
+}
+
+fn reopened(goal: &mut Goal, reason: &str) {
+    goal.status = Status::Active;
+    goal.stop = None;
+    goal.said = Some(format!("The result is not accepted: {reason}"));
+    goal.breaker.reset();
+    forget_reminders(goal);
+    enter(goal, Stage::Workspace);
+}
+
+fn parked(goal: &mut Goal, wait: &Wait) {
+    goal.status = Status::Waiting;
+    goal.stop = None;
+    goal.wait_until_ms = None;
+    goal.waits = wait.number;
+    goal.wait = Some(wait.clone());
+}
+
+fn woken(goal: &mut Goal) {
+    goal.status = Status::Active;
+    goal.stop = None;
+    goal.wait = None;
+    goal.attempt = goal.attempt.saturating_add(1);
 }
 
 /// Charges what was used; whose account it is follows from the stage.
 fn charge(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
     match goal.stage {
         Stage::Judge => goal.spent.judge.add(usage),
-        Stage::Workspace
+        Stage::Setup
+        | Stage::Workspace
         | Stage::Agent
+        | Stage::Distill
         | Stage::Commit
         | Stage::Verify
         | Stage::Publish
@@ -127,12 +239,23 @@ fn enter(goal: &mut Goal, stage: Stage) {
 
 fn begin_turn(goal: &mut Goal, turn: u32) {
     goal.turn = turn;
+    goal.journey.declared = None;
+    goal.consent.refused_in_turn = 0;
     enter(goal, Stage::Agent);
 }
 
 fn agent_ended(goal: &mut Goal, run: &AgentRun) {
     goal.agent_end = Some(run.end.clone());
-    goal.claim.clone_from(&run.claim);
+    // What was declared by a tool outweighs what was read from the agent's words.
+    goal.claim = match &goal.journey.declared {
+        Some(Declared::Complete { .. }) => Some(Claim::Done),
+        Some(Declared::Blocked { question, reason }) => Some(Claim::Blocked {
+            reason: format!("{question} ({reason})"),
+        }),
+        Some(Declared::Wait { .. }) | None => run.claim.clone(),
+    };
+    goal.score = run.score;
+    goal.is_persons_turn = goal.said.take().is_some();
     keep_session(goal, run.session.as_ref());
     enter(goal, Stage::Commit);
 }
@@ -152,10 +275,22 @@ fn provider_failed(goal: &mut Goal, retry_at_ms: Option<i64>) {
 fn turn_ended(goal: &mut Goal, turn: u32, verdict: TurnVerdict) {
     goal.last_verdict = Some(verdict);
     goal.spent.turns = turn;
-    if let Some(candidate) = &goal.candidate {
-        goal.breaker.count(&candidate.tree, verdict);
+    if verdict == TurnVerdict::Unclaimed {
+        goal.journey.plan = goal.journey.plan.as_ref().map(Plan::prompted);
+    }
+    if verdict.is_counted() && !goal.is_persons_turn {
+        count_turn(goal, verdict);
     }
     begin_turn(goal, turn.saturating_add(1));
+}
+
+fn count_turn(goal: &mut Goal, verdict: TurnVerdict) {
+    let failure = goal.verify.as_ref().and_then(breaker::fingerprint);
+    let has_moved = std::mem::take(&mut goal.journey.has_moved);
+    if let Some(candidate) = &goal.candidate {
+        goal.breaker
+            .count(&candidate.tree, verdict, failure, has_moved);
+    }
 }
 
 fn done(goal: &mut Goal, commit: &str, verified: bool) {
@@ -166,19 +301,42 @@ fn done(goal: &mut Goal, commit: &str, verified: bool) {
     } else {
         Status::Unverified
     };
-    enter(goal, Stage::Ended);
+    let distills = goal.contract.working.distill == Distill::WhenPlanned
+        && goal.journey.plan.is_some()
+        && goal.journey.distilled.is_none()
+        && goal.budget.used_up_within_turn(&goal.spent).is_none();
+    enter(
+        goal,
+        if distills {
+            Stage::Distill
+        } else {
+            Stage::Ended
+        },
+    );
 }
 
 fn resumed(goal: &mut Goal) {
-    goal.status = Status::Active;
+    // A goal whose contract nobody approved goes on being drafted, and nothing else.
+    goal.status = if goal.approval.is_some() {
+        Status::Active
+    } else {
+        Status::Setup
+    };
     goal.stop = None;
+    goal.wait = None;
     goal.wait_until_ms = None;
     goal.attempt = goal.attempt.saturating_add(1);
     goal.failures = 0;
+    forget_reminders(goal);
     goal.breaker.reset();
 }
 
+fn forget_reminders(goal: &mut Goal) {
+    goal.journey.plan = goal.journey.plan.as_ref().map(Plan::resumed);
+}
+
 fn committed(goal: &mut Goal, candidate: &Candidate) {
+    goal.is_unchanged = goal.turn_start_tree() == candidate.tree;
     goal.candidate = Some(candidate.clone());
     goal.verify = None;
     goal.judge = None;

@@ -38,6 +38,11 @@ pub enum Outcome {
         /// The agent's session, where one had begun.
         session: Option<String>,
     },
+    /// A cap on spending beyond this goal is used up; nothing was begun.
+    CapReached {
+        /// Which, and how much of it, for people.
+        cap: String,
+    },
     /// The world refused.
     Failed(Failure),
 }
@@ -71,6 +76,10 @@ pub struct AgentRun {
     /// The isolation it really had, layer by layer, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
+    /// What its tools amount to (pi-until-done: progress signals); `None` where they cannot be
+    /// seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
 }
 
 /// An agent's word about the goal: noted, never evidence.

@@ -83,6 +83,7 @@ fn fitting(goal: &Goal, choice: u8) -> Outcome {
         (Stage::Workspace | Stage::Ended, _) => Outcome::Workspace {
             path: "/w".to_owned(),
         },
+        (Stage::Setup | Stage::Distill, _) => worked(),
         (Stage::Agent, 0) => provider(ProviderFailureKind::RateLimited, None),
         (Stage::Agent, _) => worked(),
         (Stage::Commit, 0) => committed("same"),
@@ -158,6 +159,7 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
                 id: GoalId::parse("001-x").unwrap(),
                 contract: Box::new(contract),
                 contract_hash: "hash".to_owned(),
+                setup: false,
             }
         }
         Ask::Approve => Command::Approve {
@@ -226,8 +228,9 @@ fn check_story(story: &[(Ask, Actor, u8)]) {
         let Ok(new) = decide(state.as_ref(), &actor, &command, now_ms) else {
             continue;
         };
+        let proposes = matches!(command, Command::Create { setup: false, .. });
         assert!(
-            !matches!(actor, Actor::Agent { .. }),
+            proposes || !matches!(actor, Actor::Agent { .. }),
             "an agent got {command:?} through"
         );
         if let Some(goal) = before.as_ref().filter(|goal| goal.status.is_terminal()) {

@@ -12,6 +12,43 @@ pub fn tail(text: &str, bytes_max: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
+/// Returns at most the first `bytes_max` bytes of a text, on a character boundary.
+#[must_use]
+pub fn head(text: &str, bytes_max: usize) -> &str {
+    let end = text.floor_char_boundary(bytes_max);
+    text.get(..end).unwrap_or_default()
+}
+
+/// Writes out every character that can be there without being seen: control characters, marks that
+/// turn the direction of writing, characters without width.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_hidden = match c {
+            '\n' | '\t' => false,
+            '\r' => chars.peek() != Some(&'\n'),
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}' => true,
+            _ => c.is_control(),
+        };
+        if is_hidden {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// Fences a text with more backticks than it holds in a row.
 #[must_use]
 pub fn fenced(text: &str, language: &str) -> String {
@@ -26,12 +63,30 @@ pub fn fenced(text: &str, language: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{fenced, tail};
+    use super::{fenced, head, tail, visible};
 
     #[test]
     fn a_text_cannot_close_its_fence() {
         assert_eq!(fenced("a", ""), "```\na\n```");
         assert_eq!(fenced("````\nrm", "diff"), "`````diff\n````\nrm\n`````");
+    }
+
+    #[test]
+    fn what_hides_is_written_out() {
+        let ordinary = "a\tb\r\n\u{e9} \u{4e2d} \u{1f600}";
+        assert_eq!(visible(ordinary), ordinary);
+        assert_eq!(
+            visible("a\u{1b}[2J\u{200b}\u{202e}\u{e0041}\r"),
+            "a\\u{1b}[2J\\u{200b}\\u{202e}\\u{e0041}\\u{d}"
+        );
+    }
+
+    #[test]
+    fn the_beginning_is_kept_whole_in_characters() {
+        assert_eq!(
+            (head("abc", 2), head("aé", 2), head("", 5)),
+            ("ab", "a", "")
+        );
     }
 
     #[test]

@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::goal::breaker::Breaker;
 use crate::goal::budget::{Budget, Limit, Spent};
+use crate::goal::consent::Consent;
 use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
+use crate::goal::journey::Journey;
 use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun, VerifyReport};
+use crate::goal::wait::Wait;
 use crate::id::{EffectId, GoalId};
 
 /// The fold of a goal's events.
@@ -67,6 +70,23 @@ pub struct Goal {
     pub spent: Spent,
     /// What the no-progress breaker has seen since the last resume.
     pub breaker: Breaker,
+    /// What the agent recorded of its work.
+    pub journey: Journey,
+    /// What a person was asked about first, and what they allowed.
+    pub consent: Consent,
+    /// What a person said and the agent has not heard yet.
+    pub said: Option<String>,
+    /// Whether a person spoke in the turn under way or last ended.
+    pub is_persons_turn: bool,
+    /// What the agent's last run did, counted (pi-until-done: progress signals); `None` where its
+    /// tools cannot be seen.
+    pub score: Option<u32>,
+    /// Whether the last turn ended in the tree it began with.
+    pub is_unchanged: bool,
+    /// What it waits for, while it is parked.
+    pub wait: Option<Wait>,
+    /// How often it was parked.
+    pub waits: u32,
 }
 
 /// An effect between its intent and its outcome.
@@ -83,10 +103,14 @@ pub struct InFlight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
+    /// Its contract is being drafted.
+    Setup,
     /// Its contract waits for approval.
     Proposed,
     /// It goes on by itself whenever somebody drives it.
     Active,
+    /// It is parked until a condition holds; whoever watches wakes it.
+    Waiting,
     /// Something outside must change first.
     Blocked,
     /// It made no progress.
@@ -117,8 +141,10 @@ impl Status {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Setup => "setup",
             Self::Proposed => "proposed",
             Self::Active => "active",
+            Self::Waiting => "waiting",
             Self::Blocked => "blocked",
             Self::Stalled => "stalled",
             Self::Paused => "paused",
@@ -140,6 +166,8 @@ impl fmt::Display for Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
+    /// Let the agent draft the contract.
+    Setup,
     /// Make the worktree and branch.
     Workspace,
     /// Let the agent work.
@@ -152,6 +180,8 @@ pub enum Stage {
     Judge,
     /// Move the branch to the proved commit.
     Publish,
+    /// Let the agent say what was learnt, once the goal is done.
+    Distill,
     /// Nothing.
     Ended,
 }
@@ -161,12 +191,14 @@ impl Stage {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Setup => "setup",
             Self::Workspace => "workspace",
             Self::Agent => "agent",
             Self::Commit => "commit",
             Self::Verify => "verify",
             Self::Judge => "judge",
             Self::Publish => "publish",
+            Self::Distill => "distill",
             Self::Ended => "ended",
         }
     }
@@ -177,9 +209,15 @@ impl Stop {
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
-            Self::BudgetUsedUp { .. } | Self::Interrupted => Status::Paused,
-            Self::NoProgress { .. } => Status::Stalled,
+            Self::BudgetUsedUp { .. }
+            | Self::Interrupted
+            | Self::CapReached { .. }
+            | Self::CleanEnd { .. } => Status::Paused,
+            Self::NoProgress { .. } | Self::SameFailure { .. } => Status::Stalled,
             Self::AgentBlocked { .. }
+            | Self::SpinGuard
+            | Self::ConsentNeeded { .. }
+            | Self::NotDrafted { .. }
             | Self::JudgeBlocked { .. }
             | Self::JudgeUnavailable { .. }
             | Self::ProviderUnavailable { .. }
@@ -191,6 +229,35 @@ impl Stop {
 }
 
 impl Goal {
+    /// Tells whether something is under way or due: the work itself, the drafting of its
+    /// contract, or the account of a goal that is done.
+    #[must_use]
+    pub const fn is_driven(&self) -> bool {
+        match self.status {
+            Status::Active | Status::Setup => true,
+            Status::Done | Status::Unverified => matches!(self.stage, Stage::Distill),
+            Status::Proposed
+            | Status::Waiting
+            | Status::Blocked
+            | Status::Stalled
+            | Status::Paused
+            | Status::Impossible
+            | Status::Cancelled => false,
+        }
+    }
+
+    /// Returns the name of the run that performs an effect of this goal.
+    #[must_use]
+    pub fn run_name(&self, effect: &EffectId) -> String {
+        format!("{}-{effect}", self.id)
+    }
+
+    /// Returns the commit the branch points at while it has not been moved to a new result.
+    #[must_use]
+    pub fn published(&self) -> &str {
+        self.result.as_deref().unwrap_or(&self.contract.base.commit)
+    }
+
     /// Returns the id of the effect its stage calls for now.
     #[must_use]
     pub fn stage_effect(&self) -> EffectId {
@@ -220,7 +287,9 @@ impl Goal {
     #[must_use]
     pub fn limit_within_turn_at(&self, spent: &Spent) -> Option<Limit> {
         match self.stage {
-            Stage::Agent | Stage::Judge => self.budget.used_up_within_turn(spent),
+            Stage::Setup | Stage::Agent | Stage::Judge | Stage::Distill => {
+                self.budget.used_up_within_turn(spent)
+            }
             Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => {
                 (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall)
             }

@@ -6,17 +6,19 @@ use crate::actor::Actor;
 use crate::goal::budget::Budget;
 use crate::goal::command::Command;
 use crate::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
 };
 use crate::goal::decide::decide;
 use crate::goal::effect::next;
 use crate::goal::event::{ApprovalMeans, Event, Stop};
 use crate::goal::evolve::evolve;
+use crate::goal::journey::Declared;
 use crate::goal::outcome::{
     AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
     ProviderFailureKind, Verdict, VerifyReport, VerifyRun,
 };
 use crate::goal::state::Goal;
+use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 
@@ -29,6 +31,8 @@ pub(super) enum Step {
     Agent(Command),
     /// The engine asks.
     Engine(Command),
+    /// The agent whose turn it is calls a tool.
+    Calls(ToolCall),
     /// The planned effect is intended and ends like this.
     Ends(Outcome),
     /// The planned effect is intended.
@@ -39,7 +43,7 @@ pub(super) enum Step {
     Uses(u64, u64),
 }
 
-use Step::{Agent, Begins, Ends, Engine, Person, Reports, Uses};
+use Step::{Agent, Begins, Calls, Ends, Engine, Person, Reports, Uses};
 
 /// The time at which everything happens, in milliseconds since the epoch.
 const NOW_MS: i64 = 10_000;
@@ -73,7 +77,16 @@ pub(super) fn contract() -> Contract {
         branch: "feat/goal-x".to_owned(),
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,
+        working: Working::default(),
+        race: None,
     }
+}
+
+/// The goal of a contract that was just proposed.
+pub(super) fn goal_of(contract: Contract) -> Goal {
+    let mut state = None;
+    play(&mut state, &create(contract)).unwrap();
+    state.unwrap()
 }
 
 pub(super) fn create(contract: Contract) -> Step {
@@ -81,6 +94,7 @@ pub(super) fn create(contract: Contract) -> Step {
         id: GoalId::parse("001-x").unwrap(),
         contract: Box::new(contract),
         contract_hash: "hash".to_owned(),
+        setup: false,
     })
 }
 
@@ -122,6 +136,7 @@ fn agent_run(end: AgentEnd) -> AgentRun {
         },
         tools: 0,
         isolation: None,
+        score: None,
     }
 }
 
@@ -224,21 +239,21 @@ pub(super) fn cancelled() -> Outcome {
     }
 }
 
+fn planned(state: Option<&Goal>) -> EffectId {
+    let effect = state.and_then(next);
+    effect.map_or_else(|| EffectId::new(9, "none", 9), |effect| effect.id)
+}
+
+fn running(state: Option<&Goal>) -> EffectId {
+    let in_flight = state.and_then(|goal| goal.in_flight.clone());
+    in_flight.map_or_else(|| EffectId::new(9, "none", 9), |in_flight| in_flight.effect)
+}
+
 /// Does one step; the engine's steps are made of the commands it would send.
 pub(super) fn play(
     state: &mut Option<Goal>,
     step: &Step,
 ) -> Result<Vec<Event>, crate::goal::denied::Denied> {
-    let planned = |state: &Option<Goal>| {
-        state
-            .as_ref()
-            .and_then(next)
-            .map_or_else(|| EffectId::new(9, "none", 9), |effect| effect.id)
-    };
-    let running = |state: &Option<Goal>| {
-        let in_flight = state.as_ref().and_then(|goal| goal.in_flight.clone());
-        in_flight.map_or_else(|| EffectId::new(9, "none", 9), |in_flight| in_flight.effect)
-    };
     let (actor, command) = match step {
         Person(command) => (
             Actor::Human {
@@ -253,14 +268,21 @@ pub(super) fn play(
             command.clone(),
         ),
         Engine(command) => (Actor::Engine, command.clone()),
+        Calls(call) => {
+            let effect = running(state.as_ref());
+            let run = state
+                .as_ref()
+                .map_or_else(String::new, |goal| goal.run_name(&effect));
+            (Actor::Agent { run }, Command::Tool(call.clone()))
+        }
         Begins => (
             Actor::Engine,
             Command::Intend {
-                effect: planned(state),
+                effect: planned(state.as_ref()),
             },
         ),
         Reports(outcome) => {
-            let (effect, outcome) = (running(state), outcome.clone());
+            let (effect, outcome) = (running(state.as_ref()), outcome.clone());
             (
                 Actor::Engine,
                 Command::Report {
@@ -276,7 +298,7 @@ pub(super) fn play(
                 output_tokens: 0,
                 usd_micros: None,
             };
-            let (effect, elapsed_ms) = (running(state), *elapsed_ms);
+            let (effect, elapsed_ms) = (running(state.as_ref()), *elapsed_ms);
             (
                 Actor::Engine,
                 Command::Progress {
@@ -349,7 +371,50 @@ pub(super) fn render(event: &Event) -> String {
             format!("cut off {effect} after {} tokens", usage.tokens())
         }
         Event::GoalResumed => "resumed".to_owned(),
+        Event::ContractDrafted { contract_hash, .. } => format!("drafted {contract_hash}"),
+        Event::SetupEnded { .. } => "setup ended".to_owned(),
+        Event::GoalReopened { reason } => format!("reopened: {reason}"),
+        Event::PlanMade { .. }
+        | Event::Replanned { .. }
+        | Event::TaskUpdated { .. }
+        | Event::ProgressNoted { .. }
+        | Event::TurnDeclared { .. } => render_journey(event),
+        Event::JourneyDistilled { markdown } => format!("distilled {markdown}"),
+        Event::DistillSkipped => "distil skipped".to_owned(),
+        Event::DistillEnded { .. } => "distil ended".to_owned(),
+        Event::PersonSaid { text } => format!("person says {text}"),
+        Event::SideQuestionAnswered { question, .. } => format!("aside {question}"),
+        Event::ConsentAsked { asked } => format!("refused {} ({})", asked.command, asked.pattern),
+        Event::ConsentGiven { what } => format!("allowed {what}"),
+        Event::GoalParked { wait } => format!("parked {}", wait.number),
+        Event::GoalWoken { number, why } => format!("woken {number}: {why}"),
+        Event::TurnsSet { turns } => format!("turns {turns}"),
         Event::BudgetRaised { .. } => "raised".to_owned(),
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "called for the events of a journey alone"
+)]
+fn render_journey(event: &Event) -> String {
+    match event {
+        Event::PlanMade { delta } => format!("planned {} tasks", delta.written.len()),
+        Event::Replanned { delta } => {
+            let reason = delta.replan.as_ref().map_or("", |replan| &replan.reason);
+            format!("replanned: {reason}")
+        }
+        Event::TaskUpdated { id, delta } => {
+            let task = delta.written.iter().find(|task| task.id == *id);
+            format!("task {id} {}", task.map_or("same", |it| it.status.as_str()))
+        }
+        Event::ProgressNoted { note, phase, .. } => format!("noted {note} {phase:?}"),
+        Event::TurnDeclared { declared } => match declared {
+            Declared::Complete { evidence, .. } => format!("claims {evidence}"),
+            Declared::Blocked { question, .. } => format!("asks {question}"),
+            Declared::Wait { .. } => "asks to wait".to_owned(),
+        },
+        other => format!("{other:?}"),
     }
 }
 
@@ -358,6 +423,7 @@ fn render_stop(stop: &Stop) -> String {
         Stop::BudgetUsedUp { limit } => format!("{limit} budget"),
         Stop::Interrupted => "interrupted".to_owned(),
         Stop::NoProgress { turns } => format!("{turns} turns alike"),
+        Stop::SameFailure { turns } => format!("{turns} failures alike"),
         Stop::AgentBlocked { reason } => format!("agent says {reason}"),
         Stop::JudgeBlocked { reason } | Stop::Impossible { reason } => {
             format!("judge says {reason}")
@@ -366,5 +432,10 @@ fn render_stop(stop: &Stop) -> String {
         Stop::ProviderUnavailable { failure } => format!("provider: {}", failure.kind.words()),
         Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
         Stop::Cancelled { reason } => format!("cancelled {reason:?}"),
+        Stop::CapReached { cap } => format!("cap {cap}"),
+        Stop::CleanEnd { nudges } => format!("worked off, {nudges} reminders"),
+        Stop::SpinGuard => "spin guard".to_owned(),
+        Stop::ConsentNeeded { pattern, .. } => format!("needs consent to {pattern}"),
+        Stop::NotDrafted { message } => format!("no draft: {message}"),
     }
 }

@@ -2,15 +2,19 @@
 //!
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
+use crate::goal::contract::Judge;
 use crate::goal::event::Stop;
 use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
 use crate::goal::state::{Goal, Status};
+use crate::goal::wait::{FileState, Wait, WaitFor};
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
 pub fn reason(goal: &Goal) -> Option<String> {
     match goal.status {
+        Status::Setup => Some("its contract is being drafted".to_owned()),
         Status::Proposed => Some("its contract waits for approval".to_owned()),
+        Status::Waiting => goal.wait.as_ref().map(waiting_reason),
         Status::Active => None,
         Status::Done | Status::Unverified => Some(done_reason(goal)),
         Status::Blocked
@@ -19,6 +23,64 @@ pub fn reason(goal: &Goal) -> Option<String> {
         | Status::Impossible
         | Status::Cancelled => goal.stop.as_ref().map(|stop| stop_reason(goal, stop)),
     }
+}
+
+fn waiting_reason(wait: &Wait) -> String {
+    let why = wait
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("parked until {}{why}", wait_words(&wait.until))
+}
+
+/// Returns what a goal waits for, as it reads after "until".
+#[must_use]
+pub fn wait_words(until: &WaitFor) -> String {
+    match until {
+        WaitFor::Time { at_ms } => time_words(*at_ms),
+        WaitFor::File { path, until } => match until {
+            FileState::Exists => format!("the file {path} is there"),
+            FileState::Gone => format!("the file {path} is gone"),
+            FileState::Changed => format!("the file {path} is changed"),
+        },
+        WaitFor::Process { pid, .. } => format!("process {pid} has ended"),
+        WaitFor::Command { command, .. } => format!("`{command}` exits 0"),
+        WaitFor::Approval { what } => format!("a person allows {what:?}"),
+        WaitFor::Quota { provider, at_ms } => {
+            format!("the quota of {provider} is reset, {}", time_words(*at_ms))
+        }
+    }
+}
+
+/// Returns a time in UTC, to the second: `2026-11-22 04:30:00 UTC`.
+#[must_use]
+pub fn time_words(at_ms: i64) -> String {
+    let seconds = at_ms.div_euclid(1000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Returns the date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+///
+/// Eras of 400 years begin on 1 March, so that the leap day is the last of its year.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400;
+    (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
 fn done_reason(goal: &Goal) -> String {
@@ -41,7 +103,7 @@ fn done_reason(goal: &Goal) -> String {
     match goal
         .judge
         .as_ref()
-        .map(|run| (agent_name(&run.by), &run.answer))
+        .map(|run| (judge_name(goal, &run.by), &run.answer))
     {
         None => format!("{proof}; no judge"),
         Some((by, JudgeAnswer::Verdict { reason, .. })) => {
@@ -50,6 +112,18 @@ fn done_reason(goal: &Goal) -> String {
         Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
             format!("{proof}; judge {by} was unavailable and the contract lets that pass")
         }
+    }
+}
+
+/// Returns the name of a judge for a line of text; one that is the executor itself is named as such.
+#[must_use]
+pub fn judge_name(goal: &Goal, by: &str) -> String {
+    let name = agent_name(by);
+    let is_same = goal.contract.judge == Judge::Same || by == goal.contract.agent;
+    if is_same {
+        format!("{name} (same model)")
+    } else {
+        name
     }
 }
 
@@ -72,7 +146,21 @@ pub fn agent_name(reference: &str) -> String {
 fn stop_reason(goal: &Goal, stop: &Stop) -> String {
     match stop {
         Stop::BudgetUsedUp { limit } => format!("the {limit} budget is used up"),
-        Stop::Interrupted => "interrupted by a person".to_owned(),
+        Stop::Interrupted => "interrupted".to_owned(),
+        Stop::CapReached { cap } => format!("the cap on spending is reached: {cap}"),
+        Stop::CleanEnd { nudges } => format!(
+            "the plan is worked off, and after {nudges} reminders the agent has not claimed the goal"
+        ),
+        Stop::SpinGuard => {
+            "spin guard: the agent used no tool and changed nothing in its turn".to_owned()
+        }
+        Stop::ConsentNeeded { pattern, command } => format!(
+            "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
+        ),
+        Stop::NotDrafted { message } if message.is_empty() => {
+            "the agent drafted no contract".to_owned()
+        }
+        Stop::NotDrafted { message } => format!("the agent drafted no contract: {message}"),
         Stop::NoProgress { turns } => {
             let failing = goal.verify.as_ref().and_then(first_failure);
             let crashed = goal.agent_end.as_ref().and_then(crash);
@@ -80,7 +168,15 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
                 .or(failing)
                 .map_or_else(String::new, |text| format!(": {text}"));
             format!(
-                "no progress: {turns} turns ended in the same tree with the same verdict{detail}"
+                "no progress: {turns} turns ended where the goal already was, in tree and verdict{detail}"
+            )
+        }
+        Stop::SameFailure { turns } => {
+            let failing = goal.verify.as_ref().and_then(first_failure);
+            let detail = failing.map_or_else(String::new, |text| format!(": {text}"));
+            format!(
+                "no progress: {turns} turns changed files, and the checks fail in the same \
+                 way{detail}"
             )
         }
         Stop::AgentBlocked { reason } => format!("the agent says it is blocked: {reason}"),
@@ -198,6 +294,11 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "resume asks the judge again; a new goal can name another judge with `--judge`."
                 .to_owned(),
         ),
+        Stop::SameFailure { .. } => Some(
+            "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
+             `--stall-after`."
+                .to_owned(),
+        ),
         Stop::NoProgress { .. } => match goal.agent_end.as_ref()? {
             AgentEnd::OutOfResources { resource, .. } => Some(format!(
                 "raise `{}` under [sandbox] in your configuration, then resume.",
@@ -211,9 +312,29 @@ pub fn hint(goal: &Goal) -> Option<String> {
             | AgentEnd::IdlePassed
             | AgentEnd::Provider(_) => None,
         },
+        Stop::CapReached { .. } => {
+            Some("resume when the cap has room again, or raise it; see `kapi spend`.".to_owned())
+        }
+        Stop::ConsentNeeded { pattern, .. } => Some(format!(
+            "allow it with `kapi goal allow {:03} {pattern:?}`, or resume without it.",
+            goal.id.index()
+        )),
+        Stop::AgentBlocked { .. } => Some(format!(
+            "answer with `kapi goal say {:03} \"…\"`, then resume.",
+            goal.id.index()
+        )),
+        Stop::CleanEnd { .. } => Some(
+            "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
+                .to_owned(),
+        ),
+        Stop::NotDrafted { .. } => Some(
+            "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
+        ),
+        Stop::SpinGuard => {
+            Some("say more of what is wanted with `kapi goal say`, then resume.".to_owned())
+        }
         Stop::BudgetUsedUp { .. }
         | Stop::Interrupted
-        | Stop::AgentBlocked { .. }
         | Stop::JudgeBlocked { .. }
         | Stop::Impossible { .. }
         | Stop::Cancelled { .. } => None,
@@ -226,12 +347,19 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
     let index = format!("{:03}", goal.id.index());
     let show = format!("kapi show {index}");
     match goal.status {
-        Status::Proposed | Status::Active => {
+        Status::Proposed => {
+            vec![
+                format!("kapi goal approve {index}"),
+                format!("kapi cancel {index}"),
+            ]
+        }
+        Status::Setup | Status::Active => {
             vec![
                 format!("kapi resume {index}"),
                 format!("kapi cancel {index}"),
             ]
         }
+        Status::Waiting => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
         Status::Paused => match &goal.stop {
             Some(Stop::BudgetUsedUp { limit }) => vec![
                 format!(
@@ -261,7 +389,19 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{limit_key, limit_met, limit_text};
+    use super::{limit_key, limit_met, limit_text, time_words};
+
+    #[test]
+    fn times_are_dates_of_the_calendar() {
+        for (at_ms, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400_000, "2000-02-29 00:00:00 UTC"),
+            (1_795_321_799_999, "2026-11-22 04:29:59 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+        ] {
+            assert_eq!(time_words(at_ms), text);
+        }
+    }
 
     #[test]
     fn limits_read_as_amounts_and_name_their_key() {

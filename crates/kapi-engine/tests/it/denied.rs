@@ -5,6 +5,7 @@ use kapi_core::goal::budget::Raise;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::outcome::Outcome;
+use kapi_core::goal::state::Status;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_engine::error::EngineError;
@@ -224,14 +225,26 @@ fn a_denied_proposal_leaves_no_trace_at_all() {
     let mut empty = contract();
     empty.intent = " ".to_owned();
     for (actor, contract) in [
-        (agent(), contract()),
         (Actor::Engine, contract()),
+        (agent(), empty.clone()),
         (person(), empty),
     ] {
         let denied = fixture.project().create_goal(&actor, &slug, &contract);
         assert!(matches!(denied, Err(EngineError::Denied(_))), "{denied:?}");
         assert_eq!((fixture.disk.snapshot().len(), fixture.disk.ops()), (0, 0));
     }
+}
+
+#[test]
+fn what_an_agent_proposes_waits_for_a_person() {
+    let fixture = Fixture::new();
+    let slug = Slug::parse("try").unwrap();
+    let project = fixture.project();
+    let id = project.create_goal(&agent(), &slug, &contract()).unwrap();
+    let goal = project.load(&id).unwrap();
+    assert_eq!(goal.status, Status::Proposed);
+    let begun = project.begin_setup(&agent(), &slug, &contract());
+    assert!(matches!(begun, Err(EngineError::Denied(_))), "{begun:?}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn events() -> Vec<Event> {
             contract: Box::new(contract()),
             contract_hash: "abc".to_owned(),
             at_ms: 5,
+            setup: false,
         },
         Event::ContractApproved {
             contract_hash: "abc".to_owned(),

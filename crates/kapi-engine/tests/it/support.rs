@@ -7,7 +7,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
 };
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::{ApprovalMeans, Event};
@@ -165,6 +165,8 @@ pub(crate) fn contract() -> Contract {
         branch: "feat/goal-try".to_owned(),
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,
+        working: Working::default(),
+        race: None,
     }
 }
 
@@ -202,6 +204,7 @@ pub(crate) fn agent(end: AgentEnd) -> Outcome {
         usage: Usage::default(),
         tools: 1,
         isolation: None,
+        score: None,
     })
 }
 

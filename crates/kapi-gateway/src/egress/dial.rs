@@ -1,7 +1,10 @@
 //! Looking a host up, judging every answer, and connecting to one that was judged.
 //!
 //! A name is looked up once and the judged address is dialled, so an answer that changes afterwards
-//! changes nothing. Does not decide whether the name is allowed.
+//! changes nothing. A host that needs a proxy asks it for the judged address as well, and for a name
+//! only where the rule covers whatever the name may mean. Does not decide whether the name is allowed.
+
+mod tunnel;
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,6 +19,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::address::{Class, Reach, classify};
 use super::host::{Endpoint, Host};
+use super::host_proxy::{HostProxy, Upstream};
 use crate::http::timed::ready;
 use crate::serve::Stop;
 
@@ -35,6 +39,7 @@ pub struct Dialer {
     lookup_time_max: Duration,
     connect_time_max: Duration,
     n_lookups: Arc<AtomicUsize>,
+    host_proxy: Option<HostProxy>,
 }
 
 /// Why no connection was made.
@@ -86,6 +91,16 @@ pub enum Error {
         /// The address.
         address: SocketAddr,
     },
+    /// The proxy that this host needs did not make the connection.
+    #[error("connect to {endpoint} through the proxy {proxy} of this host: {why}")]
+    Refused {
+        /// What was asked for.
+        endpoint: String,
+        /// The proxy.
+        proxy: Endpoint,
+        /// What it said.
+        why: String,
+    },
     /// The run is ending.
     #[error("connect before the run ended")]
     Stopped,
@@ -118,13 +133,28 @@ impl Dialer {
             lookup_time_max,
             connect_time_max,
             n_lookups: Arc::new(AtomicUsize::new(0)),
+            host_proxy: None,
         }
+    }
+
+    /// Goes out through the proxies that this host needs.
+    #[must_use]
+    pub fn through(mut self, host_proxy: Option<HostProxy>) -> Self {
+        self.host_proxy = host_proxy;
+        self
     }
 
     /// Connects to an endpoint whose addresses `reach` covers; `stop` ends every wait.
     ///
     /// The socket is non-blocking and not watched by `stop` yet.
     pub fn dial(&self, endpoint: &Endpoint, reach: Reach, stop: &Stop) -> Result<TcpStream, Error> {
+        let way = self
+            .host_proxy
+            .as_ref()
+            .and_then(|proxy| proxy.way(endpoint));
+        if let Some(way) = way {
+            return self.dial_through(way, endpoint, reach, stop);
+        }
         let found = self.addresses(endpoint, stop)?;
         let covered = |address: &&SocketAddr| reach.covers(classify(address.ip()));
         let addresses: Vec<SocketAddr> = found.iter().filter(covered).copied().collect();
@@ -142,6 +172,55 @@ impl Dialer {
             match self.connect(address, stop) {
                 Ok(stream) => return Ok(stream),
                 Err(Error::Stopped) => return Err(Error::Stopped),
+                Err(refused) => error = refused,
+            }
+        }
+        Err(error)
+    }
+
+    /// Asks a proxy for the endpoint: by an address that was judged, or by name where the rule covers
+    /// private addresses too and so nothing is left to judge.
+    fn dial_through(
+        &self,
+        way: &Upstream,
+        endpoint: &Endpoint,
+        reach: Reach,
+        stop: &Stop,
+    ) -> Result<TcpStream, Error> {
+        let asked = if reach >= Reach::PrivateByName {
+            endpoint.to_string()
+        } else {
+            let found = self.addresses(endpoint, stop)?;
+            let Some(first) = found.first() else {
+                return Err(Error::NoAddress {
+                    host: endpoint.host.to_string(),
+                });
+            };
+            let mut judged = found.iter();
+            let covered = judged.find(|address| reach.covers(classify(address.ip())));
+            let covered = covered.ok_or_else(|| Error::Forbidden {
+                endpoint: endpoint.clone(),
+                address: first.ip(),
+                class: classify(first.ip()),
+            })?;
+            covered.to_string()
+        };
+        let mut error = Error::NoAddress {
+            host: way.endpoint.host.to_string(),
+        };
+        // The person named the proxy, wherever it is.
+        for address in self
+            .addresses(&way.endpoint, stop)?
+            .into_iter()
+            .take(ADDRESSES_MAX)
+        {
+            let opened = self.connect(address, stop);
+            let tunnel = opened.and_then(|stream| {
+                tunnel::ask(&stream, way, &asked, self.connect_time_max).map(|()| stream)
+            });
+            match tunnel {
+                Ok(stream) => return Ok(stream),
+                Err(stopped @ (Error::Stopped | Error::Refused { .. })) => return Err(stopped),
                 Err(refused) => error = refused,
             }
         }

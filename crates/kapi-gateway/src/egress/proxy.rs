@@ -17,6 +17,7 @@ use kapi_sys::clock::Clock;
 use self::session::Session;
 use super::Limits;
 use super::dial::{Dialer, Resolve};
+use super::host_proxy::HostProxy;
 use super::log::{Draft, Kind, Record, Verdict};
 use super::policy::Policy;
 use super::relay::Allowance;
@@ -64,6 +65,13 @@ impl<'a> Proxy<'a> {
             clock,
             on_record,
         }
+    }
+
+    /// Goes out through the proxies that this host needs.
+    #[must_use]
+    pub fn through(mut self, host_proxy: Option<HostProxy>) -> Self {
+        self.dialer = self.dialer.through(host_proxy);
+        self
     }
 
     /// Serves a listener until `stop` is raised and its last connection is closed.

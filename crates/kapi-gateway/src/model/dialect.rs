@@ -8,7 +8,7 @@ mod chat;
 mod gemini;
 mod responses;
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 use serde_json::Value;
 
 use crate::model::pick::Path;
@@ -138,7 +138,7 @@ impl Dialect {
     }
 
     /// Reads an object with usage: what the call has used in all so far, as far as it tells.
-    pub(crate) fn usage(self, text: &[u8]) -> Option<Usage> {
+    pub(crate) fn usage(self, text: &[u8]) -> Option<TokenCounts> {
         match self {
             Self::Anthropic => anthropic::usage(text),
             Self::Responses => responses::usage(text),

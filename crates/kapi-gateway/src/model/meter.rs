@@ -3,7 +3,7 @@
 //! Fed with the answer's bytes in whatever pieces they come; keeps none of them. It does not know
 //! what may be used, nor who reads the answer.
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 
 use crate::model::dialect::Dialect;
 use crate::model::event_lines::{EventLines, Met};
@@ -33,7 +33,7 @@ pub(crate) enum Reach {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fed {
     /// What was used beyond what was known before.
-    pub(crate) more: Option<Usage>,
+    pub(crate) more: Option<TokenCounts>,
     /// The place in the piece after the first event that ended in it.
     pub(crate) first_end: Option<usize>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Meter {
 #[derive(Debug)]
 struct Count {
     dialect: Dialect,
-    seen: Option<Usage>,
+    seen: Option<TokenCounts>,
     n_events: u64,
     /// The event that first told any usage.
     first_told_at: Option<u64>,
@@ -117,7 +117,7 @@ impl Meter {
     }
 
     /// Returns what the answer has told so far.
-    pub(crate) fn told(&self) -> Usage {
+    pub(crate) fn told(&self) -> TokenCounts {
         self.count.seen.unwrap_or_default()
     }
 
@@ -154,22 +154,15 @@ impl Count {
             };
             let seen = self.seen.get_or_insert_default();
             // Every answer tells sums so far, but not every object tells all of them.
-            seen.input_tokens = seen.input_tokens.max(usage.input_tokens);
-            seen.output_tokens = seen.output_tokens.max(usage.output_tokens);
+            *seen = seen.larger(&usage);
             let first_told_at = *self.first_told_at.get_or_insert(self.n_events);
             self.is_final |= self.dialect.is_final(picked.wanted_idx, first_told_at);
         }
     }
 }
 
-fn difference(before: Option<Usage>, after: Option<Usage>) -> Option<Usage> {
-    let before = before.unwrap_or_default();
-    let after = after?;
-    let more = Usage {
-        input_tokens: after.input_tokens.saturating_sub(before.input_tokens),
-        output_tokens: after.output_tokens.saturating_sub(before.output_tokens),
-        usd_micros: None,
-    };
+fn difference(before: Option<TokenCounts>, after: Option<TokenCounts>) -> Option<TokenCounts> {
+    let more = after?.beyond(&before.unwrap_or_default());
     (!more.is_zero()).then_some(more)
 }
 

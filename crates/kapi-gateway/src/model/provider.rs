@@ -12,6 +12,7 @@ use rustls::ClientConfig;
 use crate::egress::address::Reach;
 use crate::egress::dial::{Dialer, system_resolve};
 use crate::egress::host::Host;
+use crate::egress::host_proxy::HostProxy;
 use crate::http::head::{RequestHead, ResponseHead};
 use crate::http::reader::Reader;
 use crate::http::{Error as HttpError, HeadLimits};
@@ -100,6 +101,12 @@ impl Provider {
             dialer: Dialer::new(system_resolve(), timeouts.connect, timeouts.connect),
             kept: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Goes out through the proxies that this host needs.
+    pub(crate) fn through(mut self, host_proxy: Option<HostProxy>) -> Self {
+        self.dialer = self.dialer.through(host_proxy);
+        self
     }
 
     /// Sends a request and returns its answer, of which only the head was read.

@@ -21,7 +21,7 @@ use crate::model::estimate::Basis;
 use crate::model::meter::{Meter, Reach, Unknown};
 use crate::model::secret::Scrubber;
 use crate::model::wire::{Patience, Wire};
-use crate::model::{Event, Gateway, Used};
+use crate::model::{Event, Gateway, quota};
 use crate::serve::Stop;
 
 /// Headers of an answer that are none of the agent's business.
@@ -50,7 +50,7 @@ impl Job<'_> {
     pub(crate) fn charge_unseen(&self, gateway: &Gateway<'_>, why: Unknown) {
         if let Some(model) = self.model {
             let estimate = self.basis.beyond(Usage::default(), 0, Reach::BrokenOff);
-            gateway.meter(self.call, model, Used::Unknown { why, estimate });
+            gateway.meter_unknown(self.call, model, (why, estimate));
         }
     }
 }
@@ -164,7 +164,15 @@ impl<'r> Relay<'r> {
     ) -> (Ending, Next) {
         let call = self.job.call;
         let status = self.head.status;
-        self.gateway.tell(Event::Answered { call, status });
+        let retry_after_ms = quota::retry_after_ms(&self.head.headers);
+        self.gateway.tell(Event::Answered {
+            call,
+            status,
+            retry_after_ms,
+        });
+        if quota::is_used_up(status, retry_after_ms) {
+            quota::say_do_not_wait(&mut self.head.headers);
+        }
         self.gateway
             .record(&|recorder| recorder.head(call, &self.head));
         if agent.write_all(&self.head.to_bytes()).is_err() {
@@ -240,7 +248,7 @@ impl<'r> Relay<'r> {
         let meter = self.meter.as_mut()?;
         let fed = meter.feed(piece);
         if let (Some(more), Some(model)) = (fed.more, self.job.model) {
-            self.gateway.meter(self.job.call, model, Used::Tokens(more));
+            self.gateway.meter_tokens(self.job.call, model, more);
         }
         fed.first_end
     }
@@ -311,9 +319,11 @@ impl<'r> Relay<'r> {
         if let (Some(meter), Some(model)) = (&self.meter, self.job.model)
             && let Some(why) = meter.doubt(reach)
         {
-            let estimate = self.job.basis.beyond(meter.told(), self.n_bytes, reach);
-            self.gateway
-                .meter(call, model, Used::Unknown { why, estimate });
+            let estimate = self
+                .job
+                .basis
+                .beyond(meter.told().usage(None), self.n_bytes, reach);
+            self.gateway.meter_unknown(call, model, (why, estimate));
         }
     }
 }

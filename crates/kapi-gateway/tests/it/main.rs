@@ -1,9 +1,17 @@
 //! The gateway as a sandbox meets it: real sockets on loopback, hostile clients, local servers.
 
 #[cfg(test)]
+mod ask;
+#[cfg(test)]
+mod ask_errors;
+#[cfg(test)]
+mod ask_rig;
+#[cfg(test)]
 mod egress_connect;
 #[cfg(test)]
 mod egress_forward;
+#[cfg(test)]
+mod egress_host_proxy;
 #[cfg(test)]
 mod egress_http;
 #[cfg(test)]

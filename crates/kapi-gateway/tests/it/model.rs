@@ -60,6 +60,7 @@ fn a_call_arrives_with_the_real_key_and_its_usage_is_told() {
             Event::Answered {
                 call: 1,
                 status: 200,
+                retry_after_ms: None,
             },
             Event::Used {
                 call: 1,

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kapi_core::usage::Usage;
+use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::http::HeadLimits;
 use kapi_gateway::http::head::{RequestHead, ResponseHead};
 use kapi_gateway::http::reader::Reader;
@@ -71,6 +72,7 @@ pub(crate) struct Setup {
     pub(crate) extra_authorities: Option<PathBuf>,
     /// The tokens after which the budget is spent.
     pub(crate) tokens_max: u64,
+    pub(crate) host_proxy: Option<HostProxy>,
 }
 
 impl Setup {
@@ -94,6 +96,7 @@ impl Setup {
             base_url: None,
             extra_authorities: None,
             tokens_max: u64::MAX,
+            host_proxy: None,
         }
     }
 }
@@ -201,7 +204,9 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
         on_usage: &on_usage,
         on_event: &on_event,
     };
+    let host_proxy = setup.host_proxy.clone();
     let gateway = Gateway::new(config(setup, &base_url), watch).expect("a gateway");
+    let gateway = gateway.through(host_proxy);
     let listener = listen();
     let address = listener.local_addr().expect("an address");
     let limits = ServeLimits {

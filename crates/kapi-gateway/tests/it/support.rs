@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use kapi_gateway::egress::Limits;
 use kapi_gateway::egress::dial::Resolve;
+use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::log::{Record, Verdict};
 use kapi_gateway::egress::policy::{Mode, Policy};
 use kapi_gateway::egress::proxy::{Config, Proxy};
@@ -137,6 +138,7 @@ pub(crate) struct Setup {
     pub(crate) rules: Vec<String>,
     names: BTreeMap<String, Vec<SocketAddr>>,
     resolve: Option<Resolve>,
+    host_proxy: Option<HostProxy>,
     pub(crate) limits: Limits,
 }
 
@@ -147,6 +149,7 @@ impl Setup {
             rules: rules.iter().map(|&rule| rule.to_owned()).collect(),
             names: BTreeMap::new(),
             resolve: None,
+            host_proxy: None,
             limits: Limits::usual(),
         }
     }
@@ -160,6 +163,15 @@ impl Setup {
     /// Uses another resolver.
     pub(crate) fn resolve(mut self, resolve: Resolve) -> Self {
         self.resolve = Some(resolve);
+        self
+    }
+
+    /// Lets the machine need a proxy to get out.
+    pub(crate) fn through(mut self, variables: &[(&str, &str)]) -> Self {
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        self.host_proxy = HostProxy::of(&pairs.collect()).expect("a proxy");
         self
     }
 
@@ -203,10 +215,11 @@ impl Gate {
             resolve: setup.resolve.unwrap_or(by_name),
             limits: setup.limits,
         };
+        let host_proxy = setup.host_proxy;
         let (sender, records) = channel();
         let background = Background::start(move |stop| {
             let on_record = |record| sender.send(record).expect("a test");
-            let proxy = Proxy::new(config, &SystemClock, &on_record);
+            let proxy = Proxy::new(config, &SystemClock, &on_record).through(host_proxy);
             proxy.serve(&listener, stop).expect("serve the proxy");
         });
         Self {

@@ -17,7 +17,7 @@ use super::store::Store;
 use super::survey::{Survey, What};
 use super::trees::{TreeEntry, Trees};
 use super::walk::{self, Note};
-use super::{Layer, LayerError, dirtied, index};
+use super::{Layer, LayerError, dirtied, index, retouched};
 use crate::candidate::{
     self, CHANGES_MAX, Candidate, CandidateError, CandidatePlan, FILE_BYTES_MAX, Refused,
     SEARCH_CALLS_MAX, Search, Why, lfs,
@@ -26,6 +26,7 @@ use crate::command::GitError;
 use crate::diff::Change;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError};
+use crate::reference::plain::RefChange;
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::{Workspace, goal_ref};
@@ -159,8 +160,12 @@ impl Repository {
     ) -> Result<CommitId, LayerCommitError> {
         let (workspace, candidate) = (plan.workspace, plan.candidate);
         let name = format!("{}/{}", goal_ref(&workspace.goal), candidate.name);
-        let create = [format!("create {name} {}", snapshot.commit)];
-        match self.change_refs(&create, &[&name]) {
+        let create = RefChange {
+            name: &name,
+            from: None,
+            to: &snapshot.commit,
+        };
+        match self.set_refs(&[create]) {
             Ok(()) => Ok(snapshot.commit.clone()),
             // It exists: what it names is kept, or is this commit.
             Err(_exists) => Ok(self.commit_tree(workspace, candidate, &snapshot.tree)?),
@@ -182,6 +187,7 @@ impl Repository {
             staging: Staging::new(&plan.layer.part("staging"))?,
             rules: BTreeSet::new(),
             conversion: Conversion::Anything,
+            retouched: Taken::new(),
         };
         let scratch = work.scratch(work.staging.path())?;
         owned_dir::wipe(&scratch.index())?;
@@ -200,6 +206,7 @@ impl Repository {
             repository: self,
         };
         let mut dirtied = question.answer(&taken, &gone, &trees)?;
+        retouched::spare(&work.retouched, &mut dirtied, &mut taken);
         match plan.dirtied {
             Dirtied::Refuse if !dirtied.is_empty() => {
                 let paths = dirtied.into_iter().collect();
@@ -262,6 +269,8 @@ struct Work<'a> {
     rules: BTreeSet<PathBuf>,
     /// What those rules and the settings may do to the bytes of a file.
     conversion: Conversion,
+    /// What was only touched and is taken all the same.
+    retouched: Taken,
 }
 
 /// A commit and how it differs from the base.
@@ -288,6 +297,9 @@ impl<'a> Work<'a> {
         let files = touched.present.iter().filter(|(path, _)| !in_nested(path));
         let mut asked: Vec<PathBuf> = Vec::new();
         let mut dirs = BTreeSet::new();
+        for path in touched.same.keys() {
+            dirs.extend(path.ancestors().skip(1).map(Path::to_path_buf));
+        }
         for (path, base) in files.clone() {
             dirs.extend(path.ancestors().skip(1).map(Path::to_path_buf));
             if base.is_none() {
@@ -325,6 +337,8 @@ impl<'a> Work<'a> {
                 None => drop(taken.insert(path.clone(), base.clone())),
             }
         }
+        self.retouched = retouched::found(self.survey, &touched.same, self.conversion);
+        taken.append(&mut self.retouched.clone());
         Ok(taken)
     }
 
@@ -341,10 +355,13 @@ impl<'a> Work<'a> {
         let files: Vec<PathBuf> = taken.keys().filter(is_file).cloned().collect();
         for path in lfs::filtered(scratch, &files)? {
             let content = self.survey.upper.file(&path);
-            if !content.is_ok_and(lfs::is_pointer) {
-                taken.remove(&path);
-                self.refuse(&path, Why::LfsContent);
+            if content.is_ok_and(lfs::is_pointer) {
+                continue;
             }
+            taken.remove(&path);
+            // Nobody put anything there that was only touched.
+            let is_new = !self.retouched.contains_key(&path);
+            is_new.then(|| self.refuse(&path, Why::LfsContent));
         }
         Ok(())
     }
@@ -365,7 +382,7 @@ impl<'a> Work<'a> {
         index::fill(scratch, taken.iter())?;
         self.stage(taken)?;
         let listed = self.convert(scratch, taken)?;
-        let edit = edit(touched, gone, taken, listed);
+        let edit = import::edit(touched, gone, taken, listed);
         let (commit, tree) = import::write_commit(scratch, base, plan, &edit)?;
         Ok(Made { commit, tree, edit })
     }
@@ -382,7 +399,7 @@ impl<'a> Work<'a> {
             return Ok(None);
         };
         let format = self.repository.object_format();
-        let edit = edit(touched, gone, taken, contents.listed(format));
+        let edit = import::edit(touched, gone, taken, contents.listed(format));
         let Some(dirs) = Dirs::of(&edit, self.trees) else {
             return Ok(None);
         };
@@ -465,26 +482,4 @@ impl<'a> Work<'a> {
         let path = path.to_path_buf();
         self.refused.insert(Refused { path, why });
     }
-}
-
-/// Returns what has to be done to the base's tree.
-fn edit(
-    touched: &Touched,
-    gone: &BTreeSet<PathBuf>,
-    taken: &Taken,
-    listed: Vec<(PathBuf, TreeEntry)>,
-) -> Edit {
-    let set: Vec<(PathBuf, TreeEntry)> = listed
-        .into_iter()
-        .filter(|(path, entry)| {
-            taken
-                .get(path)
-                .is_some_and(|base| base.as_ref() != Some(entry))
-        })
-        .collect();
-    // A submodule below goes only with the directory that a file took the place of.
-    let replaced = set.iter().map(|(path, _)| path);
-    let replaced = replaced.filter(|path| touched.cleared.contains(*path));
-    let removed = replaced.chain(gone).cloned().collect();
-    Edit { removed, set }
 }

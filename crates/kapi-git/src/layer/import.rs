@@ -3,10 +3,12 @@
 //! `fast-import` reads only the directories that change, so this costs what changed. It works in
 //! a git directory of Kapi's own and moves no ref of the repository.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::commit::Taken;
+use super::plan::Touched;
 use super::trees::TreeEntry;
 use crate::candidate::CandidatePlan;
 use crate::command::GitError;
@@ -106,4 +108,26 @@ fn quote(script: &mut Vec<u8>, path: &Path) {
         }
     }
     script.extend_from_slice(b"\"\n");
+}
+
+/// Returns what has to be done to the base's tree.
+pub(crate) fn edit(
+    touched: &Touched,
+    gone: &BTreeSet<PathBuf>,
+    taken: &Taken,
+    listed: Vec<(PathBuf, TreeEntry)>,
+) -> Edit {
+    let set: Vec<(PathBuf, TreeEntry)> = listed
+        .into_iter()
+        .filter(|(path, entry)| {
+            taken
+                .get(path)
+                .is_some_and(|base| base.as_ref() != Some(entry))
+        })
+        .collect();
+    // A submodule below goes only with the directory that a file took the place of.
+    let replaced = set.iter().map(|(path, _)| path);
+    let replaced = replaced.filter(|path| touched.cleared.contains(*path));
+    let removed = replaced.chain(gone).cloned().collect();
+    Edit { removed, set }
 }

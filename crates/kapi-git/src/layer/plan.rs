@@ -43,6 +43,8 @@ pub(crate) struct Touched {
     pub(crate) cleared: BTreeSet<PathBuf>,
     /// Files and links that may differ from the base, with what the base has there.
     pub(crate) present: BTreeMap<PathBuf, Option<TreeEntry>>,
+    /// Tracked files that are as they lie below, with what the base has there.
+    pub(crate) same: BTreeMap<PathBuf, Option<TreeEntry>>,
     /// New directories that are repositories of their own; nothing in them is taken.
     pub(crate) nested: BTreeSet<PathBuf>,
     /// What is not taken, whether git ignores it or not.
@@ -194,6 +196,9 @@ impl Touched {
             {
                 self.cleared.extend(is_tree.then(|| path.to_path_buf()));
                 self.present.insert(path.to_path_buf(), base);
+            }
+            What::File { .. } if base.as_ref().is_some_and(TreeEntry::is_file) => {
+                self.same.insert(path.to_path_buf(), base);
             }
             _ => {}
         }

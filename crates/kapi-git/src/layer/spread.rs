@@ -6,6 +6,7 @@
 use super::commit::{LayerCandidate, LayerCommitError, LayerPlan};
 use super::{Layer, LayerError};
 use crate::reference::branch_ref;
+use crate::reference::plain::RefChange;
 use crate::repository::Repository;
 use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspacePlan, goal_ref};
 
@@ -50,7 +51,7 @@ impl Repository {
         })
     }
 
-    /// Makes both refs by one call when nothing is in the way; tells whether it did.
+    /// Makes both refs at once when nothing is in the way; tells whether both are there.
     ///
     /// Whatever is in the way is for [`Repository::claim_branch`] to find out and to name.
     fn claim_at_once(&self, plan: &WorkspacePlan) -> bool {
@@ -60,8 +61,23 @@ impl Repository {
             return false;
         }
         let (base, branch) = (format!("{}/base", goal_ref(&plan.goal)), branch_ref(name));
-        let create = [&base, &branch].map(|name| format!("create {name} {}", plan.base));
-        self.change_refs(&create, &[&base, &branch]).is_ok()
+        let is_made = self
+            .ref_value(&base)
+            .is_ok_and(|at| at.as_ref() == Some(&plan.base))
+            && self.ref_value(&branch).is_ok_and(|at| at.is_some());
+        if is_made {
+            return true;
+        }
+        // Only of what is checked out it is known that the commit is there.
+        let is_there = self
+            .resolve_commit("HEAD")
+            .is_ok_and(|head| head == plan.base);
+        let create = [&base, &branch].map(|name| RefChange {
+            name,
+            from: None,
+            to: &plan.base,
+        });
+        is_there && self.set_refs(&create).is_ok()
     }
 
     /// Commits a layer and makes a worktree with the files of that commit.

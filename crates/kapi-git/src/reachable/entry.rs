@@ -35,6 +35,9 @@ pub(super) struct Entry {
     pub(super) shallow: Vec<CommitId>,
 }
 
+/// A time: Unix seconds and nanoseconds.
+pub(super) type UsedAt = (i64, i64);
+
 /// A store that was found, with its name.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -121,8 +124,8 @@ impl Entries<'_> {
         Ok(chain)
     }
 
-    /// Returns every finished store with the time of its last use in Unix seconds.
-    pub(super) fn list(&self) -> Result<Vec<(String, i64)>, ReachableError> {
+    /// Returns every finished store with the time of its last use.
+    pub(super) fn list(&self) -> Result<Vec<(String, UsedAt)>, ReachableError> {
         let mut found = Vec::new();
         for name in self.names()? {
             let id = name.trim_end_matches("-only");
@@ -131,7 +134,8 @@ impl Entries<'_> {
             }
             let used = self.dir.join(&name).join(USED);
             // A power cut may have left a store that nobody has used yet.
-            let used_at = fs::symlink_metadata(&used).map_or(0, |used| used.mtime());
+            let used = fs::symlink_metadata(&used);
+            let used_at = used.map_or((0, 0), |used| (used.mtime(), used.mtime_nsec()));
             found.push((name, used_at));
         }
         Ok(found)

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
 use kapi_git::candidate::CandidateError;
+use kapi_git::diff::DiffCount;
 
 use crate::fixture::{
     AT, BRANCH, Fixture, changed, commit, listing, read, refused, shell, turn, write,
@@ -263,6 +264,30 @@ fn a_plan_that_makes_no_commit_is_refused_before_anything_is_done() {
         fixture.git(&["for-each-ref", "--format=%(refname)", "refs/kapi"]),
         "refs/kapi/001-demo/base"
     );
+}
+
+#[test]
+fn the_size_of_a_diff_counts_lines_and_files_whatever_they_are_called() {
+    let fixture = Fixture::new();
+    let (repository, workspace) = fixture.workspace();
+    let base = fixture.base();
+    let none = repository.diff_count(&base, &base).expect("count");
+    assert_eq!(none, DiffCount::default());
+    shell(
+        &workspace.path,
+        "seq 10 > \"$(printf 'a\\tb\\nc')\"; printf '\\0\\1' > binary; rm README",
+    );
+    let removed = fixture.git(&["show", "HEAD:README"]).lines().count();
+    let candidate = commit(&repository, &workspace);
+    let count = repository
+        .diff_count(&base, &candidate.commit)
+        .expect("count");
+    let expected = DiffCount {
+        files: 3,
+        added: 10,
+        removed: removed as u64,
+    };
+    assert_eq!(count, expected);
 }
 
 #[test]

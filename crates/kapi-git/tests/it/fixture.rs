@@ -37,12 +37,18 @@ impl Fixture {
         Self::with_format("sha1")
     }
 
-    pub(crate) fn with_format(format: &str) -> Self {
+    /// Makes the directory of a repository, and no repository in it.
+    pub(crate) fn empty() -> Self {
         let fixture = Self {
             temp: TempDir::new().expect("a temporary directory"),
         };
+        fs::create_dir_all(fixture.repo()).expect("create repo");
+        fixture
+    }
+
+    pub(crate) fn with_format(format: &str) -> Self {
+        let fixture = Self::empty();
         let repo = fixture.repo();
-        fs::create_dir_all(&repo).expect("create repo");
         fixture.git(&[
             "init",
             "-q",
@@ -149,6 +155,27 @@ pub(crate) fn git_binary() -> PathBuf {
 
 pub(crate) fn git() -> Git {
     Git::open(&git_binary(), &Cancel::new()).expect("a git that is new enough")
+}
+
+/// Returns a git that notes which commands it is asked for, and where.
+pub(crate) fn counting(fixture: &Fixture) -> (Git, PathBuf) {
+    let (real, told) = (git_binary(), fixture.root().join("told"));
+    let script = format!(
+        "#!/bin/sh\necho \"$2\" >> '{}'\nexec '{}' \"$@\"\n",
+        told.display(),
+        real.display()
+    );
+    let path = fixture.root().join("counting-git");
+    write(&path, &script);
+    shell(fixture.root(), "chmod +x counting-git");
+    (Git::open(&path, &Cancel::new()).expect("git"), told)
+}
+
+/// Returns what was asked for since the last time.
+pub(crate) fn told(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    drop(fs::remove_file(path));
+    text.lines().map(str::to_owned).collect()
 }
 
 pub(crate) fn author() -> Author {

@@ -199,6 +199,12 @@ fn a_layer_gives_the_commit_of_a_worktree_of_another_hash_too() {
     check_many(1001..=1000 + SCRIPTS, &PATHS, "sha256");
 }
 
+/// A file was only touched, under new rules by which git stores other line endings.
+#[test]
+fn a_touched_file_is_stored_by_the_rules_of_the_moment() {
+    check(3013, &PATHS, "sha1");
+}
+
 #[test]
 fn a_commit_made_without_git_is_the_commit_of_a_worktree() {
     check_many((1..=2 * SCRIPTS).map(|n| 2 * n + 1), &PLAIN_PATHS, "sha1");

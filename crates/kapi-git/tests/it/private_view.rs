@@ -4,13 +4,25 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
 
+use kapi_git::command::Git;
 use kapi_git::private_view::{PrivateView, PrivateViewError, PrivateViewPlan};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;
 
 use crate::fixture::{
-    BRANCH, Fixture, author, commit, everything, git_binary, git_in, read, run_with, shell, write,
+    BRANCH, Fixture, author, commit, counting, everything, git, git_binary, git_in, read, run_with,
+    shell, told, write,
 };
+use crate::layer_fixture::LayerFixture;
+
+/// Makes a workspace that shows the person's own files, as one over them does.
+fn over_checkout(fixture: Fixture, git: &Git) -> (LayerFixture, Repository, Workspace) {
+    let made = LayerFixture::on(fixture);
+    let repository = Repository::discover(git, &made.fixture.repo()).expect("discover");
+    let mut workspace = made.workspace.clone();
+    workspace.path = repository.top_level().to_path_buf();
+    (made, repository, workspace)
+}
 
 fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> PrivateView {
     let to = fixture.root().join("views/one");
@@ -164,4 +176,66 @@ fn a_view_is_made_anew_and_only_over_a_view() {
         .expect_err("bad");
     assert!(matches!(error, PrivateViewError::Author { .. }), "{error}");
     assert!(foreign.join("x").exists());
+}
+
+#[test]
+fn the_first_status_inside_reads_no_file_of_a_clean_checkout() {
+    let fixture = Fixture::new();
+    shell(
+        &fixture.repo(),
+        "touch -d 2001-02-03 README .gitignore src/main.txt tests/check.sh; git update-index --refresh",
+    );
+    let (git, path) = counting(&fixture);
+    let (made, repository, workspace) = over_checkout(fixture, &git);
+    assert_eq!(told(&path), Vec::<String>::new());
+    let view = view(&made.fixture, &repository, &workspace);
+    // Objects are packed once for a commit; of the view, git is asked for the commit's tree alone.
+    assert_eq!(told(&path), ["version", "pack-objects", "rev-parse"]);
+    let index = fs::read(view.git_dir.join("index")).expect("index");
+    let theirs = fs::read(made.fixture.repo().join(".git/index")).expect("index");
+    assert_eq!(index, theirs);
+    // As in a sandbox, the same files have other numbers, owners and times of their inodes.
+    let mut seen = workspace;
+    seen.path = made.fixture.root().join("seen");
+    shell(made.fixture.root(), "cp -a 'my repo' seen; rm -r seen/.git");
+    let stale = |args: &[&str]| inside(&view, &seen, args);
+    assert_eq!(stale(&["diff-files", "--name-only"]), "");
+    let strict = ["-c", "core.checkStat=default", "-c", "core.trustctime=true"];
+    let strict = [&strict[..], &["diff-files", "--name-only"]].concat();
+    assert_eq!(stale(&strict).lines().count(), 4);
+    // A change is a change.
+    write(&seen.path.join("README"), "jello\n");
+    assert_eq!(stale(&["status", "--porcelain"]), " M README");
+    assert_eq!(
+        fs::read(made.fixture.repo().join(".git/index")).expect("index"),
+        theirs
+    );
+}
+
+#[test]
+fn an_index_that_holds_more_than_the_commit_is_not_lent() {
+    for script in [
+        "echo x > secret; git add secret",
+        "git update-index --assume-unchanged README",
+        "git update-index --skip-worktree README",
+        "git update-index --force-untracked-cache; git status -s",
+        "git update-index --split-index",
+        "git update-index --index-version 4",
+        "rm .git/index",
+    ] {
+        let fixture = Fixture::new();
+        shell(&fixture.repo(), script);
+        let (made, repository, workspace) = over_checkout(fixture, &git());
+        let view = view(&made.fixture, &repository, &workspace);
+        let listed = inside(&view, &workspace, &["ls-files", "-v"]);
+        assert_eq!(
+            listed, "H .gitignore\nH README\nH src/main.txt\nH tests/check.sh",
+            "{script}"
+        );
+        assert_eq!(
+            inside(&view, &workspace, &["diff", "--cached"]),
+            "",
+            "{script}"
+        );
+    }
 }

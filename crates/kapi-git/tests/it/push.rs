@@ -379,3 +379,28 @@ fn work_goes_on_from_the_remote_then_from_here_then_from_the_base() {
     start(&fixture, &repository);
     assert_eq!(everything(&fixture.repo()), before);
 }
+
+#[test]
+fn an_address_that_is_a_path_means_what_it_means_in_the_working_tree() {
+    for (url, pushurl) in [
+        ("../origin.git", None),
+        ("/nonexistent", Some("../origin.git")),
+    ] {
+        let fixture = Fixture::new();
+        let origin = add_origin(&fixture);
+        fixture.git(&["remote", "set-url", "origin", url]);
+        if let Some(pushurl) = pushurl {
+            fixture.git(&["remote", "set-url", "--push", "origin", pushurl]);
+            fixture.git(&["remote", "set-url", "origin", "../origin.git"]);
+        }
+        fixture.git(&["branch", "feat/x"]);
+        let pushed = push(&fixture, &fixture.open(), TIMEOUT).expect("push");
+        assert_eq!(pushed.change, RemoteChange::Created, "{url}");
+        let there = git_in(&origin, &["rev-parse", "feat/x"]);
+        assert_eq!(there, pushed.commit.to_string());
+        // What others did there is seen, too.
+        let advanced = advance(&fixture, "feat/x", "theirs");
+        let start = start(&fixture, &fixture.open());
+        assert_eq!(start.commit.as_str(), advanced, "{url}");
+    }
+}

@@ -329,6 +329,9 @@ fn pruning_removes_what_nobody_used_and_nobody_needs() {
     // Old by any measure, but a run still uses the second, which is made of the first.
     assert_eq!(prune(i64::MAX, std::slice::from_ref(&second)), 0);
     assert!(kept.object_dirs.iter().all(|dir| dir.is_dir()));
+    let stale = repository.stale_stores(&stores(&fixture), i64::MAX, &[]);
+    assert_eq!(stale.expect("look").len(), 3);
+    assert!(kept.object_dirs.iter().all(|dir| dir.is_dir()), "only told");
     assert_eq!(prune(i64::MAX, &[]), 3);
     assert!(!kept.object_dirs.iter().any(|dir| dir.exists()));
     assert!(store(&fixture, &second, History::Full).is_new);

@@ -37,8 +37,14 @@ fn a_git_that_is_missing_or_too_old_is_named() {
     let old = temp.path().join("old-git");
     write(&old, "#!/bin/sh\necho git version 2.20.1\n");
     shell(temp.path(), "chmod +x old-git");
-    let old = Git::open(&old, &Cancel::new()).expect_err("too old");
-    assert_eq!(old.to_string(), "use git 2.20.1: at least 2.34 is needed");
+    let old = Git::open(&old, &Cancel::new()).expect("there");
+    let error = Repository::discover(&old, temp.path()).expect_err("too old");
+    assert_eq!(error.to_string(), "use git 2.20.1: at least 2.34 is needed");
+    // Nothing is done with it where a repository is found without it, either.
+    let fixture = Fixture::new();
+    let repository = Repository::discover(&old, &fixture.repo()).expect("discover");
+    let error = repository.dirt().expect_err("too old");
+    assert!(matches!(error, GitError::TooOld { .. }), "{error}");
 }
 
 #[test]

@@ -7,9 +7,7 @@ use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, openat, renameat, statat};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, fsconfig_set_flag, fsconfig_set_string};
 
@@ -17,10 +15,9 @@ use super::mount::Tree;
 use crate::order::{Enclosure, OrderedAccess};
 use crate::status::Failure;
 
-/// What overlayfs leaves in its work directory to forbid the next mount, because the last one was never
-/// synced, and what lies in there.
-const FORBIDDEN: &str = "work/incompat/volatile";
-const DIRTY: &str = "dirty";
+/// What overlayfs makes in its work directory, and what it is called once it is no longer used.
+const USED: &str = "work";
+const ASIDE: &str = "used";
 /// Lines of the mount table that are looked at for an explanation.
 const MOUNTS_MAX: usize = 10_000;
 
@@ -60,7 +57,7 @@ fn lock(upper: &Path) -> Result<OwnedFd, Failure> {
 /// under them, so they are an error.
 pub(super) fn mount(lower: &Path, upper: &Path, work: &Path) -> Result<Tree, Failure> {
     let [lower_fd, upper_fd, work_fd] = [open(lower)?, open(upper)?, open(work)?];
-    clear(work, &work_fd)?;
+    put_aside(work, &work_fd)?;
     refuse_inside(lower, &lower_fd, &[&upper_fd, &work_fd])?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let name = lower.display().to_string();
@@ -113,27 +110,24 @@ fn refuse_inside(lower: &Path, lower_fd: &OwnedFd, layer: &[&OwnedFd]) -> Result
     Ok(())
 }
 
-/// Takes away the mark by which the last overlay forbids the next one. The rest of what it left the kernel
-/// clears itself when it mounts. No link in the work directory is followed.
-fn clear(work: &Path, work_fd: &OwnedFd) -> Result<(), Failure> {
+/// Puts aside what the last overlay left in its work directory, so that the kernel starts a new one.
+///
+/// Left in place, a mark in it would forbid the mount, and without the mark the kernel would first remove
+/// all of it while the sandbox waits: on a disk that is told of every block given back, longer than
+/// everything else here takes. It goes when the work directory is thrown away.
+fn put_aside(work: &Path, work_fd: &OwnedFd) -> Result<(), Failure> {
     let failed = |call: &'static str| {
-        move |errno: Errno| {
-            let target = work.join(FORBIDDEN).display().to_string();
-            Failure::new(call, &target, errno)
-        }
+        move |errno: Errno| Failure::new(call, &work.join(USED).display().to_string(), errno)
     };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let mark = match openat2(work_fd, FORBIDDEN, flags, Mode::empty(), resolve) {
-        Ok(mark) => mark,
+    let used = match statat(work_fd, USED, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(used) => used,
+        // It was never used.
         Err(Errno::NOENT) => return Ok(()),
-        Err(errno) => return Err(failed("openat2")(errno)),
+        Err(errno) => return Err(failed("fstatat")(errno)),
     };
-    match unlinkat(&mark, DIRTY, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(errno) => return Err(failed("unlinkat")(errno)),
-    }
-    unlinkat(work_fd, FORBIDDEN, AtFlags::REMOVEDIR).map_err(failed("unlinkat"))
+    // No two files that exist at once have the same number.
+    let aside = format!("{ASIDE}-{}", used.st_ino);
+    renameat(work_fd, USED, work_fd, &aside).map_err(failed("renameat"))
 }
 
 /// Finds a file system that is mounted below a directory, for an error that names it.

@@ -131,7 +131,7 @@ fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
             Err(_) => pieces.extend(shown_directory(path)?),
         }
     }
-    pieces.extend(etc::gather(&enclosure.hostname, &enclosure.home.path())?);
+    pieces.extend(etc::gather(enclosure)?);
     pieces.extend(device::gather()?);
     for (path, mode) in WRITABLE {
         pieces.push(Furniture {

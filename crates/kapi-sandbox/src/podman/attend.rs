@@ -26,6 +26,7 @@ use crate::error::SandboxError;
 use crate::launch::Ears;
 use crate::spec::Spec;
 use crate::status::{Ending, Failure, pair};
+use crate::watchdog::{Beyond, Watchdog};
 
 /// How long the death of every process of a container may take after its end was decided.
 const DEATH_WAIT_MS: u64 = 10_000;
@@ -40,6 +41,19 @@ pub(super) struct Attended {
     pub diagnosis: String,
     /// The channel, whose other end every process of the container's making holds.
     pub channel: OwnedFd,
+    /// Whether it was ended because it had added more to the disk than it may.
+    pub is_disk_full: bool,
+}
+
+/// What a container is attended with.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// What was asked for.
+    pub spec: &'a Spec,
+    /// The container, ready to be started.
+    pub prepared: &'a Prepared,
+    /// What holds the limits that podman does not.
+    pub watchdog: &'a Watchdog,
 }
 
 impl Attended {
@@ -73,12 +87,16 @@ pub(super) struct Heard {
 
 /// Starts podman and follows it and the relay to their ends.
 pub(super) fn attend(
-    spec: &Spec,
-    prepared: &Prepared,
+    around: Around<'_>,
     program: Program,
     cancel: &Cancel,
     ears: Ears<'_>,
 ) -> Result<Attended, SandboxError> {
+    let Around {
+        spec,
+        prepared,
+        watchdog,
+    } = around;
     let (ours, theirs) = pair().map_err(PodmanError::call("socketpair"))?;
     let diagnosis = rustix::fs::memfd_create("kapi-podman", MemfdFlags::CLOEXEC)
         .map_err(PodmanError::call("memfd_create"))?;
@@ -111,13 +129,13 @@ pub(super) fn attend(
         on_listeners,
         heard: Heard::default(),
     };
-    let (ran, heard) = follow(
+    let (ran, (heard, is_disk_full)) = follow(
         launcher,
         cancel,
         on_line,
         move || {
-            talk.listen(until.as_fd());
-            talk.heard
+            let is_disk_full = talk.listen_and_watch(until.as_fd(), watchdog);
+            (talk.heard, is_disk_full)
         },
         stop,
     );
@@ -136,18 +154,19 @@ pub(super) fn attend(
         finished,
         heard,
         channel: ours,
+        is_disk_full: is_disk_full.map_err(PodmanError::call("watch the disk"))?,
         diagnosis: String::from_utf8_lossy(&said).trim().to_owned(),
     })
 }
 
 /// Runs podman on this thread, which its death is tied to, and the talk on another until podman ends.
-fn follow(
+fn follow<T: Send>(
     launcher: Program,
     cancel: &Cancel,
     on_line: &mut dyn FnMut(Line<'_>),
-    talk: impl FnOnce() -> Heard + Send,
+    talk: impl FnOnce() -> T + Send,
     stop: OwnedFd,
-) -> (Result<Finished, process::ProcessError>, Heard) {
+) -> (Result<Finished, process::ProcessError>, T) {
     thread::scope(|scope| {
         let talking = scope.spawn(talk);
         let ran = process::run(launcher, cancel, on_line);
@@ -169,8 +188,35 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Listens until the relay is gone or `until` closes, and then takes what has arrived.
-    fn listen(&mut self, until: BorrowedFd<'_>) {
+    /// Listens as long as there may be something to hear, and meanwhile looks after the disk; tells
+    /// whether the container was ended for it.
+    fn listen_and_watch(
+        &mut self,
+        until: BorrowedFd<'_>,
+        watchdog: &Watchdog,
+    ) -> Result<bool, Errno> {
+        if watchdog.is_idle() {
+            self.listen(until, &mut |_| {});
+            return Ok(false);
+        }
+        thread::scope(|scope| {
+            let mut watching = None;
+            self.listen(until, &mut |relay| {
+                let guard = move || watchdog.guard(relay.as_fd());
+                watching = Some(scope.spawn(guard));
+            });
+            // Nothing more can come, so the relay ends, and with it the watch over it.
+            shutdown(self.socket, Shutdown::Write)?;
+            let found = watching.map(thread::ScopedJoinHandle::join).transpose();
+            let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(found.transpose()?.flatten() == Some(Beyond::Disk))
+        })
+    }
+
+    /// Listens until the relay is gone or `until` closes, and then takes what has arrived; `on_relay`
+    /// takes the relay's pidfd once.
+    fn listen(&mut self, until: BorrowedFd<'_>, on_relay: &mut dyn FnMut(OwnedFd)) {
+        let mut is_known = false;
         loop {
             let mut polled = [
                 PollFd::new(&self.socket, PollFlags::IN),
@@ -183,6 +229,11 @@ impl Talk<'_> {
             };
             if (message || stopped) && !self.take() {
                 return;
+            }
+            let relay = self.heard.relay.as_ref().filter(|_| !is_known);
+            if let Some(relay) = relay.and_then(|relay| relay.try_clone().ok()) {
+                is_known = true;
+                on_relay(relay);
             }
         }
     }

@@ -10,6 +10,7 @@ use super::cleanup::{MANAGED, ROOM, layer_volume};
 use super::host::Host;
 use super::loader::Linked;
 use super::options::{CgroupManager, Userns};
+use super::owner::OWNER;
 use super::place::{Places, Rights, Thing};
 use super::relay::{N_STANDARD, PAYLOAD_FDS_FROM};
 use crate::podman::error::PodmanError;
@@ -18,14 +19,17 @@ use crate::spec::{Network, Spec};
 
 /// Where our own program stands in the container, out of sight of a `*`.
 const OURS: &str = "/run/.kapi";
-/// Temporary places: path, mode, size where memory is not limited.
-const TEMPORARY: &[(&str, &str, u64)] = &[
-    ("/tmp", "1777", 4 << 30),
-    ("/var/tmp", "1777", 4 << 30),
-    ("/run", "1777", 64 << 20),
+/// Temporary places: path, mode, size where memory is not limited, and which part of the memory it is
+/// where memory is. Together they are no more than the memory: where no control group counts what is
+/// in them, nothing else does.
+const TEMPORARY: &[(&str, &str, u64, u64)] = &[
+    ("/tmp", "1777", 4 << 30, 2),
+    ("/var/tmp", "1777", 4 << 30, 4),
+    ("/run", "1777", 64 << 20, 16),
 ];
-/// Bytes of shared memory where memory is not limited.
+/// Bytes of shared memory where memory is not limited, and which part of the memory it is otherwise.
 const SHARED_BYTES: u64 = 1 << 30;
+const SHARED_PART: u64 = 8;
 /// Numbers above this have no room in images.
 const UID_MAX: u32 = 60_000;
 /// The number they get instead.
@@ -43,6 +47,8 @@ pub(super) struct Parts<'a> {
     pub layer_options: &'a [String],
     /// What our own program needs.
     pub linked: Option<&'a Linked>,
+    /// Who makes the container, as a label.
+    pub owner: String,
     /// How many descriptors the payload gets.
     pub n_fds: usize,
 }
@@ -121,6 +127,7 @@ fn fixed(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
         format!("--label={MANAGED}"),
         format!("--label=kapi.run={}", spec.name),
         format!("--label={ROOM}={}", parts.room),
+        format!("--label={OWNER}={}", parts.owner),
         format!("--pull={}", spec.podman.pull.word()),
         format!("--network={network}"),
         format!("--preserve-fds={n_fds}"),
@@ -198,15 +205,16 @@ fn resources(spec: &Spec, host: &Host) -> Vec<String> {
 
 fn mounts(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
     let most = spec.resources.memory_bytes.unwrap_or(u64::MAX);
-    let mut words = vec![format!("--shm-size={}b", SHARED_BYTES.min(most))];
-    for (path, mode, bytes) in TEMPORARY {
+    let shared = SHARED_BYTES.min(most / SHARED_PART);
+    let mut words = vec![format!("--shm-size={shared}b")];
+    for (path, mode, bytes, part) in TEMPORARY {
         if parts
             .places
             .placed
             .iter()
             .all(|one| one.inside != Path::new(path))
         {
-            let size = bytes.min(&most);
+            let size = (*bytes).min(most / part);
             words.push(format!(
                 "--tmpfs={path}:rw,exec,nosuid,nodev,mode={mode},size={size}"
             ));

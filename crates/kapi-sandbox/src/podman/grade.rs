@@ -2,9 +2,15 @@
 //!
 //! Pure: from what was asked and what the relay found to words.
 
+use kapi_sys::process::End;
+use rustix::process::Signal;
+
 use super::channel::{Met, Observed};
 use crate::outcome::{Exceeded, Grade};
 use crate::spec::{Network, Resources, Spec};
+
+/// What a shell adds to the number of a signal that ended its program.
+const SHELL_SIGNAL_BASE: i32 = 128;
 
 /// Names the layers in force and what this host does not grant.
 pub(super) fn grade(spec: &Spec, observed: &Observed, started_by_root: bool) -> Grade {
@@ -81,13 +87,26 @@ fn limits(wanted: &Resources, observed: &Observed, grade: &mut Grade) {
         }
     }
     if wanted.disk_bytes.is_some() {
-        let lack = "limit of disk space (podman does not count what mounts hold)";
-        grade.missing.push(lack.to_owned());
+        grade.layers.push("disk by sampling".to_owned());
     }
 }
 
-/// Tells which limits were met in a container.
-pub(super) fn met(wanted: &Resources, met: Met) -> Vec<Exceeded> {
+/// Returns the limit of disk space as one that was met.
+pub(super) fn disk(wanted: &Resources) -> Option<Exceeded> {
+    wanted.disk_bytes.map(|bytes| Exceeded {
+        resource: "disk",
+        limit: size(bytes),
+    })
+}
+
+/// Tells which limits were met in a container, the one that its end itself names first.
+pub(super) fn met(wanted: &Resources, met: Met, end: End) -> Vec<Exceeded> {
+    let signal = Signal::XFSZ.as_raw();
+    let by_size = end == End::Signaled(signal) || end == End::Exited(SHELL_SIGNAL_BASE + signal);
+    let file = wanted.file_bytes.filter(|_| by_size).map(|bytes| Exceeded {
+        resource: "file size",
+        limit: size(bytes),
+    });
     let memory = wanted.memory_bytes.filter(|_| met.memory_kills > 0);
     let processes = wanted.processes.filter(|_| met.process_refusals > 0);
     let memory = memory.map(|bytes| Exceeded {
@@ -98,7 +117,7 @@ pub(super) fn met(wanted: &Resources, met: Met) -> Vec<Exceeded> {
         resource: "processes",
         limit: count.to_string(),
     });
-    memory.into_iter().chain(processes).collect()
+    file.into_iter().chain(memory).chain(processes).collect()
 }
 
 /// Writes a number of bytes in the largest unit that divides it.
@@ -115,6 +134,8 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kapi_sys::process::End;
+
     use super::{grade, met, size};
     use crate::podman::channel::{Met, Observed};
     use crate::spec::{Level, Resources, Spec};
@@ -170,7 +191,7 @@ mod tests {
                 memory_kills,
                 process_refusals,
             };
-            let met = met(&wanted, counted).into_iter();
+            let met = met(&wanted, counted, End::Exited(1)).into_iter();
             met.map(|one| (one.resource, one.limit)).collect::<Vec<_>>()
         };
         let memory = ("memory", "64 MiB".to_owned());

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, WaitOptions, WaitStatus, chdir, getpid,
-    pidfd_open, set_dumpable_behavior, setsid, umask, wait,
+    ioctl_tiocsctty, pidfd_open, set_dumpable_behavior, setsid, umask, wait,
 };
 
 use super::cgroup;
@@ -160,8 +160,10 @@ fn close_payload_descriptors(payload: &Payload) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns how many descriptors came for the payload after the standard ones, its terminal included.
 fn count(payload: &Payload) -> Result<i32, Failure> {
-    let n_fds = i32::try_from(payload.n_fds).ok();
+    let n_fds = payload.n_fds + usize::from(payload.has_terminal);
+    let n_fds = i32::try_from(n_fds).ok();
     let n_fds = n_fds.filter(|n| *n <= GIVEN_FDS_MAX);
     n_fds.ok_or_else(|| failed("dup2")(Errno::MFILE))
 }
@@ -211,14 +213,32 @@ fn prepare(payload: &Payload) -> Result<(CString, Vec<CString>, Vec<CString>), F
     prefer_as_victim()?;
     let cwd = payload.cwd.path();
     chdir(&cwd).map_err(|errno| Failure::new("chdir", &cwd.display().to_string(), errno))?;
+    place_descriptors(payload)?;
+    Ok((path, args, env))
+}
+
+/// Moves the payload's descriptors down over the relay's and closes the rest at exec.
+fn place_descriptors(payload: &Payload) -> Result<(), Failure> {
+    let n_fds = N_STANDARD + count(payload)? - i32::from(payload.has_terminal);
     // Every number moves down, so none is overwritten before it was read.
-    for index in 0..N_STANDARD + count(payload)? {
+    for index in 0..n_fds {
         place_descriptor(PAYLOAD_FDS_FROM + index, index).map_err(failed("dup2"))?;
     }
-    let first =
-        u32::try_from(N_STANDARD + count(payload)?).map_err(|_| failed("dup2")(Errno::INVAL))?;
-    close_later_from(first).map_err(failed("close_range"))?;
-    Ok((path, args, env))
+    if payload.has_terminal {
+        take_terminal(PAYLOAD_FDS_FROM + n_fds)?;
+    }
+    let first = u32::try_from(n_fds).map_err(|_| failed("dup2")(Errno::INVAL))?;
+    close_later_from(first).map_err(failed("close_range"))
+}
+
+/// Makes a terminal the payload's controlling terminal and its standard streams.
+fn take_terminal(number: i32) -> Result<(), Failure> {
+    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the terminal", errno);
+    let terminal = take_descriptor(number).map_err(failed("fcntl"))?;
+    ioctl_tiocsctty(&terminal).map_err(failed("ioctl(TIOCSCTTY)"))?;
+    rustix::stdio::dup2_stdin(&terminal).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stdout(&terminal).map_err(failed("dup2"))?;
+    rustix::stdio::dup2_stderr(&terminal).map_err(failed("dup2"))
 }
 
 /// Lets the kernel choose the payload before the relay when memory is used up, so that somebody is

@@ -160,6 +160,40 @@ pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
     Ok(n_swept)
 }
 
+/// Whether somebody is in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Its launcher lives.
+    BySomebody,
+    /// Its launcher is dead.
+    ByNobody,
+    /// There is no such room here.
+    NoRoom,
+}
+
+/// Tells whether somebody is in the room of this name.
+pub(super) fn held(host: &Host, name: &str) -> Result<Held, PodmanError> {
+    if check_name(name).is_err() {
+        return Ok(Held::NoRoom);
+    }
+    let rooms = rooms(host)?;
+    let _nobody_moves_in = hold(&rooms, FlockOperation::LockExclusive)?;
+    let lock = match File::open(rooms.join(name).join(LOCK)) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::NoRoom),
+        Err(error) => {
+            return Err(PodmanError::file("open the lock of", &rooms.join(name))(
+                error,
+            ));
+        }
+    };
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Held::ByNobody),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(Held::BySomebody),
+        Err(errno) => Err(PodmanError::call("lock a container's directory")(errno)),
+    }
+}
+
 /// Locks the directory of all rooms, for moments only, until the file is dropped.
 fn hold(rooms: &Path, how: FlockOperation) -> Result<File, PodmanError> {
     let directory = File::open(rooms).map_err(PodmanError::file("open", rooms))?;

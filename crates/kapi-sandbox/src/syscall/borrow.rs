@@ -23,20 +23,13 @@ const GUARD_BYTES: usize = 1 << 16;
 /// may close descriptors that were moved into it, which closes the child's copies alone.
 #[expect(unsafe_code, reason = "clone has no safe binding")]
 pub(crate) fn start_borrowing<F: FnOnce() -> i32>(run: F) -> Result<Pid, Errno> {
-    let stack = Stack::new()?;
+    let top = stack()?;
     let mut run = Some(run);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: this process has one thread and goes on only when the child has left this memory, so the
     // child is alone in it; `enter` is given the very `run` it was made for, and never returns; the
-    // stack is unused, aligned by being a page's end, and outlives the child's use of it.
-    let result = unsafe {
-        libc::clone(
-            enter::<F>,
-            stack.top(),
-            flags,
-            ptr::from_mut(&mut run).cast(),
-        )
-    };
+    // stack is unused, aligned by being a page's end, and never given back.
+    let result = unsafe { libc::clone(enter::<F>, top, flags, ptr::from_mut(&mut run).cast()) };
     let pid = check(i64::from(result))?;
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.ok_or(Errno::CHILD)
@@ -54,41 +47,20 @@ fn take<F: FnOnce() -> i32>(run: *mut libc::c_void) -> Option<F> {
     unsafe { (*run.cast::<Option<F>>()).take() }
 }
 
-/// Memory for a child's stack, given back when dropped.
-struct Stack {
-    bottom: *mut libc::c_void,
-}
-
-impl Stack {
-    #[expect(unsafe_code, reason = "anonymous memory has no safe binding")]
-    fn new() -> Result<Self, Errno> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: new memory at an address of the kernel's choice; its lowest pages become a guard.
-        unsafe {
-            let bottom = libc::mmap(ptr::null_mut(), STACK_BYTES, access, flags, -1, 0);
-            if bottom == libc::MAP_FAILED {
-                check(-1)?;
-            }
-            let stack = Self { bottom };
-            check(i64::from(libc::mprotect(
-                bottom,
-                GUARD_BYTES,
-                libc::PROT_NONE,
-            )))?;
-            Ok(stack)
+/// Makes a stack and returns its top. It is left to the end of this process: the caller starts one child
+/// and then only waits, and giving memory back while another processor has it in use stops both.
+#[expect(unsafe_code, reason = "anonymous memory has no safe binding")]
+fn stack() -> Result<*mut libc::c_void, Errno> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: new memory at an address of the kernel's choice; its lowest pages become a guard.
+    unsafe {
+        let bottom = libc::mmap(ptr::null_mut(), STACK_BYTES, access, flags, -1, 0);
+        if bottom == libc::MAP_FAILED {
+            check(-1)?;
         }
-    }
-
-    fn top(&self) -> *mut libc::c_void {
-        self.bottom.wrapping_byte_add(STACK_BYTES)
-    }
-}
-
-impl Drop for Stack {
-    #[expect(unsafe_code, reason = "anonymous memory has no safe binding")]
-    fn drop(&mut self) {
-        // SAFETY: the memory is ours alone: the child has left it.
-        unsafe { libc::munmap(self.bottom, STACK_BYTES) };
+        let guard = libc::mprotect(bottom, GUARD_BYTES, libc::PROT_NONE);
+        check(i64::from(guard))?;
+        Ok(bottom.wrapping_byte_add(STACK_BYTES))
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use kapi_sys::process::run_quiet;
 
@@ -150,11 +151,8 @@ fn inside(place: &Place, canaries: &Canaries<'_>, attempts: &[&Attempt]) -> Requ
         .mounts
         .push((place.text("attempts"), attempts_inside, "ro".to_owned()));
     request.env.extend(canaries.env());
-    // Natively the disk is looked at at least once a minute, whatever the rest of the machine does.
-    let patience = match place.level {
-        Level::Native => "80",
-        Level::Podman => "2",
-    };
+    // The disk is looked at at least once a minute, whatever the rest of the machine does.
+    let patience = "80";
     for (name, value) in [
         ("PATIENCE", patience),
         ("LEVEL", place.level.name()),
@@ -205,17 +203,19 @@ fn perform(place: &Place, canaries: &Canaries<'_>, request: &Request, wrapper: &
 
 /// Takes away what attempts left, so that the next begin as the first did.
 fn clear(place: &Place) {
-    // Overlayfs leaves directories there that nobody may enter.
-    for name in ["work", "work/incompat", "work/incompat/volatile", "index"] {
-        let shut = place.path("scratch").join(name);
-        if shut.exists() {
-            fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
-        }
-    }
+    open_up(&place.path("scratch"));
     for name in ["work", "home", "upper", "scratch", "lent"] {
         fs::remove_dir_all(place.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         place.directory(name);
     }
+}
+
+/// Lets the owner enter every directory: overlayfs leaves some that nobody may enter.
+fn open_up(directory: &Path) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+    let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    let below = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    below.for_each(|entry| open_up(&entry.path()));
 }
 
 /// Reads what an attempt says of itself.

@@ -16,7 +16,7 @@ use ask::{Ask, Told};
 use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::podman::options::{CgroupManager, Options, Volume};
-use kapi_sandbox::podman::{ARGUMENT, relay_main, sweep};
+use kapi_sandbox::podman::{ARGUMENT, interact, left, relay_main, sweep};
 use kapi_sandbox::spec::{Access, Layer, Level, Mount, Network, Spec};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{Limits, Line, Program};
@@ -28,6 +28,9 @@ fn main() -> ExitCode {
     let code = match args.as_slice() {
         [first, second] if *first == ARGUMENT => relay_main(second),
         ["run"] => perform(),
+        ["interact"] => interact_here(),
+        ["left"] => print(&list_left()),
+        ["collect"] => print(&collect_left()),
         ["sweep"] => print(&sweep().map_or_else(|error| error.to_string(), |n| n.to_string())),
         ["try", what] => print(&attempt(what)),
         ["fetch", address] => print(&fetch(address)),
@@ -53,6 +56,40 @@ fn perform() -> i32 {
         return 67;
     };
     print(&told)
+}
+
+/// Lists what dead launchers left: run and fate.
+fn list_left() -> String {
+    match left::left() {
+        Ok(found) => found
+            .iter()
+            .map(|one| format!("{} {:?}\n", one.run, one.fate))
+            .collect(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Collects all of it and returns what was refused.
+fn collect_left() -> String {
+    let found = match left::left() {
+        Ok(found) => found,
+        Err(error) => return error.to_string(),
+    };
+    let refused = found.iter().filter_map(|one| left::collect(&one.id).err());
+    refused.map(|error| format!("{error}\n")).collect()
+}
+
+/// Runs what a variable asks for at the terminal of this process.
+fn interact_here() -> i32 {
+    let text = std::env::var("KAPI_TEST_ASK").unwrap_or_default();
+    let Ok(ask) = serde_json::from_str::<Ask>(&text) else {
+        return 66;
+    };
+    let ran = interact(&spec(&ask), program(&ask), &Cancel::new(), &mut serve);
+    print(&match ran {
+        Ok(ran) => format!("ended {:?}\n", ran.finished.end),
+        Err(error) => format!("failed to {error}\n"),
+    })
 }
 
 fn answer(ask: &Ask) -> Told {

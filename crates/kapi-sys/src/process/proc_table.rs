@@ -27,6 +27,8 @@ struct Entry {
     session: i32,
     /// Ticks since boot; together with the pid it names one process for ever.
     start: u64,
+    /// It has not ended; one that has may be in the table until its parent asks for its end.
+    is_live: bool,
 }
 
 /// Returns pidfds of the live processes below `leader` or in its session, without `leader`.
@@ -69,6 +71,20 @@ pub(super) fn ancestors() -> Vec<AncestorProcess> {
     chain
 }
 
+/// Returns when a live process was started, in ticks since boot; nothing if it has ended.
+pub(super) fn started_ticks(pid: Pid) -> Option<u64> {
+    entry(pid)
+        .filter(|entry| entry.is_live)
+        .map(|entry| entry.start)
+}
+
+/// Opens a pidfd for the live process of this number that was started then; nothing if it has
+/// ended.
+pub(super) fn hold_live(pid: Pid, start: u64) -> Option<OwnedFd> {
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    (started_ticks(pid) == Some(start)).then_some(pidfd)
+}
+
 /// Opens a pidfd for exactly the process the entry was read from; nothing if it is gone.
 fn hold(seen: &Entry) -> Option<OwnedFd> {
     let pidfd = pidfd_open(seen.pid, PidfdFlags::empty()).ok()?;
@@ -91,6 +107,7 @@ fn entry(pid: Pid) -> Option<Entry> {
 
 /// Parses `/proc/<pid>/stat`. The command name may hold anything, also parentheses and newlines.
 fn parse_stat(pid: Pid, stat: &str) -> Option<Entry> {
+    const STATE: usize = 0;
     const PARENT: usize = 1;
     const SESSION: usize = 3;
     const START: usize = 19;
@@ -101,6 +118,7 @@ fn parse_stat(pid: Pid, stat: &str) -> Option<Entry> {
         parent: fields.get(PARENT)?.parse().ok()?,
         session: fields.get(SESSION)?.parse().ok()?,
         start: fields.get(START)?.parse().ok()?,
+        is_live: !matches!(*fields.get(STATE)?, "Z" | "X"),
     })
 }
 
@@ -130,8 +148,14 @@ mod tests {
             parent: 7,
             session: 9,
             start: 987_654,
+            is_live: true,
         };
         assert_eq!(parse_stat(pid, stat), Some(expected));
+        let ended = parse_stat(pid, &stat.replace(" S ", " Z ")).unwrap();
+        assert!(
+            !ended.is_live,
+            "one that only waits to be asked about has ended"
+        );
     }
 
     #[test]

@@ -2,16 +2,17 @@
 //! and verdict was used.
 //! It does not know HTTP or any API.
 
+use kapi_core::goal::prompt::judge::{TOKEN_MARK, TOKEN_OPENING};
 use serde_json::Value;
 
 use crate::model_server::fault::{FaultKind, FaultTarget, Times};
 use crate::model_server::reply::{Call, CallInput, Reply};
-use crate::model_server::request::{Entry, ModelRequest, assistant_turns};
+use crate::model_server::request::{Entry, ModelRequest, OfferedTool, assistant_turns};
 use crate::model_server::scenario::{JudgeRule, Scenario, Step};
 use crate::model_server::{schema, tool_call};
 
-/// The tool through which claude collects a structured verdict.
-const VERDICT_TOOL: &str = "StructuredOutput";
+/// The tools through which verdicts are handed in: claude's own, and that of a question by API.
+const VERDICT_TOOLS: [&str; 2] = ["StructuredOutput", "verdict"];
 
 /// A scenario being played.
 #[derive(Debug)]
@@ -156,8 +157,8 @@ impl Playback {
         if is_verdict_given(request) {
             return Reply::text("The verdict is given.".to_owned(), self.scenario.usage);
         }
-        let verdict = self.verdict(rule);
-        let tool = tool_call::find_prefixed(&request.tools, VERDICT_TOOL);
+        let verdict = with_token(self.verdict(rule), &request.prompt_text());
+        let tool = verdict_tool(request);
         if let (Some(tool), Value::Object(_)) = (tool, &verdict) {
             let planned = tool_call::called(tool, CallInput::Arguments(verdict));
             return Reply {
@@ -222,10 +223,35 @@ impl Playback {
     }
 }
 
+/// Puts the token of the question in where a verdict asks for it.
+///
+/// A question that names no token leaves the mark as it is, and so the verdict is wrong.
+fn with_token(verdict: Value, question: &str) -> Value {
+    let named = question
+        .split_once(TOKEN_OPENING)
+        .and_then(|(_, rest)| rest.split_once('`'));
+    let Some((token, _)) = named else {
+        return verdict;
+    };
+    match verdict {
+        Value::String(text) => Value::String(text.replace(TOKEN_MARK, token)),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, with_token(value, question)))
+            .collect(),
+        other => other,
+    }
+}
+
 /// Says whether a judge has handed in its verdict and only reports back.
 fn is_verdict_given(request: &ModelRequest) -> bool {
-    matches!(request.history.last(), Some(Entry::ToolResult(_)))
-        && tool_call::find_prefixed(&request.tools, VERDICT_TOOL).is_some()
+    matches!(request.history.last(), Some(Entry::ToolResult(_))) && verdict_tool(request).is_some()
+}
+
+fn verdict_tool(request: &ModelRequest) -> Option<&OfferedTool> {
+    VERDICT_TOOLS
+        .iter()
+        .find_map(|name| tool_call::find_prefixed(&request.tools, name))
 }
 
 /// Says whether a verdict can answer the request.

@@ -55,6 +55,8 @@ pub(crate) enum ToolForm {
     Function(Value),
     /// One free text.
     Freeform,
+    /// Words by which the client looks further tools up, and offers those it finds.
+    Search,
 }
 
 impl ModelRequest {

@@ -9,6 +9,9 @@ use crate::model_server::request::{
     Delivery, Entry, ModelRequest, OfferedTool, ToolForm, items_at, string_at, text_of,
 };
 
+/// The name that the client's search for tools goes by here; on the wire it has none.
+pub(crate) const SEARCH: &str = "tool_search";
+
 /// Reads a request.
 pub(crate) fn read(body: &Value) -> ModelRequest {
     let mut system = string_at(body, "instructions");
@@ -21,8 +24,10 @@ pub(crate) fn read(body: &Value) -> ModelRequest {
         let kind = item["type"].as_str().unwrap_or("message");
         if kind == "message" {
             read_message(item, &mut history, &mut system);
-        } else if kind == "additional_tools" {
+        } else if ["additional_tools", "tool_search_output"].contains(&kind) {
             tools.extend(read_tools(items_at(item, "tools"), None));
+        } else if kind == "tool_search_call" {
+            // Looking a tool up is no step: the one that wants the tool is still to come.
         } else if kind.ends_with("_output") {
             history.push(Entry::ToolResult(text_of(&item["output"])));
         } else if kind.ends_with("_call") || kind == "reasoning" {
@@ -64,6 +69,14 @@ fn read_tools(items: &[Value], namespace: Option<&str>) -> Vec<OfferedTool> {
         let form = match item["type"].as_str() {
             Some("function") => ToolForm::Function(item["parameters"].clone()),
             Some("custom") => ToolForm::Freeform,
+            Some("tool_search") => {
+                tools.push(OfferedTool {
+                    name: SEARCH.to_owned(),
+                    namespace: None,
+                    form: ToolForm::Search,
+                });
+                continue;
+            }
             Some("namespace") => {
                 tools.extend(read_tools(items_at(item, "tools"), item["name"].as_str()));
                 continue;
@@ -132,6 +145,12 @@ pub(crate) fn render(request: &ModelRequest, reply: &Reply, serial: usize) -> Re
 
 fn call_item(call: &Call) -> Value {
     let call_id = format!("call_{}", call.id);
+    if let (SEARCH, CallInput::Arguments(arguments)) = (call.name.as_str(), &call.input) {
+        return json!({
+            "type": "tool_search_call", "id": format!("tsc_{}", call.id), "call_id": call_id,
+            "status": "completed", "execution": "client", "arguments": arguments,
+        });
+    }
     let mut item = match &call.input {
         CallInput::Arguments(arguments) => json!({
             "type": "function_call", "id": format!("fc_{}", call.id), "call_id": call_id,
@@ -153,6 +172,13 @@ fn push_item(values: &mut Vec<Value>, index: usize, item: &Value) {
     let at = |kind: &str| json!({ "type": kind, "output_index": index, "item_id": item["id"] });
     let mut opened = item.clone();
     opened["status"] = json!("in_progress");
+    if item["type"] == "tool_search_call" {
+        for (kind, item) in [("added", &opened), ("done", item)] {
+            let kind = format!("response.output_item.{kind}");
+            values.push(json!({ "type": kind, "output_index": index, "item": item }));
+        }
+        return;
+    }
     let (field, stem) = match item["type"].as_str() {
         Some("function_call") => ("arguments", "response.function_call_arguments"),
         Some("custom_tool_call") => ("input", "response.custom_tool_call_input"),

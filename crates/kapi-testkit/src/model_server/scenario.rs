@@ -134,7 +134,8 @@ pub enum ToolUse {
 pub struct JudgeRule {
     /// Text that only a judging prompt contains.
     pub marker: String,
-    /// One answer a call, the last repeats; a string is sent as it is, anything else as JSON.
+    /// One answer a call, the last repeats; a string is sent as it is, anything else as JSON. In
+    /// either, `{{token}}` stands for the token of the question.
     pub verdicts: Vec<Value>,
 }
 

@@ -59,8 +59,10 @@ pub(crate) fn plan(
             Some(tool) => file_call(tool, path, directory, &[]),
             None => shell_call(offered, &file_edit::read_command(path)),
         },
-        ToolUse::Mcp { name, arguments } => find_prefixed(offered, name)
-            .map(|tool| called(tool, CallInput::Arguments(arguments.clone()))),
+        ToolUse::Mcp { name, arguments } => match find_prefixed(offered, name) {
+            Some(tool) => Some(called(tool, CallInput::Arguments(arguments.clone()))),
+            None => search_call(offered, name),
+        },
         ToolUse::Named { .. } => None,
     }
 }
@@ -79,6 +81,13 @@ pub(crate) fn find_prefixed<'tool>(
         .iter()
         .find(|tool| tool.name == name)
         .or_else(|| offered.iter().find(ends))
+}
+
+/// Looks a tool up by its name, where the client keeps tools back until they are asked for.
+fn search_call(offered: &[OfferedTool], name: &str) -> Option<PlannedCall> {
+    let search = offered.iter().find(|tool| tool.form == ToolForm::Search)?;
+    let words = json!({ "query": name, "limit": 8 });
+    Some(called(search, CallInput::Arguments(words)))
 }
 
 /// Returns the call of a tool with this input.
@@ -120,6 +129,7 @@ fn patch_call(offered: &[OfferedTool], patch: String) -> Option<PlannedCall> {
             let key = argument_name(schema, &["input", "patch"])?;
             CallInput::Arguments(Value::Object(Map::from_iter([(key, json!(patch))])))
         }
+        ToolForm::Search => return None,
     };
     Some(called(tool, input))
 }
@@ -197,7 +207,7 @@ fn program_text(tool_use: &ToolUse) -> Option<String> {
 fn function_schema(tool: &OfferedTool) -> Option<&Value> {
     match &tool.form {
         ToolForm::Function(schema) => Some(schema),
-        ToolForm::Freeform => None,
+        ToolForm::Freeform | ToolForm::Search => None,
     }
 }
 

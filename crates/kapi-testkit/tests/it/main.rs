@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod converge;
 mod faults;
 mod judges;
 mod real;

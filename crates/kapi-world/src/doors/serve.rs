@@ -4,6 +4,7 @@
 //! model used is told to the engine as the provider counts it, or as an estimate where it does not.
 //! Knows nothing of what runs inside.
 
+mod cost;
 mod network_log;
 
 use std::net::TcpListener;
@@ -13,6 +14,10 @@ use std::time::Duration;
 
 use kapi_agent::launch::upstream;
 use kapi_core::goal::outcome::{Failure, ProviderFailure, ProviderFailureKind};
+use kapi_core::spend::account;
+use kapi_core::spend::day::Day;
+use kapi_core::spend::prices::Prices;
+use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::Limits;
 use kapi_gateway::egress::dial::system_resolve;
@@ -22,14 +27,17 @@ use kapi_gateway::egress::proxy::{self, Proxy};
 use kapi_gateway::model::dialect::Dialect;
 use kapi_gateway::model::route::{AuthStyle, BaseUrl, Upstream};
 use kapi_gateway::model::secret::Secret;
-use kapi_gateway::model::{self, Event, Gateway, Metered, Refusal, Timeouts, Used, Verdict};
+use kapi_gateway::model::{self, Event, Gateway, Metered, Refusal, Timeouts, Used, Verdict, quota};
 use kapi_gateway::serve::Stop;
-use kapi_sys::clock::SystemClock;
+use kapi_sys::clock::{Clock as _, SystemClock};
 
+use crate::doors::serve::cost::Cost;
 use crate::doors::serve::network_log::{NetworkLog, Room};
 use crate::doors::{Door, Doors};
 use crate::failure;
+use crate::gate::Gate;
 use crate::run_dir::RunDir;
+use crate::tools::counter::Counter;
 
 /// How often it is looked whether a sandbox that is to be ended has ended.
 const END_LOOK: Duration = Duration::from_millis(20);
@@ -50,6 +58,13 @@ const LOG_FULL: &str = "the network is closed: there is no room to record furthe
 pub(crate) struct Served<'a> {
     pub(crate) doors: &'a Doors,
     pub(crate) watch: &'a Watch<'a>,
+    /// Where the agent's tools are answered, if it has any.
+    pub(crate) counter: Option<&'a Counter<'a>>,
+    /// Where it is asked before the agent's tools run, if it is.
+    pub(crate) gate: Option<&'a Gate<'a>>,
+    /// What models cost; without them the gateway counts tokens alone.
+    pub(crate) prices: Option<&'a Prices>,
+    cost: Mutex<Cost>,
     log: Mutex<NetworkLog>,
     /// What was told already, so that an agent that tries again and again does not repeat it.
     told: Mutex<Vec<String>>,
@@ -72,6 +87,10 @@ impl<'a> Served<'a> {
         Ok(Self {
             doors,
             watch,
+            counter: None,
+            gate: None,
+            prices: None,
+            cost: Mutex::new(Cost::default()),
             log: Mutex::new(NetworkLog::new(
                 run_dir.log("network.jsonl")?,
                 Room::usual(),
@@ -104,7 +123,7 @@ impl<'a> Served<'a> {
                 resolve: system_resolve(),
                 limits: Limits::usual(),
             };
-            Proxy::new(config, &SystemClock, &on_record)
+            Proxy::new(config, &SystemClock, &on_record).through(self.doors.host_proxy.clone())
         });
         let forwards: Vec<Option<Forward<'_>>> = self
             .doors
@@ -129,6 +148,12 @@ impl<'a> Served<'a> {
             if let (Some(gateway), Some(listener)) = (hall.gateway, self.doors.on_host()) {
                 scope.spawn(|| drop(gateway.serve(listener, &stop)));
             }
+            if let Some(counter) = self.counter {
+                scope.spawn(|| counter.serve(&stop));
+            }
+            if let Some(gate) = self.gate {
+                scope.spawn(|| gate.serve(&stop));
+            }
             let result = run(&mut |listeners| hall.attend(scope, listeners));
             stop.raise();
             network.raise();
@@ -151,17 +176,24 @@ impl<'a> Served<'a> {
             connections_max: CONNECTIONS_MAX,
         };
         Gateway::new(config, watch)
-            .map(Some)
+            .map(|gateway| Some(gateway.through(self.doors.host_proxy.clone())))
             .map_err(|error| failure::plain(&error))
     }
 
     /// Passes on what a model used; a run that is being stopped gets no further answer.
     fn used(&self, metered: &Metered<'_>, stop: &Stop) -> Verdict {
+        let usd_micros = self.price(metered);
+        let used = |usage: Usage| {
+            Activity::Used(Usage {
+                usd_micros,
+                ..usage
+            })
+        };
         match metered.used {
-            Used::Tokens(usage) => (self.watch.notice)(Activity::Used(usage)),
+            Used::Tokens(usage) => (self.watch.notice)(used(usage)),
             // What is not known is charged at its most: hanging up must not be cheaper.
             Used::Unknown { estimate, .. } => {
-                (self.watch.notice)(Activity::Used(estimate));
+                (self.watch.notice)(used(estimate));
                 self.tell_always(AN_ESTIMATE);
             }
         }
@@ -177,6 +209,32 @@ impl<'a> Served<'a> {
             thread::sleep(END_LOOK);
         }
         Verdict::Spent
+    }
+
+    /// Returns what a use costs beyond what was told, by the price list.
+    fn price(&self, metered: &Metered<'_>) -> Option<u64> {
+        let (prices, upstream) = (self.prices?, self.doors.upstream.as_ref()?);
+        let provider = account::Served::At(&upstream.base_url).provider();
+        let today = Day::of_ms(SystemClock.now_ms());
+        let cost = prices.cost(&provider, metered.model, today, &metered.counts);
+        self.cost().priced(cost)
+    }
+
+    /// Returns what an agent's own report adds to what the gateway counted: no tokens, and the
+    /// cost as far as the gateway knows no better. Without a gateway it is all there is.
+    pub(crate) fn beside_gateway(&self, usage: Usage) -> Usage {
+        if self.doors.upstream.is_none() {
+            return usage;
+        }
+        let reported = usage.usd_micros;
+        Usage {
+            usd_micros: reported.and_then(|micros| self.cost().reported(micros)),
+            ..Usage::default()
+        }
+    }
+
+    fn cost(&self) -> MutexGuard<'_, Cost> {
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns why the provider's last answer did not come: seen here, whatever a CLI makes of it.
@@ -302,6 +360,15 @@ fn trouble_of(event: &Event) -> Option<Option<ProviderFailure>> {
         }))
     };
     match event {
+        Event::Answered {
+            status,
+            retry_after_ms,
+            ..
+        } if quota::is_used_up(*status, *retry_after_ms) => Some(Some(ProviderFailure {
+            kind: ProviderFailureKind::RateLimited,
+            message: format!("{status}: the quota is used up for now"),
+            retry_after_ms: *retry_after_ms,
+        })),
         Event::Answered { .. } => Some(None),
         Event::Unreachable { why, .. } => failure(ProviderFailureKind::Unreachable, why.clone()),
         Event::Stalled { .. } => failure(

@@ -4,17 +4,20 @@
 //! says moves a word and a number of the status, never the exit code.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
 use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
 use kapi_agent::launch::Purpose;
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::goal::words;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
+use kapi_sandbox::spec::Mount;
 use kapi_sys::process::End;
 
 use super::error::LaunchError;
@@ -25,14 +28,16 @@ use super::run::Stage;
 use super::{ports, prepare};
 use crate::asking::{Asked, ask};
 use crate::book::Book;
-use crate::confine::{self, Cell};
+use crate::confine::{self, Cell, WORKSPACE_INSIDE};
 use crate::run_dir::RunDir;
 use crate::status::progress_file::ProgressFile;
 use crate::status::watch::{self, Source};
 use crate::status::writer::StatusWriter;
 
-/// Where the task is as a file, besides the prompt.
-const SPEC_INSIDE: &str = "/task-spec.md";
+/// The name of the task as a file, besides the prompt.
+const SPEC: &str = "task-spec.md";
+/// The settings of a project for Gemini CLI.
+const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 /// How an agent that was killed at its time limit is reported, as `timeout` does.
 const TIMED_OUT: i32 = 124;
 /// How one that was interrupted is reported, as a shell does.
@@ -68,11 +73,8 @@ pub(crate) fn run(
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
     let home = plan.place.home();
     let mut mounts = ready.mounts.clone();
-    if prepare::has_layers(record.level) {
-        run_dir.keep("task-spec.md", plan.prompt.as_bytes())?;
-        let spec = run_dir.file("task-spec.md");
-        mounts.push(confine::read_only(&spec, Path::new(SPEC_INSIDE)));
-    }
+    mounts.extend(task_file(plan, &run_dir)?);
+    mounts.extend(settings_hidden(plan, ready, &run_dir)?);
     let cell = Cell {
         name: &run_id,
         level: record.level,
@@ -94,7 +96,7 @@ pub(crate) fn run(
         run_id: &run_id,
         purpose: Purpose::Work,
         network: plan.network,
-        git_env: environment(ready, record),
+        env: environment(ready, record),
     };
     let used = Mutex::new(Usage::default());
     let notice = |activity: Activity| {
@@ -128,6 +130,43 @@ pub(crate) fn run(
         grade: run.isolation,
         usage: used,
     })
+}
+
+/// Writes the task down and returns what makes it a file inside, where there is an inside.
+pub(crate) fn task_file(plan: &LaunchPlan, run_dir: &RunDir) -> Result<Option<Mount>, LaunchError> {
+    run_dir.keep(SPEC, plan.prompt.as_bytes())?;
+    let seen = task_file_seen(plan.level, run_dir);
+    Ok(prepare::has_layers(plan.level).then(|| confine::read_only(&run_dir.file(SPEC), &seen)))
+}
+
+/// Returns where an agent finds the task.
+pub(crate) fn task_file_seen(level: SandboxLevel, run_dir: &RunDir) -> PathBuf {
+    if prepare::has_layers(level) {
+        Path::new("/").join(SPEC)
+    } else {
+        run_dir.file(SPEC)
+    }
+}
+
+/// Covers settings of the project that would run what they name as the agent starts, where the
+/// agent has no switch against them: Gemini's outrank those we give it.
+pub(crate) fn settings_hidden(
+    plan: &LaunchPlan,
+    ready: &Ready,
+    run_dir: &RunDir,
+) -> Result<Option<Mount>, LaunchError> {
+    let is_plain = |path: &str| {
+        let found = fs::symlink_metadata(ready.host.join(path));
+        found.is_ok_and(|found| !found.is_symlink())
+    };
+    let is_there = is_plain(".gemini") && is_plain(GEMINI_SETTINGS);
+    if plan.agent != Kind::Gemini || !is_there || !prepare::has_layers(plan.level) {
+        return Ok(None);
+    }
+    run_dir.keep("no-settings.json", b"{}")?;
+    let inside = Path::new(WORKSPACE_INSIDE).join(GEMINI_SETTINGS);
+    let empty = run_dir.file("no-settings.json");
+    Ok(Some(confine::read_only(&empty, &inside)))
 }
 
 /// Returns the id that every process of a launch carries.

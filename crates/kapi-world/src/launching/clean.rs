@@ -4,6 +4,9 @@
 //! goes only when it is named by itself, and its commits are kept under a rescue ref even then.
 
 pub mod goals;
+pub mod stores;
+
+mod containers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,6 +83,10 @@ pub enum What {
     Remains,
     /// The worktree and working files of a goal; [`goals::remove`] removes them.
     Goal,
+    /// Objects that sandboxes were lent; [`stores::remove`] removes them.
+    Objects,
+    /// A container whose launcher was killed; its path is podman's id of it.
+    Container,
 }
 
 /// Whether a thing goes.
@@ -141,6 +148,7 @@ pub fn survey(
     }
     if plan.ids.is_empty() {
         things.extend(remains(sandboxes, plan)?);
+        things.extend(containers::survey(book, plan));
     }
     Ok(things)
 }
@@ -323,9 +331,14 @@ fn remainder(place: &SandboxPlace) -> Result<Option<Thing>, LaunchError> {
 #[must_use]
 pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thing]) -> Cleaned {
     let mut cleaned = Cleaned::default();
+    let is_ours = |thing: &&Thing| match thing.what {
+        What::Sandbox | What::Logs | What::Remains | What::Container => true,
+        What::Goal | What::Objects => false,
+    };
     let going = things
         .iter()
-        .filter(|thing| matches!(thing.fate, Fate::Goes(_)) && thing.what != What::Goal);
+        .filter(|thing| matches!(thing.fate, Fate::Goes(_)))
+        .filter(is_ours);
     for thing in going {
         match remove_thing(book, sandboxes, plan, thing) {
             Ok(mut kept) => {
@@ -344,8 +357,11 @@ fn remove_thing(
     plan: &CleanPlan,
     thing: &Thing,
 ) -> Result<Vec<String>, LaunchError> {
+    if thing.what == What::Container {
+        return containers::remove(thing).map(|()| Vec::new());
+    }
     let key = thing.path.ancestors().nth(match thing.what {
-        What::Sandbox | What::Remains | What::Goal => 1,
+        What::Sandbox | What::Remains | What::Goal | What::Objects | What::Container => 1,
         What::Logs => 2,
     });
     let key = key.and_then(Path::file_name).unwrap_or_default();
@@ -374,7 +390,7 @@ fn remove_thing(
             owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
-        What::Goal => Vec::new(),
+        What::Goal | What::Objects | What::Container => Vec::new(),
         What::Remains => {
             owned_dir::wipe(&place.dir()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()

@@ -1,20 +1,25 @@
 //! Programs that a person starts in a sandbox: a shell, one command, or an interactive agent.
 //!
-//! The same isolation and network as the agent had, without a model. With a terminal where there
-//! is one, and line by line otherwise.
+//! The same isolation and network as a run of its own; a model is there for an agent alone. With a
+//! terminal where there is one, and line by line otherwise.
+
+mod dialogue;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
+use kapi_core::goal::words;
 use kapi_core::usage::Usage;
-use kapi_engine::world::Watch;
+use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::walk;
-use kapi_sandbox::launch;
 use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, Limits, Line, Program};
 
 use super::agent::{self, Ended};
@@ -26,6 +31,7 @@ use super::plan::LaunchPlan;
 use super::prepare::{self, Ready};
 use super::record::{Record, Work};
 use super::run::{Stage, ground};
+use super::shown::included;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
 use crate::confine::{Cell, Payload};
@@ -76,9 +82,10 @@ pub fn enter(
     };
     let run_dir = RunDir::open(&place.runs(), "shell")?;
     let home = place.home();
+    let included = included::lend(place, &record, &ready.host)?;
     let ran = attend(
         book,
-        &Guest {
+        Guest {
             record: &record,
             ready: &ready,
             home,
@@ -87,7 +94,9 @@ pub fn enter(
         },
         attended,
         (stage, &run_dir),
-    )?;
+    );
+    included.withdraw()?;
+    let ran = ran?;
     let is_unchanged = before == Work::Committed
         && is_as_committed(&ready, &record, workshop.as_ref(), stage.clock.now_ms())?;
     if is_unchanged {
@@ -120,7 +129,8 @@ fn is_as_committed(
     Ok(found.is_some_and(|found| found.tree == tree))
 }
 
-/// Runs an interactive launch: the agent's own command at the terminal, or a shell in its home.
+/// Runs an interactive launch: the agent on its own screen at the person's terminal, behind the same
+/// doors as without one; for a script, which has no screen, a shell.
 pub(crate) fn at_terminal(
     book: &Book,
     plan: &LaunchPlan,
@@ -128,32 +138,82 @@ pub(crate) fn at_terminal(
     ready: &Ready,
     stage: &Stage<'_>,
 ) -> Result<Ended, LaunchError> {
-    let (program, args) = match &plan.agent {
-        Kind::Command(shell) => (
-            PathBuf::from("/bin/sh"),
-            vec![OsString::from("-c"), OsString::from(shell)],
-        ),
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
-            (shell(book)?, Vec::new())
+    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
+    let run_id = agent::run_id(record);
+    let seen = Mutex::new((Usage::default(), Vec::new()));
+    let notice = |activity: Activity| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match activity {
+            Activity::Used(usage) => seen.0.add(&usage),
+            // The screen is the agent's for now.
+            Activity::Note { text } => seen.1.push(text),
+            Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. } => {}
         }
     };
-    let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
-    let guest = Guest {
-        record,
-        ready,
-        home: plan.place.home(),
-        program,
-        args,
+    let watch = Watch {
+        cancel: stage.cancel,
+        notice: &notice,
     };
-    let ran = attend(book, &guest, Attended::Terminal, (stage, &run_dir))?;
+    let home = plan.place.home();
+    let mut cell = cell((record, ready), &home, &run_id);
+    cell.deadline = Duration::from_millis(plan.deadline_ms);
+    cell.mounts.extend(agent::task_file(plan, &run_dir)?);
+    cell.mounts
+        .extend(agent::settings_hidden(plan, ready, &run_dir)?);
+    super::place::make_private(&home)?;
+    let mut doors = Doors::new(record.level, record.network, &book.grant)?;
+    let mut payload = match &plan.agent {
+        Kind::Script(_) => bare(shell(book)?, Vec::new()),
+        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Command(_) => {
+            let task = agent::task_file_seen(record.level, &run_dir);
+            let opened = dialogue::open(book, (plan, &cell), &mut doors, &task)?;
+            for text in opened.notes {
+                (stage.notice)(Activity::Note { text });
+            }
+            opened.payload
+        }
+    };
+    surround(&mut payload, (ready, record), &run_id);
+    doors.insert_cassette(&book.grant, &run_id);
+    let served = Served::new(&doors, &watch, &run_dir)?;
+    let ran = interact(&cell, book, payload, &served);
+    drop(served);
+    let (used, notes) = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for text in notes {
+        (stage.notice)(Activity::Note { text });
+    }
+    let ran = ran?;
+    tell_limits(&ran, stage.notice);
+    Ok(ended(&ran, used))
+}
+
+/// Words how an interactive launch ended; nobody reads what such a program says.
+fn ended(ran: &Ran, usage: Usage) -> Ended {
     let exit_code = agent::code_of(ran.finished.end);
-    Ok(Ended {
+    let limit = ran
+        .exceeded
+        .as_ref()
+        .map(|met| words::limit_text(met.resource, &met.limit));
+    let error = match (limit, exit_code) {
+        (Some(limit), _) => Some(format!("the program was ended at its limit of {limit}")),
+        (None, 0) => None,
+        (None, code) => Some(format!("the program exited with code {code}")),
+    };
+    Ended {
         exit_code,
-        error: (exit_code != 0).then(|| format!("the program exited with code {exit_code}")),
+        error,
         message: String::new(),
         grade: Some(ran.grade.to_string()).filter(|text| !text.is_empty()),
-        usage: Usage::default(),
-    })
+        usage,
+    }
+}
+
+/// Tells which limits a program met: on the way, or at its end.
+fn tell_limits(ran: &Ran, notice: &(dyn Fn(Activity) + Sync)) {
+    for met in ran.met.iter().chain(&ran.exceeded) {
+        let text = words::limit_met(met.resource, &met.limit);
+        notice(Activity::Note { text });
+    }
 }
 
 struct Guest<'a> {
@@ -166,7 +226,7 @@ struct Guest<'a> {
 
 fn attend(
     book: &Book,
-    guest: &Guest<'_>,
+    guest: Guest<'_>,
     attended: Attended<'_>,
     (stage, run_dir): (&Stage<'_>, &RunDir),
 ) -> Result<Ran, LaunchError> {
@@ -179,31 +239,47 @@ fn attend(
     };
     let served = Served::new(&doors, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
-    let cell = Cell {
-        name: &name,
-        level: record.level,
-        workspace: &guest.ready.host,
-        workspace_access: guest.ready.access.clone(),
-        home: &guest.home,
-        git_view: guest.ready.git_view.clone(),
-        mounts: guest.ready.mounts.clone(),
-        deadline: STAY_MAX,
-        idle: None,
-    };
-    let mut env: BTreeMap<OsString, OsString> = agent::environment(guest.ready, record)
-        .into_iter()
-        .collect();
-    env.insert(RUN_ID_VARIABLE.into(), name.clone().into());
-    let payload = Payload {
-        program: guest.program.clone(),
-        args: guest.args.clone(),
-        env,
-        stdin: Vec::new(),
-    };
-    Ok(match attended {
+    let cell = cell((record, guest.ready), &guest.home, &name);
+    let mut payload = bare(guest.program, guest.args);
+    surround(&mut payload, (guest.ready, record), &name);
+    let ran = match attended {
         Attended::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
         Attended::Terminal => interact(&cell, book, payload, &served)?,
-    })
+    };
+    tell_limits(&ran, stage.notice);
+    Ok(ran)
+}
+
+/// Returns the place of a person's program: the workspace as the agent has it.
+fn cell<'a>((record, ready): (&Record, &'a Ready), home: &'a Path, name: &'a str) -> Cell<'a> {
+    Cell {
+        name,
+        level: record.level,
+        workspace: &ready.host,
+        workspace_access: ready.access.clone(),
+        home,
+        git_view: ready.git_view.clone(),
+        mounts: ready.mounts.clone(),
+        deadline: STAY_MAX,
+        idle: None,
+    }
+}
+
+const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
+    Payload {
+        program,
+        args,
+        env: BTreeMap::new(),
+        stdin: Vec::new(),
+    }
+}
+
+/// Adds the variables that everything in a sandbox has; those of the agent itself win.
+fn surround(payload: &mut Payload, (ready, record): (&Ready, &Record), name: &str) {
+    let own = std::mem::take(&mut payload.env);
+    payload.env.extend(agent::environment(ready, record));
+    payload.env.extend(own);
+    payload.env.insert(RUN_ID_VARIABLE.into(), name.into());
 }
 
 /// Runs a program in a cell at the person's terminal.
@@ -238,9 +314,15 @@ fn interact(
             line_bytes_max: 0,
         },
     };
+    let cancel = served.watch.cancel;
     served.open(|on_listeners| {
-        launch::interact(&spec, program, served.watch.cancel, on_listeners)
-            .map_err(|error| failure::sandbox(&error))
+        let ran = match cell.level {
+            SandboxLevel::Podman => podman::interact(&spec, program, cancel, on_listeners),
+            SandboxLevel::Native | SandboxLevel::None => {
+                launch::interact(&spec, program, cancel, on_listeners)
+            }
+        };
+        ran.map_err(|error| failure::sandbox(&error))
     })
 }
 

@@ -4,13 +4,14 @@
 //! worktree. It carries none of the person's configuration, remotes, hooks or other branches.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use kapi_core::goal::outcome::Failure;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
+use kapi_git::private_view::VIEW_CONFIG;
 use kapi_git::repository::{ObjectFormat, Repository};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
@@ -50,7 +51,7 @@ pub(crate) fn make(
     };
     let config = format!(
         "[user]\n\tname = Kapi\n\temail = kapi@localhost\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = \
-         false\n[core]\n\tbare = false\n\tfileMode = true\n{format}"
+         false\n{VIEW_CONFIG}[core]\n\tbare = false\n\tfileMode = true\n{format}"
     );
     let mut alternates = Vec::new();
     for objects in objects_inside {
@@ -80,7 +81,7 @@ fn copy_index(repository: &Repository, to: &Path) -> Result<(), Failure> {
     if !index.is_file() {
         return Ok(());
     }
-    let copied = fs::copy(&index, to.join("index"));
+    let copied = copy_with_time(&index, &to.join("index"));
     copied.map_err(|error| failure::file("copy", &index, &error))?;
     let shared = fs::read_dir(&git_dir).map_err(|error| failure::file("list", &git_dir, &error))?;
     for entry in shared.flatten() {
@@ -90,6 +91,16 @@ fn copy_index(repository: &Repository, to: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Copies an index. Git takes the file's time as "checked at"; a later one would hide later changes.
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    let modified = fs::metadata(from)?.modified()?;
+    let _n_bytes = fs::copy(from, to)?;
+    fs::File::options()
+        .write(true)
+        .open(to)?
+        .set_modified(modified)
 }
 
 /// Returns the git directory of a person's own worktree.

@@ -3,11 +3,15 @@
 //! Taking over overwrites nothing that changed in the project since; dropping keeps what git can
 //! keep. Each holds the sandbox while it looks.
 
+pub mod gate;
+
+mod told;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kapi_git::apply::offers::{self, LayerOffers};
-use kapi_git::apply::{self, ApplyError, ApplyPlan, OnConflict, Preview, Verdict};
+use kapi_git::apply::{self, ApplyError, ApplyPlan, Offer, OnConflict};
 use kapi_git::id::CommitId;
 use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
 use kapi_git::layer::{Layer, changes};
@@ -15,6 +19,8 @@ use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 
+use self::gate::AutoRun;
+use self::told::{Aside, merged, why_held};
 use super::error::{Kind, LaunchError};
 use super::finish::{self, Changed, changed};
 use super::place::SandboxPlace;
@@ -32,6 +38,8 @@ pub struct Difference {
     pub changed: Vec<Changed>,
     /// What is never taken over, and why.
     pub left_out: Vec<String>,
+    /// Those of the paths that run by themselves.
+    pub auto_run: Vec<AutoRun>,
     /// The patch; foreign bytes.
     #[serde(skip)]
     pub patch: Vec<u8>,
@@ -46,8 +54,10 @@ pub struct MergePlan {
     pub select: Vec<String>,
     /// The links that may lead out of the project.
     pub links_out: BTreeSet<PathBuf>,
-    /// What to do about conflicts.
+    /// What to do about conflicts, and about what is held back.
     pub conflicts: Conflicts,
+    /// What to do about files that run by themselves.
+    pub auto_run: Gate,
     /// Whether only to tell.
     pub rehearsal: Rehearsal,
 }
@@ -61,6 +71,15 @@ pub enum Conflicts {
     Skip,
     /// Take the rest over, and write texts with the marks of a conflict in them.
     Mark,
+}
+
+/// What to do about files that run by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// They are held back.
+    Hold,
+    /// The person has looked at them: they are taken over like others.
+    Open,
 }
 
 /// Whether a merge is done or only told.
@@ -85,8 +104,10 @@ pub struct Merged {
     pub unmatched: Vec<String>,
     /// What is never taken over, and why.
     pub left_out: Vec<String>,
-    /// How many of the paths cannot be taken over.
+    /// How many of the paths cannot be taken over, or are held back.
     pub obstacles: usize,
+    /// How many of the paths are held back because they run by themselves.
+    pub held: usize,
 }
 
 /// One path of a merge.
@@ -94,9 +115,10 @@ pub struct Merged {
 pub struct MergedPath {
     /// The path.
     pub path: String,
-    /// What happens: `create`, `replace`, `delete`, `merge`, `same`, `marked`, `conflict`, `refused`.
+    /// What happens: `create`, `replace`, `delete`, `merge`, `same`, `marked`, `conflict`, `refused`,
+    /// `held`.
     pub verdict: &'static str,
-    /// Why, for a conflict or a refusal.
+    /// Why, for a conflict, a refusal or what is held back.
     pub why: Option<String>,
 }
 
@@ -136,6 +158,7 @@ pub fn difference(
     Ok(Difference {
         changed: changed_of(&found.walk),
         left_out: left_out_of(&found.walk),
+        auto_run: gate::of_walk(&found.walk, &layer.upper(), &record.project),
         is_cut: found.patch.is_cut || !found.omitted.is_empty(),
         patch: found.patch.bytes,
     })
@@ -178,11 +201,13 @@ fn branch_difference(
     let patch = repository
         .diff(&start, &commit, bytes_max)
         .map_err(|error| failed(&error))?;
+    let changed: Vec<Changed> = changes
+        .iter()
+        .map(|change| changed(&change.path, finish::change_word(change.kind)))
+        .collect();
     Ok(Difference {
-        changed: changes
-            .iter()
-            .map(|change| changed(&change.path, finish::change_word(change.kind)))
-            .collect(),
+        auto_run: gate::of_changes(&changed, &patch.bytes),
+        changed,
         left_out,
         patch: patch.bytes,
         is_cut: patch.is_cut,
@@ -222,25 +247,14 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
     let git = workshop::find_git(book, &Cancel::new())?;
     let (_, workshop) = ground(book, &record.project)?;
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
-        LaunchError::new(
-            Kind::Failed,
-            format!("find when sandbox {} began", record.id),
-            "copy what you need from its layer by hand.",
-        )
-    })?;
-    let base = record.below.as_deref().map(CommitId::parse).transpose();
-    let base = base.map_err(|error| LaunchError::failed(&error))?;
-    let offered = offers::layer_offers(
-        &LayerOffers {
-            upper: &layer.upper(),
-            project: &record.project,
-            began,
-            base: base.as_ref().filter(|_| workshop.is_some()),
-        },
-        &walk,
-    )
-    .map_err(|error| LaunchError::failed(&error))?;
+    let offered = offered(place, &record, (&layer, &walk), workshop.is_some())?;
+    let held = match plan.auto_run {
+        Gate::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
+        Gate::Open => Vec::new(),
+    };
+    let (held_back, offered): (Vec<Offer>, Vec<Offer>) = offered
+        .into_iter()
+        .partition(|offer| why_held(&held, &offer.path).is_some());
     let apply_plan = ApplyPlan {
         git: &git,
         repository: workshop.as_ref().map(|workshop| &workshop.repository),
@@ -255,9 +269,20 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
             Conflicts::Mark => OnConflict::Mark,
         },
     };
-    let (preview, applied) = match plan.rehearsal {
-        Rehearsal::Only => (apply::preview(&apply_plan).map_err(refused)?, false),
-        Rehearsal::No => match apply::apply(&apply_plan) {
+    let aside = ApplyPlan {
+        offers: &held_back,
+        ..apply_plan
+    };
+    let aside = Aside {
+        preview: apply::preview(&aside).map_err(refused)?,
+        held,
+    };
+    let must_wait = plan.conflicts == Conflicts::Refuse && aside.n_held() > 0;
+    let (preview, applied) = match (plan.rehearsal, must_wait) {
+        (Rehearsal::Only, _) | (Rehearsal::No, true) => {
+            (apply::preview(&apply_plan).map_err(refused)?, false)
+        }
+        (Rehearsal::No, false) => match apply::apply(&apply_plan) {
             Ok(applied) => (applied.preview, true),
             Err(ApplyError::Obstacles { preview }) => (preview, false),
             Err(error) => return Err(refused(error)),
@@ -266,21 +291,35 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
     if applied {
         note_merged(place, &mut record, layer)?;
     }
-    Ok(merged(&preview, applied, &walk))
+    Ok(merged(&preview, applied, &walk, &aside))
 }
 
-fn merged(preview: &Preview, applied: bool, walk: &Walk) -> Merged {
-    let verdicts = preview.verdicts.iter();
-    Merged {
-        applied,
-        obstacles: preview.n_obstacles(),
-        not_selected: preview.n_left_out,
-        unmatched: preview.unmatched.clone(),
-        left_out: left_out_of(walk),
-        paths: verdicts
-            .map(|(path, verdict)| merged_path(path, verdict))
-            .collect(),
-    }
+/// Returns what a layer's changes come to as offers to the project.
+fn offered(
+    place: &SandboxPlace,
+    record: &Record,
+    (layer, walk): (&Layer, &Walk),
+    has_repository: bool,
+) -> Result<Vec<Offer>, LaunchError> {
+    let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
+        LaunchError::new(
+            Kind::Failed,
+            format!("find when sandbox {} began", record.id),
+            "copy what you need from its layer by hand.",
+        )
+    })?;
+    let base = record.below.as_deref().map(CommitId::parse).transpose();
+    let base = base.map_err(|error| LaunchError::failed(&error))?;
+    offers::layer_offers(
+        &LayerOffers {
+            upper: &layer.upper(),
+            project: &record.project,
+            began,
+            base: base.as_ref().filter(|_| has_repository),
+        },
+        walk,
+    )
+    .map_err(|error| LaunchError::failed(&error))
 }
 
 /// Puts on record what is left in a layer; nothing left is a new beginning.
@@ -311,51 +350,6 @@ fn refused(error: ApplyError) -> LaunchError {
             "patterns are paths in the project, with `*`, `?`, `[…]` and `**`.",
         ),
         _ => LaunchError::failed(&error),
-    }
-}
-
-fn merged_path(path: &Path, verdict: &Verdict) -> MergedPath {
-    let (word, why) = match verdict {
-        Verdict::Create => ("create", None),
-        Verdict::Replace => ("replace", None),
-        Verdict::Delete => ("delete", None),
-        Verdict::Merge => ("merge", None),
-        Verdict::Same => ("same", None),
-        Verdict::Marked { n_places } => ("marked", Some(format!("conflicts in {n_places} places"))),
-        Verdict::Conflict(conflict) => ("conflict", Some(conflict_text(*conflict))),
-        Verdict::Refused(refusal) => ("refused", Some(refusal_text(*refusal).to_owned())),
-    };
-    MergedPath {
-        path: path.to_string_lossy().into_owned(),
-        verdict: word,
-        why,
-    }
-}
-
-fn conflict_text(conflict: apply::Conflict) -> String {
-    use apply::Conflict;
-    match conflict {
-        Conflict::ChangedHere => "it changed in the project since".to_owned(),
-        Conflict::GoneHere => "it was removed from the project since".to_owned(),
-        Conflict::AppearedHere => "it was made in the project since".to_owned(),
-        Conflict::SamePlaces { n_places } => {
-            format!("both changed it in the same {n_places} places")
-        }
-        Conflict::NotEmpty => "the directory in the project holds something else".to_owned(),
-        Conflict::NoDirectory => "a part of the path is no directory in the project".to_owned(),
-        Conflict::SpecialFile => "a device, pipe or socket is there in the project".to_owned(),
-    }
-}
-
-const fn refusal_text(refusal: apply::Refusal) -> &'static str {
-    use apply::Refusal;
-    match refusal {
-        Refusal::NotBelow => "not a path in the project",
-        Refusal::GitData => "git's own data",
-        Refusal::KapiState => "state of Kapi's own",
-        Refusal::LinkOut => "a link that leads out of the project; allow it with `--link-out`",
-        Refusal::NoFile => "no plain file",
-        Refusal::TooLarge => "too large",
     }
 }
 

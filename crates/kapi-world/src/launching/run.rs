@@ -23,6 +23,7 @@ use super::mode::{self, Chosen, Ground};
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::Ready;
 use super::record::{Made, Record, State, Work};
+use super::shown::included;
 use super::{agent, branch, decide, enter, finish, prepare, progress};
 use crate::book::Book;
 use crate::status::writer::{Completion, Identity, StatusWriter};
@@ -260,11 +261,16 @@ fn perform(
         }
         told(writer, Phase::Preparing, 20, "The workspace is ready")?;
         told(writer, Phase::Starting, 22, "Starting the agent")?;
+        let included = included::lend(&plan.place, &record, &ready.host)?;
+        for note in &included.notes {
+            say(stage, note);
+        }
         let ended = match plan.conduct {
-            Conduct::Headless => agent::run(book, plan, &record, &ready, (stage, writer))?,
-            Conduct::Interactive => enter::at_terminal(book, plan, &record, &ready, stage)?,
+            Conduct::Headless => agent::run(book, plan, &record, &ready, (stage, writer)),
+            Conduct::Interactive => enter::at_terminal(book, plan, &record, &ready, stage),
         };
-        Ok((ready, ended))
+        included.withdraw()?;
+        Ok((ready, ended?))
     });
     let (ready, ended) = match ran {
         Ok(ran) => ran,

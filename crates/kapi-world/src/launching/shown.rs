@@ -3,6 +3,9 @@
 //! Both lie at the top of the project and mean only what lies in it. They are read from the host,
 //! so an agent cannot change them for the next launch without a person taking its change over.
 
+pub(crate) mod beneath;
+pub(crate) mod included;
+
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -59,7 +62,7 @@ pub(crate) fn excluded(
         ));
     }
     let mut shown = Shown::default();
-    for path in found(host, &patterns)? {
+    for path in found(host, &patterns, EXCLUDE)? {
         shown.mounts.push(prepare::covered(place, host, &path)?);
     }
     if !shown.mounts.is_empty() {
@@ -96,7 +99,7 @@ fn read(path: &Path) -> Result<Patterns, LaunchError> {
 }
 
 /// Returns the paths that patterns match, none of them below another.
-fn found(project: &Path, patterns: &Patterns) -> Result<Vec<PathBuf>, LaunchError> {
+fn found(project: &Path, patterns: &Patterns, file: &str) -> Result<Vec<PathBuf>, LaunchError> {
     let mut hidden = Vec::new();
     let mut n_seen = 0;
     let mut dirs = vec![PathBuf::new()];
@@ -131,7 +134,7 @@ fn found(project: &Path, patterns: &Patterns) -> Result<Vec<PathBuf>, LaunchErro
             return Err(LaunchError::new(
                 Kind::Failed,
                 format!(
-                    "hide what {EXCLUDE} names: it is more than {HIDDEN_MAX} paths, or the project has more than {ENTRIES_MAX}"
+                    "hide or show what {file} names: it is more than {HIDDEN_MAX} paths, or the project has more than {ENTRIES_MAX}"
                 ),
                 "name directories instead of the files in them.",
             ));

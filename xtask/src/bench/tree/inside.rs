@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::layered::Layered;
+use super::make::git;
 use super::worktree::Worktree;
 use super::{Tree, rounds};
-use crate::bench::Place;
 use crate::bench::comparison::measured;
+use crate::bench::launch::Launcher;
 use crate::bench::sample::Pair;
 use crate::bench::table::Row;
 use crate::tool::Tool;
@@ -20,17 +20,18 @@ const ROUNDS_MAX: usize = 5;
 const SCRIPT: &str = "export HOME=/tmp GIT_CONFIG_NOSYSTEM=1; began=$(date +%s%N); git status --porcelain; ended=$(date +%s%N); echo $((ended - began)) > took";
 
 /// Measures the first `git status` of both.
-pub(super) fn first_status(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
+pub(super) fn first_status(launcher: &Launcher<'_>, tree: &Tree) -> anyhow::Result<Row> {
     let mut pair = Pair::default();
+    let agent = format!("command:{SCRIPT}");
     for round in 0..=rounds(tree).min(ROUNDS_MAX) {
-        let layered = Layered::new(place, tree, &format!("{}-status-{round}", tree.name));
-        layered.create()?;
-        layered.inside(&format!("cd /workspace; {SCRIPT}"))?;
-        let ours = took(&layered.upper())?;
-        layered.remove()?;
+        let launched = launcher.launch_agent(&tree.root, &agent, &[])?;
+        // What the agent wrote down is the only thing in its commit.
+        let ours = took(&git(tree, &["show", &format!("{}:took", launched.branch)])?)?;
         let (worktree, _) = Worktree::create(tree)?;
         Tool::new(&worktree.path, "/bin/sh", &["-euc", SCRIPT]).read()?;
-        let peer = took(&worktree.path)?;
+        let path = worktree.path.join("took");
+        let text = fs::read_to_string(&path);
+        let peer = took(&text.with_context(|| format!("read {}", path.display()))?)?;
         worktree.remove()?;
         if round > 0 {
             pair.add(ours, peer);
@@ -44,9 +45,7 @@ pub(super) fn first_status(place: &Place, tree: &Tree) -> anyhow::Result<Row> {
 }
 
 /// Reads what the script wrote down.
-fn took(directory: &std::path::Path) -> anyhow::Result<Duration> {
-    let path = directory.join("took");
-    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+fn took(text: &str) -> anyhow::Result<Duration> {
     let nanoseconds = text.trim().parse().context("read how long git took")?;
     Ok(Duration::from_nanos(nanoseconds))
 }

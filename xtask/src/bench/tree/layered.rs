@@ -59,11 +59,6 @@ impl<'a> Layered<'a> {
         shell.read().map(drop)
     }
 
-    /// Returns where what is written in the workspace shows.
-    pub(super) fn upper(&self) -> PathBuf {
-        Overlay::of(&self.tree.root, &self.dir).upper
-    }
-
     /// Commits what was changed.
     pub(super) fn commit(&self, n_changed: usize) -> anyhow::Result<Duration> {
         let (took, found) = self.measure(&["commit", "PROJECT", "LAYER", &self.name])?;

@@ -205,6 +205,8 @@ fn planned(context: &Context, subject: &Subject<'_>) -> Result<Launch, String> {
             url: "http://127.0.0.1:1",
             placeholder: "explain",
         },
+        tools: None,
+        gate: None,
     };
     let host = Host { env: &context.env };
     launch::launch(subject.agent, subject.settings, &host, &turn).map_err(|error| chain(&error))

@@ -2,6 +2,8 @@
 //!
 //! The task and the repository play no part: only what flags and files say.
 
+use std::path::Path;
+
 use kapi_agent::agent::Kind;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel, TURNS_DEFAULT};
 
@@ -12,16 +14,16 @@ use crate::commands::run::Args;
 use crate::config::source::Source;
 use crate::config::{AT_MOST, Config};
 use crate::context::Context;
+use crate::contract::judge::{is_model, usable};
 use crate::error::Error;
 use crate::profile::flags;
 
 /// Explains a run.
 pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
-    let root = context
-        .cwd
-        .ancestors()
-        .find(|dir| dir.join(".git").exists());
-    let config = context.config(Some(root.unwrap_or(&context.cwd)))?;
+    let mut places = context.cwd.ancestors();
+    let root = places.find(|dir| dir.join(".git").exists());
+    let root = root.unwrap_or(&context.cwd);
+    let config = context.config(Some(root))?;
     let mut notes = Vec::new();
     let mut rows = Rows::default();
     let level = match (args.sandbox, config.level) {
@@ -38,7 +40,9 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
     let kind = agent.map(|reference| kind(reference)).transpose()?;
     let name = agent.map_or("none: name one with `--agent`", String::as_str);
     rows.add("agent", name, &agent_source);
-    asked(&config, args, kind.as_ref(), &mut rows);
+    let judged_at = (root, kind.as_ref(), level);
+    judged(context, &config, args, judged_at, &mut rows)?;
+    asked(&config, args, &mut rows);
     let subject = kind
         .as_ref()
         .map(|kind| (kind, config.agents.get(kind.name())));
@@ -141,13 +145,39 @@ impl Asked<'_> {
     }
 }
 
-/// Adds what the contract holds.
-fn asked(config: &Config, args: &Args, agent: Option<&Kind>, rows: &mut Rows) {
-    let table = &config.goal;
-    let judge = match agent {
-        Some(Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi) => "same",
-        Some(Kind::Command(_) | Kind::Script(_)) | None => "none",
+/// Adds who judges: the flag over the environment, over the preference, over files.
+fn judged(
+    context: &Context,
+    config: &Config,
+    args: &Args,
+    (root, agent, level): (&Path, Option<&Kind>, SandboxLevel),
+    rows: &mut Rows,
+) -> Result<(), Error> {
+    let default = match agent {
+        Some(executor) if is_model(executor) => usable(&context.book(config), executor, level)
+            .first()
+            .copied()
+            .unwrap_or("nobody: the run is refused with judge_unspecified"),
+        Some(_) | None => "none",
     };
+    let is_heard = matches!(config.origins.first("goal.judge"), Source::Variable(_));
+    let preferred = context.preferred(root)?.judge;
+    match preferred.filter(|_| args.judge.is_none() && !is_heard) {
+        Some(judge) => rows.add("judge", judge, &Source::Preference("kapi goal judge")),
+        None => Asked {
+            key: "judge",
+            flag: ("--judge", args.judge.clone()),
+            said: config.goal.judge.clone(),
+            default,
+        }
+        .add(config, rows),
+    }
+    Ok(())
+}
+
+/// Adds what the contract holds.
+fn asked(config: &Config, args: &Args, rows: &mut Rows) {
+    let table = &config.goal;
     let list = |items: &[String]| (!items.is_empty()).then(|| items.join("\n"));
     let configured = |items: Option<&Vec<String>>| items.and_then(|items| list(items));
     let verify = if args.unverified {
@@ -157,12 +187,6 @@ fn asked(config: &Config, args: &Args, agent: Option<&Kind>, rows: &mut Rows) {
     };
     let network = args.verify_network.then(|| "that of the agent".to_owned());
     for (key, flag, said, default) in [
-        (
-            "judge",
-            ("--judge", args.judge.clone()),
-            table.judge.clone(),
-            judge,
-        ),
         (
             "verify",
             verify,

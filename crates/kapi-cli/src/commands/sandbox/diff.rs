@@ -3,6 +3,7 @@
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::finish::Changed;
 use kapi_world::launching::merge;
+use kapi_world::launching::merge::gate::AutoRun;
 use serde::Serialize;
 
 use super::super::launch::is_json;
@@ -29,6 +30,7 @@ struct View<'a> {
     id: &'a str,
     changed: &'a [Changed],
     left_out: &'a [String],
+    auto_run: &'a [AutoRun],
     cut: bool,
     patch: String,
 }
@@ -46,6 +48,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             id: place.id().as_str(),
             changed: &found.changed,
             left_out: &found.left_out,
+            auto_run: &found.auto_run,
             cut: found.is_cut,
             patch: String::from_utf8_lossy(patch).into_owned(),
         });
@@ -70,6 +73,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     for left in &found.left_out {
         context.ui.say(&format!("left out: {left}"));
+    }
+    for one in &found.auto_run {
+        let text = format!("runs by itself: {}: {}", one.path, one.why);
+        context.ui.say(&text);
     }
     Ok(Exit::Success)
 }

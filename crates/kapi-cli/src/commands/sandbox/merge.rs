@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kapi_world::launching::merge::{self, Conflicts, MergePlan, Merged, Rehearsal};
+use kapi_world::launching::merge::{self, Conflicts, Gate, MergePlan, Merged, Rehearsal};
 use serde::Serialize;
 
 use super::super::launch::is_json;
@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// What to do about conflicts
     #[arg(long, value_name = "RULE", value_enum, default_value = "refuse")]
     on_conflict: Rule,
+    /// Also take over files that run by themselves: editor tasks, git hooks, CI, agents' settings
+    #[arg(long)]
+    take_auto_run: bool,
     /// Take over this link although it leads out of the project; may be given several times
     #[arg(long, value_name = "PATH")]
     link_out: Vec<PathBuf>,
@@ -59,6 +62,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Rule::Refuse => Conflicts::Refuse,
             Rule::Skip => Conflicts::Skip,
             Rule::Mark => Conflicts::Mark,
+        },
+        auto_run: if args.take_auto_run {
+            Gate::Open
+        } else {
+            Gate::Hold
         },
         rehearsal: if args.dry_run {
             Rehearsal::Only
@@ -115,9 +123,19 @@ fn show(context: &Context, id: &str, args: &Args, merged: &Merged) {
         ui.say(&format!(
             "error: {left} of {n} paths cannot be taken over; nothing was changed"
         ));
-        ui.say(
-            "hint: take the rest with `--on-conflict skip`, or conflicts with marks with \
+        if merged.held > 0 {
+            ui.say(&format!(
+                "hint: {} of them run by themselves once they lie in the project; look at them with \
+                 `kapi sandbox diff {id}`, then add `--take-auto-run`, or take the rest with \
+                 `--on-conflict skip`.",
+                merged.held
+            ));
+        }
+        if left > merged.held {
+            ui.say(
+                "hint: take the rest with `--on-conflict skip`, or conflicts with marks with \
                 `--on-conflict mark`.",
-        );
+            );
+        }
     }
 }

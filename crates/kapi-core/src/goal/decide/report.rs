@@ -2,28 +2,32 @@
 //!
 //! An outcome is accepted only for the effect that was intended, and only in its own kind.
 
-use crate::goal::contract::JudgeUnavailable;
+use crate::goal::breaker::Tripped;
+use crate::goal::decide::again::{Again, again, quota_wait};
+use crate::goal::decide::judgement::judge_events;
 use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
+use crate::goal::journey::Declared;
 use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    Verdict, VerifyReport,
+    AgentEnd, AgentRun, Candidate, Checks, Claim, Outcome, ProviderFailure, VerifyReport,
 };
 use crate::goal::state::{Goal, Stage, Status};
+use crate::goal::wait::Wait;
 use crate::id::EffectId;
+use crate::plan::{CLEAN_END_PROMPTS_MAX, CleanEnd, Plan};
 use crate::usage::Usage;
 
 /// Attempts at one agent turn while its provider keeps failing.
 const PROVIDER_ATTEMPTS_MAX: u32 = 8;
-/// Attempts at one judgement.
-const JUDGE_ATTEMPTS_MAX: u32 = 3;
-/// The first wait after a provider's failure, in milliseconds; it doubles each time.
-const FIRST_DELAY_MS: u64 = 1_000;
-/// The longest wait, in milliseconds, unless the provider asks for more.
-const DELAY_MS_MAX: u64 = 5 * 60 * 1_000;
-/// The longest wait a provider may ask for, in milliseconds.
-const RETRY_AFTER_MS_MAX: u64 = 60 * 60 * 1_000;
+/// How much of an agent's last message stands in a stop, in characters.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+
+/// A draft that is approved in advance begins its goal while the run that drafted it still ends.
+fn is_drafting_over(goal: &Goal, effect: &EffectId) -> bool {
+    let setup = format!("-{}-", Stage::Setup.as_str());
+    goal.stage == Stage::Workspace && effect.as_str().contains(&setup)
+}
 
 pub(super) fn decide_report(
     goal: &Goal,
@@ -42,7 +46,7 @@ pub(super) fn decide_report(
             elapsed_ms,
         }]);
     }
-    if goal.status != Status::Active {
+    if !goal.is_driven() || is_drafting_over(goal, effect) {
         // A person stopped the goal while the effect ran: what it used counts, what it found does
         // not, and the stage is done again on resume.
         let (usage, session) = used_by(outcome);
@@ -54,10 +58,7 @@ pub(super) fn decide_report(
             elapsed_ms,
         }]);
     }
-    if let Outcome::Failed(failure) = outcome {
-        let stop = Stop::WorldFailed {
-            failure: failure.clone(),
-        };
+    if let Some(stop) = refusal(outcome) {
         let (effect, usage) = (effect.clone(), Usage::default());
         let landed = Event::EffectCancelled {
             effect,
@@ -65,7 +66,13 @@ pub(super) fn decide_report(
             session: None,
             elapsed_ms,
         };
-        return Ok(vec![landed, Event::GoalStopped { stop }]);
+        // What is done stays done; only the account of it is left out.
+        let after = if goal.stage == Stage::Distill {
+            Event::DistillSkipped
+        } else {
+            Event::GoalStopped { stop }
+        };
+        return Ok(vec![landed, after]);
     }
     if goal.wait_until_ms.is_some() {
         return if *outcome == Outcome::Waited {
@@ -81,9 +88,14 @@ pub(super) fn decide_report(
                 elapsed_ms,
             }]
         }
+        (Stage::Setup, Outcome::Agent(run)) => setup_events(goal, run, elapsed_ms, now_ms),
         (Stage::Agent, Outcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
+        (Stage::Distill, Outcome::Agent(run)) => vec![Event::DistillEnded {
+            usage: run.usage,
+            elapsed_ms,
+        }],
         (Stage::Commit, Outcome::Committed(candidate)) => {
-            commit_events(goal, candidate, elapsed_ms)
+            commit_events(goal, candidate, elapsed_ms, now_ms)
         }
         (Stage::Verify, Outcome::Verified(report)) => verify_events(goal, report, elapsed_ms),
         (Stage::Judge, Outcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
@@ -108,8 +120,45 @@ fn used_by(outcome: &Outcome) -> (Usage, Option<String>) {
         | Outcome::Published { .. }
         | Outcome::Waited
         | Outcome::Cancelled { .. }
+        | Outcome::CapReached { .. }
         | Outcome::Failed(_) => (Usage::default(), None),
     }
+}
+
+/// Returns the stop that an outcome without a result leads to.
+fn refusal(outcome: &Outcome) -> Option<Stop> {
+    match outcome {
+        Outcome::Failed(failure) => Some(Stop::WorldFailed {
+            failure: failure.clone(),
+        }),
+        Outcome::CapReached { cap } => Some(Stop::CapReached { cap: cap.clone() }),
+        Outcome::Workspace { .. }
+        | Outcome::Agent(_)
+        | Outcome::Committed(_)
+        | Outcome::Verified(_)
+        | Outcome::Judged(_)
+        | Outcome::Published { .. }
+        | Outcome::Waited
+        | Outcome::Cancelled { .. } => None,
+    }
+}
+
+/// A drafting agent that ended without a draft has failed at it; one with a draft was cut off by
+/// the draft itself, and does not come here.
+fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
+    if let AgentEnd::Provider(failure) = &run.end {
+        return provider_events(goal, (failure, run.usage), elapsed_ms, now_ms);
+    }
+    let message = run.message.chars().take(MESSAGE_CHARS_MAX).collect();
+    vec![
+        Event::SetupEnded {
+            run: run.clone(),
+            elapsed_ms,
+        },
+        Event::GoalStopped {
+            stop: Stop::NotDrafted { message },
+        },
+    ]
 }
 
 fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
@@ -119,30 +168,71 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
             elapsed_ms,
         }];
     };
-    let retry_at_ms = retry_at_ms(goal, failure, PROVIDER_ATTEMPTS_MAX, now_ms);
-    let mut events = vec![Event::ProviderFailed {
-        failure: failure.clone(),
-        usage: run.usage,
-        retry_at_ms,
-        elapsed_ms,
-    }];
-    if retry_at_ms.is_none() {
-        let stop = Stop::ProviderUnavailable {
-            failure: failure.clone(),
-        };
-        events.push(Event::GoalStopped { stop });
-    }
-    events
+    provider_events(goal, (failure, run.usage), elapsed_ms, now_ms)
 }
 
-fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64) -> Vec<Event> {
+fn provider_events(
+    goal: &Goal,
+    (failure, usage): (&ProviderFailure, Usage),
+    elapsed_ms: u64,
+    now_ms: i64,
+) -> Vec<Event> {
+    let again = again(goal, failure, PROVIDER_ATTEMPTS_MAX, now_ms);
+    let failed = Event::ProviderFailed {
+        failure: failure.clone(),
+        usage,
+        retry_at_ms: again.retry_at_ms(),
+        elapsed_ms,
+    };
+    match again {
+        Again::At(_) => vec![failed],
+        Again::Parked(at_ms) => vec![
+            failed,
+            quota_wait(goal, &goal.contract.agent, at_ms, now_ms),
+        ],
+        Again::Never => {
+            let stop = Stop::ProviderUnavailable {
+                failure: failure.clone(),
+            };
+            vec![failed, Event::GoalStopped { stop }]
+        }
+    }
+}
+
+fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
     let committed = Event::CandidateCommitted {
         candidate: candidate.clone(),
         elapsed_ms,
     };
     if let Some(AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }) = goal.agent_end {
-        // Whatever it left is kept, but a turn that was not ended cannot be the last one.
+        // Whatever it left is kept, but a turn that was not ended cannot be the last one. Only a
+        // tree that stayed as the turn found it goes to its checks and a judge all the same: then
+        // nothing was broken off, and an agent that dies at its end loses no finished work.
+        let is_whole = goal.turn_start_tree() == candidate.tree && candidate.files_changed > 0;
+        let is_judged = goal.contract.judge_agent().is_some();
+        if is_whole && is_judged && goal.contract.is_verified() {
+            return vec![committed];
+        }
         return end_turn(goal, committed, TurnVerdict::AgentFailed);
+    }
+    if let Some(Declared::Wait {
+        until,
+        reason,
+        deadline_ms,
+    }) = &goal.journey.declared
+    {
+        let turn_ended = Event::TurnEnded {
+            turn: goal.turn,
+            verdict: TurnVerdict::Waiting,
+        };
+        let wait = Wait {
+            number: goal.waits.saturating_add(1),
+            until: until.clone(),
+            reason: Some(reason.clone()),
+            since_ms: now_ms,
+            deadline_ms: *deadline_ms,
+        };
+        return vec![committed, turn_ended, Event::GoalParked { wait }];
     }
     if let Some(stop) = blocked_and_unchecked(goal)
         && goal.contract.protect.is_empty()
@@ -153,7 +243,28 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64) -> Vec<Eve
     if candidate.files_changed == 0 && !is_judged {
         return end_turn(goal, committed, TurnVerdict::NothingDone);
     }
+    let is_checked = goal.contract.is_verified() || !goal.contract.protect.is_empty();
+    if !is_checked && let Some(verdict) = unclaimed(goal) {
+        return end_turn(goal, committed, verdict);
+    }
     vec![committed]
+}
+
+/// Returns why a turn whose checks pass is not the last one all the same: a person spoke, or the
+/// agent works by a plan and has not claimed the goal.
+fn unclaimed(goal: &Goal) -> Option<TurnVerdict> {
+    if goal.said.is_some() {
+        return Some(TurnVerdict::PersonSpoke);
+    }
+    if goal.claim == Some(Claim::Done) {
+        return None;
+    }
+    if goal.journey.open_plan().is_some() {
+        return Some(TurnVerdict::PlanOpen);
+    }
+    goal.journey
+        .is_worked_off()
+        .then_some(TurnVerdict::Unclaimed)
 }
 
 /// Returns the stop of an agent that says it is blocked, where no verify command can tell better.
@@ -182,9 +293,10 @@ fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Eve
         elapsed_ms,
     };
     if report.passed() {
-        return match blocked_and_unchecked(goal) {
-            Some(stop) => blocked(goal, ended, stop),
-            None => vec![ended],
+        return match (blocked_and_unchecked(goal), unclaimed(goal)) {
+            (Some(stop), _) => blocked(goal, ended, stop),
+            (None, Some(verdict)) => end_turn(goal, ended, verdict),
+            (None, None) => vec![ended],
         };
     }
     let verdict = failed_verdict(report);
@@ -212,83 +324,7 @@ fn failed_verdict(report: &VerifyReport) -> TurnVerdict {
     }
 }
 
-fn judge_events(goal: &Goal, run: &JudgeRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
-    let ended = Event::JudgeEnded {
-        run: run.clone(),
-        elapsed_ms,
-    };
-    match &run.answer {
-        JudgeAnswer::Verdict {
-            verdict: Verdict::Done,
-            ..
-        } => vec![ended],
-        JudgeAnswer::Verdict {
-            verdict: Verdict::Continue,
-            ..
-        } => end_turn(goal, ended, TurnVerdict::JudgeContinue),
-        JudgeAnswer::Verdict {
-            verdict: Verdict::Blocked,
-            reason,
-        } => {
-            let stop = Stop::JudgeBlocked {
-                reason: reason.clone(),
-            };
-            let verdict = TurnVerdict::JudgeContinue;
-            let turn_ended = Event::TurnEnded {
-                turn: goal.turn,
-                verdict,
-            };
-            vec![ended, turn_ended, Event::GoalStopped { stop }]
-        }
-        JudgeAnswer::Verdict {
-            verdict: Verdict::Impossible,
-            reason,
-        } => {
-            let stop = Stop::Impossible {
-                reason: reason.clone(),
-            };
-            vec![ended, Event::GoalStopped { stop }]
-        }
-        JudgeAnswer::Malformed { text } => {
-            let failure = ProviderFailure {
-                kind: crate::goal::outcome::ProviderFailureKind::EmptyAnswer,
-                message: format!("the judge's answer is not a verdict: {text}"),
-                retry_after_ms: None,
-            };
-            judge_failed(goal, run, &failure, (elapsed_ms, now_ms))
-        }
-        JudgeAnswer::Unavailable(failure) => judge_failed(goal, run, failure, (elapsed_ms, now_ms)),
-    }
-}
-
-/// A judge that cannot be asked or understood never completes a goal, unless the contract says so.
-fn judge_failed(
-    goal: &Goal,
-    run: &JudgeRun,
-    failure: &ProviderFailure,
-    (elapsed_ms, now_ms): (u64, i64),
-) -> Vec<Event> {
-    let retry_at_ms = retry_at_ms(goal, failure, JUDGE_ATTEMPTS_MAX, now_ms);
-    let failed = Event::JudgeFailed {
-        run: run.clone(),
-        retry_at_ms,
-        elapsed_ms,
-    };
-    if retry_at_ms.is_some() {
-        return vec![failed];
-    }
-    match goal.contract.judge_unavailable {
-        JudgeUnavailable::Open => vec![failed],
-        JudgeUnavailable::Closed => {
-            let stop = Stop::JudgeUnavailable {
-                reason: failure.message.clone(),
-            };
-            vec![failed, Event::GoalStopped { stop }]
-        }
-    }
-}
-
-fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
+pub(super) fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
     let mut events = vec![
         ended,
         Event::TurnEnded {
@@ -297,16 +333,44 @@ fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
         },
     ];
     let after = folded(goal, &events);
-    let times = after
-        .candidate
-        .as_ref()
-        .map_or(0, |candidate| after.breaker.times(&candidate.tree, verdict));
-    if times >= goal.contract.stall_after {
-        events.push(Event::GoalStopped {
-            stop: Stop::NoProgress { turns: times },
-        });
+    if let Some(stop) = idle_stop(goal, &after, verdict) {
+        events.push(Event::GoalStopped { stop });
+        return events;
+    }
+    let stop = match after.breaker.tripped(goal.contract.stall_after) {
+        Some(Tripped::Still(turns)) => Some(Stop::NoProgress { turns }),
+        Some(Tripped::SameFailure(turns)) => Some(Stop::SameFailure { turns }),
+        None => None,
+    };
+    // What was not counted cannot have tripped it now.
+    if verdict.is_counted() && !after.is_persons_turn {
+        events.extend(stop.map(|stop| Event::GoalStopped { stop }));
     }
     events
+}
+
+/// Returns the stop of a turn in which the agent did nothing, or was reminded in vain.
+///
+/// A turn in which a person spoke is theirs: answering them is not spinning.
+fn idle_stop(before: &Goal, after: &Goal, verdict: TurnVerdict) -> Option<Stop> {
+    let is_over = |plan: &Plan| plan.clean_end() == CleanEnd::Pause;
+    if verdict == TurnVerdict::Unclaimed && before.journey.plan.as_ref().is_some_and(is_over) {
+        return Some(Stop::CleanEnd {
+            nudges: CLEAN_END_PROMPTS_MAX,
+        });
+    }
+    let is_idle = after.is_unchanged && after.score == Some(0) && !after.is_persons_turn;
+    if !is_idle || verdict == TurnVerdict::PersonSpoke {
+        return None;
+    }
+    let is_refused = before.consent.refused_in_turn > 0;
+    match before.consent.asked.last().filter(|_| is_refused) {
+        Some(asked) => Some(Stop::ConsentNeeded {
+            pattern: asked.pattern.clone(),
+            command: asked.command.clone(),
+        }),
+        None => Some(Stop::SpinGuard),
+    }
 }
 
 /// Stops the goal when a limit is used up and it would otherwise go on.
@@ -319,8 +383,15 @@ fn with_budget_stop(goal: &Goal, mut events: Vec<Event>) -> Vec<Event> {
     // judge costs tokens, and only a new agent run is a turn.
     let limit = match after.stage {
         Stage::Agent if after.attempt == 1 => after.budget.used_up(&after.spent),
-        Stage::Agent | Stage::Judge => after.budget.used_up_within_turn(&after.spent),
-        Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => None,
+        Stage::Setup | Stage::Agent | Stage::Judge => {
+            after.budget.used_up_within_turn(&after.spent)
+        }
+        Stage::Workspace
+        | Stage::Commit
+        | Stage::Verify
+        | Stage::Publish
+        | Stage::Distill
+        | Stage::Ended => None,
     };
     if let Some(limit) = limit {
         events.push(Event::GoalStopped {
@@ -328,24 +399,6 @@ fn with_budget_stop(goal: &Goal, mut events: Vec<Event>) -> Vec<Event> {
         });
     }
     events
-}
-
-fn retry_at_ms(
-    goal: &Goal,
-    failure: &ProviderFailure,
-    attempts_max: u32,
-    now_ms: i64,
-) -> Option<i64> {
-    if !failure.kind.may_pass() || goal.failures.saturating_add(1) >= attempts_max {
-        return None;
-    }
-    let doublings = goal.failures.min(20);
-    let backoff = FIRST_DELAY_MS
-        .saturating_mul(1 << doublings)
-        .min(DELAY_MS_MAX);
-    let asked = failure.retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);
-    let delay = i64::try_from(backoff.max(asked)).unwrap_or(i64::MAX);
-    Some(now_ms.saturating_add(delay))
 }
 
 fn wrong_outcome(effect: &EffectId, outcome: &Outcome) -> Denied {
@@ -358,6 +411,7 @@ fn wrong_outcome(effect: &EffectId, outcome: &Outcome) -> Denied {
         Outcome::Published { .. } => "a publication",
         Outcome::Waited => "a wait",
         Outcome::Cancelled { .. } => "a cancellation",
+        Outcome::CapReached { .. } => "a cap",
         Outcome::Failed(_) => "a failure",
     };
     Denied::WrongOutcome {

@@ -9,7 +9,7 @@ use crate::goal::event::{ApprovalMeans, TurnVerdict};
 use crate::goal::outcome::{
     Checks, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
 };
-use crate::goal::state::{Stage, Status};
+use crate::goal::state::Status;
 use crate::goal::story::Step::{self, Agent, Begins, Ends, Engine, Person, Reports, Uses};
 use crate::goal::story::{
     approve, cancelled, claims, committed, contract, crashed, create, failed, judged, passed, play,
@@ -21,7 +21,7 @@ use crate::id::EffectId;
     clippy::needless_pass_by_value,
     reason = "cases read better without `&`"
 )]
-fn check(given: &[Step], when: Step, then: &str) {
+pub(super) fn check(given: &[Step], when: Step, then: &str) {
     let mut state = None;
     for (idx, step) in given.iter().enumerate() {
         play(&mut state, step).unwrap_or_else(|denied| panic!("given {idx} is denied: {denied}"));
@@ -501,35 +501,36 @@ fn resuming_what_goes_on_changes_nothing() {
 }
 
 #[test]
-fn a_turn_that_the_agent_did_not_end_is_never_the_last() {
+fn a_turn_that_broke_off_is_not_the_last_while_it_changes_files() {
     let patient = Contract {
         stall_after: 3,
         ..contract()
     };
-    let given = [ready(patient), vec![Ends(crashed(7))]].concat();
-    let state = |steps: &[Step]| {
-        let mut state = None;
-        for step in steps {
-            play(&mut state, step).unwrap();
-        }
-        state.unwrap()
-    };
-    let mut steps = given;
-    for turn in 1..=3_u32 {
-        steps.push(Ends(committed("tree")));
-        let goal = state(&steps);
-        assert_eq!(
-            goal.last_verdict,
-            Some(TurnVerdict::AgentFailed),
-            "turn {turn}"
-        );
-        if turn < 3 {
-            assert_eq!((goal.status, goal.stage), (Status::Active, Stage::Agent));
-            steps.push(Ends(crashed(7)));
-        } else {
-            assert_eq!(goal.status, Status::Stalled);
-        }
-    }
+    let mut steps = [ready(patient), vec![Ends(crashed(7))]].concat();
+    check(
+        &steps,
+        Ends(committed("tree")),
+        "intended t001-commit-a1\ncommitted tree\nturn 1 AgentFailed",
+    );
+    // An agent that dies again and changed nothing since has broken nothing off: it is checked.
+    steps.extend([Ends(committed("tree")), Ends(crashed(7))]);
+    check(
+        &steps,
+        Ends(committed("tree")),
+        "intended t002-commit-a1\ncommitted tree",
+    );
+    steps.push(Ends(committed("tree")));
+    check(
+        &steps,
+        Ends(failed()),
+        "intended t002-verify-a1\nnot verified\nturn 2 VerifyFailed",
+    );
+    steps.extend([Ends(failed()), Ends(crashed(7)), Ends(committed("tree"))]);
+    check(
+        &steps,
+        Ends(failed()),
+        "intended t003-verify-a1\nnot verified\nturn 3 VerifyFailed\nstalled: 3 turns alike",
+    );
 }
 
 #[test]

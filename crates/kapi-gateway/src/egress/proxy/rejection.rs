@@ -55,6 +55,7 @@ impl Rejection {
                 dial::Error::Stopped | dial::Error::System(_) => (503, "Service Unavailable"),
                 dial::Error::Lookup { .. }
                 | dial::Error::NoAddress { .. }
+                | dial::Error::Refused { .. }
                 | dial::Error::Connect { .. } => (502, "Bad Gateway"),
             },
             Self::Unreadable { status, .. } => *status,
@@ -72,7 +73,9 @@ impl Rejection {
                 dial::Error::Lookup { .. }
                 | dial::Error::NoAddress { .. }
                 | dial::Error::SlowLookup { .. } => 4,
-                dial::Error::Connect { .. } | dial::Error::SlowConnect { .. } => 5,
+                dial::Error::Connect { .. }
+                | dial::Error::Refused { .. }
+                | dial::Error::SlowConnect { .. } => 5,
                 dial::Error::Stopped | dial::Error::System(_) => 1,
             },
             Self::Unreadable { .. } | Self::BadAnswer { .. } => 1,

@@ -2,7 +2,7 @@
 //!
 //! Knows the shapes of Anthropic's requests, usage and errors, and nothing else.
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -29,16 +29,12 @@ struct Passes {
 }
 
 impl Counts {
-    fn total(&self) -> Usage {
-        let input = [
-            self.input_tokens,
-            self.cache_creation_input_tokens,
-            self.cache_read_input_tokens,
-        ];
-        Usage {
-            input_tokens: input.into_iter().flatten().fold(0, u64::saturating_add),
-            output_tokens: self.output_tokens.unwrap_or(0),
-            usd_micros: None,
+    fn total(&self) -> TokenCounts {
+        TokenCounts {
+            input: self.input_tokens.unwrap_or(0),
+            output: self.output_tokens.unwrap_or(0),
+            cache_read: self.cache_read_input_tokens.unwrap_or(0),
+            cache_write: self.cache_creation_input_tokens.unwrap_or(0),
         }
     }
 }
@@ -51,20 +47,18 @@ pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
     }
 }
 
-pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     let counts: Counts = serde_json::from_slice(text).ok()?;
     if counts.input_tokens.is_none() && counts.output_tokens.is_none() {
         return None;
     }
-    let mut usage = counts.total();
+    let usage = counts.total();
     let passes: Passes = serde_json::from_slice(text).ok()?;
-    let mut all = Usage::default();
+    let mut all = TokenCounts::default();
     for pass in passes.iterations.iter().flatten() {
         all.add(&pass.total());
     }
-    usage.input_tokens = usage.input_tokens.max(all.input_tokens);
-    usage.output_tokens = usage.output_tokens.max(all.output_tokens);
-    Some(usage)
+    Some(usage.larger(&all))
 }
 
 pub(super) fn error_body(fault: Fault, message: &str) -> Value {

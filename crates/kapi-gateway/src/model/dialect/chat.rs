@@ -2,7 +2,7 @@
 //!
 //! Knows the shapes of requests, usage and errors, and nothing else.
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,6 +17,12 @@ struct Counts {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
+    prompt_tokens_details: Option<Cached>,
+}
+
+#[derive(Deserialize)]
+struct Cached {
+    cached_tokens: Option<u64>,
 }
 
 pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
@@ -26,7 +32,7 @@ pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
     }
 }
 
-pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     let counts: Counts = serde_json::from_slice(text).ok()?;
     let input_tokens = counts.prompt_tokens?;
     // Some providers leave reasoning out of the completion and only the total has it.
@@ -35,11 +41,13 @@ pub(super) fn usage(text: &[u8]) -> Option<Usage> {
         .unwrap_or(0)
         .saturating_sub(input_tokens);
     let output_tokens = counts.completion_tokens.unwrap_or(0).max(beyond_input);
-    Some(Usage {
+    let cached = counts.prompt_tokens_details;
+    let cached = cached.and_then(|cached| cached.cached_tokens).unwrap_or(0);
+    Some(TokenCounts::with_cached(
         input_tokens,
+        cached,
         output_tokens,
-        usd_micros: None,
-    })
+    ))
 }
 
 pub(super) fn error_body(fault: Fault, message: &str) -> Value {

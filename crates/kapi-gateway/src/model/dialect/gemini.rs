@@ -2,7 +2,7 @@
 //!
 //! Knows the shapes of requests, usage and errors, and nothing else.
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ struct Counts {
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
     total_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
 }
 
 pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
@@ -53,7 +54,7 @@ pub(super) fn model_and_verb(tail: &str) -> Option<(&str, &str)> {
     (!model.is_empty() && !model.contains('/')).then_some((model, verb))
 }
 
-pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     let counts: Counts = serde_json::from_slice(text).ok()?;
     let known = [
         counts.prompt_token_count,
@@ -71,11 +72,9 @@ pub(super) fn usage(text: &[u8]) -> Option<Usage> {
         .total_token_count
         .unwrap_or(0)
         .saturating_sub(input_tokens);
-    Some(Usage {
-        input_tokens,
-        output_tokens: output.max(beyond_input),
-        usd_micros: None,
-    })
+    let cached = counts.cached_content_token_count.unwrap_or(0);
+    let output = output.max(beyond_input);
+    Some(TokenCounts::with_cached(input_tokens, cached, output))
 }
 
 pub(super) fn error_body(fault: Fault, message: &str) -> Value {

@@ -2,7 +2,7 @@
 //!
 //! Knows the shapes of requests, usage and errors, and nothing else.
 
-use kapi_core::usage::Usage;
+use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,6 +17,12 @@ struct Counts {
     input_tokens: u64,
     output_tokens: Option<u64>,
     total_tokens: Option<u64>,
+    input_tokens_details: Option<Cached>,
+}
+
+#[derive(Deserialize)]
+struct Cached {
+    cached_tokens: Option<u64>,
 }
 
 pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
@@ -28,17 +34,20 @@ pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
     }
 }
 
-pub(super) fn usage(text: &[u8]) -> Option<Usage> {
+pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     let counts: Counts = serde_json::from_slice(text).ok()?;
     let beyond_input = counts
         .total_tokens
         .unwrap_or(0)
         .saturating_sub(counts.input_tokens);
-    Some(Usage {
-        input_tokens: counts.input_tokens,
-        output_tokens: counts.output_tokens.unwrap_or(0).max(beyond_input),
-        usd_micros: None,
-    })
+    let output = counts.output_tokens.unwrap_or(0).max(beyond_input);
+    let cached = counts.input_tokens_details;
+    let cached = cached.and_then(|cached| cached.cached_tokens).unwrap_or(0);
+    Some(TokenCounts::with_cached(
+        counts.input_tokens,
+        cached,
+        output,
+    ))
 }
 
 /// Ends a stream the way that the CLI knows as final.

@@ -4,7 +4,6 @@
 # resources: memory=67108864
 # ends: anyhow
 # control: unlimited
-# known-hole: podman when "memory limit of all processes together": each temporary place may hold as much as the limit, and no control group counts them together
 
 say("tried", "files")
 block, n = bytes(1 << 20), 0

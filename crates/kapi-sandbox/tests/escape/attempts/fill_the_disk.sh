@@ -5,7 +5,6 @@
 # exceeded: disk 16 MiB
 # ends: anyhow
 # control: unlimited
-# known-hole: podman when "limit of disk space": podman does not count what mounts hold
 
 echo tried disk
 head -c 50331648 /dev/zero > fill

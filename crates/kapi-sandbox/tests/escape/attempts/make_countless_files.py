@@ -5,7 +5,6 @@
 # ends: anyhow
 # exceeded: disk 1 MiB
 # control: unlimited
-# known-hole: podman when "limit of disk space": podman does not count what mounts hold
 
 say("tried", "files")
 for number in range(15_000):

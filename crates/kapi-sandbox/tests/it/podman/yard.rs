@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +29,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const TOOLS: &[&str] = &[
     "cat", "chmod", "cut", "dd", "echo", "env", "false", "grep", "head", "hostname", "id", "kill",
     "ln", "ls", "mkdir", "mv", "nc", "pgrep", "printf", "ps", "readlink", "rm", "seq", "setsid",
-    "sh", "sleep", "sort", "stat", "tail", "test", "touch", "tr", "true", "umount", "wc", "yes",
+    "sh", "sleep", "sort", "stat", "stty", "tail", "test", "touch", "tr", "true", "umount", "wc",
+    "yes",
 ];
 
 /// One user's place.
@@ -216,9 +218,24 @@ impl Yard {
         program
     }
 
+    /// Returns the same for a program at a terminal, which is to be the driver's own.
+    pub(crate) fn driver_at(&self, ask: &Ask, terminal: OwnedFd) -> Program {
+        let line = "exec setsid --ctty --wait \"$0\" interact <&3 >&3 2>&3";
+        let mut program = self.program("/bin/sh", &["-c", line, &self.text("helper")]);
+        let ask = serde_json::to_string(ask).unwrap();
+        program.env.insert("KAPI_TEST_ASK".into(), ask.into());
+        program.pass_fds = vec![terminal];
+        program
+    }
+
     /// Clears what dead host sides left, and returns what the helper says of it.
     pub(crate) fn sweep(&self) -> String {
-        let program = self.program(&self.text("helper"), &["sweep"]);
+        self.tell("sweep")
+    }
+
+    /// Returns what the helper answers to a word.
+    pub(crate) fn tell(&self, word: &str) -> String {
+        let program = self.program(&self.text("helper"), &[word]);
         run_quiet(program).unwrap().stdout.text()
     }
 

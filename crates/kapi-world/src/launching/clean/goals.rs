@@ -4,12 +4,14 @@
 //! its files are those of the goal's last commit.
 
 use std::path::PathBuf;
+use std::{fs, io};
 
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 
 use super::{Fate, Thing, What};
 use crate::book::Book;
+use crate::failure;
 use crate::launching::error::{Kind, LaunchError};
 use crate::launching::look::size;
 use crate::place::Place;
@@ -24,6 +26,8 @@ pub struct GoalFiles {
     pub place: Place,
     /// The last commit with its work, or its base.
     pub known: String,
+    /// The commit it begins at, whose objects its sandboxes are lent.
+    pub base: String,
     /// Why nothing of it may go, if the caller knows a reason.
     pub stays: Option<String>,
 }
@@ -74,6 +78,27 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
     owned_dir::wipe(scratch).map_err(|error| failed(&error))
 }
 
+/// Removes the private homes of a goal that has ended: no session of theirs goes on, and a copy of the
+/// person's log-in may lie in them.
+///
+/// # Errors
+/// When one cannot be removed; [`remove`] tries again.
+pub fn remove_homes(place: &Place) -> Result<(), LaunchError> {
+    let listed = match fs::read_dir(&place.scratch) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failure::file("list", &place.scratch, &error).into()),
+    };
+    for entry in listed.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("home-") || name.ends_with("-home") {
+            owned_dir::wipe(&entry.path()).map_err(|error| LaunchError::failed(&error))?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns what a worktree holds that is in no commit.
 fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
     let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
@@ -92,4 +117,43 @@ fn unsaved(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError>
         .unsaved_tree(&workspace, &known)
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(unsaved.map(|_| "its worktree holds uncommitted work".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::remove_homes;
+    use crate::place::Place;
+
+    #[test]
+    fn homes_go_and_what_else_a_goal_keeps_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let place = Place {
+            project: at("project"),
+            ref_name: "1".to_owned(),
+            worktree: at("worktree"),
+            runs: at("runs"),
+            hidden: at("hidden"),
+            scratch: at("scratch"),
+            stores: at("stores"),
+        };
+        remove_homes(&place).unwrap();
+        for dir in [
+            "home-claude/.claude",
+            "judge-home",
+            "verify-home",
+            "verify",
+            "agent-git",
+        ] {
+            fs::create_dir_all(place.scratch.join(dir)).unwrap();
+        }
+        fs::File::create(place.scratch.join("home-claude/.claude/.credentials.json")).unwrap();
+        remove_homes(&place).unwrap();
+        let names = fs::read_dir(&place.scratch).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["agent-git", "verify"]);
+    }
 }

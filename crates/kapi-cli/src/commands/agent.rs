@@ -1,0 +1,130 @@
+//! `kapi agent`: an agent's tools for those who only have a shell.
+//!
+//! One call, one line of JSON on standard output, exit code 0 if it was recorded and 1 if it was
+//! refused. Without options the input is JSON on standard input.
+
+mod words;
+
+use std::io::{self, Read as _};
+
+use clap::Subcommand;
+use kapi_wire::tools::{Refused, Tool, answer, listing};
+use kapi_world::tools::client::CALL_BYTES_MAX;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::desk::Calls;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// What a refused call exits with.
+const REFUSED: u8 = 1;
+
+/// Options of `kapi agent`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to do
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// The tools as words.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Draft the goal's contract; JSON on standard input
+    Set,
+    /// Give the task list; JSON on standard input
+    Plan,
+    /// Change the task list's structure; JSON on standard input
+    Replan,
+    /// Change one task; options, or JSON on standard input
+    TaskUpdate(words::TaskUpdate),
+    /// Note one line of progress
+    Progress(words::Progress),
+    /// Claim that the goal is reached
+    Complete(words::Complete),
+    /// Ask the person a question
+    Block(words::Block),
+    /// Park the goal until something has happened
+    Wait(words::Wait),
+    /// Compile the journey
+    Distill(words::Distill),
+    /// Look at the goal
+    Status(words::Status),
+    /// Print names, descriptions and JSON Schemas of all tools
+    Schema,
+}
+
+/// Makes one call.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let Some(tool) = args.verb.tool() else {
+        context.ui.json(&schemas());
+        return Ok(Exit::Success);
+    };
+    let given = match args.verb.said().map_or_else(read_input, Ok) {
+        Ok(input) => Calls::new(context).call(tool, input),
+        Err(refused) => answer::refused(&refused),
+    };
+    context.ui.json(&given);
+    Ok(if answer::is_refusal(&given) {
+        Exit::Agent(REFUSED)
+    } else {
+        Exit::Success
+    })
+}
+
+/// The tools as MCP lists them, each with its word for this command.
+fn schemas() -> Value {
+    let mut tools = listing();
+    for (entry, tool) in tools.iter_mut().zip(Tool::ALL) {
+        entry["verb"] = json!(tool.verb());
+    }
+    json!({"tools": tools})
+}
+
+fn read_input() -> Result<Value, Refused> {
+    let mut text = String::new();
+    let limit = u64::try_from(CALL_BYTES_MAX).unwrap_or(u64::MAX);
+    io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_string(&mut text)
+        .map_err(|error| Refused::input(format!("standard input: {error}")))?;
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_str(&text)
+        .map_err(|error| Refused::input(format!("standard input is not JSON: {error}")))
+}
+
+impl Verb {
+    const fn tool(&self) -> Option<Tool> {
+        Some(match self {
+            Self::Set => Tool::Set,
+            Self::Plan => Tool::Plan,
+            Self::Replan => Tool::Replan,
+            Self::TaskUpdate(_) => Tool::TaskUpdate,
+            Self::Progress(_) => Tool::Progress,
+            Self::Complete(_) => Tool::Complete,
+            Self::Block(_) => Tool::Block,
+            Self::Wait(_) => Tool::Wait,
+            Self::Distill(_) => Tool::Distill,
+            Self::Status(_) => Tool::Status,
+            Self::Schema => return None,
+        })
+    }
+
+    /// Returns the input as the options say it; `None` where it is on standard input.
+    fn said(&self) -> Option<Value> {
+        match self {
+            Self::Set | Self::Plan | Self::Replan | Self::Schema => None,
+            Self::TaskUpdate(words) => words.input(),
+            Self::Progress(words) => words.input(),
+            Self::Complete(words) => words.input(),
+            Self::Block(words) => words.input(),
+            Self::Wait(words) => words.input(),
+            Self::Distill(words) => words.input(),
+            Self::Status(words) => Some(words.input()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `kapi check`: the project's own checks, each in a sandbox, on the working tree as it is.
+//!
+//! What is checked and how is found out below; here a person says which part, and is told.
+
+mod view;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
+
+use kapi_core::checks::report::Report;
+use kapi_core::checks::{Planned, Verb};
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_store::layout::{HomeLayout, project_key};
+use kapi_world::book::Book;
+use kapi_world::checks::{self, Discovery, Event, Setting, Told};
+
+use super::run::{Network, Sandbox};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::profile::flags;
+use crate::{amount, container, driving};
+
+/// How many checks are under way at once when the system does not say how many processors it has.
+const JOBS_UNKNOWN: usize = 2;
+/// How many may be under way at most.
+const JOBS_MAX: usize = 64;
+
+/// Options of `kapi check`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Only these: typecheck, lint, format, compile, test, build
+    #[arg(long, value_name = "VERB,…", value_delimiter = ',', value_parser = verb)]
+    only: Vec<Verb>,
+    /// Only tell what would be run and what would be skipped
+    #[arg(long)]
+    list: bool,
+    /// Checks under way at once [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<usize>,
+    /// Where to look for the project [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+    /// Let every check take at least this long (90s, 15m)
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    timeout: Option<u64>,
+    /// The isolation: 'native' (default), 'podman', or 'none', where checks write into the project
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    sandbox: Option<Sandbox>,
+    /// What can be reached: 'none' (default), 'filtered' or 'open'
+    #[arg(long, value_name = "MODE", value_enum)]
+    network: Option<Network>,
+}
+
+fn verb(text: &str) -> Result<Verb, String> {
+    let known = || Verb::ALL.map(Verb::name).join(", ");
+    Verb::parse(text).ok_or_else(|| format!("it is one of: {}", known()))
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|jobs| (1..=JOBS_MAX).contains(jobs))
+        .ok_or_else(|| format!("it is a number from 1 to {JOBS_MAX}"))
+}
+
+/// Finds the checks and runs them.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let directory = match &args.path {
+        Some(path) => context.cwd.join(path),
+        None => context.cwd.clone(),
+    };
+    if !directory.is_dir() {
+        let text = format!("there is no directory {}", directory.display());
+        return Err(Error::new(Exit::NotFound, text));
+    }
+    let discovery = checks::discover(&directory).map_err(|failure| Error::world(&failure))?;
+    if discovery.roots.is_empty() {
+        let text = format!(
+            "there is no project that Kapi knows in {}",
+            directory.display()
+        );
+        let hint = "`--path` names another directory; the README lists what makes one a project.";
+        return Err(Error::new(Exit::NotFound, text).with_hint(hint));
+    }
+    let (book, setting) = setting(context, args, &discovery)?;
+    for note in &discovery.notes {
+        context.ui.say(&format!("note: {note}"));
+    }
+    if setting.level == SandboxLevel::None {
+        let text = "note: without isolation the checks write into the project.";
+        context.ui.say(text);
+    }
+    let interrupts = driving::interrupts()?;
+    let cancel = interrupts.cancel();
+    let ui = context.ui;
+    let notice = |event: Event<'_>| match event {
+        Event::Began(check) => ui.live(&format!("{} {}", check.verb, check.command)),
+        Event::Ended(_) => {}
+        Event::Note(text) => {
+            ui.clear_live();
+            ui.say(&format!("note: {text}"));
+        }
+    };
+    let told = Told {
+        cancel: &cancel,
+        notice: &notice,
+    };
+    let planned = checks::prepare(&book, &discovery, &setting, &told);
+    let planned = planned.map_err(|failure| Error::world(&failure))?;
+    if interrupts.is_raised() {
+        return Ok(interrupted(context));
+    }
+    if args.list {
+        view::list(ui, &discovery, &planned);
+        return Ok(Exit::Success);
+    }
+    let report = checks::run(&book, &discovery, &planned, &setting, &told);
+    ui.clear_live();
+    let report = report.map_err(|failure| Error::world(&failure))?;
+    view::report(ui, &discovery, &report);
+    Ok(if interrupts.is_raised() {
+        interrupted(context)
+    } else {
+        exit_of(&report, &planned)
+    })
+}
+
+/// Resolves what the options and the configuration say.
+fn setting(
+    context: &Context,
+    args: &Args,
+    discovery: &Discovery,
+) -> Result<(Book, Setting), Error> {
+    let config = context.config(context.project_root().ok().as_deref())?;
+    let level = args.sandbox.map(flags::level).or(config.level);
+    let level = level.unwrap_or(SandboxLevel::Native);
+    let network = match (args.network, level) {
+        (Some(network), _) => Some(network.into()),
+        (None, SandboxLevel::None) => None,
+        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(NetworkMode::None),
+    };
+    let book = context.book(&config);
+    container::check(&book, level)?;
+    let state = HomeLayout::new(&context.home);
+    let processors = thread::available_parallelism();
+    Ok((
+        book,
+        Setting {
+            scratch: state
+                .state_dir()
+                .join("checks")
+                .join(project_key(&discovery.top)),
+            level,
+            network: config.network(network, level)?,
+            jobs: args
+                .jobs
+                .unwrap_or_else(|| processors.map_or(JOBS_UNKNOWN, usize::from)),
+            only: args.only.iter().copied().collect::<BTreeSet<Verb>>(),
+            timeout_ms_min: args.timeout.unwrap_or_default(),
+        },
+    ))
+}
+
+fn interrupted(context: &Context) -> Exit {
+    context
+        .ui
+        .say("Interrupted; what was under way was ended, and nothing was written.");
+    Exit::Interrupted
+}
+
+/// A skipped check stops nobody, even if all are.
+fn exit_of(report: &Report, planned: &[Planned]) -> Exit {
+    debug_assert_eq!(report.checks.len(), planned.len());
+    if report.counts().failed > 0 {
+        Exit::NotDone
+    } else {
+        Exit::Success
+    }
+}

@@ -1,0 +1,157 @@
+//! What `kapi check` prints: the words of core for people, and the same facts as JSON.
+//!
+//! The fields are documented in `docs/json.md`.
+
+use kapi_core::checks::report::{Checked, Counts, Outcome, Report};
+use kapi_core::checks::{Check, Fate, Planned, Root, words};
+use kapi_world::checks::Discovery;
+use serde::Serialize;
+
+use crate::ui::{Format, Ui};
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    /// Whether nothing failed; `null` when nothing was run.
+    ok: Option<bool>,
+    top: String,
+    roots: Vec<RootView<'a>>,
+    checks: Vec<CheckView<'a>>,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    cancelled: usize,
+    duration_ms: u64,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct RootView<'a> {
+    path: &'a str,
+    profiles: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct CheckView<'a> {
+    root: &'a str,
+    verb: &'a str,
+    /// A profile's id, or `mise`.
+    provider: &'a str,
+    /// Empty where the project asks for none.
+    command: &'a str,
+    status: &'a str,
+    reason: Option<String>,
+    exit_code: Option<i32>,
+    duration_ms: u64,
+    output: &'a str,
+}
+
+/// Tells what would be run.
+pub(super) fn list(ui: Ui, discovery: &Discovery, planned: &[Planned]) {
+    match ui.format {
+        Format::Json => {
+            let checks = planned.iter().map(planned_view).collect();
+            let skipped = planned.iter().filter(|one| one.fate != Fate::Run).count();
+            let counts = Counts {
+                skipped,
+                ..Counts::default()
+            };
+            ui.json(&document(discovery, None, checks, (counts, 0)));
+        }
+        Format::Human => {
+            for one in planned {
+                let (word, text) = match &one.fate {
+                    Fate::Run => ("run", one.check.command.as_str()),
+                    Fate::Skip { reason } => ("skip", reason.as_str()),
+                };
+                ui.line(&words::line(word, &one.check, text));
+            }
+        }
+    }
+}
+
+/// Tells how everything came out.
+pub(super) fn report(ui: Ui, discovery: &Discovery, report: &Report) {
+    match ui.format {
+        Format::Json => {
+            let counts = report.counts();
+            let checks = report.checks.iter().map(checked_view).collect();
+            let n_run = counts.passed + counts.failed;
+            let ok = (n_run > 0).then_some(counts.failed == 0);
+            ui.json(&document(
+                discovery,
+                ok,
+                checks,
+                (counts, report.duration_ms),
+            ));
+        }
+        Format::Human => ui.line(&words::story(report)),
+    }
+}
+
+fn document<'a>(
+    discovery: &'a Discovery,
+    ok: Option<bool>,
+    checks: Vec<CheckView<'a>>,
+    (counts, duration_ms): (Counts, u64),
+) -> View<'a> {
+    let view = |root: &'a Root| RootView {
+        path: words::named(&root.path),
+        profiles: &root.profiles,
+    };
+    View {
+        ok,
+        top: discovery.top.display().to_string(),
+        roots: discovery.roots.iter().map(view).collect(),
+        checks,
+        passed: counts.passed,
+        failed: counts.failed,
+        skipped: counts.skipped,
+        cancelled: counts.cancelled,
+        duration_ms,
+        notes: &discovery.notes,
+    }
+}
+
+fn check_view(check: &Check) -> CheckView<'_> {
+    CheckView {
+        root: words::named(&check.root),
+        verb: check.verb.name(),
+        provider: &check.provider,
+        command: &check.command,
+        status: "ready",
+        reason: None,
+        exit_code: None,
+        duration_ms: 0,
+        output: "",
+    }
+}
+
+fn planned_view(planned: &Planned) -> CheckView<'_> {
+    let view = check_view(&planned.check);
+    match &planned.fate {
+        Fate::Run => view,
+        Fate::Skip { reason } => CheckView {
+            status: "skipped",
+            reason: Some(reason.clone()),
+            ..view
+        },
+    }
+}
+
+fn checked_view(checked: &Checked) -> CheckView<'_> {
+    CheckView {
+        status: checked.outcome.word(),
+        reason: words::why(checked),
+        exit_code: match checked.outcome {
+            Outcome::Passed => Some(0),
+            Outcome::Failed { code } => Some(code),
+            Outcome::TimedOut
+            | Outcome::OutOfResources { .. }
+            | Outcome::Skipped { .. }
+            | Outcome::Cancelled => None,
+        },
+        duration_ms: checked.duration_ms,
+        output: &checked.output,
+        ..check_view(&checked.check)
+    }
+}

@@ -1,0 +1,58 @@
+//! `kapi goal allow`: give consent to an entry of the ask-before list, or to what is waited for.
+
+use kapi_core::goal::command::{Command, PersonCommand};
+use kapi_core::goal::state::Goal;
+use kapi_core::goal::wait::WaitFor;
+
+use crate::commands::goal::{answer, pick};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi goal allow`.
+#[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct Args {
+    /// The goal; may be left out when one goal is unfinished
+    #[arg(value_name = "GOAL")]
+    reference: Option<String>,
+    /// The entry of the contract's list, or what the goal waits for
+    #[arg(value_name = "WHAT", required = true)]
+    what: String,
+}
+
+/// Allows what was asked about, for the rest of the goal.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("allow what was asked about")?;
+    let picked = pick::to_change(context, args.reference.as_deref())?;
+    let can_be = askable(&picked.goal);
+    let what = args.what.clone();
+    let allow = Command::Person(PersonCommand::Allow { what });
+    let goal = picked.submit(context, &allow).map_err(|error| {
+        let is_unknown = error.exit == Exit::Denied && error.hint.is_none();
+        match (is_unknown, can_be.is_empty()) {
+            (true, false) => {
+                let list = can_be.join(", ");
+                error.with_hint(format!("what can be allowed here: {list}."))
+            }
+            (_, _) => error,
+        }
+    })?;
+    let mut lines = vec![format!("Goal {} may: {}.", goal.id, args.what)];
+    if !goal.is_driven() {
+        lines.push(format!(
+            "Go on with `kapi goal resume {:03}`.",
+            goal.id.index()
+        ));
+    }
+    Ok(answer::give(context, &goal, &lines))
+}
+
+fn askable(goal: &Goal) -> Vec<String> {
+    let listed = goal.contract.working.ask_before.iter();
+    let mut all: Vec<String> = listed.map(|entry| format!("{entry:?}")).collect();
+    if let Some(WaitFor::Approval { what }) = goal.wait.as_ref().map(|wait| &wait.until) {
+        all.push(format!("{what:?}"));
+    }
+    all
+}

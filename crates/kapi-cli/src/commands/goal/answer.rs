@@ -1,0 +1,163 @@
+//! What a verb answers: where the goal stands now, as a document or in a line.
+//!
+//! The same document for every verb that changes something.
+
+use kapi_core::goal::contract::Judge;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::words;
+use kapi_core::plan::task::{Phase, TaskId};
+use kapi_core::plan::{Counts, Plan};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// Characters of a goal's text in a line.
+const GOAL_CHARS_MAX: usize = 50;
+
+/// Where a goal stands.
+#[derive(Debug, Serialize)]
+pub(super) struct View<'a> {
+    /// Always `goal_status`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Its id.
+    id: String,
+    /// Where it stands.
+    status: &'static str,
+    /// What it is for.
+    goal: &'a str,
+    turns: Turns,
+    /// The phase the agent says it is in.
+    phase: Phase,
+    /// How many tasks stand where.
+    tasks: Option<Counts>,
+    /// The task at hand.
+    current_task: Option<&'a TaskId>,
+    /// Why it stands there.
+    reason: Option<String>,
+    /// What to do about it.
+    hint: Option<String>,
+    /// Who judges; `same_model` says whether that is the executor itself.
+    judge: Option<&'a str>,
+    same_model: bool,
+    /// What a person can type next.
+    next: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Turns {
+    used: u32,
+    max: u32,
+}
+
+impl<'a> View<'a> {
+    /// Builds the view of a goal.
+    pub(super) fn of(goal: &'a Goal) -> Self {
+        let plan = goal.journey.plan.as_ref();
+        Self {
+            kind: "goal_status",
+            id: goal.id.to_string(),
+            status: goal.status.as_str(),
+            goal: &goal.contract.intent,
+            turns: Turns {
+                used: goal.spent.turns,
+                max: goal.budget.turns,
+            },
+            phase: goal.journey.phase,
+            tasks: plan.map(Plan::counts),
+            current_task: plan.and_then(Plan::current).map(|task| &task.id),
+            reason: words::reason(goal),
+            hint: words::hint(goal),
+            judge: goal.contract.judge_agent(),
+            same_model: goal.contract.judge == Judge::Same,
+            next: words::next_commands(goal),
+        }
+    }
+}
+
+/// Answers with where a goal stands: the document, or these lines.
+pub(super) fn give(context: &Context, goal: &Goal, lines: &[String]) -> Exit {
+    match context.ui.format {
+        Format::Json => context.ui.json(&View::of(goal)),
+        Format::Human => {
+            for line in lines {
+                context.ui.line(line);
+            }
+        }
+    }
+    Exit::Success
+}
+
+/// Returns where a goal stands in one line.
+pub(super) fn line(goal: &Goal) -> String {
+    let mut parts = vec![format!(
+        "{} {} {}",
+        glyph(goal.status),
+        goal.id,
+        goal.status
+    )];
+    parts.push(format!("{}/{}", goal.spent.turns, goal.budget.turns));
+    let phase = goal.journey.phase;
+    if goal.journey.plan.is_some() || phase != Phase::default() {
+        parts.push(format!("[{} {phase}]", phase_glyph(phase)));
+    }
+    if let Some(counts) = goal.journey.plan.as_ref().map(Plan::counts) {
+        parts.push(format!("{}/{}", counts.done, counts.total));
+    }
+    if goal.contract.judge == Judge::Same {
+        parts.push("judged by the same model".to_owned());
+    }
+    let line = format!("{}: {}", parts.join(" "), cut(&goal.contract.intent));
+    match words::reason(goal) {
+        Some(reason) => format!("{line} ({reason})"),
+        None => line,
+    }
+}
+
+const fn glyph(status: Status) -> char {
+    match status {
+        Status::Setup | Status::Proposed => '◇',
+        Status::Active => '◴',
+        Status::Paused => 'Ⅱ',
+        Status::Waiting => '⏲',
+        Status::Blocked | Status::Stalled => '?',
+        Status::Done | Status::Unverified => '✓',
+        Status::Impossible | Status::Cancelled => '×',
+    }
+}
+
+const fn phase_glyph(phase: Phase) -> char {
+    match phase {
+        Phase::Analysis => '◷',
+        Phase::Bootstrap => '⚙',
+        Phase::Red => '✗',
+        Phase::Green => '✓',
+        Phase::Refactor => '↺',
+        Phase::Cleanup => '⌫',
+        Phase::None => '·',
+    }
+}
+
+/// Returns the first line of a goal's text, shortened.
+fn cut(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    if line.chars().count() <= GOAL_CHARS_MAX {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(GOAL_CHARS_MAX - 3).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_goal_is_cut_at_47_characters() {
+        assert_eq!(cut(&"ä".repeat(50)), "ä".repeat(50));
+        assert_eq!(cut(&"ä".repeat(51)), format!("{}…", "ä".repeat(47)));
+        assert_eq!(cut("fix it\nand more"), "fix it");
+    }
+}

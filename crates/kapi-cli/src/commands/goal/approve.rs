@@ -1,0 +1,144 @@
+//! `kapi goal approve`: a person approves the contract of a goal, and the goal begins.
+//!
+//! At a terminal after it was shown, with `--yes`, or by naming its hash. Nothing else approves.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::state::Status;
+use kapi_engine::logged::Logged;
+
+use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::{answer, resume};
+use crate::config::Config;
+use crate::context::Context;
+use crate::contract::{self, approval, isolation, words};
+use crate::driving;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi goal approve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The goal; may be left out when one contract waits for approval
+    #[arg(value_name = "GOAL")]
+    reference: Option<String>,
+    /// The hash of the contract that is approved, or its first 12 digits or more
+    #[arg(long, value_name = "HASH", conflicts_with = "yes")]
+    hash: Option<String>,
+    /// Approve the contract that is shown, whatever it is; the record says so
+    #[arg(short, long)]
+    yes: bool,
+    /// Approve it and do not begin yet
+    #[arg(long)]
+    no_run: bool,
+}
+
+/// Approves a contract and lets the goal begin.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("approve a contract")?;
+    let picked = pick::one_of(
+        context,
+        args.reference.as_deref(),
+        "waiting for approval",
+        &|status| status == Status::Proposed,
+    )?;
+    if picked.goal.status != Status::Proposed {
+        // The core's own refusal names the status.
+        return Err(refusal(context, &picked));
+    }
+    let contract = &picked.goal.contract;
+    let notes = isolation::isolation_note(contract);
+    words::show_whole(context, contract, &notes);
+    context
+        .ui
+        .say(&format!("  hash      {}", picked.goal.contract_hash));
+    let means = means(context, args, &picked)?;
+    let config = context.config(Some(picked.project.layout.root()))?;
+    let begun = record(context, &config, &picked, means)?;
+    if args.no_run {
+        let goal = reload(&picked)?;
+        let lines = [
+            format!("The contract of goal {} is approved.", goal.id),
+            format!("Begin with `kapi goal resume {:03}`.", goal.id.index()),
+        ];
+        return Ok(answer::give(context, &goal, &lines));
+    }
+    resume::drive(context, &picked, begun)
+}
+
+fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<ApprovalMeans, Error> {
+    if let Some(hash) = &args.hash {
+        approval::check_hash(hash, &picked.goal.contract_hash)?;
+        return Ok(ApprovalMeans::NamedHash);
+    }
+    if args.yes {
+        return Ok(ApprovalMeans::YesFlag);
+    }
+    match context.ui.confirm("Approve this contract?") {
+        Some(true) => Ok(ApprovalMeans::Terminal),
+        Some(false) => Err(
+            Error::new(Exit::Denied, "the contract was not approved").with_hint(format!(
+                "turn it down with `kapi goal reject {:03}`.",
+                picked.id.index()
+            )),
+        ),
+        None => Err(
+            Error::usage("a contract needs an approval, and nobody is at a terminal").with_hint(
+                format!(
+                    "read the contract above, then type `{}`.",
+                    approval::line(&picked.id, &picked.goal.contract_hash)
+                ),
+            ),
+        ),
+    }
+}
+
+/// Records the approval of the contract that was shown, once its parties could begin.
+pub(super) fn record(
+    context: &Context,
+    config: &Config,
+    picked: &Picked<'_>,
+    means: ApprovalMeans,
+) -> Result<Vec<Logged>, Error> {
+    let contract = &picked.goal.contract;
+    contract::check(context, config, contract)?;
+    driving::approve(context, &picked.project, &picked.id, contract, means)
+}
+
+/// Returns why a goal does not go on before its contract is approved.
+pub(super) fn needed(picked: &Picked<'_>) -> Error {
+    Error::new(
+        Exit::Denied,
+        format!(
+            "goal {} is proposed: its contract waits for approval, and nothing else makes it active",
+            picked.id
+        ),
+    )
+    .with_hint(format!(
+        "look at it with `kapi goal detail {:03}`, then type `{}`.",
+        picked.id.index(),
+        approval::line(&picked.id, &picked.goal.contract_hash)
+    ))
+}
+
+fn refusal(context: &Context, picked: &Picked<'_>) -> Error {
+    let command = Command::Approve {
+        contract_hash: picked.goal.contract_hash.clone(),
+        means: ApprovalMeans::NamedHash,
+    };
+    match picked.submit(context, &command) {
+        Err(error) => error,
+        // It was proposed again in between; nobody has looked at that contract.
+        Ok(goal) => Error::new(
+            Exit::Internal,
+            format!("goal {} was approved while it was not proposed", goal.id),
+        ),
+    }
+}
+
+fn reload(picked: &Picked<'_>) -> Result<kapi_core::goal::state::Goal, Error> {
+    picked
+        .project
+        .load(&picked.id)
+        .map_err(|error| Error::engine(&error, &picked.id.to_string()))
+}

@@ -1,0 +1,70 @@
+//! `kapi goal autopilot`: a person approves contracts in advance, here, until they say otherwise.
+//!
+//! Kept in their home, with who said it and when; a repository cannot set it.
+
+use kapi_engine::preferences::Change;
+use serde_json::json;
+
+use crate::commands::goal::judge::project_of;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// Options of `kapi goal autopilot`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// On or off; without it, the other than now
+    #[arg(value_enum)]
+    to: Option<Switch>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Switch {
+    /// Contracts are approved in advance
+    On,
+    /// Every contract is shown and asked about
+    Off,
+}
+
+/// Switches the autopilot.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    set(context, args.to)
+}
+
+/// Switches the autopilot on or off, or to the other.
+pub(super) fn set(context: &Context, to: Option<Switch>) -> Result<Exit, Error> {
+    context.require_human("switch the autopilot")?;
+    let root = project_of(context)?;
+    let preferences = context.preferences(&root)?;
+    let failed = |error| Error::engine(&error, "");
+    let on = match to {
+        Some(to) => to == Switch::On,
+        None => preferences.load().map_err(failed)?.autopilot.is_none(),
+    };
+    let preferred = preferences
+        .change(&context.actor, &Change::AutopilotSet { on })
+        .map_err(failed)?;
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "type": "preferences",
+            "project": root.display().to_string(),
+            "autopilot": preferred.autopilot.is_some(),
+            "autopilot_by": preferred.autopilot,
+            "judge": preferred.judge,
+        })),
+        Format::Human if on => {
+            context
+                .ui
+                .line("Autopilot is on: contracts of new goals here are approved without asking.");
+            context
+                .ui
+                .line("Switch it off with `kapi goal autopilot off`.");
+        }
+        Format::Human => context
+            .ui
+            .line("Autopilot is off: every contract is shown and asked about."),
+    }
+    Ok(Exit::Success)
+}

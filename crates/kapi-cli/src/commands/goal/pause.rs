@@ -1,0 +1,31 @@
+//! `kapi goal pause`: stop the loop and keep the goal. What was under way is begun again later.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::Status;
+
+use crate::commands::goal::{answer, pick};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Pauses a goal.
+pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
+    context.require_human("interrupt a goal")?;
+    let picked = pick::to_change(context, args.reference.as_deref())?;
+    let is_paused = picked.goal.status == Status::Paused;
+    let goal = if is_paused {
+        picked.goal
+    } else {
+        picked.submit(context, &Command::Interrupt)?
+    };
+    let before = if is_paused {
+        "is paused already"
+    } else {
+        "is paused"
+    };
+    let lines = [
+        format!("Goal {} {before}.", goal.id),
+        format!("Go on with `kapi goal resume {:03}`.", goal.id.index()),
+    ];
+    Ok(answer::give(context, &goal, &lines))
+}

@@ -1,0 +1,141 @@
+//! Which goal is meant: the one that is named, or the only one there is.
+//!
+//! Looking takes the latest goal where none is unfinished; changing never guesses.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_engine::project::{Project, Standing};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// What other processes are told about who holds a lock.
+pub(super) const OWNER: &str = "kapi goal";
+
+/// The goal, for verbs that need no more.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The goal: its index, its slug, or both; may be left out when one goal is unfinished
+    #[arg(value_name = "GOAL")]
+    pub(super) reference: Option<String>,
+}
+
+/// A goal that was picked.
+pub(super) struct Picked<'a> {
+    /// Its project.
+    pub(super) project: Project<'a>,
+    /// Its id.
+    pub(super) id: GoalId,
+    /// The goal.
+    pub(super) goal: Goal,
+}
+
+/// Returns the goal to look at.
+pub(super) fn to_look_at<'a>(
+    context: &'a Context,
+    reference: Option<&str>,
+) -> Result<Picked<'a>, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let id = match reference {
+        Some(reference) => project
+            .resolve(reference)
+            .map_err(|error| Error::resolve(&error))?,
+        None => match only(&project, &|status| !status.is_terminal())? {
+            Some(id) => id,
+            None => latest(&project)?,
+        },
+    };
+    load(project, id)
+}
+
+/// Returns the unfinished goal to change; its whole log is sound.
+pub(super) fn to_change<'a>(
+    context: &'a Context,
+    reference: Option<&str>,
+) -> Result<Picked<'a>, Error> {
+    one_of(context, reference, "unfinished", &|status| {
+        !status.is_terminal()
+    })
+}
+
+/// Returns the goal of a kind to change; its whole log is sound.
+pub(super) fn one_of<'a>(
+    context: &'a Context,
+    reference: Option<&str>,
+    kind: &str,
+    is_meant: &dyn Fn(Status) -> bool,
+) -> Result<Picked<'a>, Error> {
+    let reference = match reference {
+        Some(reference) => reference.to_owned(),
+        None => {
+            let project = context.project(&context.project_root()?, OWNER);
+            let id = only(&project, is_meant)?.ok_or_else(|| {
+                Error::new(Exit::NotFound, format!("no goal here is {kind}"))
+                    .with_hint("`kapi status --all` lists the goals; name one.")
+            })?;
+            id.to_string()
+        }
+    };
+    let (project, id) = context.find_sound_goal(&reference, OWNER)?;
+    load(project, id)
+}
+
+fn load(project: Project<'_>, id: GoalId) -> Result<Picked<'_>, Error> {
+    let goal = project
+        .load(&id)
+        .map_err(|error| Error::engine(&error, &id.to_string()))?;
+    Ok(Picked { project, id, goal })
+}
+
+/// Returns the one goal that is meant, if there is any.
+fn only(project: &Project<'_>, is_meant: &dyn Fn(Status) -> bool) -> Result<Option<GoalId>, Error> {
+    let ids = standing_so(project, is_meant)?;
+    match ids.as_slice() {
+        [] => Ok(None),
+        [id] => Ok(Some(id.clone())),
+        _ => {
+            let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            Err(
+                Error::usage(format!("{} goals could be meant", names.len()))
+                    .with_hint(format!("say which one: {}.", names.join(", "))),
+            )
+        }
+    }
+}
+
+/// Returns the goals that stand in a certain way.
+pub(super) fn standing_so(
+    project: &Project<'_>,
+    is_meant: &dyn Fn(Status) -> bool,
+) -> Result<Vec<GoalId>, Error> {
+    let goals = project.goals().map_err(|error| Error::engine(&error, ""))?;
+    let meant = goals.into_iter().filter(|listed| match &listed.standing {
+        Standing::Known(entry) => is_meant(entry.status),
+        // What is damaged is never meant by silence.
+        Standing::Damaged(_) => false,
+    });
+    Ok(meant.map(|listed| listed.id).collect())
+}
+
+fn latest(project: &Project<'_>) -> Result<GoalId, Error> {
+    let ids = project
+        .goal_ids()
+        .map_err(|error| Error::engine(&error, ""))?;
+    ids.into_iter().next_back().ok_or_else(|| {
+        Error::new(Exit::NotFound, "there is no goal here")
+            .with_hint("start one with `kapi goal new \"<intent>\"`.")
+    })
+}
+
+impl Picked<'_> {
+    /// Makes a request of it, and returns it as it is afterwards.
+    pub(super) fn submit(&self, context: &Context, command: &Command) -> Result<Goal, Error> {
+        let submitted = self
+            .project
+            .submit(&self.id, &context.actor, command)
+            .map_err(|error| Error::engine(&error, &format!("{:03}", self.id.index())))?;
+        Ok(submitted.goal)
+    }
+}

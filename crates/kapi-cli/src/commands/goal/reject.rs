@@ -1,0 +1,57 @@
+//! `kapi goal reject`: turn a contract down that nobody has approved. The goal ends with it.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::Status;
+
+use crate::commands::goal::{answer, pick};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi goal reject`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The goal; may be left out when one contract waits for approval
+    #[arg(value_name = "GOAL")]
+    reference: Option<String>,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Turns a contract down.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("reject a contract")?;
+    let picked = pick::one_of(
+        context,
+        args.reference.as_deref(),
+        "waiting for approval",
+        &|status| matches!(status, Status::Setup | Status::Proposed),
+    )?;
+    if picked.goal.approval.is_some() {
+        return Err(Error::new(
+            Exit::Denied,
+            format!(
+                "the contract of goal {} was approved, so it cannot be rejected",
+                picked.id
+            ),
+        )
+        .with_hint(format!(
+            "end it with `kapi goal cancel {:03}`.",
+            picked.id.index()
+        )));
+    }
+    let reason = match &args.reason {
+        Some(reason) => format!("the contract was rejected: {reason}"),
+        None => "the contract was rejected".to_owned(),
+    };
+    let command = Command::Cancel {
+        reason: Some(reason),
+    };
+    let goal = picked.submit(context, &command)?;
+    let line = format!(
+        "The contract of goal {} is rejected, and the goal ended.",
+        goal.id
+    );
+    Ok(answer::give(context, &goal, &[line]))
+}

@@ -1,0 +1,54 @@
+//! `kapi goal reopen`: not accept a result that is done. The reason stands first in the next turn.
+
+use kapi_core::goal::command::{Command, PersonCommand};
+use kapi_core::goal::state::Status;
+
+use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::{answer, resume};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi goal reopen`.
+#[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct Args {
+    /// The goal; may be left out when one goal is done
+    #[arg(value_name = "GOAL")]
+    reference: Option<String>,
+    /// What is wrong with the result
+    #[arg(value_name = "REASON", required = true)]
+    reason: String,
+    /// Record it and do not go on yet
+    #[arg(long)]
+    no_run: bool,
+}
+
+/// Takes a goal up again that is done.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("reopen a goal")?;
+    let picked = pick::one_of(context, args.reference.as_deref(), "done", &|status| {
+        matches!(status, Status::Done | Status::Unverified)
+    })?;
+    take_up(context, &picked, &args.reason, args.no_run)
+}
+
+/// Records that a result is not accepted, and goes on.
+pub(super) fn take_up(
+    context: &Context,
+    picked: &Picked<'_>,
+    reason: &str,
+    no_run: bool,
+) -> Result<Exit, Error> {
+    resume::refuse_driven(picked)?;
+    let reason = reason.to_owned();
+    let goal = picked.submit(context, &Command::Person(PersonCommand::Reopen { reason }))?;
+    if no_run {
+        let lines = [
+            format!("Goal {} is {} again.", goal.id, goal.status),
+            format!("Go on with `kapi goal resume {:03}`.", goal.id.index()),
+        ];
+        return Ok(answer::give(context, &goal, &lines));
+    }
+    resume::drive(context, picked, Vec::new())
+}

@@ -1,0 +1,106 @@
+//! Setting a goal up with the agent: it looks at the project and drafts, a person approves.
+//!
+//! The draft is the agent's wish and approves nothing; it is recorded with its hash and shown whole.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::words::agent_name;
+use kapi_core::id::GoalId;
+use kapi_engine::project::Project;
+
+use crate::commands::goal::pick::Picked;
+use crate::commands::goal::{approve, new, standing};
+use crate::commands::run::DRAFTS_MAX;
+use crate::context::Context;
+use crate::contract::{self, Draft, isolation, words};
+use crate::driving::{self, WhenParked};
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::naming;
+
+/// Lets the agent draft the contract of a new goal, and asks for its approval.
+pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
+    for _ in 0..DRAFTS_MAX {
+        let draft = contract::draft_for_agent(context, &args.run)?;
+        let project = context.project(&draft.root, "kapi goal new");
+        let choice = standing::choose(context, &project, args.wish())?;
+        context.ui.say(&format!(
+            "{} drafts the contract; it can look at the project and change nothing.",
+            agent_name(&draft.contract.agent)
+        ));
+        for note in &draft.notes {
+            context.ui.say(&format!("note: {note}"));
+        }
+        let interrupts = driving::interrupts()?;
+        let Some(id) = begin(context, &project, &draft)? else {
+            continue;
+        };
+        standing::carry_out(context, &project, &choice, &id)?;
+        let begun = project
+            .log(&id)
+            .map_err(|error| Error::engine(&error, &id.to_string()))?;
+        let run = driving::Run {
+            project: &project,
+            id: &id,
+            config: &draft.config,
+        };
+        let goal = driving::drive_unreported(context, &run, begun, &interrupts, WhenParked::Stay)?;
+        if goal.status != Status::Proposed {
+            return Ok(driving::settle(context, &goal, &interrupts));
+        }
+        let picked = Picked {
+            project: project.clone(),
+            id: id.clone(),
+            goal,
+        };
+        let Some(begun) = approved(context, args, &draft, &picked)? else {
+            return Ok(new::waits(context, &picked.goal));
+        };
+        if args.no_run {
+            return Ok(new::rests(context, &new::load(&project, &id)?));
+        }
+        let when_parked = WhenParked::asked(args.run.park);
+        return driving::drive_and(context, &run, begun, &interrupts, when_parked);
+    }
+    Err(
+        Error::new(Exit::Busy, "other runs keep taking the branch of this one")
+            .with_hint("say the task in other words."),
+    )
+}
+
+/// Begins the setup, unless another run took the branch since.
+fn begin(context: &Context, project: &Project<'_>, draft: &Draft) -> Result<Option<GoalId>, Error> {
+    let _held = naming::hold(project)?;
+    let reserved = naming::reserved(project)?;
+    if !naming::is_free(&draft.contract.branch, &draft.survey, &reserved)? {
+        return Ok(None);
+    }
+    project
+        .begin_setup(&context.actor, &draft.slug, &draft.contract)
+        .map(Some)
+        .map_err(|error| Error::engine(&error, ""))
+}
+
+/// Shows the draft and asks for its approval; what a person turns down ends there.
+fn approved(
+    context: &Context,
+    args: &new::Args,
+    draft: &Draft,
+    picked: &Picked<'_>,
+) -> Result<Option<Vec<kapi_engine::logged::Logged>>, Error> {
+    let goal: &Goal = &picked.goal;
+    let notes = isolation::isolation_note(&goal.contract);
+    words::show_whole(context, &goal.contract, &notes);
+    let means = match new::means(context, &picked.project, args.run.yes) {
+        Ok(Some(means)) => means,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            if error.exit == Exit::Denied {
+                let reason = Some("the contract was rejected".to_owned());
+                picked.submit(context, &Command::Cancel { reason })?;
+            }
+            return Err(error);
+        }
+    };
+    approve::record(context, &draft.config, picked, means).map(Some)
+}

@@ -1,0 +1,67 @@
+//! `kapi goal slash`: one line as it is typed behind `/until-done`, carried out.
+//!
+//! What the line means is decided in the core, by the specification's rules; each meaning is one of
+//! the verbs beside this file.
+
+use kapi_core::slash::{JudgeForm, Slash, parse, parse_arguments};
+
+use crate::commands::goal::{
+    approve, ask, autopilot, budget, cancel, detail, help, judge, look, new, pause, pick, resume,
+    status,
+};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi goal slash`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The line, with `/until-done` or what is typed behind it
+    #[arg(value_name = "LINE", allow_hyphen_values = true)]
+    line: String,
+}
+
+/// Carries out a line.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let slash = parse(&args.line).unwrap_or_else(|| parse_arguments(&args.line));
+    let only = pick::Args { reference: None };
+    match slash {
+        Slash::Help => Ok(help::run(context)),
+        Slash::Status => status::run(context, &arguments(&[])?),
+        Slash::Detail => detail::run(context, &only),
+        Slash::Tasks => look::tasks(context, &only),
+        Slash::Plan => look::plan(context, &only),
+        Slash::Northstar => look::northstar(context, &only),
+        Slash::ReplanLog => look::replan_log(context, &only),
+        Slash::Pause => pause::run(context, &only),
+        Slash::Resume => resume::run(context, &arguments(&[])?),
+        Slash::Cancel => cancel::run(context, &arguments(&[])?),
+        Slash::Approve => approve::run(context, &arguments(&[])?),
+        Slash::Autopilot => autopilot::set(context, None),
+        Slash::Budget { turns } => budget::set(context, None, turns, false),
+        Slash::Ask { question } => ask::put(context, None, &question),
+        Slash::Judge(JudgeForm::Show) => judge::show(context),
+        Slash::Judge(JudgeForm::Same) => judge::set(context, Some("same")),
+        Slash::Judge(JudgeForm::Clear) => judge::set(context, None),
+        Slash::Judge(JudgeForm::Model { provider, model }) => {
+            judge::set(context, Some(&format!("{provider}/{model}")))
+        }
+        Slash::Judge(JudgeForm::Malformed(text)) => {
+            Err(Error::usage(format!("{text:?} names no judge"))
+                .with_hint("it is `provider/model`, `same` or `clear`; nothing was changed."))
+        }
+        Slash::Intent(intent) => {
+            let args: new::Args = arguments(&["--", &intent])?;
+            new::run(context, &args)
+        }
+    }
+}
+
+/// Returns the options of a verb as they are when these words are typed behind it.
+fn arguments<T: clap::Args>(words: &[&str]) -> Result<T, Error> {
+    let command = T::augment_args(clap::Command::new("kapi").no_binary_name(true));
+    command
+        .try_get_matches_from(words)
+        .and_then(|matches| T::from_arg_matches(&matches))
+        .map_err(|error| Error::usage(error.to_string()))
+}

@@ -1,0 +1,111 @@
+//! What becomes of a goal that is unfinished when another one is set up: replaced, or kept.
+//!
+//! Goals can go on side by side, each with a branch of its own; so without a word both do.
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::Status;
+use kapi_core::id::GoalId;
+use kapi_engine::project::Project;
+
+use crate::commands::goal::pick;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// What a flag says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The unfinished goal is ended.
+    Replace,
+    /// Both go on.
+    Keep,
+    /// The person is asked, where there is one.
+    Ask,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The new goal stands beside what there is.
+    Beside,
+    /// The new goal takes the place of this one.
+    Replace(GoalId),
+}
+
+/// Decides what becomes of unfinished goals.
+pub(super) fn choose(
+    context: &Context,
+    project: &Project<'_>,
+    wish: Wish,
+) -> Result<Choice, Error> {
+    let unfinished = pick::standing_so(project, &|status| {
+        matches!(
+            status,
+            Status::Active | Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting
+        )
+    })?;
+    let Some(last) = unfinished.last() else {
+        return Ok(Choice::Beside);
+    };
+    let names: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    match (wish, unfinished.len()) {
+        (Wish::Keep, _) => Ok(Choice::Beside),
+        (Wish::Replace, 1) => Ok(Choice::Replace(last.clone())),
+        (Wish::Replace, _) => Err(Error::new(
+            Exit::Denied,
+            format!(
+                "goal_exists: several goals are unfinished, and one would be replaced: {names}"
+            ),
+        )
+        .with_hint("end those you mean with `kapi goal cancel`, then set up the new one.")),
+        (Wish::Ask, 1) => asked(context, last),
+        (Wish::Ask, _) => {
+            context.ui.say(&format!(
+                "note: {names} are unfinished; the new goal starts beside them."
+            ));
+            Ok(Choice::Beside)
+        }
+    }
+}
+
+fn asked(context: &Context, unfinished: &GoalId) -> Result<Choice, Error> {
+    let question = format!(
+        "Goal {unfinished} is unfinished. Replace it, keep it beside the new one, or cancel the \
+         new one?"
+    );
+    match context.ui.choose(&question, &["replace", "keep", "cancel"]) {
+        Some(0) => Ok(Choice::Replace(unfinished.clone())),
+        Some(1) => Ok(Choice::Beside),
+        Some(_) => Err(Error::new(Exit::Denied, "no new goal was set up")),
+        None => {
+            context.ui.say(&format!(
+                "note: goal {unfinished} is unfinished; the new goal starts beside it \
+                 (`--replace` ends it)."
+            ));
+            Ok(Choice::Beside)
+        }
+    }
+}
+
+/// Ends the goal that a new one takes the place of, now that the new one is on record.
+pub(super) fn carry_out(
+    context: &Context,
+    project: &Project<'_>,
+    choice: &Choice,
+    new: &GoalId,
+) -> Result<(), Error> {
+    let Choice::Replace(replaced) = choice else {
+        return Ok(());
+    };
+    let command = Command::Cancel {
+        reason: Some(format!("replaced by goal {new}")),
+    };
+    project
+        .submit(replaced, &context.actor, &command)
+        .map_err(|error| Error::engine(&error, &replaced.to_string()))?;
+    context.ui.say(&format!(
+        "note: goal {replaced} is ended; its work and record stay."
+    ));
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Driving the lanes of a race: a thread each, and one that looks who is proved.
+//!
+//! A lane is driven, shown and stayed with as any goal is. What this process knows can be read
+//! again from the logs, so it may be killed at any time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use kapi_core::goal::command::Command;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_engine::error::EngineError;
+use kapi_engine::logged::Logged;
+use kapi_engine::project::Project;
+use kapi_engine::race::{self, Lane, Winner};
+use kapi_sys::alarm::{Alarm, Bell, Watched};
+use kapi_sys::signal::Interrupts;
+
+use crate::commands::run::race::view;
+use crate::config::Config;
+use crate::context::Context;
+use crate::driving::attendance::{alarm, alarm_failed};
+use crate::driving::{self, Run, WhenParked};
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// The longest until the lanes are looked at again, should the system not tell of a change.
+const LOOK: Duration = Duration::from_secs(1);
+/// Lanes that may tell how they ended before the one that listens has heard them.
+const ENDED_MAX: usize = 16;
+
+/// What a race is run with.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) context: &'a Context,
+    pub(super) project: &'a Project<'a>,
+    pub(super) config: &'a Config,
+    /// The index of the first goal.
+    pub(super) of: u32,
+    /// Lanes that are driven at once.
+    pub(super) jobs: u32,
+    pub(super) interrupts: &'a Interrupts,
+    /// What becomes of a lane that is parked.
+    pub(super) when_parked: WhenParked,
+}
+
+/// Why lanes could not be driven, by goal.
+pub(super) type Troubles = BTreeMap<GoalId, Error>;
+
+/// Drives the lanes to their end and reports how they came out.
+///
+/// `begun` is what this command recorded already; each lane shows its own first.
+pub(super) fn run(field: &Field<'_>, begun: &BTreeMap<GoalId, Vec<Logged>>) -> Result<Exit, Error> {
+    let (sender, receiver) = sync_channel(ENDED_MAX);
+    let alarm = alarm()?;
+    let mut troubles = Troubles::new();
+    thread::scope(|scope| {
+        let mut watch = Watch {
+            field,
+            scope,
+            bell: alarm.bell(),
+            alarm,
+            sender,
+            receiver,
+            begun,
+            started: BTreeSet::new(),
+            running: BTreeSet::new(),
+            troubles: &mut troubles,
+        };
+        let watched = watch.run();
+        if watched.is_err() {
+            // The threads are joined before the error is told, and they end on the same flag.
+            field.interrupts.cancel().raise();
+        }
+        watched
+    })?;
+    if field.interrupts.is_raised() {
+        pause_rest(field)?;
+    }
+    let winner = race::winner(field.project, field.of).map_err(|error| field.failed(&error))?;
+    let lanes = field.lanes()?;
+    view::report(field, &lanes, winner.as_ref(), &troubles)
+}
+
+/// The one that looks at all lanes.
+struct Watch<'scope, 'env, 'run> {
+    field: &'env Field<'env>,
+    scope: &'scope Scope<'scope, 'env>,
+    alarm: Alarm,
+    bell: Bell,
+    sender: SyncSender<(GoalId, Result<(), Error>)>,
+    receiver: Receiver<(GoalId, Result<(), Error>)>,
+    begun: &'run BTreeMap<GoalId, Vec<Logged>>,
+    started: BTreeSet<GoalId>,
+    running: BTreeSet<GoalId>,
+    troubles: &'run mut Troubles,
+}
+
+impl<'env> Watch<'_, 'env, '_> {
+    fn run(&mut self) -> Result<(), Error> {
+        let mut is_won = false;
+        loop {
+            self.listen();
+            self.watch()?;
+            let lanes = self.field.lanes()?;
+            if !is_won {
+                is_won = self.settle(&lanes)?.is_some();
+            }
+            let is_leaving = self.field.interrupts.is_raised();
+            if !is_leaving {
+                self.start(&lanes, is_won);
+            }
+            if self.running.is_empty() {
+                return Ok(());
+            }
+            let interrupts = self.field.interrupts;
+            let is_over = || interrupts.is_raised() && !is_leaving;
+            self.alarm
+                .sleep(LOOK, &is_over)
+                .map_err(|error| alarm_failed(&error))?;
+        }
+    }
+
+    /// Hears which lanes are not driven any more.
+    fn listen(&mut self) {
+        for (id, ended) in self.receiver.try_iter() {
+            self.running.remove(&id);
+            let Err(error) = ended else { continue };
+            let text = format!("note: {id} is not driven any more: {error}");
+            self.field.context.ui.say(&text);
+            self.troubles.insert(id, error);
+        }
+    }
+
+    /// Stops the others once a lane is proved.
+    fn settle(&self, lanes: &[Lane]) -> Result<Option<Winner>, Error> {
+        let Some(done) = lanes.iter().find(|lane| lane.goal.status == Status::Done) else {
+            return Ok(None);
+        };
+        let field = self.field;
+        let winner = race::settle(field.project, &field.context.actor, &done.goal)
+            .map_err(|error| field.failed(&error))?;
+        if let Some(winner) = &winner {
+            field.context.ui.say(&format!(
+                "Lane {} is proved and has won; the other lanes are stopped.",
+                winner.lane
+            ));
+        }
+        Ok(winner)
+    }
+
+    /// Starts lanes, as long as there is room.
+    fn start(&mut self, lanes: &[Lane], is_won: bool) {
+        for lane in lanes {
+            let goal = &lane.goal;
+            let is_watched = self.field.when_parked == WhenParked::Stay && !is_won;
+            let is_due = goal.is_driven() || goal.status == Status::Waiting && is_watched;
+            let has_room = u32::try_from(self.running.len()).is_ok_and(|n| n < self.field.jobs);
+            if !is_due || !has_room || !self.started.insert(goal.id.clone()) {
+                continue;
+            }
+            self.running.insert(goal.id.clone());
+            let (field, id) = (self.field, goal.id.clone());
+            let begun = self.begun.get(&id).cloned().unwrap_or_default();
+            let (sender, bell) = (self.sender.clone(), self.bell.clone());
+            self.scope.spawn(move || {
+                let ended = drive(field, &id, begun);
+                // Nobody listens any more when the one that looks has failed.
+                drop(sender.send((id, ended)));
+                bell.ring();
+            });
+        }
+    }
+
+    fn watch(&mut self) -> Result<(), Error> {
+        let layout = &self.field.project.layout;
+        let directories = self
+            .running
+            .iter()
+            .map(|id| layout.goal(id).dir().to_path_buf());
+        let watched = Watched {
+            directories: directories.collect(),
+            processes: BTreeSet::new(),
+        };
+        self.alarm
+            .watch(&watched)
+            .map_err(|error| alarm_failed(&error))
+    }
+}
+
+impl<'a> Field<'a> {
+    fn lanes(&self) -> Result<Vec<Lane>, Error> {
+        race::lanes(self.project, self.of).map_err(|error| self.failed(&error))
+    }
+
+    pub(super) fn failed(&self, error: &EngineError) -> Error {
+        Error::engine(error, &format!("{:03}", self.of))
+    }
+}
+
+fn drive(field: &Field<'_>, id: &GoalId, begun: Vec<Logged>) -> Result<(), Error> {
+    let run = Run {
+        project: field.project,
+        id,
+        config: field.config,
+    };
+    driving::drive_unreported(
+        field.context,
+        &run,
+        begun,
+        field.interrupts,
+        field.when_parked,
+    )
+    .map(drop)
+}
+
+/// Pauses the lanes that nobody drove when the person stopped the race. A parked one stays
+/// parked: it costs nothing, and wakes by itself.
+fn pause_rest(field: &Field<'_>) -> Result<(), Error> {
+    let is_left = |goal: &Goal| goal.status == Status::Active;
+    for lane in field.lanes()?.iter().filter(|lane| is_left(&lane.goal)) {
+        let person = &field.context.actor;
+        match field
+            .project
+            .submit(&lane.goal.id, person, &Command::Interrupt)
+        {
+            Ok(_) | Err(EngineError::Denied(_)) => {}
+            Err(error) => return Err(field.failed(&error)),
+        }
+    }
+    Ok(())
+}

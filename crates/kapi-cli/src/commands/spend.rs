@@ -1,0 +1,369 @@
+//! `kapi spend`: where money and tokens went, and what today may still cost.
+//!
+//! Reads the ledger of the machine; `--go-on` alone writes, and only for a person.
+
+use std::fs;
+
+use kapi_core::spend::books::{Books, Sum};
+use kapi_core::spend::caps::{Caps, Standing};
+use kapi_core::spend::day::Day;
+use kapi_core::spend::decide::day_standings;
+use kapi_core::spend::event::Question;
+use kapi_core::spend::prices::Prices;
+use kapi_core::spend::report::{By, Report, Selection, report};
+use kapi_engine::spend::Machine;
+use kapi_engine::spend::error::LedgerError;
+use kapi_store::error::StoreError;
+use kapi_store::layout::project_key;
+use kapi_sys::clock::Clock as _;
+use kapi_sys::lock::LockError;
+use serde::Serialize;
+
+use crate::amount;
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// Days that are shown when nobody says since when.
+const DAYS_SHOWN: u32 = 30;
+
+/// Options of `kapi spend`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to add up by
+    #[arg(long, value_enum, default_value_t = Key::Goal, conflicts_with = "go_on")]
+    by: Key,
+    /// The first day, such as 2026-11-01, in UTC [default: 30 days ago]
+    #[arg(long, value_name = "DATE", value_parser = parse_day, conflicts_with = "go_on")]
+    since: Option<Day>,
+    /// All projects, from the first day on
+    #[arg(long, conflicts_with = "go_on")]
+    all: bool,
+    /// Let turns go on for today that Kapi would ask about
+    #[arg(long, value_enum, value_name = "QUESTION")]
+    go_on: Option<Answered>,
+}
+
+/// What to add up by.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Key {
+    Goal,
+    Agent,
+    Model,
+    Day,
+    Project,
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Answered {
+    /// A daily cap is nearly used up
+    Threshold,
+    /// There is a cap, and the price of a model is not known
+    UnknownPrice,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    by: String,
+    project: Option<String>,
+    since: Option<Day>,
+    today: Day,
+    rows: Vec<RowView>,
+    total: SumView,
+    unknown_models: Vec<String>,
+    caps: Vec<Standing>,
+    open: Vec<OpenView>,
+}
+
+#[derive(Debug, Serialize)]
+struct RowView {
+    key: String,
+    sum: SumView,
+}
+
+#[derive(Debug, Serialize)]
+struct SumView {
+    turns: u64,
+    unknown_turns: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_tokens: u64,
+    cache_write_tokens: u64,
+    usd_micros: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct OpenView {
+    id: String,
+    agent: String,
+    model: String,
+    usd_micros: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct AllowedView {
+    allowed: Question,
+    day: Day,
+}
+
+/// What holds now, beside what was.
+#[derive(Clone, Copy)]
+struct Now<'a> {
+    standings: &'a [Standing],
+    prices: &'a Prices,
+    today: Day,
+}
+
+/// Shows the ledger.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let machine = Machine {
+        disk: &context.disk,
+        clock: &context.clock,
+        home: context.home.clone(),
+        owner: "kapi spend".to_owned(),
+    };
+    if let Some(answered) = args.go_on {
+        return go_on(context, &machine, answered);
+    }
+    let root = match context.project_root() {
+        Ok(root) => Some(root),
+        Err(error) if error.exit == Exit::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let config = context.config(root.as_deref())?;
+    let key = root.as_ref().map(|root| {
+        let real = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
+        project_key(&real)
+    });
+    let books = machine.books().map_err(|error| failed(&error))?;
+    let today = Day::of_ms(context.clock.now_ms());
+    let selection = Selection {
+        project: key.clone().filter(|_| !args.all),
+        since: match (args.since, args.all) {
+            (Some(since), _) => Some(since),
+            (None, true) => None,
+            (None, false) => Some(today.days_before(DAYS_SHOWN - 1)),
+        },
+    };
+    let found = report(&books, by(args.by), &selection);
+    let standings = standings(&books, key.as_deref(), &config.spending.caps, today);
+    match context.ui.format {
+        Format::Json => {
+            let view = View {
+                by: word(args.by).to_owned(),
+                project: selection.project,
+                since: selection.since,
+                today,
+                rows: found
+                    .rows
+                    .iter()
+                    .map(|row| RowView {
+                        key: row.key.clone(),
+                        sum: sum_view(&row.sum),
+                    })
+                    .collect(),
+                total: sum_view(&found.total),
+                unknown_models: found.unknown_models,
+                caps: standings,
+                open: open(&books),
+            };
+            context.ui.json(&view);
+        }
+        Format::Human => {
+            let now = Now {
+                standings: &standings,
+                prices: &config.spending.prices,
+                today,
+            };
+            human(context, args.by, &selection, &found, &now);
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn go_on(context: &Context, machine: &Machine<'_>, answered: Answered) -> Result<Exit, Error> {
+    let question = match answered {
+        Answered::Threshold => Question::Threshold,
+        Answered::UnknownPrice => Question::UnknownPrice,
+    };
+    context.require_human("let spending go on")?;
+    machine
+        .allow(&context.actor, question)
+        .map_err(|error| failed(&error))?;
+    let day = Day::of_ms(context.clock.now_ms());
+    match context.ui.format {
+        Format::Json => context.ui.json(&AllowedView {
+            allowed: question,
+            day,
+        }),
+        Format::Human => {
+            context.ui.line(&format!(
+                "Turns go on for {day} (UTC); the caps themselves hold."
+            ));
+            context
+                .ui
+                .say("Resume a goal that waits with `kapi resume`.");
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Returns the caps of the machine, and of the project one stands in.
+fn standings(books: &Books, project: Option<&str>, caps: &Caps, day: Day) -> Vec<Standing> {
+    match project {
+        Some(project) => day_standings(books, project, caps, day),
+        None => {
+            let of_machine = caps.machine_per_day;
+            let standing = of_machine.map(|cap| books.standing(None, day, cap));
+            standing.into_iter().collect()
+        }
+    }
+}
+
+fn human(context: &Context, key: Key, selection: &Selection, found: &Report, now: &Now<'_>) {
+    let ui = context.ui;
+    let Now {
+        standings,
+        prices,
+        today,
+    } = *now;
+    if found.rows.is_empty() {
+        ui.line("Nothing was spent.");
+    } else {
+        let width = found.rows.iter().map(|row| row.key.chars().count()).max();
+        let width = width.unwrap_or(0).max(word(key).len()).max("total".len());
+        ui.line(&format!(
+            "{:width$}  {:>6}  {:>8}  cost",
+            word(key),
+            "turns",
+            "tokens"
+        ));
+        for row in &found.rows {
+            ui.line(&line(&row.key, width, &row.sum));
+        }
+        ui.line(&line("total", width, &found.total));
+    }
+    for standing in standings {
+        ui.line(&format!(
+            "{}: {} of {} spent, {} more reserved.",
+            capitalised(&standing.scope.to_string()),
+            amount::usd(standing.spent),
+            amount::usd(standing.cap),
+            amount::usd(standing.reserved),
+        ));
+    }
+    for model in &found.unknown_models {
+        ui.say(&unknown_price(model, prices, today));
+    }
+    if found.has_partial_month {
+        ui.say("Days long past are kept as months; the first month is shown whole.");
+    }
+    if selection.project.is_some() {
+        ui.say("This is this project; `kapi spend --all` shows everything.");
+    }
+}
+
+/// Says what became of turns whose price was not known, and what to do.
+fn unknown_price(name: &str, prices: &Prices, today: Day) -> String {
+    let (provider, model) = name.split_once('/').unwrap_or(("", name));
+    let start = format!("The price of {name}");
+    match prices.find(provider, model, today) {
+        Some(found) => format!(
+            "{start} was not known for some turns, which are in no sum; now it is {} in and {} out \
+             for a million tokens ({}).",
+            amount::usd(found.price.input),
+            amount::usd(found.price.output),
+            found.source,
+        ),
+        None => format!(
+            "{start} is not known, so its turns are in no sum; set it in [prices.\"{name}\"] of \
+             your configuration (`input = 0` and `output = 0` for what costs nothing)."
+        ),
+    }
+}
+
+fn line(key: &str, width: usize, sum: &Sum) -> String {
+    let tokens = amount::tokens(sum.tokens.total());
+    format!("{key:width$}  {:>6}  {tokens:>8}  {}", sum.turns, cost(sum))
+}
+
+/// Returns what a sum cost; what nobody knows is said and is not nought.
+fn cost(sum: &Sum) -> String {
+    match (sum.unknown_turns, sum.turns) {
+        (0, _) => amount::usd(sum.usd_micros),
+        (unknown, turns) if unknown == turns => "unknown".to_owned(),
+        (unknown, _) => format!(
+            "{} and {unknown} of unknown cost",
+            amount::usd(sum.usd_micros)
+        ),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn open(books: &Books) -> Vec<OpenView> {
+    let open = books.open.iter();
+    open.map(|(id, open)| OpenView {
+        id: id.to_string(),
+        agent: open.account.agent.clone(),
+        model: open.account.model.clone(),
+        usd_micros: open.usd_micros,
+    })
+    .collect()
+}
+
+fn sum_view(sum: &Sum) -> SumView {
+    SumView {
+        turns: sum.turns,
+        unknown_turns: sum.unknown_turns,
+        input_tokens: sum.tokens.input,
+        output_tokens: sum.tokens.output,
+        cache_read_tokens: sum.tokens.cache_read,
+        cache_write_tokens: sum.tokens.cache_write,
+        usd_micros: sum.usd_micros,
+    }
+}
+
+const fn by(key: Key) -> By {
+    match key {
+        Key::Goal => By::Goal,
+        Key::Agent => By::Agent,
+        Key::Model => By::Model,
+        Key::Day => By::Day,
+        Key::Project => By::Project,
+    }
+}
+
+const fn word(key: Key) -> &'static str {
+    match key {
+        Key::Goal => "goal",
+        Key::Agent => "agent",
+        Key::Model => "model",
+        Key::Day => "day",
+        Key::Project => "project",
+    }
+}
+
+fn parse_day(text: &str) -> Result<Day, String> {
+    Day::parse(text).map_err(|_| format!("{text:?} is not a date such as 2026-11-22"))
+}
+
+fn failed(error: &LedgerError) -> Error {
+    let exit = match error {
+        LedgerError::Denied(_) => Exit::Denied,
+        LedgerError::Store(StoreError::Lock(LockError::Busy { .. })) => Exit::Busy,
+        LedgerError::Store(_) | LedgerError::UnknownEvent { .. } | LedgerError::NoPlace { .. } => {
+            Exit::Failed
+        }
+        LedgerError::Encode { .. } => Exit::Internal,
+    };
+    let mut failed = Error::new(exit, format!("failed to {}", chain(error)));
+    failed.hint = error.hint();
+    failed
+}

@@ -1,0 +1,205 @@
+//! What a supervisor shows: a live table on a terminal, one line for each change otherwise.
+//!
+//! With `--json` each change, and each event of a goal that is driven here, is one line on standard
+//! output. Knows where goals stand, and not what is done about it.
+
+use std::collections::BTreeMap;
+
+use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::id::GoalId;
+use kapi_engine::drive::Observed;
+use kapi_engine::world::Activity;
+use serde_json::json;
+
+use crate::event_words::first_line;
+use crate::progress::{event_json, phase_words};
+use crate::ui::{Format, Ui};
+
+/// Where a goal stands, as a supervisor sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// This process drives it.
+    DrivenHere,
+    /// Another process drives it.
+    Driven,
+    /// It is active, and is driven as soon as there is room.
+    Due,
+    /// It is parked, and somebody looks whether its wait is over.
+    Parked,
+    /// It rests until a person decides something.
+    Person,
+    /// It could not be driven or read; it is tried again.
+    Failed,
+    /// It has ended.
+    Ended,
+}
+
+impl Standing {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::DrivenHere => "driven_here",
+            Self::Driven => "driven",
+            Self::Due => "due",
+            Self::Parked => "parked",
+            Self::Person => "person",
+            Self::Failed => "failed",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// One goal's row.
+#[derive(Debug)]
+struct Row {
+    standing: Standing,
+    text: String,
+    /// What a goal that is driven here does right now; only on the live table.
+    detail: String,
+}
+
+/// The rows of all goals.
+#[derive(Debug)]
+pub(super) struct Board {
+    ui: Ui,
+    rows: BTreeMap<GoalId, Row>,
+    /// Lines of the table that stands on the terminal.
+    shown: Vec<String>,
+}
+
+impl Board {
+    pub(super) const fn new(ui: Ui) -> Self {
+        Self {
+            ui,
+            rows: BTreeMap::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Puts a goal where it stands, and says so if it stood elsewhere.
+    pub(super) fn put(&mut self, id: &GoalId, standing: Standing, text: String) {
+        let known = self.rows.get(id);
+        let is_new_word = match (known, standing) {
+            // What had ended before is not news.
+            (None, Standing::Ended) => return,
+            (Some(row), _) => row.standing != standing || row.text != text,
+            (None, _) => true,
+        };
+        if !is_new_word {
+            return;
+        }
+        self.tell(id, standing, &text);
+        let detail = String::new();
+        let row = Row {
+            standing,
+            text,
+            detail,
+        };
+        self.rows.insert(id.clone(), row);
+    }
+
+    /// Returns what is said of a goal that is driven here.
+    pub(super) fn driven_text(&self, id: &GoalId) -> String {
+        let row = self.rows.get(id);
+        let row = row.filter(|row| row.standing == Standing::DrivenHere);
+        row.map_or_else(|| "begins".to_owned(), |row| row.text.clone())
+    }
+
+    /// Takes what happened to a goal that is driven here.
+    pub(super) fn see(&mut self, id: &GoalId, seen: &Observed) {
+        match seen {
+            Observed::Recorded(logged) => {
+                if self.ui.format == Format::Json {
+                    self.ui.json(&event_json(id, logged));
+                }
+            }
+            Observed::Performing(effect) => {
+                self.put(id, Standing::DrivenHere, effect_words(effect));
+            }
+            Observed::Activity(activity) => {
+                if let (Some(row), Some(detail)) = (self.rows.get_mut(id), detail(activity)) {
+                    row.detail = detail;
+                }
+            }
+        }
+    }
+
+    /// Brings the table on the terminal up to date.
+    pub(super) fn show(&mut self) {
+        if !self.ui.is_live() {
+            return;
+        }
+        let width = self.rows.keys().map(|id| id.to_string().len()).max();
+        let width = width.unwrap_or(0);
+        let rows = self.rows.iter();
+        let rows = rows.filter(|(_, row)| row.standing != Standing::Ended);
+        let lines: Vec<String> = rows
+            .map(|(id, row)| {
+                let id = id.to_string();
+                let detail = if row.detail.is_empty() {
+                    String::new()
+                } else {
+                    format!(" · {}", row.detail)
+                };
+                format!("{id:width$}  {}{detail}", row.text)
+            })
+            .collect();
+        if lines != self.shown {
+            self.ui.live_table(&lines, self.shown.len());
+            self.shown = lines;
+        }
+    }
+
+    /// Says something beside the table.
+    pub(super) fn say(&mut self, text: &str) {
+        self.clear();
+        self.ui.say(text);
+    }
+
+    /// Takes the table from the terminal.
+    pub(super) fn clear(&mut self) {
+        if self.ui.is_live() {
+            self.ui.live_table(&[], self.shown.len());
+        }
+        self.shown.clear();
+    }
+
+    fn tell(&mut self, id: &GoalId, standing: Standing, text: &str) {
+        match self.ui.format {
+            Format::Json => self.ui.json(&json!({
+                "type": "standing",
+                "goal": id.to_string(),
+                "standing": standing.as_str(),
+                "text": text,
+            })),
+            // The table shows the rest.
+            Format::Human if self.ui.is_live() => {
+                if standing == Standing::Ended {
+                    self.say(&format!("{id}  {text}"));
+                }
+            }
+            Format::Human => self.ui.line(&format!("{id}  {text}")),
+        }
+    }
+}
+
+fn effect_words(effect: &Effect) -> String {
+    let phase = phase_words(effect);
+    match &effect.action {
+        Action::RunAgent(task) => format!("turn {}: {phase}", task.turn),
+        Action::CreateWorkspace { .. }
+        | Action::Commit(_)
+        | Action::Verify(_)
+        | Action::Judge(_)
+        | Action::Publish { .. }
+        | Action::Wait { .. } => phase,
+    }
+}
+
+fn detail(activity: &Activity) -> Option<String> {
+    match activity {
+        Activity::Tool { name, detail } => Some(format!("{name} {}", first_line(detail))),
+        Activity::Text { text } | Activity::Note { text } => Some(first_line(text)),
+        Activity::Verifying { command } => Some(first_line(command)),
+        Activity::Used(_) => None,
+    }
+}

@@ -1,0 +1,409 @@
+//! The loop of `kapi up`: read what changed, wake, drive, show, sleep.
+//!
+//! One thread decides, and nothing it keeps outlives it: whether a goal is parked, active or driven
+//! is asked of the logs and locks each time, so several of these do each other no harm.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kapi_core::goal::outcome::Failure;
+use kapi_core::goal::state::Goal;
+use kapi_core::goal::wait::Wait;
+use kapi_core::goal::words;
+use kapi_core::id::GoalId;
+use kapi_engine::drive::{DriveError, monotonic_ms};
+use kapi_engine::error::EngineError;
+use kapi_engine::race;
+use kapi_engine::supervise::{Entry, Need, Roster, Woken, need, wake};
+use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::cancel::Cancel;
+use kapi_world::waits::{self, Look};
+
+use crate::commands::up::Until;
+use crate::commands::up::board::{Board, Standing};
+use crate::commands::up::crew::{Crew, Message, Shop};
+use crate::driving::attendance::alarm_failed;
+use crate::error::{Error, chain};
+
+/// The longest until everything is looked at again, should the system not tell of a change.
+const LOOK_MS_MAX: u64 = 5_000;
+/// How long an active goal must be without a driver before one is given to it, in milliseconds:
+/// whoever made it active is about to drive it.
+const GRACE_MS: u64 = 2_000;
+/// The pause after something failed, in milliseconds.
+const AFTER_FAILURE_MS: u64 = 60_000;
+/// Commands that are tried at once.
+const LOOKING_MAX: usize = 2;
+
+/// What a supervisor did, and what it leaves.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Goals whose wait it ended.
+    pub(super) woken: BTreeSet<GoalId>,
+    /// Goals that it drove.
+    pub(super) driven: BTreeSet<GoalId>,
+    /// Goals that it could not read, look at or drive, when it was last tried.
+    pub(super) failed: BTreeSet<GoalId>,
+    /// Goals that are parked now.
+    pub(super) parked: BTreeSet<GoalId>,
+    /// Active goals that nobody drives now.
+    pub(super) undriven: BTreeSet<GoalId>,
+}
+
+/// What is remembered of a goal from look to look, in milliseconds of the monotonic clock.
+#[derive(Debug, Default)]
+struct Memory {
+    /// Since when it is active and not driven.
+    undriven_since_ms: Option<u64>,
+    /// It was woken here, so nobody else is about to drive it.
+    is_ours: bool,
+    /// The wait that was looked at last, and when it is worth another look.
+    looked: Option<(u32, u64)>,
+    /// What failed, and until when it is not tried again.
+    trouble: Option<(String, u64)>,
+}
+
+/// The loop and what it needs.
+pub(super) struct Supervisor<'scope, 'env> {
+    shop: &'env Shop<'env>,
+    crew: Crew<'scope, 'env>,
+    alarm: Alarm,
+    until: Until,
+    jobs_max: usize,
+    roster: Roster,
+    board: Board,
+    memory: BTreeMap<GoalId, Memory>,
+    tally: Tally,
+    now_ms: u64,
+    /// When something is due that nobody tells of.
+    next_ms: u64,
+}
+
+impl<'scope, 'env> Supervisor<'scope, 'env> {
+    pub(super) fn new(
+        shop: &'env Shop<'env>,
+        crew: Crew<'scope, 'env>,
+        alarm: Alarm,
+        (until, jobs_max): (Until, usize),
+    ) -> Self {
+        Self {
+            shop,
+            crew,
+            alarm,
+            until,
+            jobs_max,
+            roster: Roster::default(),
+            board: Board::new(shop.context.ui),
+            memory: BTreeMap::new(),
+            tally: Tally::default(),
+            now_ms: 0,
+            next_ms: 0,
+        }
+    }
+
+    /// Supervises until it is time to end, and tells what was done.
+    pub(super) fn run(mut self) -> Result<Tally, Error> {
+        let shop = self.shop;
+        let result = loop {
+            let is_leaving = shop.interrupts.is_raised();
+            if let Err(error) = self.step(is_leaving) {
+                break Err(error);
+            }
+            if self.is_finished(is_leaving) {
+                break Ok(());
+            }
+            let is_over = || shop.interrupts.is_raised() && !is_leaving;
+            let pause = Duration::from_millis(self.next_ms.saturating_sub(self.now_ms));
+            if let Err(error) = self.alarm.sleep(pause, &is_over) {
+                break Err(alarm_failed(&error));
+            }
+        };
+        if result.is_err() {
+            // The threads are joined before the error is told, and they end on the same flag.
+            shop.interrupts.cancel().raise();
+            self.crew.call_off(&|_, _| false);
+        }
+        self.board.clear();
+        result.map(|()| self.tally)
+    }
+
+    fn step(&mut self, is_leaving: bool) -> Result<(), Error> {
+        self.now_ms = monotonic_ms();
+        self.next_ms = self.now_ms + LOOK_MS_MAX;
+        for message in self.crew.messages() {
+            self.take(message);
+        }
+        self.watch()?;
+        self.roster
+            .refresh(self.shop.project)
+            .map_err(|error| Error::engine(&error, ""))?;
+        self.tally.parked.clear();
+        self.tally.undriven.clear();
+        self.tally.failed.clear();
+        let roster = std::mem::take(&mut self.roster);
+        let considered = roster
+            .entries()
+            .try_for_each(|(id, entry)| self.consider(id, entry, is_leaving));
+        self.crew.call_off(&|id, number| {
+            let goal = roster.goal(id).filter(|_| !is_leaving);
+            let wait = goal.and_then(|goal| goal.wait.as_ref());
+            wait.is_some_and(|wait| wait.number == number)
+        });
+        self.roster = roster;
+        considered?;
+        self.board.show();
+        Ok(())
+    }
+
+    /// Watches what can make something due. Goals that are driven here say so themselves.
+    fn watch(&mut self) -> Result<(), Error> {
+        let layout = &self.shop.project.layout;
+        let mut watched = Watched::default();
+        watched.directories.insert(layout.state_dir());
+        watched.directories.insert(layout.goals_dir());
+        for (id, entry) in self.roster.entries() {
+            let Ok(goal) = &entry.goal else { continue };
+            let needed = need(goal);
+            if needed == Need::Nothing || self.crew.drives(id) {
+                continue;
+            }
+            watched
+                .directories
+                .insert(layout.goal(id).dir().to_path_buf());
+            if let Need::Watcher(wait) = needed {
+                let world = self.crew.world(id)?;
+                let more = waits::watched(&world.place, wait);
+                watched.directories.extend(more.directories);
+                watched.processes.extend(more.processes);
+            }
+        }
+        self.alarm
+            .watch(&watched)
+            .map_err(|error| alarm_failed(&error))
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Saw(id, seen) => self.board.see(&id, &seen),
+            Message::Drove(id, driven) => self.drove(&id, driven),
+            Message::Looked(id, number, found) => self.looked(&id, number, found),
+        }
+    }
+
+    fn drove(&mut self, id: &GoalId, driven: Result<Box<Goal>, DriveError>) {
+        let again_ms = self.now_ms + AFTER_FAILURE_MS;
+        let memory = self.memory.entry(id.clone()).or_default();
+        memory.undriven_since_ms = None;
+        memory.is_ours = false;
+        match driven {
+            // Another supervisor was faster.
+            Err(DriveError::Driven { .. }) => {}
+            Err(DriveError::Engine(error)) => {
+                memory.trouble = Some((format!("failed to {}", chain(&error)), again_ms));
+            }
+            Ok(goal) if goal.is_driven() && !self.shop.interrupts.is_raised() => {
+                let text = "it came to no rest".to_owned();
+                memory.trouble = Some((text, again_ms));
+            }
+            Ok(goal) => {
+                self.tally.driven.insert(id.clone());
+                // A lane that is proved ends its race, whoever drove it.
+                let person = &self.shop.context.actor;
+                if let Err(error) = race::settle(self.shop.project, person, &goal) {
+                    memory.trouble = Some((format!("failed to {}", chain(&error)), again_ms));
+                }
+            }
+        }
+    }
+
+    fn consider(&mut self, id: &GoalId, entry: &Entry, is_leaving: bool) -> Result<(), Error> {
+        let goal = match &entry.goal {
+            Ok(goal) => goal,
+            Err(error) => {
+                self.fail(id, format!("failed to {}", chain(error)));
+                return Ok(());
+            }
+        };
+        match need(goal) {
+            Need::Driver => self.see_active(id, is_leaving),
+            Need::Watcher(wait) => self.see_parked(goal, wait, is_leaving),
+            Need::Person => {
+                self.forget(id);
+                self.board.put(id, Standing::Person, person_words(goal));
+                Ok(())
+            }
+            Need::Nothing => {
+                self.forget(id);
+                let reason = words::reason(goal).unwrap_or_default();
+                let text = format!("{}: {reason}", goal.status);
+                self.board.put(id, Standing::Ended, text);
+                Ok(())
+            }
+        }
+    }
+
+    fn see_active(&mut self, id: &GoalId, is_leaving: bool) -> Result<(), Error> {
+        if self.crew.drives(id) {
+            let text = self.board.driven_text(id);
+            self.board.put(id, Standing::DrivenHere, text);
+            return Ok(());
+        }
+        if let Some(text) = self.trouble(id) {
+            self.fail(id, text);
+            return Ok(());
+        }
+        let driver = self.shop.project.driver(id);
+        let memory = self.memory.entry(id.clone()).or_default();
+        if let Some(owner) = driver.map_err(|error| Error::engine(&error, &id.to_string()))? {
+            memory.undriven_since_ms = None;
+            let text = format!("driven by {owner}");
+            self.board.put(id, Standing::Driven, text);
+            return Ok(());
+        }
+        let since_ms = *memory.undriven_since_ms.get_or_insert(self.now_ms);
+        let due_ms = if memory.is_ours {
+            self.now_ms
+        } else {
+            since_ms + GRACE_MS
+        };
+        let has_room = self.crew.n_driving() < self.jobs_max;
+        if is_leaving || due_ms > self.now_ms || !has_room {
+            self.next_ms = self.next_ms.min(due_ms.max(self.now_ms + 1));
+            self.tally.undriven.insert(id.clone());
+            let text = "active, and not driven yet".to_owned();
+            self.board.put(id, Standing::Due, text);
+            return Ok(());
+        }
+        self.crew.drive(id)?;
+        let text = self.board.driven_text(id);
+        self.board.put(id, Standing::DrivenHere, text);
+        Ok(())
+    }
+
+    fn see_parked(&mut self, goal: &Goal, wait: &Wait, is_leaving: bool) -> Result<(), Error> {
+        let id = &goal.id;
+        self.tally.parked.insert(id.clone());
+        let text = format!("parked until {}", words::wait_words(&wait.until));
+        self.board.put(id, Standing::Parked, text);
+        if is_leaving || self.crew.looks_at(id) {
+            return Ok(());
+        }
+        if waits::pace(wait) == waits::Pace::Quick {
+            let world = self.crew.world(id)?;
+            let found = waits::look(&world, goal, wait, &Cancel::new());
+            self.looked(id, wait.number, found);
+        } else {
+            self.try_command(goal, wait)?;
+        }
+        let memory = self.memory.get(id);
+        if memory.is_some_and(|memory| memory.trouble.is_some()) {
+            self.tally.failed.insert(id.clone());
+        }
+        Ok(())
+    }
+
+    /// Has a command tried that is waited for, if it is time and there is room.
+    fn try_command(&mut self, goal: &Goal, wait: &Wait) -> Result<(), Error> {
+        let id = &goal.id;
+        let memory = self.memory.entry(id.clone()).or_default();
+        let again_ms = match memory.looked {
+            Some((number, again_ms)) if number == wait.number => again_ms,
+            Some(_) | None => 0,
+        };
+        if again_ms > self.now_ms {
+            self.next_ms = self.next_ms.min(again_ms);
+        } else if self.crew.n_looking() < LOOKING_MAX {
+            self.crew.look(goal, wait)?;
+        }
+        Ok(())
+    }
+
+    fn looked(&mut self, id: &GoalId, number: u32, found: Result<Look, Failure>) {
+        let failed_ms = self.now_ms + AFTER_FAILURE_MS;
+        let memory = self.memory.entry(id.clone()).or_default();
+        memory.looked = Some((number, failed_ms));
+        match found {
+            Ok(Look::NotYet { look_again_ms }) => {
+                let again_ms = self.now_ms + look_again_ms;
+                memory.looked = Some((number, again_ms));
+                memory.trouble = None;
+                self.next_ms = self.next_ms.min(again_ms);
+            }
+            Ok(Look::Met { why }) => {
+                // Looked at again at once, now as an active goal.
+                self.next_ms = self.now_ms;
+                memory.looked = None;
+                match wake(self.shop.project, id, number, &why) {
+                    Ok(Woken::Now) => {
+                        memory.is_ours = true;
+                        memory.trouble = None;
+                        self.tally.woken.insert(id.clone());
+                    }
+                    Ok(Woken::Before) => {}
+                    Err(error) => self.cannot_wake(id, number, &error),
+                }
+            }
+            Err(failure) => {
+                let text = format!("cannot look whether its wait is over: {}", failure.message);
+                if memory.trouble.as_ref().map(|(text, _)| text) != Some(&text) {
+                    self.board.say(&format!("{id}  {text}"));
+                }
+                memory.trouble = Some((text, failed_ms));
+            }
+        }
+    }
+
+    fn cannot_wake(&mut self, id: &GoalId, number: u32, error: &EngineError) {
+        let again_ms = self.now_ms + AFTER_FAILURE_MS;
+        self.next_ms = self.next_ms.max(self.now_ms + LOOK_MS_MAX);
+        let memory = self.memory.entry(id.clone()).or_default();
+        memory.looked = Some((number, again_ms));
+        memory.trouble = Some((format!("failed to {}", chain(error)), again_ms));
+    }
+
+    /// Returns what failed, while it is too soon to try again.
+    fn trouble(&mut self, id: &GoalId) -> Option<String> {
+        let memory = self.memory.entry(id.clone()).or_default();
+        match &memory.trouble {
+            Some((text, until_ms)) if *until_ms > self.now_ms => Some(text.clone()),
+            Some(_) | None => {
+                memory.trouble = None;
+                None
+            }
+        }
+    }
+
+    fn fail(&mut self, id: &GoalId, text: String) {
+        self.tally.failed.insert(id.clone());
+        self.board.put(id, Standing::Failed, text);
+    }
+
+    fn forget(&mut self, id: &GoalId) {
+        self.memory.remove(id);
+    }
+
+    /// Tells whether everything that was to be done is done.
+    fn is_finished(&self, is_leaving: bool) -> bool {
+        if self.crew.n_driving() + self.crew.n_looking() > 0 {
+            return false;
+        }
+        if is_leaving {
+            return true;
+        }
+        let was_looked_at = |id: &GoalId| {
+            let wait = self.roster.goal(id).and_then(|goal| goal.wait.as_ref());
+            let looked = self.memory.get(id).and_then(|memory| memory.looked);
+            wait.map(|wait| wait.number) == looked.map(|(number, _)| number)
+        };
+        self.until == Until::NothingDue
+            && self.tally.undriven.is_empty()
+            && self.tally.parked.iter().all(was_looked_at)
+    }
+}
+
+fn person_words(goal: &Goal) -> String {
+    let reason = words::reason(goal).unwrap_or_default();
+    let next = words::next_commands(goal).into_iter().next();
+    let next = next.map_or_else(String::new, |command| format!("; next: {command}"));
+    format!("{}: {reason}{next}", goal.status)
+}

@@ -1,0 +1,97 @@
+//! Approving a contract: in advance, at a terminal, or later by its hash.
+//!
+//! Nobody's silence is an approval. What an approval leads to is the core's affair.
+
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::id::GoalId;
+use kapi_engine::project::Project;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Hexadecimal digits that name a contract's hash at least.
+pub(crate) const HASH_DIGITS_MIN: usize = 12;
+/// Hexadecimal digits of a whole hash.
+const HASH_DIGITS: usize = 64;
+
+/// Returns how the person approved before they were asked: by `--yes`, or by their own recorded
+/// preference for this project.
+pub(crate) fn in_advance(
+    context: &Context,
+    project: &Project<'_>,
+    yes: bool,
+) -> Result<Option<ApprovalMeans>, Error> {
+    if yes {
+        return Ok(Some(ApprovalMeans::YesFlag));
+    }
+    context.require_human("approve a contract")?;
+    let preferred = context.preferred(project.layout.root())?;
+    Ok(preferred.autopilot.map(|_| {
+        context.ui.say(
+            "note: approved by your autopilot preference; `kapi goal autopilot off` ends that.",
+        );
+        ApprovalMeans::Autopilot
+    }))
+}
+
+/// Checks that what a person names is the hash of the contract on record, or its beginning.
+pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
+    let is_hash = (HASH_DIGITS_MIN..=HASH_DIGITS).contains(&named.len())
+        && named.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash {
+        return Err(Error::usage(format!(
+            "{named:?} is no hash: it takes {HASH_DIGITS_MIN} to {HASH_DIGITS} hexadecimal digits"
+        ))
+        .with_hint(format!("the contract's hash is {recorded}.")));
+    }
+    if recorded.starts_with(&named.to_ascii_lowercase()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Exit::Denied,
+        format!("the contract has the hash {recorded}, and {named} was approved"),
+    )
+    .with_hint("look at it with `kapi goal detail`, and approve the hash that it has now."))
+}
+
+/// Returns how a contract was approved, in words.
+pub(crate) const fn words(means: ApprovalMeans) -> &'static str {
+    match means {
+        ApprovalMeans::Terminal => "at a terminal",
+        ApprovalMeans::YesFlag => "with --yes",
+        ApprovalMeans::NamedHash => "by its hash",
+        ApprovalMeans::Autopilot => "by the autopilot preference",
+    }
+}
+
+/// Returns the line that approves a goal's contract.
+pub(crate) fn line(id: &GoalId, hash: &str) -> String {
+    let digits = hash.get(..HASH_DIGITS_MIN).unwrap_or(hash);
+    format!("kapi goal approve {:03} --hash {digits}", id.index())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_hash;
+
+    #[test]
+    fn a_hash_is_named_by_its_beginning_or_whole() {
+        let recorded = format!("0123456789ab{}", "c".repeat(52));
+        for good in [&recorded[..12], "0123456789AB", &recorded[..40], &recorded] {
+            assert!(check_hash(good, &recorded).is_ok(), "{good}");
+        }
+        for (bad, word) in [
+            ("0123456789a", "no hash"),
+            ("", "no hash"),
+            ("0123456789ax", "no hash"),
+            (&format!("{recorded}0"), "no hash"),
+            ("0123456789ac", "was approved"),
+        ] {
+            let error = check_hash(bad, &recorded).unwrap_err();
+            assert!(error.message.contains(word), "{bad}: {error}");
+            let shown = format!("{error} {}", error.hint.as_deref().unwrap());
+            assert!(shown.contains(&recorded) && shown.contains(bad), "{shown}");
+        }
+    }
+}

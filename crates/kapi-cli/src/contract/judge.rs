@@ -1,0 +1,248 @@
+//! Who judges: what was said, or another model than the executor's, and never nobody by accident.
+//!
+//! A judge is another agent, a model of a provider, the executor's own model, or by name nobody.
+
+use kapi_agent::agent::Kind;
+use kapi_core::goal::contract::{Contract, Judge, SandboxLevel};
+use kapi_engine::preferences::Preferred;
+use kapi_world::asking;
+use kapi_world::book::Book;
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::contract::party;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Agents that can judge with nothing said but their names, in the order they are offered.
+const BUILT_IN: [Kind; 4] = [Kind::Claude, Kind::Codex, Kind::Gemini, Kind::Pi];
+
+/// What names a judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JudgeName {
+    /// Nobody.
+    None,
+    /// The executor's own agent.
+    Same,
+    /// An agent.
+    Agent(Kind),
+    /// A model, asked directly.
+    Model {
+        /// Whose it is.
+        provider: String,
+        /// What they call it; it may hold slashes.
+        model: String,
+    },
+}
+
+impl JudgeName {
+    /// Reads what is written after `--judge`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        match text {
+            "none" => return Ok(Self::None),
+            "same" => return Ok(Self::Same),
+            _ => {}
+        }
+        let is_program = text.starts_with("command:") || text.starts_with("script:");
+        match text.split_once('/') {
+            Some((provider, model)) if !is_program => {
+                let is_plain = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+                if is_plain(provider) && is_plain(model) && !model.ends_with('/') {
+                    let (provider, model) = (provider.to_owned(), model.to_owned());
+                    return Ok(Self::Model { provider, model });
+                }
+                Err(
+                    Error::usage(format!("{text:?} is not written as provider/model")).with_hint(
+                        "write the provider, a slash, and the model's name: anthropic/claude-opus-4-7.",
+                    ),
+                )
+            }
+            Some(_) | None => party::kind(text).map(Self::Agent),
+        }
+    }
+}
+
+/// What is known when a judge is chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Parties<'a> {
+    /// Who asks, and from where.
+    pub(super) context: &'a Context,
+    /// The configuration.
+    pub(super) config: &'a Config,
+    /// What the person prefers in this project.
+    pub(super) preferred: &'a Preferred,
+    /// The executor, as it stands in the contract.
+    pub(super) agent: &'a str,
+    /// Where both run.
+    pub(super) level: SandboxLevel,
+}
+
+/// Returns who judges. A flag holds over the environment, that over the person's preference for
+/// this project, and that over what files say.
+pub(super) fn choose(
+    parties: Parties<'_>,
+    flag: Option<&str>,
+    notes: &mut Vec<String>,
+) -> Result<Judge, Error> {
+    let variable = parties.context.variable("KAPI_JUDGE");
+    let said = flag
+        .or(variable.filter(|text| !text.is_empty()))
+        .or(parties.preferred.judge.as_deref())
+        .or(parties.config.goal.judge.as_deref());
+    let judge = match said {
+        Some(text) => named(parties, text)?,
+        None => unnamed(parties, notes)?,
+    };
+    note(parties, &judge, notes);
+    Ok(judge)
+}
+
+fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
+    Ok(match JudgeName::parse(text)? {
+        JudgeName::None => Judge::None,
+        JudgeName::Same => Judge::Same,
+        JudgeName::Model { provider, model } => Judge::Agent(format!("{provider}/{model}")),
+        JudgeName::Agent(_) => match party::absolute(parties.context, text)? {
+            judge if judge == parties.agent => Judge::Same,
+            judge => Judge::Agent(judge),
+        },
+    })
+}
+
+/// A model is judged by another one, or the person says who; a program is judged by its checks.
+fn unnamed(parties: Parties<'_>, notes: &mut Vec<String>) -> Result<Judge, Error> {
+    let executor = party::kind(parties.agent)?;
+    if !is_model(&executor) {
+        return Ok(Judge::None);
+    }
+    let book = parties.context.book(parties.config);
+    // An executor that cannot even begin is the nearer trouble.
+    asking::check_agent(&book, parties.agent, parties.level)
+        .map_err(|failure| Error::world(&failure))?;
+    match usable(&book, &executor, parties.level).first() {
+        Some(other) => {
+            notes.push(format!(
+                "Nobody was named to judge, so {other} does: it is installed and another agent \
+                 than {}. `--judge` or `kapi goal judge` names another.",
+                executor.name()
+            ));
+            Ok(Judge::Agent((*other).to_owned()))
+        }
+        None => Err(unspecified(&executor)),
+    }
+}
+
+/// Tells whether an agent is one of the models' own, and no program of somebody's.
+pub(crate) const fn is_model(kind: &Kind) -> bool {
+    match kind {
+        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi => true,
+        Kind::Command(_) | Kind::Script(_) => false,
+    }
+}
+
+/// Returns the agents that could judge this executor: installed, and with credentials.
+pub(crate) fn usable(book: &Book, executor: &Kind, level: SandboxLevel) -> Vec<&'static str> {
+    let others = BUILT_IN.iter().filter(|kind| *kind != executor);
+    others
+        .map(Kind::name)
+        .filter(|name| asking::check_agent(book, name, level).is_ok())
+        .collect()
+}
+
+fn unspecified(executor: &Kind) -> Error {
+    let text = format!(
+        "judge_unspecified: {} would be alone with its own word, and nobody was named to judge it",
+        executor.name()
+    );
+    Error::new(Exit::Denied, text).with_hint(
+        "no other agent is installed with credentials (`kapi doctor` tells why). Name a judge with \
+         `--judge provider/model` (anthropic/…, openai/…, gemini/…), let the same model judge \
+         itself with `--judge same`, or nobody with `--judge none`; `kapi goal judge` makes it the \
+         default here.",
+    )
+}
+
+fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
+    match judge {
+        Judge::Same => notes.push(
+            "SAME MODEL: the judge is the executor's own model in a fresh session; another model \
+             (`--judge codex`, `--judge provider/model`) is stronger."
+                .to_owned(),
+        ),
+        Judge::None => notes.push("No judge: no model looks at the result.".to_owned()),
+        Judge::Agent(name) => {
+            if is_executors_model(parties, name) {
+                notes.push(format!(
+                    "SAME MODEL: {name} is the model that {} works with.",
+                    parties.agent
+                ));
+            }
+        }
+    }
+}
+
+/// Tells whether a model that judges is the one that the executor is configured with.
+fn is_executors_model(parties: Parties<'_>, judge: &str) -> bool {
+    let Ok(JudgeName::Model { model, .. }) = JudgeName::parse(judge) else {
+        return false;
+    };
+    let Ok(executor) = party::kind(parties.agent) else {
+        return false;
+    };
+    let settings = parties.config.agents.get(executor.name());
+    let configured = settings.and_then(|settings| settings.model.as_deref());
+    configured.is_some_and(|configured| {
+        configured == model || configured.rsplit('/').next() == Some(model.as_str())
+    })
+}
+
+/// Returns who judges, in words that name a judge which is the executor itself.
+pub(crate) fn words(contract: &Contract) -> String {
+    match &contract.judge {
+        Judge::None => "none".to_owned(),
+        Judge::Same => format!(
+            "same model: {} judges its own work in a fresh session",
+            kapi_core::goal::words::agent_name(&contract.agent)
+        ),
+        Judge::Agent(name) => name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_agent::agent::Kind;
+
+    use super::JudgeName;
+
+    fn model(provider: &str, model: &str) -> JudgeName {
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        JudgeName::Model { provider, model }
+    }
+
+    #[test]
+    fn judges_are_told_apart_by_how_they_are_written() {
+        for (text, expected) in [
+            ("none", JudgeName::None),
+            ("same", JudgeName::Same),
+            ("codex", JudgeName::Agent(Kind::Codex)),
+            (
+                "command:/usr/bin/judge",
+                JudgeName::Agent(Kind::Command("/usr/bin/judge".to_owned())),
+            ),
+            (
+                "script:a/b.yaml",
+                JudgeName::Agent(Kind::Script("a/b.yaml".into())),
+            ),
+            (
+                "anthropic/claude-opus-4-7",
+                model("anthropic", "claude-opus-4-7"),
+            ),
+            ("openrouter/meta/llama", model("openrouter", "meta/llama")),
+        ] {
+            assert_eq!(JudgeName::parse(text).unwrap(), expected, "{text}");
+        }
+        for text in ["", "gpt-5", "/x", "x/", "a b/c", "openai/gpt 5", "Claude"] {
+            assert!(JudgeName::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Tools outside of any run: an agent may propose a goal and look at goals, and nothing else.
+//!
+//! A proposal waits for its person like any other; nothing is started here.
+
+use clap::FromArgMatches as _;
+use kapi_core::actor::Actor;
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::id::GoalId;
+use kapi_engine::project::{Project, contract_hash};
+use kapi_wire::tools::call::{Request, read};
+use kapi_wire::tools::input::{SetInput, StatusInput};
+use kapi_wire::tools::{Refused, Tool, answer, set};
+use kapi_world::tools::refusal;
+use serde_json::Value;
+
+use crate::commands::run::Args;
+use crate::context::Context;
+use crate::error::Error;
+use crate::{contract, desk, driving, naming};
+
+/// The agent that proposes from outside, in the record.
+const RUN: &str = "outside any run";
+
+/// Performs a call in the project of the working directory.
+pub(super) fn call(
+    context: &Context,
+    proposed: &mut Option<GoalId>,
+    tool: Tool,
+    input: Value,
+) -> Result<Value, Refused> {
+    let now_ms = kapi_sys::clock::Clock::now_ms(&context.clock);
+    match read(tool.name(), input, now_ms)? {
+        Request::Status(input) => look(context, &input),
+        Request::Set(input) => propose(context, proposed, &input),
+        Request::Call(call) => Err(Refused::new(
+            "wrong_run",
+            format!(
+                "{} is for the agent whose turn it is, and this process is outside of any run; \
+                 `kapi run` or `kapi resume` lets an agent work",
+                call.name()
+            ),
+        )),
+    }
+}
+
+fn look(context: &Context, input: &StatusInput) -> Result<Value, Refused> {
+    let project = || {
+        let root = context.project_root()?;
+        Ok(context.project(&root, "kapi mcp"))
+    };
+    let project = project().map_err(|error: Error| refused("no_active_goal", &error))?;
+    let id = match &input.goal {
+        Some(reference) => project
+            .resolve(reference)
+            .map_err(|error| refused("not_found", &Error::resolve(&error)))?,
+        None => last_goal(&project)?,
+    };
+    project
+        .load(&id)
+        .map(|goal| answer::looked(&goal))
+        .map_err(|error| refusal(&error))
+}
+
+fn last_goal(project: &Project<'_>) -> Result<GoalId, Refused> {
+    let ids = project.goal_ids().map_err(|error| refusal(&error))?;
+    ids.into_iter()
+        .next_back()
+        .ok_or_else(|| Refused::new("no_active_goal", "this project has no goals yet".to_owned()))
+}
+
+/// Records a proposal, which a person approves, or their own preference does.
+fn propose(
+    context: &Context,
+    proposed: &mut Option<GoalId>,
+    input: &SetInput,
+) -> Result<Value, Refused> {
+    if let Actor::Agent { run } = &context.actor {
+        return Err(Refused::new(
+            "wrong_run",
+            format!("this process belongs to agent run {run}, whose tools are not served here"),
+        ));
+    }
+    let setup = |error: Error| refused("setup_failed", &error);
+    let args = arguments(input).map_err(setup)?;
+    let draft = contract::draft_for_agent(context, &args).map_err(|error| judged(&error))?;
+    let project = context.project(&draft.root, "kapi mcp");
+    refuse_second(&project, proposed.as_ref())?;
+    let desk = desk::desk(context, &project).map_err(setup)?;
+    let contract = set::contract(&draft.contract, input, Some(&draft.contract.judge))?;
+    let id = {
+        let _held = naming::hold(&project).map_err(setup)?;
+        let reserved = naming::reserved(&project).map_err(setup)?;
+        if !naming::is_free(&contract.branch, &draft.survey, &reserved).map_err(setup)? {
+            let text = "another run has just taken the branch; call again".to_owned();
+            return Err(Refused::new("busy", text));
+        }
+        let agent = Actor::Agent {
+            run: RUN.to_owned(),
+        };
+        project
+            .create_goal(&agent, &draft.slug, &contract)
+            .map_err(|error| refusal(&error))?
+    };
+    *proposed = Some(id.clone());
+    let hash = contract_hash(&contract).map_err(|error| refusal(&error))?;
+    let Some(Actor::Human { .. }) = desk.autopilot else {
+        return Ok(answer::not_confirmed(&id.to_string(), &hash));
+    };
+    driving::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot).map_err(setup)?;
+    let goal = project.load(&id).map_err(|error| refusal(&error))?;
+    Ok(answer::approved(&goal, &hash))
+}
+
+/// One process proposes one goal at a time.
+fn refuse_second(project: &Project<'_>, proposed: Option<&GoalId>) -> Result<(), Refused> {
+    let Some(id) = proposed else { return Ok(()) };
+    let status = project.load(id).map_err(|error| refusal(&error))?.status;
+    if status.is_terminal() {
+        return Ok(());
+    }
+    Err(Refused::new(
+        "goal_exists",
+        format!(
+            "goal {id} was proposed already and is {status}; a person approves it with `kapi goal \
+             approve {id}` or ends it with `kapi cancel {id}`"
+        ),
+    ))
+}
+
+/// Returns the options of `kapi run` that say the same as far as it can be said there.
+fn arguments(input: &SetInput) -> Result<Args, Error> {
+    let mut words = vec!["kapi".to_owned()];
+    if input.judge_model.is_some() || input.same_model_judge == Some(true) {
+        // The draft's own choice takes this one's place; nobody else is looked for.
+        words.push("--judge=none".to_owned());
+    }
+    let criteria = format!("--criteria={}", input.done_criteria.trim());
+    words.push(criteria);
+    let verify = input.verify_command.as_deref().map(str::trim);
+    words.extend(
+        verify
+            .filter(|command| !command.is_empty())
+            .map(|command| format!("--verify={command}")),
+    );
+    words.extend(["--".to_owned(), input.goal.trim().to_owned()]);
+    let command = <Args as clap::Args>::augment_args(clap::Command::new("kapi"));
+    command
+        .try_get_matches_from(words)
+        .and_then(|matches| Args::from_arg_matches(&matches))
+        .map_err(|error| Error::usage(error.to_string()))
+}
+
+/// Nobody to judge has a code of its own.
+fn judged(error: &Error) -> Refused {
+    const CODE: &str = "judge_unspecified";
+    match error.to_string().strip_prefix(CODE) {
+        Some(_) => refused(CODE, error),
+        None => refused("setup_failed", error),
+    }
+}
+
+fn refused(code: &'static str, error: &Error) -> Refused {
+    let hint = error.hint.as_deref().unwrap_or_default();
+    Refused::new(code, format!("{error}. {hint}").trim_end().to_owned())
+}

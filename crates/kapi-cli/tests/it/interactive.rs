@@ -1,0 +1,238 @@
+//! `kapi launch --interactive` with a built-in agent: its own screen, behind the same doors as
+//! without one.
+//!
+//! The agent is a script of ours under the name of the real one, which looks for itself.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex};
+use std::{fs, thread};
+
+use kapi_testkit::model_server::ModelServer;
+use kapi_testkit::model_server::scenario::Scenario;
+
+use crate::containers::Containers;
+use crate::environment::{Environment, write};
+use crate::program::Output;
+
+/// The key of the host; its beginning is what the agent looks for.
+const KEY: &str = "sk-planted-0123456789abcdef";
+
+/// Writes down what it finds, shows that it has a terminal, asks the model, and waits to be typed to.
+const AGENT: &str = r#"#!/bin/sh
+{
+    echo "args $*"
+    echo "task $(cat /task-spec.md)"
+    echo "variable $EXTRA"
+    echo "keys $(cat /proc/[0-9]*/environ "$HOME"/.[a-z]* /task-spec.md 2>/dev/null | tr '\0' '\n' | grep -c 'sk-[p]lanted')"
+    echo "placeholder ${ANTHROPIC_API_KEY%-*}"
+} > found.txt
+[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo "screen $(stty size) $TERM"
+ask() {
+    body='{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+    printf 'POST /v1/messages HTTP/1.1\r\nhost: %s\r\nx-api-key: %s\r\nanthropic-version: 2023-06-01\r\n' "$at" "$1"
+    printf 'content-type: application/json\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "${#body}" "$body"
+}
+at=${ANTHROPIC_BASE_URL#http://}
+speak() {
+    if command -v bash > /dev/null; then
+        bash -c 'exec 3<>/dev/tcp/${0%:*}/${0#*:}; cat >&3; cat <&3' "$at"
+    else
+        nc "${at%:*}" "${at#*:}"
+    fi
+}
+ask "$ANTHROPIC_API_KEY" | speak > answer.http
+echo "with $(head -n 1 answer.http | cut -d ' ' -f 2) $(grep -c output_tokens answer.http)" >> found.txt
+ask wrong | speak > answer.http
+echo "without $(head -n 1 answer.http | cut -d ' ' -f 2)" >> found.txt
+rm answer.http
+echo ready
+read word
+echo "typed $word" | tee -a found.txt
+"#;
+
+/// A machine whose agent is the script, and the model that it asks.
+fn machine(env: &Environment, more: &str) -> ModelServer {
+    let server = model();
+    configure(env, more, &server.base_url());
+    server
+}
+
+fn model() -> ModelServer {
+    ModelServer::start(Scenario {
+        require_key: Some(KEY.to_owned()),
+        ..Scenario::new(Vec::new())
+    })
+    .unwrap()
+}
+
+fn configure(env: &Environment, more: &str, url: &str) {
+    let agent = env.root().join("bin/claude");
+    write(&agent, AGENT);
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    env.configure(&format!(
+        "{more}[agents.claude]\ncommand = {:?}\nbase_url = {:?}\napi_key_env = \"HOST_KEY\"\n\
+         env = {{ EXTRA = \"from the configuration\" }}\n",
+        agent.display().to_string(),
+        url,
+    ));
+}
+
+/// Launches it at a terminal and types a word when it is ready.
+fn at_terminal(env: &Environment, id: &str, options: &str) -> Output {
+    let kapi = env!("CARGO_BIN_EXE_kapi");
+    let project = env.repository().display().to_string();
+    let line = format!(
+        "stty rows 33 cols 99; exec {kapi} launch {id} {project} --interactive --agent claude --branch {id} \
+         --task 'make it right' {options}"
+    );
+    let driver = "import os, pty, select, sys\n\
+        pid, fd = pty.fork()\n\
+        if pid == 0: os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])\n\
+        said, is_typed = b'', False\n\
+        while select.select([fd], [], [], 60)[0]:\n\
+        \ttry: more = os.read(fd, 1024)\n\
+        \texcept OSError: break\n\
+        \tsaid += more\n\
+        \tif b'ready' in said and not is_typed:\n\
+        \t\tis_typed = True\n\
+        \t\tos.write(fd, b'hello\\n')\n\
+        \tif not more: break\n\
+        os.close(fd)\n\
+        sys.stdout.write(said.decode(errors='replace'))\n\
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n";
+    let mut command = env.command("python3", &env.repository());
+    command.args(["-c", driver, &line]);
+    crate::program::finish(command)
+}
+
+fn check(env: &Environment, server: &ModelServer, id: &str, options: &str) {
+    let output = at_terminal(env, id, options);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("screen 33 99 vt-test"), "{output:?}");
+    let found = env.show(id, "found.txt");
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "args Do what the file /task-spec.md says. --dangerously-skip-permissions \
+             --setting-sources user --strict-mcp-config --add-dir /workspace",
+            "task make it right",
+            "variable from the configuration",
+            "keys 0",
+            "placeholder kapi-placeholder",
+            "with 200 1",
+            "without 403",
+            "typed hello",
+        ],
+        "{output:?}"
+    );
+    // The provider saw the real key, and only the one call that had the right placeholder.
+    let asked = server.requests();
+    let asked = asked.iter().filter(|request| request.api.is_some());
+    assert_eq!(asked.count(), 1);
+}
+
+#[test]
+fn an_agent_on_its_own_screen_has_the_gateway_and_no_key() {
+    let mut env = Environment::new();
+    env.set("HOST_KEY", KEY);
+    env.set("TERM", "vt-test");
+    check(&env, &machine(&env, ""), "native", "");
+    check(&env, &machine(&env, ""), "open", "--network open");
+    let home = env.home().join(".ilchul/sandboxes");
+    assert_eq!(files_with(&home, KEY), Vec::<String>::new());
+}
+
+#[test]
+fn an_agent_on_its_own_screen_in_a_container_has_the_same() {
+    let mut env = Environment::new();
+    env.set("HOST_KEY", KEY);
+    env.set("TERM", "vt-test");
+    let containers = Containers::new(&mut env);
+    let script = env.root().join("bin").display().to_string();
+    let more = format!("{}read_only = [{script:?}]\n", Containers::CONFIG);
+    check(&env, &machine(&env, &more), "inside", "--sandbox podman");
+    assert_eq!(containers.podman(&env, &["ps", "--all", "--quiet"]), "");
+}
+
+/// Returns the files below a directory that hold a text.
+fn files_with(dir: &std::path::Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = fs::symlink_metadata(&path).unwrap();
+        if kind.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if kind.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            if String::from_utf8_lossy(&bytes).contains(text) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// Passes each CONNECT on to an address and notes what was asked for.
+fn host_proxy(to: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, asked) = (listener.local_addr().unwrap(), Arc::default());
+    let noted: Arc<Mutex<Vec<String>>> = Arc::clone(&asked);
+    // Ends with the test's process, as its client does.
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut head, mut byte) = (client.unwrap(), Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && client.read_exact(&mut byte).is_ok() {
+                head.push(byte[0]);
+            }
+            let line = String::from_utf8_lossy(&head)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            noted.lock().unwrap().push(line);
+            let mut server = TcpStream::connect(to).unwrap();
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let (mut up, mut down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut up, &mut down));
+            thread::spawn(move || std::io::copy(&mut server, &mut client));
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn a_host_that_needs_a_proxy_asks_the_model_through_it() {
+    let mut env = Environment::new();
+    let server = model();
+    let (proxy, asked) = host_proxy(
+        server
+            .base_url()
+            .trim_start_matches("http://")
+            .parse()
+            .unwrap(),
+    );
+    env.set("HOST_KEY", KEY);
+    env.set("TERM", "vt-test");
+    env.set("https_proxy", &format!("http://{proxy}"));
+    configure(&env, "", "http://provider.test:8080");
+    check(&env, &server, "behind", "");
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked, ["CONNECT provider.test:8080 HTTP/1.1"]);
+    env.set("https_proxy", "socks5://127.0.0.1:1");
+    let output = at_terminal(&env, "1", "");
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stdout.contains("only http:// proxies"), "{output:?}");
+}
+
+#[test]
+fn an_agent_without_its_key_does_not_begin() {
+    let env = Environment::new();
+    let server = machine(&env, "");
+    let output = at_terminal(&env, "1", "");
+    assert_eq!(output.code, 4, "{output:?}");
+    assert!(output.stdout.contains("HOST_KEY is not set"), "{output:?}");
+    assert!(server.requests().is_empty());
+}

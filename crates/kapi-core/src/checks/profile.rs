@@ -1,0 +1,169 @@
+//! The form of the table of profiles: what a kind of project is recognised by and how it is checked.
+//!
+//! The table itself is `profiles.toml`, where each key is explained. Reading it is the caller's
+//! business: nothing here knows its notation.
+
+use serde::Deserialize;
+
+use super::place::Directory;
+use super::{Verb, mise};
+
+/// The table that comes with Kapi.
+pub const TABLE: &str = include_str!("profiles.toml");
+
+/// The whole table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profiles {
+    /// In order of precedence.
+    #[serde(rename = "profile")]
+    pub all: Vec<Profile>,
+}
+
+/// One kind of project.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its name.
+    pub id: String,
+    /// Files that make their directory a project.
+    #[serde(default)]
+    pub markers: Vec<String>,
+    /// Files that do so only where no directory above is one.
+    #[serde(default)]
+    pub hints: Vec<String>,
+    /// Files beside which a hint means nothing.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// What one of the marker files must say.
+    pub content: Option<Mention>,
+    /// Files that take projects further down in.
+    #[serde(default)]
+    pub covered_by: Vec<String>,
+    /// Files that keep a project further down one of its own all the same.
+    #[serde(default)]
+    pub apart: Vec<String>,
+    /// Whose member lists take projects further down in.
+    pub workspace: Option<Workspace>,
+    /// Directories of the project that come first on `PATH`.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// Directories below the home with what was downloaded before.
+    #[serde(default)]
+    pub caches: Vec<String>,
+    typecheck: Option<Step>,
+    lint: Option<Step>,
+    format: Option<Step>,
+    compile: Option<Step>,
+    test: Option<Step>,
+    build: Option<Step>,
+}
+
+/// A notation in which a project lists its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workspace {
+    /// `[workspace]` of a `Cargo.toml`.
+    Cargo,
+    /// `workspaces` of a `package.json`, or `pnpm-workspace.yaml`.
+    Node,
+    /// `[tool.uv.workspace]` of a `pyproject.toml`.
+    Uv,
+    /// `workspace` of a `deno.json`.
+    Deno,
+    /// `<module>` of a `pom.xml`.
+    Maven,
+    /// `apps_path` of a `mix.exs`.
+    Mix,
+}
+
+/// How one verb is checked, and when.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The shell line.
+    pub run: String,
+    /// One of these must be in the project.
+    #[serde(default)]
+    pub file: Vec<String>,
+    /// What one of the project's files must say.
+    pub mentions: Option<Mention>,
+    /// The script that `package.json` must have.
+    pub script: Option<String>,
+    /// One of these targets must be in the makefile.
+    #[serde(default)]
+    pub target: Vec<String>,
+    /// Programs, and command lines that must succeed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// The exit code that means that there was nothing to check.
+    pub nothing: Option<Nothing>,
+}
+
+/// A text that one of several files must hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mention {
+    /// The files.
+    #[serde(rename = "in")]
+    pub files: Vec<String>,
+    /// The texts, of which one is enough.
+    pub any: Vec<String>,
+}
+
+/// An exit code that is no failure.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {
+    /// The code.
+    pub code: i32,
+    /// What it means.
+    pub means: String,
+}
+
+impl Profile {
+    /// Returns how a verb is checked, if this kind of project knows it.
+    #[must_use]
+    pub const fn step(&self, verb: Verb) -> Option<&Step> {
+        match verb {
+            Verb::Typecheck => self.typecheck.as_ref(),
+            Verb::Lint => self.lint.as_ref(),
+            Verb::Format => self.format.as_ref(),
+            Verb::Compile => self.compile.as_ref(),
+            Verb::Test => self.test.as_ref(),
+            Verb::Build => self.build.as_ref(),
+        }
+    }
+}
+
+impl Profiles {
+    /// Tells whether a directory can matter for selection.
+    #[must_use]
+    pub fn concerns(&self, directory: &Directory) -> bool {
+        let is_named = |profile: &Profile| {
+            directory.has_any(&profile.markers)
+                || directory.has_any(&profile.hints)
+                || directory.has_any(&profile.covered_by)
+        };
+        self.all.iter().any(is_named) || mise::FILES.iter().any(|name| directory.has(name))
+    }
+
+    /// Returns the files whose text selection asks for, sorted.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let steps = |profile: &Profile| -> Vec<String> {
+            let steps = Verb::ALL.iter().filter_map(|verb| profile.step(*verb));
+            let files = steps.flat_map(|step| {
+                let mentioned = step.mentions.iter().flat_map(|mention| &mention.files);
+                let makefiles = profile.hints.iter().filter(|_| !step.target.is_empty());
+                mentioned.chain(makefiles)
+            });
+            let content = profile.content.iter().flat_map(|mention| &mention.files);
+            files.chain(content).cloned().collect()
+        };
+        let mut files: Vec<String> = self.all.iter().flat_map(steps).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+}

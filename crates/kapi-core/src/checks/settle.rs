@@ -1,0 +1,125 @@
+//! From what a root asks for and what the probes found to what is run and what is skipped.
+//!
+//! A missing tool never fails and never stops anybody; it is told with its reason.
+
+use std::collections::BTreeMap;
+
+use super::{Check, Choice, Fate, Planned, Root, Verb, mise};
+
+/// What the probes found in one root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Each need that is not met, and why, as a fragment.
+    pub missing: BTreeMap<String, String>,
+    /// Whether mise can be used.
+    pub mise: Mise,
+    /// The names of the root's own tasks of mise.
+    pub tasks: Vec<String>,
+}
+
+/// Whether commands go through mise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mise {
+    /// There is none, or it does not work here; commands are run as they are.
+    #[default]
+    No,
+    /// Commands go through it.
+    Yes,
+}
+
+/// Returns what is run in a root and what is skipped, in the order of the verbs.
+///
+/// Tasks of mise that are named like a verb come before every profile.
+#[must_use]
+pub fn settle(root: &Root, found: &Found) -> Vec<Planned> {
+    let planned = Verb::ALL.iter().filter_map(|verb| {
+        if found.mise == Mise::Yes && found.tasks.iter().any(|task| task == verb.name()) {
+            return Some(task(root, *verb));
+        }
+        let choice = root
+            .choices
+            .iter()
+            .find(|choice| verb_of(choice) == *verb)?;
+        Some(choice_planned(root, choice, found))
+    });
+    planned.collect()
+}
+
+/// Returns what the probes are to look for in a root: each need once.
+#[must_use]
+pub fn needs(root: &Root) -> Vec<String> {
+    let mut needs: Vec<String> = Vec::new();
+    for choice in &root.choices {
+        let Choice::Check(check) = choice else {
+            continue;
+        };
+        for need in &check.needs {
+            if !needs.contains(need) {
+                needs.push(need.clone());
+            }
+        }
+    }
+    needs
+}
+
+/// Tells whether a need is a program to find, and not a command line to try.
+#[must_use]
+pub fn is_program(need: &str) -> bool {
+    !need.contains(' ')
+}
+
+const fn verb_of(choice: &Choice) -> Verb {
+    match choice {
+        Choice::Check(check) => check.verb,
+        Choice::Declined { verb, .. } => *verb,
+    }
+}
+
+fn task(root: &Root, verb: Verb) -> Planned {
+    Planned {
+        check: Check {
+            root: root.path.clone(),
+            verb,
+            provider: mise::PROVIDER.to_owned(),
+            command: format!("mise run {verb}"),
+            timeout_ms: verb.timeout_ms(),
+            needs: Vec::new(),
+            nothing: None,
+        },
+        fate: Fate::Run,
+    }
+}
+
+fn choice_planned(root: &Root, choice: &Choice, found: &Found) -> Planned {
+    match choice {
+        Choice::Check(check) => {
+            let mut check = check.clone();
+            if found.mise == Mise::Yes {
+                check.command = mise::route(&check.command);
+            }
+            let missing = check.needs.iter().find_map(|need| found.missing.get(need));
+            let fate = missing.map_or(Fate::Run, |reason| Fate::Skip {
+                reason: reason.clone(),
+            });
+            Planned { check, fate }
+        }
+        Choice::Declined {
+            verb,
+            profile,
+            reason,
+        } => Planned {
+            check: Check {
+                root: root.path.clone(),
+                verb: *verb,
+                provider: profile.clone(),
+                command: String::new(),
+                timeout_ms: verb.timeout_ms(),
+                needs: Vec::new(),
+                nothing: None,
+            },
+            fate: Fate::Skip {
+                reason: reason.clone(),
+            },
+        },
+    }
+}

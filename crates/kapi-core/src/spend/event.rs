@@ -1,0 +1,91 @@
+//! The facts of the spend ledger, as they stand in its log.
+//!
+//! When a fact was recorded stands in the envelope around it. Sums follow from these alone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spend::account::{Account, ReservationId};
+use crate::spend::day::Day;
+use crate::spend::tokens::TokenCounts;
+
+/// What a turn has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Used {
+    /// Tokens.
+    pub tokens: TokenCounts,
+    /// Millionths of a US dollar; `None` where nobody knows the price.
+    pub usd_micros: Option<u64>,
+}
+
+/// Who ended a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The process that made it.
+    Holder,
+    /// Another one, because that process was gone.
+    Recovery,
+}
+
+/// What a person let go on for a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// A daily cap is nearly used up.
+    Threshold,
+    /// There is a cap, and nobody knows what the model costs.
+    UnknownPrice,
+}
+
+/// One fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum SpendEvent {
+    /// A turn may spend so much.
+    Reserved {
+        /// The reservation.
+        id: ReservationId,
+        /// Where it will be booked.
+        account: Account,
+        /// Millionths of a US dollar; `None` where nobody knows the price.
+        usd_micros: Option<u64>,
+        /// The place of the process that holds it.
+        holder: u32,
+    },
+    /// A turn has used so much so far; each report replaces the one before.
+    Metered {
+        /// The reservation.
+        id: ReservationId,
+        /// Everything so far.
+        used: Used,
+    },
+    /// A turn has ended and used so much in all.
+    Settled {
+        /// The reservation.
+        id: ReservationId,
+        /// Everything.
+        used: Used,
+        /// Who says so.
+        by: EndedBy,
+    },
+    /// A turn has ended and used nothing that anybody knows of.
+    Released {
+        /// The reservation.
+        id: ReservationId,
+        /// Who says so.
+        by: EndedBy,
+    },
+    /// A person let turns go on that would be asked about.
+    Allowed {
+        /// What was asked.
+        question: Question,
+        /// The day it holds for.
+        day: Day,
+    },
+}

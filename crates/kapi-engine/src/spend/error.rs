@@ -1,0 +1,77 @@
+//! Why the spend ledger could not answer.
+//!
+//! A refusal by a cap is an answer and not among these.
+
+use std::path::PathBuf;
+
+use kapi_core::spend::decide::SpendDenied;
+use kapi_store::error::StoreError;
+use kapi_sys::lock::LockError;
+
+/// A request of the ledger that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// A rule said no; nothing changed.
+    #[error(transparent)]
+    Denied(#[from] SpendDenied),
+    /// The stream could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A sound line of the log holds an event that this program does not know.
+    #[error("understand {} at line {line}", file.display())]
+    UnknownEvent {
+        /// The log.
+        file: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Something could not be written as JSON.
+    #[error("encode {what}")]
+    Encode {
+        /// What.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Every place for a process that spends is taken.
+    #[error("find a free place in {}: {places} processes spend at once", dir.display())]
+    NoPlace {
+        /// The directory of the places.
+        dir: PathBuf,
+        /// How many there are.
+        places: u32,
+    },
+}
+
+impl LedgerError {
+    /// Returns what to do about it, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Store(StoreError::Corrupt { file, .. }) => Some(format!(
+                "nothing was changed and nothing is granted; put {} back from a copy, or move its \
+                 directory away to begin a new ledger.",
+                file.display()
+            )),
+            Self::Store(error) => error.hint(),
+            Self::UnknownEvent { .. } => {
+                Some("the log was written by a newer Kapi; use that one.".to_owned())
+            }
+            Self::Denied(SpendDenied::OnlyHuman) => {
+                Some("ask the person to say so in their own terminal.".to_owned())
+            }
+            Self::NoPlace { .. } => Some("wait for some of them to end.".to_owned()),
+            Self::Encode { .. } => None,
+        }
+    }
+}
+
+impl From<LockError> for LedgerError {
+    fn from(error: LockError) -> Self {
+        Self::Store(StoreError::Lock(error))
+    }
+}

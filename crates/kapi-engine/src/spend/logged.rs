@@ -1,0 +1,129 @@
+//! Spend events as they stand in a log, and the books as they stand in a fold.
+//!
+//! Translates between the rules' events and the store's records; knows nothing of files.
+
+use std::path::Path;
+
+use kapi_core::spend::books::Books;
+use kapi_core::spend::event::SpendEvent;
+use kapi_store::record::{Payload, Record};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::spend::error::LedgerError;
+
+#[derive(Deserialize)]
+struct Tagged {
+    #[serde(rename = "type")]
+    kind: String,
+    data: Box<RawValue>,
+}
+
+/// Returns an event as the store records it.
+pub(super) fn payload(event: &SpendEvent) -> Result<Payload, LedgerError> {
+    let encode = |source| LedgerError::Encode {
+        what: "a spend event",
+        source,
+    };
+    let text = serde_json::to_string(event).map_err(encode)?;
+    let tagged: Tagged = serde_json::from_str(&text).map_err(encode)?;
+    Ok(Payload {
+        kind: tagged.kind,
+        data: tagged.data,
+    })
+}
+
+/// Reads a record of a log as an event.
+pub(super) fn event(record: &Record, log: &Path) -> Result<SpendEvent, LedgerError> {
+    let read = || {
+        let kind = serde_json::to_string(&record.kind)?;
+        let data = record.data.get();
+        serde_json::from_str(&format!(r#"{{"type":{kind},"data":{data}}}"#))
+    };
+    read().map_err(|source| LedgerError::UnknownEvent {
+        file: log.to_path_buf(),
+        line: record.seq,
+        source,
+    })
+}
+
+/// Returns the books as they are saved.
+pub(super) fn state(books: &Books) -> Result<Box<RawValue>, LedgerError> {
+    serde_json::value::to_raw_value(books).map_err(|source| LedgerError::Encode {
+        what: "the books",
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::spend::account::{Account, ReservationId, Role};
+    use kapi_core::spend::day::Day;
+    use kapi_core::spend::event::{EndedBy, Question, SpendEvent, Used};
+    use kapi_core::spend::tokens::TokenCounts;
+
+    fn golden(event: &SpendEvent, line: &str) {
+        assert_eq!(serde_json::to_string(event).unwrap(), line);
+        assert_eq!(&serde_json::from_str::<SpendEvent>(line).unwrap(), event);
+    }
+
+    #[test]
+    fn golden_lines() {
+        let id = ReservationId::new("shop-1", "001-a", "t001-agent-a1");
+        let used = Used {
+            tokens: TokenCounts {
+                input: 1,
+                output: 2,
+                cache_read: 3,
+                cache_write: 0,
+            },
+            usd_micros: Some(4),
+        };
+        let account = Account {
+            project: "shop-1".to_owned(),
+            goal: "001-a".to_owned(),
+            agent: "claude".to_owned(),
+            role: Role::Executor,
+            provider: "anthropic".to_owned(),
+            model: "m".to_owned(),
+        };
+        golden(
+            &SpendEvent::Reserved {
+                id: id.clone(),
+                account,
+                usd_micros: None,
+                holder: 1,
+            },
+            r#"{"type":"reserved","data":{"id":"shop-1/001-a/t001-agent-a1","account":{"project":"shop-1","goal":"001-a","agent":"claude","role":"executor","provider":"anthropic","model":"m"},"usd_micros":null,"holder":1}}"#,
+        );
+        golden(
+            &SpendEvent::Metered {
+                id: id.clone(),
+                used,
+            },
+            r#"{"type":"metered","data":{"id":"shop-1/001-a/t001-agent-a1","used":{"tokens":{"input":1,"output":2,"cache_read":3},"usd_micros":4}}}"#,
+        );
+        golden(
+            &SpendEvent::Settled {
+                id: id.clone(),
+                used,
+                by: EndedBy::Recovery,
+            },
+            r#"{"type":"settled","data":{"id":"shop-1/001-a/t001-agent-a1","used":{"tokens":{"input":1,"output":2,"cache_read":3},"usd_micros":4},"by":"recovery"}}"#,
+        );
+        golden(
+            &SpendEvent::Released {
+                id,
+                by: EndedBy::Holder,
+            },
+            r#"{"type":"released","data":{"id":"shop-1/001-a/t001-agent-a1","by":"holder"}}"#,
+        );
+        golden(
+            &SpendEvent::Allowed {
+                question: Question::UnknownPrice,
+                day: Day::of_date(2026, 11, 22),
+            },
+            r#"{"type":"allowed","data":{"question":"unknown_price","day":"2026-11-22"}}"#,
+        );
+    }
+}

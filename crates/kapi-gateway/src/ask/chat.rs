@@ -1,0 +1,173 @@
+//! One question in Chat Completions: the body asked, the body answered.
+//!
+//! Knows shapes only, also those of servers that leave parts of them out.
+
+use kapi_core::spend::tokens::TokenCounts;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ask::answer::{Channel, Read, Said, parse, said};
+use crate::ask::error::AskError;
+use crate::ask::{LimitName, Question, Wording, schema_of, system_text};
+
+#[derive(Deserialize)]
+struct Completion {
+    choices: Option<Vec<Choice>>,
+    model: Option<String>,
+    id: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Option<Message>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<Call>>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
+    /// One vendor's name for what it read from its cache.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Value {
+    let mut messages = Vec::new();
+    let system = system_text(question, wording.channel);
+    if !system.is_empty() {
+        messages.push(json!({ "role": "system", "content": system }));
+    }
+    messages.push(json!({ "role": "user", "content": question.user }));
+    let limit = match wording.limit {
+        LimitName::MaxTokens => "max_tokens",
+        LimitName::MaxCompletionTokens => "max_completion_tokens",
+    };
+    let mut body = json!({ "model": model, "messages": messages, "stream": false });
+    body[limit] = json!(question.output_tokens_max);
+    if let Some((form, schema)) = schema_of(question) {
+        match wording.channel {
+            Channel::Format => {
+                body["response_format"] = json!({
+                    "type": "json_schema",
+                    "json_schema": { "name": form.name, "strict": true, "schema": schema },
+                });
+            }
+            Channel::Tool => {
+                body["tools"] = json!([{
+                    "type": "function",
+                    "function": {
+                        "name": form.name, "description": form.purpose, "parameters": schema,
+                    },
+                }]);
+                body["tool_choice"] =
+                    json!({ "type": "function", "function": { "name": form.name } });
+            }
+            Channel::Text => {}
+        }
+    }
+    body
+}
+
+pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
+    let completion: Completion = match parse(host, body) {
+        Ok(completion) => completion,
+        Err(error) => return Read::nothing(error),
+    };
+    let usage = completion.usage.as_ref().and_then(Usage::counts);
+    let choice = completion.choices.and_then(|mut choices| choices.pop());
+    Read {
+        said: said_in(host, channel, choice),
+        usage,
+        model: completion.model,
+        request_id: completion.id,
+    }
+}
+
+fn said_in(host: &str, channel: Channel, choice: Option<Choice>) -> Result<Said, AskError> {
+    let malformed = || AskError::Malformed {
+        host: host.to_owned(),
+        source: None,
+    };
+    let refused = |reason: &str| AskError::Refused {
+        host: host.to_owned(),
+        reason: reason.chars().take(300).collect(),
+    };
+    let choice = choice.ok_or_else(malformed)?;
+    let message = choice.message.ok_or_else(malformed)?;
+    if let Some(reason) = message.refusal.filter(|reason| !reason.is_empty()) {
+        return Err(refused(&reason));
+    }
+    match choice.finish_reason.as_deref() {
+        Some("content_filter") => return Err(refused("content_filter")),
+        Some("length") => {
+            return Err(AskError::CutShort {
+                host: host.to_owned(),
+            });
+        }
+        Some(_) | None => {}
+    }
+    let mut calls = message.tool_calls.unwrap_or_default().into_iter();
+    if let (Channel::Tool, Some(call)) = (channel, calls.next()) {
+        // Two verdicts would be a contradiction that nobody may settle by choosing.
+        return match calls.next() {
+            None => said(host, call.function.arguments, Channel::Tool),
+            Some(_) => Err(malformed()),
+        };
+    }
+    let channel = match channel {
+        Channel::Tool | Channel::Text => Channel::Text,
+        Channel::Format => Channel::Format,
+    };
+    said(host, message.content.unwrap_or_default(), channel)
+}
+
+impl Usage {
+    fn counts(&self) -> Option<TokenCounts> {
+        let prompt = self.prompt_tokens?;
+        let details = self.prompt_tokens_details.as_ref();
+        let told = details.and_then(|details| details.cached_tokens);
+        let cache_read = told
+            .or(self.prompt_cache_hit_tokens)
+            .unwrap_or(0)
+            .min(prompt);
+        let uncached = prompt.saturating_sub(cache_read);
+        let cache_write = details
+            .and_then(|details| details.cache_write_tokens)
+            .unwrap_or(0)
+            .min(uncached);
+        // Some servers leave reasoning out of the completion, and only the total has it.
+        let beyond = self.total_tokens.unwrap_or(0).saturating_sub(prompt);
+        Some(TokenCounts {
+            input: uncached.saturating_sub(cache_write),
+            output: self.completion_tokens.unwrap_or(0).max(beyond),
+            cache_read,
+            cache_write,
+        })
+    }
+}

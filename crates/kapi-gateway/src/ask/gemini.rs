@@ -1,0 +1,155 @@
+//! One question in Gemini's `generateContent`: the body asked, the body answered.
+//!
+//! Knows shapes only.
+
+use kapi_core::spend::tokens::TokenCounts;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ask::answer::{Channel, Read, Said, parse, said};
+use crate::ask::error::AskError;
+use crate::ask::form::Form;
+use crate::ask::{Question, Wording, system_text};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Generated {
+    candidates: Option<Vec<Candidate>>,
+    prompt_feedback: Option<Feedback>,
+    usage_metadata: Option<Usage>,
+    model_version: Option<String>,
+    response_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<Content>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    parts: Option<Vec<Part>>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+    /// Marks what the model thought and did not say.
+    #[serde(default)]
+    thought: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    prompt_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+pub(super) fn body(question: &Question<'_>, wording: Wording) -> Value {
+    let mut config = json!({ "maxOutputTokens": question.output_tokens_max });
+    if let (Form::Object(form), Channel::Format) = (question.form, wording.channel) {
+        config["responseMimeType"] = json!("application/json");
+        config["responseSchema"] = form.gemini_schema();
+    }
+    let mut body = json!({
+        "contents": [{ "role": "user", "parts": [{ "text": question.user }] }],
+        "generationConfig": config,
+    });
+    let system = system_text(question, wording.channel);
+    if !system.is_empty() {
+        body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
+    }
+    body
+}
+
+pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
+    let generated: Generated = match parse(host, body) {
+        Ok(generated) => generated,
+        Err(error) => return Read::nothing(error),
+    };
+    let usage = generated.usage_metadata.as_ref().and_then(Usage::counts);
+    let blocked = generated
+        .prompt_feedback
+        .and_then(|feedback| feedback.block_reason);
+    let candidate = generated.candidates.and_then(|mut all| all.pop());
+    let said = match (blocked, candidate) {
+        (Some(reason), _) => Err(refused(host, &reason)),
+        (None, candidate) => said_in(host, channel, candidate),
+    };
+    Read {
+        said,
+        usage,
+        model: generated.model_version,
+        request_id: generated.response_id,
+    }
+}
+
+fn refused(host: &str, reason: &str) -> AskError {
+    AskError::Refused {
+        host: host.to_owned(),
+        reason: reason.chars().take(100).collect(),
+    }
+}
+
+fn said_in(host: &str, channel: Channel, candidate: Option<Candidate>) -> Result<Said, AskError> {
+    let malformed = || AskError::Malformed {
+        host: host.to_owned(),
+        source: None,
+    };
+    let candidate = candidate.ok_or_else(malformed)?;
+    match candidate.finish_reason.as_deref() {
+        Some("STOP") => {}
+        Some("MAX_TOKENS") => {
+            return Err(AskError::CutShort {
+                host: host.to_owned(),
+            });
+        }
+        Some(
+            reason @ ("SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT"
+            | "SPII"),
+        ) => return Err(refused(host, reason)),
+        Some(_) | None => return Err(malformed()),
+    }
+    let parts = candidate.content.and_then(|content| content.parts);
+    let texts: Vec<String> = parts
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|part| !part.thought)
+        .filter_map(|part| part.text)
+        .collect();
+    let channel = match channel {
+        Channel::Tool | Channel::Text => Channel::Text,
+        Channel::Format => Channel::Format,
+    };
+    said(host, texts.concat(), channel)
+}
+
+impl Usage {
+    fn counts(&self) -> Option<TokenCounts> {
+        let prompt = self.prompt_token_count?;
+        let input = prompt.saturating_add(self.tool_use_prompt_token_count.unwrap_or(0));
+        let cache_read = self.cached_content_token_count.unwrap_or(0).min(input);
+        let written = [self.candidates_token_count, self.thoughts_token_count];
+        let output = written.into_iter().flatten().fold(0, u64::saturating_add);
+        let beyond = self.total_token_count.unwrap_or(0).saturating_sub(input);
+        Some(TokenCounts {
+            input: input.saturating_sub(cache_read),
+            output: output.max(beyond),
+            cache_read,
+            cache_write: 0,
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! Whether a model is there and answers, found out before anything depends on it.
+//!
+//! Asks the server for the model by name where that proves key and model, and otherwise for a few
+//! tokens. Changes nothing.
+
+use std::time::Duration;
+
+use kapi_core::spend::tokens::TokenCounts;
+use kapi_sys::cancel::Cancel;
+use serde_json::Value;
+
+use crate::ask::error::AskError;
+use crate::ask::form::Form;
+use crate::ask::line::Line;
+use crate::ask::server::{Api, Server};
+use crate::ask::{Question, Tally, converse, path_model, refusal, watch};
+
+/// Tokens of a call that only asks whether anybody is there; fewer are refused by some servers.
+const OUTPUT_TOKENS: u32 = 16;
+
+/// What became of a probe.
+#[derive(Debug)]
+pub struct Probed {
+    /// The model that is there, or why it is of no use.
+    pub outcome: Result<Present, AskError>,
+    /// What it used.
+    pub usage: TokenCounts,
+    /// Requests whose use nobody told.
+    pub n_unmetered: u32,
+}
+
+/// A model that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// The model, as the server names it: some serve another than was asked for.
+    pub model: String,
+    /// How it was seen.
+    pub seen: Seen,
+}
+
+/// How a model was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// The server lists it, and accepted the key for that.
+    Listed,
+    /// It answered.
+    Answered,
+}
+
+/// Finds out whether a model can be asked, within `deadline`.
+#[must_use]
+pub fn probe(server: &Server, model: &str, deadline: Duration, cancel: &Cancel) -> Probed {
+    let (outcome, tally) = watch::within(server, deadline, cancel, |line, tally| {
+        look(line, model, tally)
+    });
+    Probed {
+        outcome,
+        usage: tally.usage,
+        n_unmetered: tally.n_unmetered,
+    }
+}
+
+fn look(line: &Line<'_>, model: &str, tally: &mut Tally) -> Result<Present, AskError> {
+    let name = path_model(line, model)?;
+    let path = match line.api {
+        Api::Anthropic => format!("/v1/models/{name}"),
+        Api::Gemini => format!("/v1beta/models/{name}"),
+        // Many of these list models to everybody, or not at all: only an answer proves anything.
+        Api::Chat => return call(line, model, tally),
+    };
+    let raw = line.get(&path)?;
+    match raw.status {
+        200 => {
+            let body: Value = crate::ask::answer::parse(&line.host, &raw.body)?;
+            let named = ["id", "name"].iter().find_map(|key| body[*key].as_str());
+            Ok(Present {
+                model: named
+                    .unwrap_or(model)
+                    .trim_start_matches("models/")
+                    .to_owned(),
+                seen: Seen::Listed,
+            })
+        }
+        // A server that only speaks alike may have no list; the model itself then tells.
+        404 | 405 | 501 => call(line, model, tally),
+        _ => Err(refusal::error_of(line, model, &raw)),
+    }
+}
+
+fn call(line: &Line<'_>, model: &str, tally: &mut Tally) -> Result<Present, AskError> {
+    let question = Question {
+        model,
+        system: "",
+        user: "Say: ok",
+        output_tokens_max: OUTPUT_TOKENS,
+        form: Form::Words,
+    };
+    let answered = |model: String| Present {
+        model,
+        seen: Seen::Answered,
+    };
+    match converse(line, &question, tally) {
+        Ok(answer) => Ok(answered(answer.model)),
+        // It is there and works, whatever it had to say.
+        Err(AskError::CutShort { .. } | AskError::Empty { .. } | AskError::Refused { .. }) => {
+            Ok(answered(model.to_owned()))
+        }
+        Err(error) => Err(error),
+    }
+}

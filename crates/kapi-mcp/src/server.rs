@@ -1,0 +1,310 @@
+//! The server: one line in, at most one line out, until the input ends.
+//!
+//! Calls are answered one after the other, in the order they came: each takes as long as recording a
+//! few events does, so one that is cancelled has been answered already.
+
+use std::io::{self, BufRead, Read as _, Write};
+
+use kapi_wire::tools::{Tool, answer, listing};
+use serde_json::{Value, json};
+
+use crate::message::{
+    self, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, PARSE_ERROR,
+};
+
+/// The versions of the protocol that are spoken, the newest first.
+pub const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Bytes of one message: more than the largest plan.
+pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// The most messages of one batch.
+const BATCH_MAX: usize = 100;
+
+/// What a client is told of these tools.
+const INSTRUCTIONS: &str = "Tools by which an agent speaks of its goal: the contract, the plan, \
+     progress, claims, questions, waits. A claim proves nothing; Kapi runs the checks itself.";
+
+/// A connection that broke.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The client's messages cannot be read.
+    #[error("read a message of the client")]
+    Read {
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The client does not take answers.
+    #[error("write an answer to the client")]
+    Write {
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Serves a client until its input ends. `call` performs a tool with its arguments and returns the
+/// answer, which says itself whether it is a refusal.
+///
+/// # Errors
+/// When the input or the output breaks.
+pub fn serve(
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+    call: &mut dyn FnMut(Tool, Value) -> Value,
+) -> Result<(), ServerError> {
+    loop {
+        let line = match read_line(input).map_err(|source| ServerError::Read { source })? {
+            Frame::End => return Ok(()),
+            Frame::Line(line) if line.iter().all(u8::is_ascii_whitespace) => continue,
+            Frame::Line(line) => line,
+            Frame::TooLong => {
+                let text = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
+                let answer = message::error(&Value::Null, INVALID_REQUEST, &text);
+                write_line(output, &answer)?;
+                continue;
+            }
+        };
+        if let Some(answer) = answer_line(&line, call) {
+            write_line(output, &answer)?;
+        }
+    }
+}
+
+/// Answers one line; notifications have no answer.
+pub fn answer_line(line: &[u8], call: &mut dyn FnMut(Tool, Value) -> Value) -> Option<Value> {
+    let Ok(message) = serde_json::from_slice::<Value>(line) else {
+        let text = "the message is not JSON";
+        return Some(message::error(&Value::Null, PARSE_ERROR, text));
+    };
+    // One version of the protocol sends several messages at once.
+    let Value::Array(batch) = message else {
+        return answer_message(&message, call);
+    };
+    if batch.is_empty() || batch.len() > BATCH_MAX {
+        let text = format!("a batch has 1 to {BATCH_MAX} messages");
+        return Some(message::error(&Value::Null, INVALID_REQUEST, &text));
+    }
+    let answers = batch
+        .iter()
+        .filter_map(|message| answer_message(message, call));
+    let answers: Vec<Value> = answers.collect();
+    (!answers.is_empty()).then_some(Value::Array(answers))
+}
+
+fn answer_message(message: &Value, call: &mut dyn FnMut(Tool, Value) -> Value) -> Option<Value> {
+    match Incoming::read(message) {
+        Incoming::Notification | Incoming::Answer => None,
+        Incoming::Invalid { id } => {
+            let text = "the message is no request of JSON-RPC 2.0";
+            Some(message::error(&id, INVALID_REQUEST, text))
+        }
+        Incoming::Request { id, method, params } => {
+            Some(match answer_request(&method, params, call) {
+                Ok(result) => message::result(&id, &result),
+                Err((code, text)) => message::error(&id, code, &text),
+            })
+        }
+    }
+}
+
+fn answer_request(
+    method: &str,
+    mut params: Value,
+    call: &mut dyn FnMut(Tool, Value) -> Value,
+) -> Result<Value, (i64, String)> {
+    match method {
+        "initialize" => Ok(initialize(&params)),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": listing()})),
+        "tools/call" => {
+            let name = params.get("name").and_then(Value::as_str);
+            let Some(tool) = name.and_then(Tool::named) else {
+                let text = format!("unknown tool: {}", name.unwrap_or("(none)"));
+                return Err((INVALID_PARAMS, text));
+            };
+            let arguments = params.get_mut("arguments").map_or(Value::Null, Value::take);
+            Ok(tool_result(&call(tool, arguments)))
+        }
+        _ => Err((METHOD_NOT_FOUND, format!("there is no method {method}"))),
+    }
+}
+
+/// A version that both speak, or else the newest of ours, which the client may refuse.
+fn initialize(params: &Value) -> Value {
+    let wanted = params.get("protocolVersion").and_then(Value::as_str);
+    let version = wanted
+        .filter(|wanted| VERSIONS.contains(wanted))
+        .unwrap_or(VERSIONS[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "kapi", "version": env!("CARGO_PKG_VERSION")},
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+fn tool_result(given: &Value) -> Value {
+    json!({
+        "content": [{"type": "text", "text": given.to_string()}],
+        "isError": answer::is_refusal(given),
+    })
+}
+
+enum Frame {
+    Line(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// Reads a line; of one that is too long, everything up to its end is thrown away.
+fn read_line(input: &mut dyn BufRead) -> io::Result<Frame> {
+    let mut line = Vec::new();
+    let limit = u64::try_from(MESSAGE_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut limited = input.take(limit);
+    let n_read = limited.read_until(b'\n', &mut line)?;
+    if n_read == 0 {
+        return Ok(Frame::End);
+    }
+    if line.last() == Some(&b'\n') || n_read < MESSAGE_BYTES_MAX {
+        return Ok(Frame::Line(line));
+    }
+    loop {
+        let available = input.fill_buf()?;
+        if available.is_empty() {
+            return Ok(Frame::TooLong);
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let n_skipped = end.map_or(available.len(), |at| at + 1);
+        input.consume(n_skipped);
+        if end.is_some() {
+            return Ok(Frame::TooLong);
+        }
+    }
+}
+
+fn write_line(output: &mut dyn Write, answer: &Value) -> Result<(), ServerError> {
+    let mut line = answer.to_string();
+    line.push('\n');
+    output
+        .write_all(line.as_bytes())
+        .and_then(|()| output.flush())
+        .map_err(|source| ServerError::Write { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Cursor};
+
+    use kapi_wire::tools::Tool;
+    use serde_json::{Value, json};
+
+    use super::{MESSAGE_BYTES_MAX, VERSIONS, serve};
+
+    /// Returns the answers to these lines, from tools that say what they were given.
+    fn answers(lines: &[&str]) -> Vec<Value> {
+        let text = lines.join("\n");
+        let mut output = Vec::new();
+        let mut call = |tool: Tool, arguments: Value| {
+            let ok = tool != Tool::Block;
+            json!({"ok": ok, "tool": tool.name(), "arguments": arguments})
+        };
+        let mut input = BufReader::with_capacity(512, Cursor::new(text.as_bytes()));
+        serve(&mut input, &mut output, &mut call).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        let answers = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        answers.collect()
+    }
+
+    fn request(method: &str, params: &Value) -> String {
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+    }
+
+    #[test]
+    fn a_version_is_agreed_on() {
+        let version = |wanted: &Value| {
+            let params = json!({"protocolVersion": wanted, "capabilities": {}});
+            let answers = answers(&[&request("initialize", &params)]);
+            answers[0]["result"]["protocolVersion"].clone()
+        };
+        for known in VERSIONS {
+            assert_eq!(version(&json!(known)), known);
+        }
+        for unknown in [json!("1999-01-01"), json!(7), Value::Null] {
+            assert_eq!(version(&unknown), VERSIONS[0]);
+        }
+    }
+
+    #[test]
+    fn every_tool_is_listed_with_its_schema() {
+        let answers = answers(&[&request("tools/list", &json!({}))]);
+        let tools = answers[0]["result"]["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools
+            .iter()
+            .map(|it| it["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, Tool::ALL.map(Tool::name));
+        assert!(tools.iter().all(|it| it["inputSchema"]["type"] == "object"));
+    }
+
+    #[test]
+    fn a_call_is_answered_as_text_and_a_refusal_as_an_error() {
+        let call = |name: &str| {
+            let params = json!({"name": name, "arguments": {"note": "n"}});
+            answers(&[&request("tools/call", &params)]).remove(0)
+        };
+        let done = call("until_done_progress");
+        assert_eq!(done["result"]["isError"], false);
+        let text = done["result"]["content"][0]["text"].as_str().unwrap();
+        let answer: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(answer["arguments"], json!({"note": "n"}));
+        assert_eq!(call("until_done_block")["result"]["isError"], true);
+        assert_eq!(call("until_done_fly")["error"]["code"], -32_602);
+    }
+
+    #[test]
+    fn what_is_no_request_does_no_harm() {
+        let notification =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":9,"result":{}}"#;
+        assert_eq!(answers(&[notification, "", answer]), [] as [Value; 0]);
+        for (line, code, id) in [
+            ("{", -32_700, Value::Null),
+            (r#"{"id":5,"method":"ping"}"#, -32_600, json!(5)),
+            (
+                r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+                -32_600,
+                Value::Null,
+            ),
+            ("17", -32_600, Value::Null),
+            ("[]", -32_600, Value::Null),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"resources/list"}"#,
+                -32_601,
+                json!("a"),
+            ),
+        ] {
+            let answers = answers(&[line, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#]);
+            assert_eq!(answers[0]["error"]["code"], code, "{line}");
+            assert_eq!(answers[0]["id"], id, "{line}");
+            assert_eq!(answers[1]["result"], json!({}), "it goes on after {line}");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_answered_as_one() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let answers = answers(&[&format!("[{ping},{note},{ping}]"), &format!("[{note}]")]);
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_kept() {
+        let long = "x".repeat(MESSAGE_BYTES_MAX + 10);
+        let answers = answers(&[&long, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#]);
+        assert_eq!(answers[0]["error"]["code"], -32_600);
+        assert_eq!(answers[1]["id"], 2);
+        assert_eq!(answers.len(), 2);
+    }
+}

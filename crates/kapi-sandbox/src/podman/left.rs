@@ -1,0 +1,128 @@
+//! Containers that launchers left which were killed: found by our label, judged by their room's lock
+//! or by the owner that they name, never by a name.
+//!
+//! What cannot be judged is listed and stays. Nothing of a person's work is in a container: its
+//! mounts are the host's own directories.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::cleanup::{self, MANAGED, ROOM, ask};
+use super::error::PodmanError;
+use super::host::Host;
+use super::options::check_name;
+use super::owner::{Life, OWNER, Owner};
+use super::room::{self, Held};
+
+/// The label with the name of the run.
+const RUN: &str = "kapi.run";
+
+/// A container whose launcher is not known to live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Podman's id of it.
+    pub id: String,
+    /// The run that it was made for.
+    pub run: String,
+    /// When it was made, in seconds since the epoch.
+    pub created_s: i64,
+    /// Whether it may go.
+    pub fate: Fate,
+    room: String,
+}
+
+/// Whether a container may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Its launcher is dead.
+    Deserted,
+    /// Nobody can tell from here whether its launcher lives.
+    Unknown,
+}
+
+/// What podman tells of a container.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    #[serde(rename = "Id")]
+    id: String,
+    #[serde(rename = "Created")]
+    created_s: i64,
+    #[serde(rename = "Labels", default)]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// Lists the containers of ours whose launcher is not known to live.
+///
+/// # Errors
+/// When there is no podman, or it does not answer.
+pub fn left() -> Result<Vec<Left>, PodmanError> {
+    let host = Host::observe()?;
+    let managed = format!("label={MANAGED}");
+    let question = ["ps", "--all", "--filter", &managed, "--format", "json"];
+    let answer = ask(&host, "ps", &question)?;
+    let listed: Vec<Listed> = serde_json::from_str(&answer).map_err(|error| PodmanError::Said {
+        command: "ps",
+        output: format!("its answer cannot be read: {error}"),
+    })?;
+    let mut found = Vec::new();
+    for one in listed {
+        let labels = one.labels.unwrap_or_default();
+        let label = |name: &str| labels.get(name).cloned().unwrap_or_default();
+        let room = label(ROOM);
+        let Some(fate) = fate(&host, &room, &label(OWNER))? else {
+            continue;
+        };
+        found.push(Left {
+            id: one.id,
+            run: label(RUN),
+            created_s: one.created_s,
+            fate,
+            room,
+        });
+    }
+    Ok(found)
+}
+
+/// Decides about one container; `None` for that of a launcher that lives.
+fn fate(host: &Host, room: &str, owner: &str) -> Result<Option<Fate>, PodmanError> {
+    match room::held(host, room)? {
+        Held::BySomebody => return Ok(None),
+        Held::ByNobody => return Ok(Some(Fate::Deserted)),
+        // Made under another runtime directory, or before this machine was started.
+        Held::NoRoom => {}
+    }
+    let Some(owner) = Owner::parse(owner) else {
+        return Ok(Some(Fate::Unknown));
+    };
+    Ok(match owner.life()? {
+        Life::Alive => None,
+        Life::Dead => Some(Fate::Deserted),
+        Life::OutOfSight => Some(Fate::Unknown),
+    })
+}
+
+/// Removes a deserted container by its id, with its layers' volumes and its room, after a second look.
+///
+/// # Errors
+/// When its launcher may live after all, or podman cannot remove it.
+pub fn collect(id: &str) -> Result<(), PodmanError> {
+    let host = Host::observe()?;
+    let left = match left()?.into_iter().find(|one| one.id == id) {
+        // Somebody else has cleared it away meanwhile.
+        None => return Ok(()),
+        Some(one) if one.fate == Fate::Deserted => one,
+        Some(one) => {
+            return Err(PodmanError::Refused {
+                what: "deserted",
+                value: one.id,
+                why: "nobody can tell from here whether its launcher lives",
+            });
+        }
+    };
+    cleanup::remove_container(&host, &left.room, &left.run, &|| true)?;
+    if check_name(&left.room).is_ok() {
+        cleanup::remove_layers(&host, &left.room)?;
+    }
+    room::sweep(&host).map(drop)
+}

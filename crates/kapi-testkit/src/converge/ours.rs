@@ -1,0 +1,329 @@
+//! Our rules: the real core, asked effect by effect, with a world whose truth is known.
+//!
+//! No disk and no process: what is shown here is when the rules end a goal, and how.
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::budget::Budget;
+use kapi_core::goal::command::Command;
+use kapi_core::goal::contract::{
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
+};
+use kapi_core::goal::decide::decide;
+use kapi_core::goal::effect::{Action, AgentPurpose, next};
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::evolve::evolve;
+use kapi_core::goal::outcome::{
+    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, Verdict,
+    VerifyReport, VerifyRun,
+};
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::tool::ToolCall;
+use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::plan::patch::Patch;
+use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
+use kapi_core::usage::Usage;
+
+use super::executor::{Executor, Kind, Tree, Turn};
+use super::{Defect, Outcome as Ended, TURNS_MAX};
+
+/// How often in a hundred a judge's answer cannot be parsed.
+const UNPARSEABLE: u64 = 3;
+/// Effects after which a goal that goes on for ever is a defect of the core.
+const EFFECTS_MAX: u32 = 2_000;
+
+pub(super) fn run(kind: Kind, seed: u64) -> Result<Ended, Defect> {
+    let mut story = Story {
+        state: None,
+        executor: Executor::new(kind, seed),
+        plans: kind == Kind::Planner,
+        turns: 0,
+        last_useful: 1,
+    };
+    story.begin()?;
+    for _ in 0..EFFECTS_MAX {
+        if !story.step()? {
+            return Ok(story.ended());
+        }
+    }
+    let name = kind.name();
+    Err(Defect(format!("a {name} goes on for ever (seed {seed})")))
+}
+
+struct Story {
+    state: Option<Goal>,
+    executor: Executor,
+    plans: bool,
+    turns: u32,
+    last_useful: u32,
+}
+
+impl Story {
+    fn begin(&mut self) -> Result<(), Defect> {
+        let person = Actor::Human {
+            user: "person".to_owned(),
+        };
+        let create = Command::Create {
+            id: GoalId::new(1, Slug::from_sentence("converge")),
+            contract: Box::new(contract()),
+            contract_hash: "hash".to_owned(),
+            setup: false,
+        };
+        let approve = Command::Approve {
+            contract_hash: "hash".to_owned(),
+            means: ApprovalMeans::Terminal,
+        };
+        self.must(&person, &create)?;
+        self.must(&person, &approve)
+    }
+
+    /// Performs the effect that the core plans; tells whether there was one.
+    fn step(&mut self) -> Result<bool, Defect> {
+        let Some(effect) = self.state.as_ref().and_then(next) else {
+            return Ok(false);
+        };
+        let intend = Command::Intend {
+            effect: effect.id.clone(),
+        };
+        self.must(&Actor::Engine, &intend)?;
+        let outcome = match &effect.action {
+            Action::CreateWorkspace { .. } => Outcome::Workspace {
+                path: "/workspace".to_owned(),
+            },
+            Action::RunAgent(task) => match task.purpose {
+                AgentPurpose::Work => self.work(&effect.id)?,
+                AgentPurpose::Setup | AgentPurpose::Distill => run_of(None, AgentEnd::Finished, 2),
+            },
+            Action::Commit(_) => Outcome::Committed(self.candidate()),
+            Action::Verify(task) => Outcome::Verified(self.report(&task.commands)),
+            Action::Judge(task) => self.judge(&task.agent),
+            Action::Publish { commit, .. } => Outcome::Published {
+                commit: commit.clone(),
+            },
+            Action::Wait { .. } => Outcome::Waited,
+        };
+        let report = Command::Report {
+            effect: effect.id,
+            outcome,
+            elapsed_ms: 1,
+        };
+        self.must(&Actor::Engine, &report)?;
+        Ok(true)
+    }
+
+    fn work(&mut self, effect: &EffectId) -> Result<Outcome, Defect> {
+        let work_before = self.executor.tree.work;
+        let turn = self.executor.turn();
+        self.turns += 1;
+        if self.executor.tree.work > work_before {
+            self.last_useful = self.turns;
+        }
+        if self.plans {
+            self.keep_plan(effect, work_before, turn)?;
+        }
+        let end = if turn.is_crash {
+            AgentEnd::Crashed { code: 1 }
+        } else {
+            AgentEnd::Finished
+        };
+        let claim = turn.claims.then_some(Claim::Done);
+        Ok(run_of(claim, end, if turn.has_acted { 2 } else { 0 }))
+    }
+
+    /// Makes a plan, ends its tasks as the pieces are there, and claims by the tool.
+    fn keep_plan(&mut self, effect: &EffectId, work_before: u32, turn: Turn) -> Result<(), Defect> {
+        let run = self
+            .state
+            .as_ref()
+            .map_or_else(String::new, |goal| goal.run_name(effect));
+        let agent = Actor::Agent { run };
+        if work_before == 0 && self.turns == 1 {
+            let ids = (1..=self.executor.needed).map(task_id);
+            let tasks = ids.map(|id| id.map(task)).collect::<Result<_, _>>()?;
+            self.must(&agent, &Command::Tool(ToolCall::Plan { tasks }))?;
+        }
+        for piece in work_before + 1..=self.executor.tree.work {
+            let call = ToolCall::TaskUpdate {
+                id: task_id(piece)?,
+                patch: Box::new(Patch {
+                    status: Some(TaskStatus::Done),
+                    ..Patch::default()
+                }),
+            };
+            self.must(&agent, &Command::Tool(call))?;
+        }
+        if turn.claims {
+            let call = ToolCall::Complete {
+                evidence: "all checks pass".to_owned(),
+                summary: None,
+            };
+            self.must(&agent, &Command::Tool(call))?;
+        }
+        Ok(())
+    }
+
+    fn candidate(&self) -> Candidate {
+        let tree = self.executor.tree;
+        let name = tree_name(tree);
+        Candidate {
+            commit: format!("commit-{name}"),
+            files_changed: u32::from(tree != Tree::default()),
+            tree: name,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// The checks as they stood at the beginning; a change of theirs is seen.
+    fn report(&self, commands: &[String]) -> VerifyReport {
+        let executor = &self.executor;
+        let tampered = executor.tree.has_weak_tests;
+        let missing = executor.needed.saturating_sub(executor.tree.work);
+        let is_passed = executor.checks_pass();
+        let name = tree_name(executor.tree);
+        let names: Vec<&str> = (0..missing).map(|_| "piece").collect();
+        let run = |command: &String| VerifyRun {
+            command: command.clone(),
+            checks: Checks::Visible,
+            exit_code: Some(i32::from(!is_passed)),
+            timed_out: false,
+            duration_ms: 1,
+            output_tail: format!("missing: {}", names.join(" ")),
+            output_bytes: 1,
+        };
+        VerifyReport {
+            commit: format!("commit-{name}"),
+            tree: name,
+            tampered: tampered.then(|| "tests".to_owned()).into_iter().collect(),
+            runs: commands.iter().map(run).collect(),
+        }
+    }
+
+    /// A judge who sees the change itself, by a channel that what it reads cannot write to.
+    fn judge(&mut self, by: &str) -> Outcome {
+        let answer = if self.executor.random().chance(UNPARSEABLE) {
+            JudgeAnswer::Malformed {
+                text: "hm".to_owned(),
+            }
+        } else {
+            JudgeAnswer::Verdict {
+                verdict: if self.executor.is_good() {
+                    Verdict::Done
+                } else {
+                    Verdict::Continue
+                },
+                reason: "as it is".to_owned(),
+            }
+        };
+        Outcome::Judged(JudgeRun {
+            by: by.to_owned(),
+            answer,
+            usage: Usage::default(),
+        })
+    }
+
+    fn must(&mut self, actor: &Actor, command: &Command) -> Result<(), Defect> {
+        let events = decide(self.state.as_ref(), actor, command, 1_000)
+            .map_err(|denied| Defect(format!("it denies {command:?}: {denied}")))?;
+        for event in &events {
+            evolve(&mut self.state, event);
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> Ended {
+        let is_accepted = self
+            .state
+            .as_ref()
+            .is_some_and(|goal| matches!(goal.status, Status::Done | Status::Unverified));
+        Ended {
+            is_accepted,
+            is_good: self.executor.is_good(),
+            turns: self.turns,
+            last_useful: if is_accepted {
+                self.turns
+            } else {
+                self.last_useful
+            },
+        }
+    }
+}
+
+fn tree_name(tree: Tree) -> String {
+    let Tree {
+        work,
+        other,
+        has_weak_tests,
+        has_injection,
+    } = tree;
+    format!("w{work}-o{other}-t{has_weak_tests}-i{has_injection}")
+}
+
+fn task_id(piece: u32) -> Result<TaskId, Defect> {
+    TaskId::parse(&format!("T-{piece:03}")).map_err(|error| Defect(error.to_string()))
+}
+
+fn task(id: TaskId) -> Task {
+    Task {
+        title: format!("piece {id}"),
+        id,
+        phase: Phase::Green,
+        status: TaskStatus::Pending,
+        dependencies: Vec::new(),
+        blocks: Vec::new(),
+        prerequisites: Vec::new(),
+        validation_steps: Vec::new(),
+        ci_commands: Vec::new(),
+        styleguide_rules: Vec::new(),
+        guardrails: Vec::new(),
+        learnings: Vec::new(),
+        gotchas: Vec::new(),
+        context: Vec::new(),
+        notes: None,
+    }
+}
+
+fn run_of(claim: Option<Claim>, end: AgentEnd, score: u32) -> Outcome {
+    Outcome::Agent(AgentRun {
+        end,
+        claim,
+        message: "worked".to_owned(),
+        session: None,
+        usage: Usage::default(),
+        tools: score,
+        isolation: None,
+        score: Some(score),
+    })
+}
+
+fn contract() -> Contract {
+    Contract {
+        version: CONTRACT_VERSION,
+        intent: "make it work".to_owned(),
+        done_criteria: "every piece is there".to_owned(),
+        verify: vec!["check".to_owned()],
+        verify_timeout_ms: 60_000,
+        verify_network: false,
+        protect: vec!["tests".to_owned()],
+        hidden: None,
+        budget: Budget {
+            turns: TURNS_MAX,
+            tokens: None,
+            usd_micros: None,
+            wall_ms: None,
+        },
+        stall_after: 3,
+        turn_timeout_ms: 60_000,
+        agent: "executor".to_owned(),
+        judge: Judge::Agent("judge".to_owned()),
+        judge_unavailable: JudgeUnavailable::Closed,
+        base: Base {
+            revision: "main".to_owned(),
+            commit: "base".to_owned(),
+            tree: tree_name(Tree::default()),
+        },
+        branch: "feat/converge".to_owned(),
+        sandbox: SandboxLevel::Native,
+        network: NetworkMode::None,
+        working: Working::default(),
+        race: None,
+    }
+}

@@ -1,0 +1,43 @@
+//! A thousand executors through the real core: what issue and specification promise of it.
+
+use kapi_testkit::converge::executor::Kind;
+use kapi_testkit::converge::{Rules, converge};
+
+#[test]
+fn nothing_false_is_accepted_and_nothing_honest_is_lost() {
+    for seed in 1..=3 {
+        let table = converge(seed, 1_000).unwrap();
+        let ours = table.total(Rules::Kapi);
+        assert_eq!(ours.executors, 1_000);
+        assert_eq!(ours.false_done, 0, "\n{table}");
+        assert_eq!(ours.honest_lost, 0, "\n{table}");
+    }
+}
+
+#[test]
+fn a_goal_ends_soon_after_its_last_useful_turn() {
+    let table = converge(7, 1_000).unwrap();
+    for kind in Kind::ALL {
+        let row = table.row(Rules::Kapi, kind);
+        // Going back and forth between two trees takes one turn more to be seen.
+        let most = if kind == Kind::Oscillator { 3 } else { 2 };
+        assert!(row.wasted_max <= most, "{}\n{table}", kind.name());
+    }
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    assert_eq!(converge(11, 200).unwrap(), converge(11, 200).unwrap());
+}
+
+#[test]
+fn the_rules_of_others_let_liars_through() {
+    let table = converge(1, 1_000).unwrap();
+    for kind in [Kind::Liar, Kind::TestEditor, Kind::Injector] {
+        assert!(table.row(Rules::Sentinel, kind).false_done > 0, "\n{table}");
+        assert!(
+            table.row(Rules::TextEvidence, kind).false_done > 0,
+            "\n{table}"
+        );
+    }
+}

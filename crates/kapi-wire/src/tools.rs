@@ -1,0 +1,175 @@
+//! The tools of an agent: names, descriptions, parameters and answers, each said once.
+//!
+//! MCP, `kapi agent` and the socket of a run all take their words from here. What a call may do is
+//! decided where goals are; this only reads it, and refuses what does not even have the shape.
+
+pub mod answer;
+pub mod call;
+pub mod input;
+pub mod schema;
+pub mod set;
+pub mod state;
+pub mod task;
+
+use serde_json::Value;
+
+/// A tool, under the names of pi-until-done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Draft the contract.
+    Set,
+    /// Make the task list.
+    Plan,
+    /// Change the task list's structure.
+    Replan,
+    /// Change one task.
+    TaskUpdate,
+    /// Note progress.
+    Progress,
+    /// Claim that the goal is reached.
+    Complete,
+    /// Ask the person.
+    Block,
+    /// Park the goal.
+    Wait,
+    /// Compile the journey.
+    Distill,
+    /// Look.
+    Status,
+}
+
+impl Tool {
+    /// All of them, in the order they are used.
+    pub const ALL: [Self; 10] = [
+        Self::Set,
+        Self::Plan,
+        Self::Replan,
+        Self::TaskUpdate,
+        Self::Progress,
+        Self::Complete,
+        Self::Block,
+        Self::Wait,
+        Self::Distill,
+        Self::Status,
+    ];
+
+    /// Returns the tool of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Set => "until_done_set",
+            Self::Plan => "until_done_plan",
+            Self::Replan => "until_done_replan",
+            Self::TaskUpdate => "until_done_task_update",
+            Self::Progress => "until_done_progress",
+            Self::Complete => "until_done_complete",
+            Self::Block => "until_done_block",
+            Self::Wait => "until_done_wait",
+            Self::Distill => "until_done_distill",
+            Self::Status => "until_done_status",
+        }
+    }
+
+    /// Returns its name as a word of `kapi agent`.
+    #[must_use]
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Plan => "plan",
+            Self::Replan => "replan",
+            Self::TaskUpdate => "task-update",
+            Self::Progress => "progress",
+            Self::Complete => "complete",
+            Self::Block => "block",
+            Self::Wait => "wait",
+            Self::Distill => "distill",
+            Self::Status => "status",
+        }
+    }
+
+    /// Returns what an agent is told of it.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Set => {
+                "Draft the goal's contract. A person approves it before anything is done; until \
+                 then the answer is the refusal not_confirmed, and the draft is recorded."
+            }
+            Self::Plan => {
+                "Give the task list of the goal, test first. Once, before the work; afterwards it \
+                 is changed with until_done_replan."
+            }
+            Self::Replan => {
+                "Change the structure of the task list when reality differs: insert, remove, \
+                 replace, split, merge, reorder. All operations apply or none; done tasks stay."
+            }
+            Self::TaskUpdate => {
+                "Change one task: its status, a learning, a gotcha, something to read, its checks."
+            }
+            Self::Progress => "Note one line of progress, and the phase if it changes.",
+            Self::Complete => {
+                "Claim that the goal is reached, quoting the output of the verify command. Then end \
+                 your turn: Kapi runs the checks itself and a judge looks at the result."
+            }
+            Self::Block => {
+                "Ask the person a question that only they can answer. Then end your turn."
+            }
+            Self::Wait => {
+                "Park the goal until something has happened: a time, a file of the working \
+                 directory, a command's success, an approval, a quota. Then end your turn; \
+                 waiting costs nothing."
+            }
+            Self::Distill => {
+                "Once the goal is done: compile the journey into a requirements document in \
+                 Markdown, with problem, solution, learnings, gotchas, surfaces and follow-ups."
+            }
+            Self::Status => "Look at the goal: contract, status, budget, tasks. Changes nothing.",
+        }
+    }
+}
+
+/// Why a call is refused: pi-until-done's code, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Refused {
+    /// The code.
+    pub code: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Refused {
+    /// Returns a refusal.
+    #[must_use]
+    pub const fn new(code: &'static str, message: String) -> Self {
+        Self { code, message }
+    }
+
+    /// Returns the refusal of what does not have the shape of an input.
+    #[must_use]
+    pub const fn input(message: String) -> Self {
+        Self::new("bad_input", message)
+    }
+}
+
+/// Returns the tools as MCP lists them: name, description and schema of the input.
+#[must_use]
+pub fn listing() -> Vec<Value> {
+    let entry = |tool: Tool| {
+        serde_json::json!({
+            "name": tool.name(),
+            "description": tool.description(),
+            "inputSchema": schema::input_schema(tool),
+        })
+    };
+    Tool::ALL.into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests;

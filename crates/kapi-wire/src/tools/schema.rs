@@ -1,0 +1,137 @@
+//! JSON Schemas of the tools' inputs, made from the types that read them.
+//!
+//! Without references: some clients pass a schema on to models that cannot follow one.
+
+use kapi_core::goal::contract::GoalType;
+use kapi_core::plan::task::{Phase, TaskStatus};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use crate::tools::Tool;
+use crate::tools::input::{
+    BlockInput, CompleteInput, DistillInput, PlanInput, ProgressInput, ReplanInput, SetInput,
+    StatusInput, TaskUpdateInput, WaitInput,
+};
+
+/// All states of a task, in the order of its life.
+pub const TASK_STATUSES: [TaskStatus; 5] = [
+    TaskStatus::Pending,
+    TaskStatus::InProgress,
+    TaskStatus::Done,
+    TaskStatus::Blocked,
+    TaskStatus::Skipped,
+];
+
+/// Returns the schema of a tool's input.
+#[must_use]
+pub fn input_schema(tool: Tool) -> Value {
+    match tool {
+        Tool::Set => of::<SetInput>(),
+        Tool::Plan => of::<PlanInput>(),
+        Tool::Replan => {
+            let mut schema = of::<ReplanInput>();
+            leave_tasks_undescribed(&mut schema);
+            schema
+        }
+        Tool::TaskUpdate => of::<TaskUpdateInput>(),
+        Tool::Progress => of::<ProgressInput>(),
+        Tool::Complete => of::<CompleteInput>(),
+        Tool::Block => of::<BlockInput>(),
+        Tool::Wait => of::<WaitInput>(),
+        Tool::Distill => of::<DistillInput>(),
+        Tool::Status => of::<StatusInput>(),
+    }
+}
+
+fn of<Input: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<Input>();
+    for key in ["title", "description"] {
+        schema.remove(key);
+    }
+    // Every client expects them, also where there is nothing to say.
+    if schema.get("properties").is_none() {
+        schema.insert(
+            "properties".to_owned(),
+            Value::Object(serde_json::Map::new()),
+        );
+    }
+    let mut value = schema.to_value();
+    simplify(&mut value);
+    value
+}
+
+/// Removes the descriptions of a task's fields, which the plan's schema has said already: every
+/// request of every agent carries these texts.
+fn leave_tasks_undescribed(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if let Some(Value::Object(fields)) = map.get_mut("properties")
+                && fields.contains_key("validationSteps")
+            {
+                fields.values_mut().for_each(without_descriptions);
+            }
+            map.values_mut().for_each(leave_tasks_undescribed);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_tasks_undescribed),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn without_descriptions(schema: &mut Value) {
+    if let Value::Object(map) = schema {
+        map.remove("description");
+        for inner in ["items", "properties"] {
+            match map.get_mut(inner) {
+                Some(Value::Object(fields)) if inner == "properties" => {
+                    fields.values_mut().for_each(without_descriptions);
+                }
+                Some(schema) => without_descriptions(schema),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Removes what schemars notes for programs and models do not need.
+fn simplify(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let is_number_format = map
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|format| format.starts_with("uint"));
+            if is_number_format {
+                map.remove("format");
+            }
+            map.remove("default");
+            map.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+pub(super) fn phase(_: &mut SchemaGenerator) -> Schema {
+    words(&Phase::ALL.map(Phase::as_str))
+}
+
+pub(super) fn task_status(_: &mut SchemaGenerator) -> Schema {
+    words(&TASK_STATUSES.map(TaskStatus::as_str))
+}
+
+pub(super) fn goal_type(_: &mut SchemaGenerator) -> Schema {
+    words(&[GoalType::Ticket, GoalType::Exploratory].map(GoalType::as_str))
+}
+
+pub(super) fn file_state(_: &mut SchemaGenerator) -> Schema {
+    words(&["exists", "gone", "changed"])
+}
+
+fn words(words: &[&str]) -> Schema {
+    json_schema!({"type": "string", "enum": words})
+}

@@ -1,0 +1,163 @@
+//! A side question: an agent looks at the work so far and answers, beside whatever goes on.
+//!
+//! It has a read-only checkout, a home of its own and no session, so the loop never notices it. What
+//! becomes of the answer is the caller's affair.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::launch::Purpose;
+use kapi_core::goal::outcome::{AgentEnd, Failure};
+use kapi_core::goal::quote::fenced;
+use kapi_core::goal::state::Goal;
+use kapi_core::goal::words;
+use kapi_core::plan::task_list::task_list;
+use kapi_core::usage::Usage;
+use kapi_engine::world::{Activity, Watch};
+use kapi_git::checkout::CheckoutPlan;
+use kapi_git::owned_dir;
+use kapi_sandbox::spec::Access;
+use kapi_sys::process::End;
+
+use crate::asking::{Asked, ask_gated};
+use crate::book::Book;
+use crate::confine::Cell;
+use crate::gate::{Rules, open_entries};
+use crate::place::Place;
+use crate::run_dir::RunDir;
+use crate::verify::checkout;
+use crate::workshop::{self, Workshop};
+use crate::{failure, home};
+
+/// The longest a side question may take, in milliseconds.
+const DEADLINE_MS_MAX: u64 = 15 * 60 * 1000;
+/// Bytes of a task list that are shown with a question.
+const TASKS_BYTES_MAX: usize = 16 * 1024;
+
+/// A question beside the work.
+#[derive(Debug, Clone, Copy)]
+pub struct SideQuestion<'a> {
+    /// What is asked.
+    pub text: &'a str,
+    /// A name that no other question has, safe as a file name.
+    pub name: &'a str,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// What the agent said last.
+    pub text: String,
+    /// What it used.
+    pub usage: Usage,
+    /// How its run ended; only a finished one is an answer.
+    pub end: AgentEnd,
+}
+
+/// Lets a goal's agent answer a question about the work so far; `None` when it was cut off.
+///
+/// # Errors
+/// When the checkout, the sandbox or the agent cannot be had. Nothing of the goal has changed.
+pub fn answer(
+    book: &Book,
+    place: &Place,
+    goal: &Goal,
+    question: SideQuestion<'_>,
+    watch: &Watch<'_>,
+) -> Result<Option<Answered>, Failure> {
+    let contract = &goal.contract;
+    let kind = Kind::parse(&contract.agent).map_err(|error| failure::agent(&error))?;
+    let settings = book.settings(&kind);
+    let workshop = Workshop::open(book, &place.project, watch.cancel)?;
+    let checkout_dir = checkout(
+        &workshop,
+        &CheckoutPlan {
+            commit: &workshop::commit_id(goal.turn_start_commit())?,
+            base: &workshop::commit_id(&contract.base.commit)?,
+            protect: &[],
+            to: &place.scratch.join(question.name),
+        },
+    )?;
+    let run_id = format!("{}-{}", goal.id, question.name);
+    let run_dir = RunDir::open(&place.runs, &run_id)?;
+    let home = home::make_anew(&place.scratch.join(format!("{}-home", question.name)))?;
+    let cell = Cell {
+        name: &run_id,
+        level: contract.sandbox,
+        workspace: &checkout_dir,
+        workspace_access: Access::ReadOnly,
+        home: &home,
+        git_view: None,
+        mounts: Vec::new(),
+        deadline: Duration::from_millis(contract.turn_timeout_ms.min(DEADLINE_MS_MAX)),
+        idle: None,
+    };
+    let prompt = prompt(goal, question.text);
+    let asked = Asked {
+        kind: &kind,
+        settings: &settings,
+        prompt: &prompt,
+        session: None,
+        turn: goal.turn.max(1),
+        run_id: &run_id,
+        // Tools that only read, and no session that could be mixed up with the work's.
+        purpose: Purpose::Judge,
+        network: contract.network,
+        env: Vec::new(),
+    };
+    let used = Mutex::new(Usage::default());
+    let notice = |activity: Activity| {
+        if let Activity::Used(usage) = &activity
+            && let Ok(mut used) = used.lock()
+        {
+            used.add(usage);
+        }
+        (watch.notice)(activity);
+    };
+    let metered = Watch {
+        cancel: watch.cancel,
+        notice: &notice,
+    };
+    let list = open_entries(goal);
+    let beside = place.scratch.join(format!("{}-gate", question.name));
+    let at_gate = (&asked, Rules::Fixed(&list), &*beside);
+    let ended = ask_gated(book, cell, at_gate, &run_dir, &metered);
+    owned_dir::wipe(&beside).map_err(|error| failure::plain(&error))?;
+    owned_dir::discard(&checkout_dir).map_err(|error| failure::plain(&error))?;
+    owned_dir::wipe(&home).map_err(|error| failure::plain(&error))?;
+    let (run, end) = ended?;
+    let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);
+    usage.add(&run.usage);
+    Ok((end != End::Cancelled).then_some(Answered {
+        text: run.message,
+        usage,
+        end: run.end,
+    }))
+}
+
+fn prompt(goal: &Goal, question: &str) -> String {
+    let contract = &goal.contract;
+    let standing = words::reason(goal).map_or_else(
+        || goal.status.to_string(),
+        |reason| format!("{}: {reason}", goal.status),
+    );
+    let plan = goal.journey.plan.as_ref().map_or_else(
+        || "There is no task list.".to_owned(),
+        |plan| {
+            let text = task_list(plan);
+            let end = text.floor_char_boundary(TASKS_BYTES_MAX);
+            fenced(text.get(..end).unwrap_or_default(), "yaml")
+        },
+    );
+    format!(
+        "A person asks a question beside the work on a goal. You only look: the working directory \
+         holds the work so far, read-only, and somebody else goes on with it. Change nothing, plan \
+         nothing, and do not continue the work. Answer the question in plain words, shortly, from \
+         what you can see here.\n\n\
+         # The question\n\n{question}\n\n\
+         # The goal\n\n{}\n\nDone when: {}\n\n\
+         # Where it stands\n\nTurn {} of {}; {standing}.\n\n{plan}\n",
+        contract.intent, contract.done_criteria, goal.spent.turns, goal.budget.turns
+    )
+}

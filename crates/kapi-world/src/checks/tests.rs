@@ -1,0 +1,149 @@
+//! Discovery on real directories.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::{Discovery, discover, discover_changed, profiles};
+
+/// Makes files; a name that ends with a slash is a directory.
+#[expect(clippy::disallowed_methods, reason = "a fixture needs no durability")]
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let top = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = top.path().join(name);
+        if name.ends_with('/') {
+            fs::create_dir_all(&path).unwrap();
+            continue;
+        }
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    top
+}
+
+fn found(discovery: &Discovery) -> Vec<String> {
+    discovery
+        .roots
+        .iter()
+        .map(|root| format!("{}: {}", root.path, root.profiles.join(" ")))
+        .collect()
+}
+
+fn found_in(top: &Path, path: &str) -> Vec<String> {
+    found(&discover(&top.join(path)).unwrap())
+}
+
+#[test]
+fn the_table_that_comes_with_kapi_can_be_read() {
+    assert_eq!(profiles().unwrap().all.len(), 25);
+}
+
+#[test]
+fn a_monorepo_has_its_projects_and_their_members_are_none() {
+    let top = tree(&[
+        (".git/", ""),
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers=[\"crates/*\"]\nexclude=[\"fuzz\"]",
+        ),
+        ("crates/a/Cargo.toml", "[package]"),
+        ("fuzz/Cargo.toml", "[package]"),
+        ("web/package.json", r#"{"workspaces":["packages/*"]}"#),
+        ("web/pnpm-lock.yaml", ""),
+        ("web/packages/one/pnpm-lock.yaml", ""),
+        ("web/node_modules/x/pnpm-lock.yaml", ""),
+        ("services/api/go.mod", ""),
+        ("services/api/testdata/go.mod", ""),
+        ("services/tool/pyproject.toml", ""),
+        ("services/tool/docs/Makefile", "test:\n"),
+        ("other/.git/", ""),
+        ("other/go.mod", ""),
+        (".hidden/go.mod", ""),
+    ]);
+    let all = [
+        ": rust",
+        "fuzz: rust",
+        "services/api: go",
+        "services/tool: python",
+        "web: node-pnpm",
+    ];
+    assert_eq!(found_in(top.path(), ""), all);
+    // A member's project is its workspace.
+    assert_eq!(found_in(top.path(), "crates/a"), all);
+    assert_eq!(found_in(top.path(), "web/packages/one"), ["web: node-pnpm"]);
+    assert_eq!(found_in(top.path(), "services/api"), ["services/api: go"]);
+    // Between the projects, the nearest above is meant.
+    assert_eq!(found_in(top.path(), "services"), all);
+    // What is passed over is looked at where a person stands in it, and a repository is its own.
+    assert_eq!(
+        found_in(top.path(), "services/api/testdata"),
+        ["services/api/testdata: go"]
+    );
+    assert_eq!(found_in(top.path(), "other"), [": go"]);
+    let near = discover(&top.path().join("crates/a")).unwrap();
+    assert_eq!(near.top, top.path().canonicalize().unwrap());
+    assert_eq!(near.notes, [""; 0]);
+}
+
+#[test]
+fn changed_files_name_the_nearest_projects() {
+    let top = tree(&[
+        (".git/", ""),
+        ("go.mod", ""),
+        ("api/go.mod", ""),
+        ("api/deep/x.go", ""),
+        ("web/yarn.lock", ""),
+        ("main.go", ""),
+    ]);
+    let near = |changed: &[&str]| {
+        let changed: Vec<_> = changed.iter().map(Into::into).collect();
+        found(&discover_changed(top.path(), &changed).unwrap())
+    };
+    assert_eq!(near(&["api/deep/x.go", "api/gone.go"]), ["api: go"]);
+    assert_eq!(near(&["main.go", "web/a.ts"]), [": go", "web: node-yarn"]);
+    assert_eq!(near(&["gone/away.txt"]), [": go"]);
+    assert_eq!(near(&[]), [""; 0]);
+}
+
+#[test]
+fn outside_of_a_repository_nothing_above_is_looked_at() {
+    let top = tree(&[("go.mod", ""), ("sub/a.txt", ""), ("sub/x/go.mod", "")]);
+    assert_eq!(found_in(top.path(), "sub"), ["x: go"]);
+    assert_eq!(found_in(top.path(), "sub/x"), [": go"]);
+}
+
+#[test]
+fn odd_trees_neither_hang_nor_lead_elsewhere() {
+    let outside = tree(&[("package.json", r#"{"scripts":{"test":"x"}}"#)]);
+    let top = tree(&[(".git/", ""), ("package-lock.json", ""), ("x.txt", "")]);
+    let at = |name: &str| top.path().join(name);
+    symlink(outside.path().join("package.json"), at("package.json")).unwrap();
+    symlink(top.path(), at("loop")).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        at("Makefile"),
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )
+    .unwrap();
+    let discovery = discover(top.path()).unwrap();
+    assert_eq!(found(&discovery), [": cpp-make node-npm"]);
+    let choices = format!("{:?}", discovery.roots[0].choices);
+    // The link was not read, so its script is not known.
+    assert!(choices.contains("package.json has no script"), "{choices}");
+    let missing = discover(&at("nowhere")).unwrap_err();
+    assert!(missing.message.contains("nowhere"), "{missing:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_goes_on() {
+    let top = tree(&[
+        (".git/", ""),
+        ("package-lock.json", ""),
+        ("package.json", "{"),
+    ]);
+    let discovery = discover(top.path()).unwrap();
+    assert_eq!(found(&discovery), [": node-npm"]);
+    assert_eq!(discovery.notes.len(), 1);
+    assert!(discovery.notes[0].contains("package.json cannot be read"));
+}

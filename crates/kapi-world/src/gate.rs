@@ -1,0 +1,315 @@
+//! The host's end of an agent's permission hook: may this tool run, or is a person asked first?
+//!
+//! One question in, one answer out, a connection each, on a socket that only one run's sandbox is
+//! shown. Whatever cannot be read, decided or recorded is denied. What falls under a contract's list
+//! is the core's business, and what was allowed stands in the goal.
+
+pub mod client;
+mod place;
+
+use std::collections::BTreeSet;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kapi_agent::agent::Kind;
+use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, Question, asks, question};
+use kapi_agent::stream::score;
+use kapi_core::actor::Actor;
+use kapi_core::consent_rule::matches;
+use kapi_core::goal::command::{Command, PersonCommand};
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::goal::state::Goal;
+use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
+
+use crate::gate::client::{ALLOW, DENY};
+use crate::tools::Caller;
+
+/// Questions of one run at once.
+const CONNECTIONS_MAX: usize = 8;
+/// How long one question may take to arrive.
+const QUESTION_TIME: Duration = Duration::from_secs(10);
+/// How long one answer may take to be taken.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Refused commands of one run that are recorded: a log does not grow without end.
+const RECORDED_MAX: usize = 100;
+
+/// A person who is asked while a run waits.
+#[derive(Clone)]
+pub struct Person {
+    /// Who.
+    pub actor: Actor,
+    /// Asks a question in at most half a minute, or until the second argument says that nobody
+    /// waits any more; no answer is a no.
+    pub ask: Arc<Ask>,
+}
+
+/// A way to ask a person something.
+pub type Ask = dyn Fn(&str, &dyn Fn() -> bool) -> bool + Send + Sync;
+
+/// Whose list is asked about.
+#[derive(Clone, Copy)]
+pub(crate) enum Rules<'a> {
+    /// A goal's, as it stands at each question; what is refused is recorded.
+    Goal(Caller<'a>),
+    /// A list that nobody is asked about and nothing is recorded of.
+    Fixed(&'a [String]),
+}
+
+/// A run's gate; when it is dropped, nobody listens there any more.
+pub(crate) struct Gate<'a> {
+    rules: Rules<'a>,
+    level: SandboxLevel,
+    directory: PathBuf,
+    /// The program that asks and the socket, as the agent sees them.
+    program: PathBuf,
+    socket: PathBuf,
+    listener: UnixListener,
+    /// What was recorded in this run, and which entries a person refused in it.
+    recorded: Mutex<BTreeSet<(String, String)>>,
+    said_no: Mutex<BTreeSet<String>>,
+    refused_score: AtomicU32,
+    n_refused: AtomicU32,
+}
+
+/// Says why an agent cannot have a contract with an ask-before list, if it cannot.
+///
+/// # Errors
+/// When nothing asks before what the agent runs: the list would be words.
+pub fn check(kind: &Kind, ask_before: &[String]) -> Result<(), Failure> {
+    if ask_before.is_empty() || asks(kind) {
+        return Ok(());
+    }
+    Err(Failure {
+        message: format!(
+            "ask before what a {} agent runs: it has no permission hook",
+            kind.name()
+        ),
+        hint: Some(
+            "use claude, codex, gemini, pi or a script, which are stopped before each tool, or leave \
+             the ask-before list empty."
+                .to_owned(),
+        ),
+    })
+}
+
+impl<'a> Gate<'a> {
+    /// Opens a gate in a directory, which is made anew; `None` where nothing is asked about.
+    pub(crate) fn open(
+        rules: Rules<'a>,
+        kind: &Kind,
+        (level, workspace): (SandboxLevel, &Path),
+        directory: &Path,
+        self_exe: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let is_empty = match rules {
+            Rules::Goal(caller) => list_of(&caller)?.0.contract.working.ask_before.is_empty(),
+            Rules::Fixed(list) => list.is_empty(),
+        };
+        if is_empty {
+            return Ok(None);
+        }
+        check(kind, &["any".to_owned()])?;
+        place::check_settings(kind, level, workspace)?;
+        let listener = place::make(directory, level, self_exe)?;
+        Ok(Some(Self {
+            rules,
+            level,
+            directory: directory.to_path_buf(),
+            program: place::seen(level, directory, "bin/kapi"),
+            socket: place::seen(level, directory, "socket").join(place::SOCKET),
+            listener,
+            recorded: Mutex::new(BTreeSet::new()),
+            said_no: Mutex::new(BTreeSet::new()),
+            refused_score: AtomicU32::new(0),
+            n_refused: AtomicU32::new(0),
+        }))
+    }
+
+    /// Returns a run's score without the tools that did not run. Where the agent's tools are not
+    /// scored, one that did nothing else did nothing.
+    pub(crate) fn without_refused(&self, score: Option<u32>, n_tools: u32) -> Option<u32> {
+        let refused = self.refused_score.load(Ordering::SeqCst);
+        let n_refused = self.n_refused.load(Ordering::SeqCst);
+        let did_nothing = n_refused > 0 && n_refused >= n_tools;
+        match score {
+            Some(score) => Some(score.saturating_sub(refused)),
+            None => did_nothing.then_some(0),
+        }
+    }
+
+    /// Answers questions until the run is over.
+    pub(crate) fn serve(&self, stop: &Stop) {
+        let limits = ServeLimits {
+            connections_max: CONNECTIONS_MAX,
+        };
+        // Where nobody listens any more, the hook denies.
+        drop(serve_unix(&self.listener, stop, limits, &|stream| {
+            drop(self.attend(stream, stop));
+        }));
+    }
+
+    fn attend(&self, stream: &UnixStream, stop: &Stop) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let payload = read_to_end(stream)?;
+        let refused = match question(&payload) {
+            Some(question) => self.refusal(&question, stop),
+            None => Some("Kapi could not read which tool is to run.".to_owned()),
+        };
+        let answer = match refused {
+            None => format!("{ALLOW}\n"),
+            Some(reason) => format!("{DENY}\n{reason}\n"),
+        };
+        let mut stream = stream;
+        stream.write_all(answer.as_bytes())
+    }
+
+    /// Returns why a tool may not run, if it may not.
+    fn refusal(&self, question: &Question, stop: &Stop) -> Option<String> {
+        let refused = match self.rules {
+            Rules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
+            Rules::Fixed(list) => {
+                let entry = matches(list, &question.tool, &question.fields);
+                entry.map(|entry| format!("{entry:?} is not allowed here: only look."))
+            }
+        };
+        if refused.is_some() {
+            let score = score::of_tool(&question.tool);
+            self.refused_score.fetch_add(score, Ordering::SeqCst);
+            self.n_refused.fetch_add(1, Ordering::SeqCst);
+        }
+        refused
+    }
+
+    fn refusal_of_goal(
+        &self,
+        caller: Caller<'_>,
+        question: &Question,
+        stop: &Stop,
+    ) -> Option<String> {
+        let list = match list_of(&caller) {
+            Ok((_, list)) => list,
+            Err(failure) => return Some(format!("Kapi failed to {}.", failure.message)),
+        };
+        let entry = matches(&list, &question.tool, &question.fields)?;
+        if self.said_no().contains(entry) {
+            return Some(user_denied(entry));
+        }
+        if let Some(person) = &caller.desk.person {
+            let text = format!(
+                "The agent wants to run: {}\nAllow {entry:?} for this goal?",
+                question.shown
+            );
+            if (person.ask)(&text, &|| stop.is_raised()) {
+                return allow(&caller, person, entry).err();
+            }
+            self.said_no().insert(entry.to_owned());
+            self.record(&caller, entry, &question.shown);
+            return Some(user_denied(entry));
+        }
+        self.record(&caller, entry, &question.shown);
+        Some(needs_person(&caller, entry))
+    }
+
+    fn said_no(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.said_no.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a refused command once. What cannot be recorded is refused all the same.
+    fn record(&self, caller: &Caller<'_>, entry: &str, shown: &str) {
+        let key = (entry.to_owned(), shown.to_owned());
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if recorded.len() >= RECORDED_MAX || recorded.contains(&key) {
+            return;
+        }
+        let actor = Actor::Agent {
+            run: caller.run.to_owned(),
+        };
+        let command = Command::AskConsent {
+            pattern: entry.to_owned(),
+            command: shown.to_owned(),
+        };
+        let submitted = caller.desk.project.submit(caller.goal, &actor, &command);
+        // One that was not recorded is tried again at the next question.
+        if submitted.is_ok() {
+            recorded.insert(key);
+        }
+    }
+}
+
+impl Drop for Gate<'_> {
+    fn drop(&mut self) {
+        place::remove(&self.directory);
+    }
+}
+
+/// Returns a goal and the entries of its list that a person has not allowed.
+fn list_of(caller: &Caller<'_>) -> Result<(Goal, Vec<String>), Failure> {
+    let goal = caller.desk.project.load(caller.goal);
+    let goal = goal.map_err(|error| crate::failure::plain(&error))?;
+    let list = open_entries(&goal);
+    Ok((goal, list))
+}
+
+/// Returns the entries of a goal's list that a person has not allowed.
+pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
+    let entries = goal.contract.working.ask_before.iter();
+    let open = entries.filter(|entry| !goal.consent.allowed.contains(*entry));
+    open.cloned().collect()
+}
+
+/// Records a person's yes. One that is not recorded is not given.
+fn allow(caller: &Caller<'_>, person: &Person, entry: &str) -> Result<(), String> {
+    let command = Command::Person(PersonCommand::Allow {
+        what: entry.to_owned(),
+    });
+    let submitted = caller
+        .desk
+        .project
+        .submit(caller.goal, &person.actor, &command);
+    submitted
+        .map(drop)
+        .map_err(|error| format!("A person allowed {entry:?}, but Kapi failed to {error}."))
+}
+
+fn user_denied(entry: &str) -> String {
+    format!("user denied {entry:?}: do not try it in another way; go on with something else.")
+}
+
+fn needs_person(caller: &Caller<'_>, entry: &str) -> String {
+    let goal = caller.goal;
+    format!(
+        "a person has to allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on the \
+         contract's ask-before list. Do not try it in another way. Go on with something else, or ask \
+         with until_done_block and end your turn."
+    )
+}
+
+/// Reads a question to its end, which is where the other side stops writing.
+fn read_to_end(stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let began = Instant::now();
+    let mut payload = Vec::new();
+    let mut piece = [0_u8; 16 * 1024];
+    loop {
+        let left = QUESTION_TIME.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut reader = stream;
+        let n_read = reader.read(&mut piece)?;
+        payload.extend_from_slice(piece.get(..n_read).unwrap_or_default());
+        // One that is longer than any is read no further, and refused by whoever understands it.
+        if n_read == 0 || payload.len() > QUESTION_BYTES_MAX {
+            return Ok(payload);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

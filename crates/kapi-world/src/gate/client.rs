@@ -1,0 +1,81 @@
+//! The agent's end of the gate: one question to the socket of the run this process belongs to.
+//!
+//! Runs inside the sandbox before every tool, so it reads no configuration and no JSON. A host that
+//! is gone, slow or says anything but yes is a no.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The first line of an answer that lets a tool run.
+pub(super) const ALLOW: &str = "allow";
+/// The first line of an answer that does not; the reason follows.
+pub(super) const DENY: &str = "deny";
+/// How long an answer may take in all: longer than a person is asked.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// The longest path of a socket that the system takes.
+const SOCKET_PATH_BYTES_MAX: usize = 100;
+
+/// Asks whether a tool may run.
+///
+/// # Errors
+/// With the reason when it may not, for whatever reason.
+pub fn ask(socket: &Path, payload: &[u8]) -> Result<(), String> {
+    ask_within(socket, payload, PATIENCE)
+}
+
+/// Does the same, and waits no longer than this.
+pub(super) fn ask_within(socket: &Path, payload: &[u8], patience: Duration) -> Result<(), String> {
+    let answer = exchange(socket, payload, patience).map_err(|error| {
+        format!("Kapi cannot be asked whether this may run, so it may not: {error}.")
+    })?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (verdict, reason) = answer.split_once('\n').unwrap_or((&answer, ""));
+    match verdict {
+        ALLOW => Ok(()),
+        DENY => Err(reason.trim_end().to_owned()),
+        _ => Err("Kapi gave no answer whether this may run, so it may not.".to_owned()),
+    }
+}
+
+fn exchange(socket: &Path, payload: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
+    let began = Instant::now();
+    let left = || {
+        let left = patience.saturating_sub(began.elapsed());
+        let late = io::Error::from(io::ErrorKind::TimedOut);
+        if left.is_zero() { Err(late) } else { Ok(left) }
+    };
+    let mut stream = connect(socket)?;
+    stream.set_write_timeout(Some(left()?))?;
+    stream.write_all(payload)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = Vec::new();
+    let mut piece = [0_u8; 4 * 1024];
+    loop {
+        stream.set_read_timeout(Some(left()?))?;
+        let n_read = stream.read(&mut piece)?;
+        answer.extend_from_slice(piece.get(..n_read).unwrap_or_default());
+        if n_read == 0 || answer.len() > ANSWER_BYTES_MAX {
+            return Ok(answer);
+        }
+    }
+}
+
+/// A socket's address is short and paths are not: a long one is named through its open directory.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if socket.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+        return UnixStream::connect(socket);
+    }
+    let directory = File::open(parent)?;
+    let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    UnixStream::connect(Path::new(&short).join(name))
+}

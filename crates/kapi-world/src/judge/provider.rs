@@ -1,0 +1,239 @@
+//! Where a model that judges is asked: the known vendors, and the providers a person configured.
+//!
+//! Servers and keys come from the person's own configuration and environment alone; a project names
+//! at most which of them judges.
+
+use std::ffi::OsStr;
+
+use kapi_core::goal::outcome::Failure;
+use kapi_core::spend::account::Served;
+use kapi_gateway::ask::server::{Api, Server};
+use kapi_gateway::egress::host_proxy::HostProxy;
+use kapi_gateway::model::route::BaseUrl;
+use kapi_gateway::model::secret::Secret;
+
+use crate::book::Book;
+use crate::failure;
+
+/// What a person says of one provider; everything is optional for a known one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How its server speaks.
+    pub api: Option<Api>,
+    /// The server, instead of the vendor's.
+    pub base_url: Option<String>,
+    /// The host's variable that holds the key.
+    pub api_key_env: Option<String>,
+}
+
+/// What is meant by the name of a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reference<'a> {
+    /// An agent, in the words in which agents are named.
+    Agent(&'a str),
+    /// A model of a provider.
+    Model {
+        /// Whose.
+        provider: &'a str,
+        /// What they call it; it may hold slashes.
+        model: &'a str,
+    },
+}
+
+/// A provider that needs no configuration but a key.
+struct Known {
+    name: &'static str,
+    api: Api,
+    /// The variables that may hold its key, the first that is set counts.
+    key_variables: &'static [&'static str],
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        name: "anthropic",
+        api: Api::Anthropic,
+        key_variables: &["ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "openai",
+        api: Api::Chat,
+        key_variables: &["OPENAI_API_KEY"],
+    },
+    Known {
+        name: "gemini",
+        api: Api::Gemini,
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+];
+
+impl<'a> Reference<'a> {
+    /// Tells a model from an agent. A command or a script may hold slashes too.
+    pub(crate) fn parse(reference: &'a str) -> Self {
+        let is_program = reference.starts_with("command:") || reference.starts_with("script:");
+        match reference.split_once('/') {
+            Some((provider, model)) if !is_program && !provider.is_empty() && !model.is_empty() => {
+                Self::Model { provider, model }
+            }
+            Some(_) | None => Self::Agent(reference),
+        }
+    }
+}
+
+/// Returns the server at which a provider's models are asked, with its key.
+pub(super) fn server(book: &Book, provider: &str) -> Result<Server, Failure> {
+    let known = KNOWN.iter().find(|known| known.name == provider);
+    let said = book.judges.get(provider);
+    let own_url = said.and_then(|said| said.base_url.as_deref());
+    let api = said
+        .and_then(|said| said.api)
+        .or(known.map(|known| known.api))
+        .unwrap_or(Api::Chat);
+    let url = match (own_url, known) {
+        (Some(url), _) => url,
+        (None, Some(_)) => api.vendor_url(),
+        (None, None) => return Err(unknown(provider)),
+    };
+    Ok(Server {
+        api,
+        base_url: BaseUrl::parse(url).map_err(|error| failure::plain(&error))?,
+        key: key(book, provider, known)?,
+        extra_authorities: None,
+        host_proxy: HostProxy::of(&book.env).map_err(|error| failure::plain(&error))?,
+    })
+}
+
+/// Returns the name under which the prices of a provider's models are looked up.
+pub(crate) fn price_name(book: &Book, provider: &str) -> String {
+    let said = book.judges.get(provider);
+    match said.and_then(|said| said.base_url.as_deref()) {
+        Some(url) => Served::At(url).provider(),
+        None => provider.to_owned(),
+    }
+}
+
+/// A vendor's own key goes to the vendor alone: another server gets the key that is named for it.
+fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<Secret>, Failure> {
+    let said = book.judges.get(provider);
+    let named = said.and_then(|said| said.api_key_env.as_deref());
+    let has_own_server = said.is_some_and(|said| said.base_url.is_some());
+    let variables: Vec<&str> = match (named, known) {
+        (Some(variable), _) => vec![variable],
+        (None, Some(known)) if !has_own_server => known.key_variables.to_vec(),
+        (None, Some(_) | None) => return Ok(None),
+    };
+    let value = |name: &&str| book.env.get(OsStr::new(name)).filter(|it| !it.is_empty());
+    let Some((name, value)) = variables
+        .iter()
+        .find_map(|name| value(name).map(|value| (name, value)))
+    else {
+        let names = variables.join(" or ");
+        return Err(Failure {
+            message: format!("find the key of judge provider {provider}: {names} is not set"),
+            hint: Some(format!(
+                "set {names} in your environment, name another variable by `api_key_env` under \
+                 [judges.{provider:?}], or choose another judge."
+            )),
+        });
+    };
+    let text = value.to_str().unwrap_or_default();
+    let secret = Secret::parse(text).map_err(|_| Failure {
+        message: format!("read the key of judge provider {provider} from {name}"),
+        hint: Some("a key is one line of plain characters.".to_owned()),
+    })?;
+    Ok(Some(secret))
+}
+
+fn unknown(provider: &str) -> Failure {
+    let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    Failure {
+        message: format!("find a judge provider called {provider:?}"),
+        hint: Some(format!(
+            "it is one of {}, or has a `base_url` under [judges.{provider:?}] in your \
+             configuration.",
+            known.join(", ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kapi_core::spend::prices::Prices;
+    use kapi_gateway::ask::server::Api;
+
+    use super::{Reference, Settings, price_name, server};
+    use crate::book::Book;
+    use crate::grant::Grant;
+
+    fn book(env: &[(&str, &str)], judges: &[(&str, Settings)]) -> Book {
+        let env = env.iter().map(|&(name, value)| (name.into(), value.into()));
+        let judges = judges.iter().cloned();
+        Book {
+            agents: BTreeMap::new(),
+            judges: judges.map(|(name, said)| (name.to_owned(), said)).collect(),
+            prices: Prices::built_in(),
+            grant: Grant::default(),
+            env: env.collect(),
+            home: "/home/user".into(),
+            self_exe: "/usr/bin/kapi".into(),
+        }
+    }
+
+    #[test]
+    fn a_model_is_told_from_a_program_with_slashes() {
+        let model = |provider, model| Reference::Model { provider, model };
+        for (text, expected) in [
+            (
+                "anthropic/claude-opus-5",
+                model("anthropic", "claude-opus-5"),
+            ),
+            ("openrouter/z/glm-5", model("openrouter", "z/glm-5")),
+            ("claude", Reference::Agent("claude")),
+            ("command:/bin/judge", Reference::Agent("command:/bin/judge")),
+            ("script:a/b.yaml", Reference::Agent("script:a/b.yaml")),
+            ("/x", Reference::Agent("/x")),
+        ] {
+            assert_eq!(Reference::parse(text), expected);
+        }
+    }
+
+    #[test]
+    fn known_vendors_need_a_key_and_nothing_else() {
+        for (provider, variable, api) in [
+            ("anthropic", "ANTHROPIC_API_KEY", Api::Anthropic),
+            ("openai", "OPENAI_API_KEY", Api::Chat),
+            ("gemini", "GEMINI_API_KEY", Api::Gemini),
+            ("gemini", "GOOGLE_API_KEY", Api::Gemini),
+        ] {
+            let found = server(&book(&[(variable, "sk-1")], &[]), provider).unwrap();
+            assert_eq!(found.api, api);
+            assert!(found.key.is_some());
+            for env in [vec![], vec![(variable, "")]] {
+                let refused = server(&book(&env, &[]), provider).unwrap_err();
+                assert!(refused.message.contains("_API_KEY"), "{refused:?}");
+            }
+        }
+        let refused = server(&book(&[], &[]), "nobody").unwrap_err();
+        assert!(refused.hint.unwrap().contains("[judges.\"nobody\"]"));
+    }
+
+    #[test]
+    fn a_vendor_s_key_is_sent_to_the_vendor_alone() {
+        let own = |api_key_env: Option<&str>| Settings {
+            base_url: Some("http://127.0.0.1:1".to_owned()),
+            api_key_env: api_key_env.map(str::to_owned),
+            api: None,
+        };
+        let env = [("ANTHROPIC_API_KEY", "sk-1"), ("OTHER", "sk-2")];
+        let without = book(&env, &[("anthropic", own(None))]);
+        assert!(server(&without, "anthropic").unwrap().key.is_none());
+        assert_eq!(price_name(&without, "anthropic"), "local");
+        let with = book(&env, &[("anthropic", own(Some("OTHER")))]);
+        assert!(server(&with, "anthropic").unwrap().key.is_some());
+        let missing = book(&env, &[("mine", own(Some("MISSING")))]);
+        assert!(server(&missing, "mine").is_err());
+        let mine = book(&env, &[("mine", own(None))]);
+        assert_eq!(server(&mine, "mine").unwrap().api, Api::Chat);
+    }
+}

@@ -1,0 +1,58 @@
+//! Containers of launchers that were killed.
+//!
+//! Nothing of anybody's work is in one, so none is precious; whose launcher may live is not touched.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use kapi_sandbox::podman::left::{self, Left};
+use kapi_sys::process;
+
+use super::{CleanPlan, Fate, Thing, What};
+use crate::book::Book;
+use crate::failure;
+use crate::launching::error::LaunchError;
+
+/// Lists what podman keeps for launchers that do not live any more; nothing where there is no podman.
+pub(super) fn survey(book: &Book, plan: &CleanPlan) -> Vec<Thing> {
+    if process::find_in_path(OsStr::new("podman"), &book.path_variable()).is_none() {
+        return Vec::new();
+    }
+    match left::left() {
+        Ok(found) => found.iter().map(|left| thing(left, plan)).collect(),
+        Err(error) => {
+            let why = format!("failed to {}", failure::chain(&error));
+            vec![about("podman".to_owned(), PathBuf::new(), Fate::Stays(why))]
+        }
+    }
+}
+
+/// Removes a container that goes.
+pub(super) fn remove(thing: &Thing) -> Result<(), LaunchError> {
+    let id = thing.path.to_string_lossy();
+    left::collect(&id).map_err(|error| LaunchError::failed(&error))
+}
+
+fn thing(left: &Left, plan: &CleanPlan) -> Thing {
+    let made_ms = left.created_s.saturating_mul(1000);
+    let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
+    let fate = match left.fate {
+        left::Fate::Unknown => {
+            Fate::Stays("nobody can tell from here whether its launcher lives".to_owned())
+        }
+        left::Fate::Deserted if is_younger => Fate::Stays("it was used since".to_owned()),
+        left::Fate::Deserted => Fate::Goes("its launcher was killed".to_owned()),
+    };
+    about(left.run.clone(), PathBuf::from(&left.id), fate)
+}
+
+const fn about(name: String, path: PathBuf, fate: Fate) -> Thing {
+    Thing {
+        what: What::Container,
+        name,
+        project: None,
+        path,
+        bytes: 0,
+        fate,
+    }
+}

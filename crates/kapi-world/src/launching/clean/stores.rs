@@ -1,0 +1,135 @@
+//! The objects that sandboxes were lent of a repository and that no living one uses.
+//!
+//! They are made again when they are needed, so nothing is lost but time. Every use leaves its time,
+//! and what was used within the longest stay in a sandbox is never touched: nobody else tells.
+
+use std::path::{Path, PathBuf};
+
+use kapi_git::id::CommitId;
+use kapi_sys::cancel::Cancel;
+
+use super::{CleanPlan, Fate, Thing, What};
+use crate::book::Book;
+use crate::launching::error::LaunchError;
+use crate::launching::look::size;
+use crate::launching::place::Sandboxes;
+use crate::launching::record::Record;
+use crate::workshop::{self, Workshop};
+
+/// Longer than anybody may stay in a sandbox.
+const USED_MS: i64 = 8 * 24 * 60 * 60 * 1000;
+
+/// The objects lent of one project.
+#[derive(Debug, Clone)]
+pub struct Lent {
+    /// The project.
+    pub project: PathBuf,
+    /// The commits whose objects stay: goals go on from them.
+    pub bases: Vec<String>,
+}
+
+/// Returns the projects whose lent objects are looked at: those of the sandboxes that are meant, and
+/// the one that `own` speaks of.
+///
+/// # Errors
+/// When the sandboxes cannot be listed.
+pub fn lent(
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    own: Option<Lent>,
+) -> Result<Vec<Lent>, LaunchError> {
+    let mut found: Vec<Lent> = own.into_iter().collect();
+    for place in sandboxes.all()? {
+        let wanted = plan.project_key.as_deref();
+        let is_meant = wanted.is_none_or(|key| key == place.project_key());
+        // What cannot be read is told where sandboxes are looked at.
+        let Ok(Some(record)) = Record::load(&place) else {
+            continue;
+        };
+        let begun = record.branch.as_ref().map(|branch| branch.start.clone());
+        let bases = begun.into_iter().chain(record.below.clone());
+        match found.iter_mut().find(|one| one.project == record.project) {
+            Some(one) => one.bases.extend(bases),
+            None if is_meant => found.push(Lent {
+                bases: bases.collect(),
+                project: record.project,
+            }),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Says which objects of a project would go; none where it is no repository.
+#[must_use]
+pub fn survey(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, lent: &Lent) -> Option<Thing> {
+    let workshop = Workshop::open(book, &lent.project, &Cancel::new()).ok()?;
+    let stores = stores(sandboxes);
+    let kept = kept(lent);
+    let stale = workshop
+        .repository
+        .stale_stores(&stores, used_before_s(plan), &kept);
+    let (path, bytes, fate) = match stale {
+        Ok(stale) if stale.is_empty() => return None,
+        Ok(stale) => {
+            let bytes = stale.iter().map(|dir| size(dir)).sum();
+            let n = stale.len();
+            let why = format!("no sandbox has used these {n} for a week");
+            let path = stale.first().and_then(|dir| dir.parent());
+            (
+                path.unwrap_or(&stores).to_path_buf(),
+                bytes,
+                Fate::Goes(why),
+            )
+        }
+        Err(error) => (stores, 0, Fate::Stays(format!("failed to {error}"))),
+    };
+    let name = lent.project.file_name().unwrap_or_default();
+    Some(Thing {
+        what: What::Objects,
+        name: name.to_string_lossy().into_owned(),
+        project: Some(lent.project.clone()),
+        path,
+        bytes,
+        fate,
+    })
+}
+
+/// Removes them; what was used meanwhile stays.
+///
+/// # Errors
+/// When another process makes or removes some at this moment, or they cannot be removed.
+pub fn remove(
+    book: &Book,
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    lent: &Lent,
+) -> Result<(), LaunchError> {
+    let workshop = Workshop::open(book, &lent.project, &Cancel::new())?;
+    let stores = stores(sandboxes);
+    let pruned = workshop
+        .repository
+        .prune_stores(&stores, used_before_s(plan), &kept(lent));
+    pruned
+        .map(drop)
+        .map_err(|error| LaunchError::failed(&error))
+}
+
+fn kept(lent: &Lent) -> Vec<CommitId> {
+    let bases = lent.bases.iter();
+    bases
+        .filter_map(|base| workshop::commit_id(base).ok())
+        .collect()
+}
+
+fn used_before_s(plan: &CleanPlan) -> i64 {
+    let before_ms = plan.now_ms.saturating_sub(USED_MS);
+    let before_ms = plan
+        .used_before_ms
+        .map_or(before_ms, |asked| asked.min(before_ms));
+    before_ms.div_euclid(1000)
+}
+
+fn stores(sandboxes: &Sandboxes) -> PathBuf {
+    Path::new(&sandboxes.state_dir).join("objects")
+}

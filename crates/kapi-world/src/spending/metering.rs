@@ -1,0 +1,166 @@
+//! One turn under way: what it has used so far, told to the ledger as often as it matters.
+//!
+//! Called from any thread of the turn. Raises the turn's cancel flag once a cap is exceeded.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kapi_core::spend::account::ReservationId;
+use kapi_core::spend::decide::Room;
+use kapi_core::spend::event::Used;
+use kapi_core::spend::tokens::TokenCounts;
+use kapi_core::usage::Usage;
+use kapi_engine::spend::Ledger;
+use kapi_engine::spend::error::LedgerError;
+use kapi_engine::world::Watch;
+
+use crate::spending::turn::Turn;
+use crate::spending::{Spending, Stopped, note_unbooked, unbookable, used_up};
+
+/// Milliseconds between two reports where no cap is near: what a kill can make forget.
+const REPORT_MS: i64 = 1_000;
+/// The part of what is left under a cap that may be used between two reports.
+const SHARE: u64 = 8;
+
+/// A turn under way.
+pub(super) struct Metering<'a> {
+    spending: &'a Spending<'a>,
+    turn: &'a Turn,
+    watch: &'a Watch<'a>,
+    /// The reservation; `None` where nothing is booked.
+    booked: Option<(ReservationId, &'a Ledger<'a>)>,
+    counted: Mutex<Counted>,
+}
+
+#[derive(Default)]
+struct Counted {
+    tokens: TokenCounts,
+    /// `None` until some of it has a price.
+    usd_micros: Option<u64>,
+    /// What the ledger knows of it.
+    told_micros: u64,
+    told_at_ms: Option<i64>,
+    /// What was left under the tightest cap then; `None` where there is none.
+    left: Option<u64>,
+    has_failed: bool,
+    stopped: Option<Stopped>,
+}
+
+impl<'a> Metering<'a> {
+    pub(super) fn booked(spending: &'a Spending<'a>, turn: &'a Turn, watch: &'a Watch<'a>) -> Self {
+        let id = turn.reservation(&spending.project);
+        Self {
+            booked: spending.ledger.as_ref().map(|ledger| (id, ledger)),
+            ..Self::unbooked(spending, turn, watch)
+        }
+    }
+
+    pub(super) fn unbooked(
+        spending: &'a Spending<'a>,
+        turn: &'a Turn,
+        watch: &'a Watch<'a>,
+    ) -> Self {
+        Self {
+            spending,
+            turn,
+            watch,
+            booked: None,
+            counted: Mutex::new(Counted::default()),
+        }
+    }
+
+    /// Counts what was used, and ends the turn where that is more than a cap allows.
+    pub(super) fn count(&self, usage: &Usage) {
+        let mut counted = self.counted();
+        counted.add(usage);
+        let Some((id, ledger)) = &self.booked else {
+            return;
+        };
+        let now_ms = self.spending.clock.now_ms();
+        if counted.has_failed || !counted.is_due(now_ms, self.spending.has_caps()) {
+            return;
+        }
+        let used = self.used(&counted);
+        counted.told_at_ms = Some(now_ms);
+        counted.told_micros = counted.usd_micros.unwrap_or(0);
+        match ledger.meter(id, &used, &self.spending.caps) {
+            Ok(Room::Left(left)) => counted.left = left,
+            Ok(Room::Over(standing)) => self.stop(&mut counted, Stopped::Cap(used_up(&standing))),
+            Err(error) => self.failed(&mut counted, &error),
+        }
+    }
+
+    /// Books everything the turn used; returns what ended it early, if the caps did.
+    pub(super) fn finish(&self, rest: &Usage, has_run: bool) -> Option<Stopped> {
+        let mut counted = self.counted();
+        counted.add(rest);
+        if let Some((id, ledger)) = &self.booked {
+            let used = self.used(&counted);
+            let is_nothing = used.tokens.is_zero() && matches!(used.usd_micros, None | Some(0));
+            let may_be_unseen = has_run && self.turn.is_unseen();
+            let settled = if is_nothing && !may_be_unseen {
+                ledger.release(id)
+            } else {
+                ledger.settle(id, &used)
+            };
+            // The turn is over, so all that is left to do is to say it; whoever opens the ledger
+            // next books what was metered.
+            if let Err(error) = settled {
+                note_unbooked(&error, self.watch);
+            }
+        }
+        counted.stopped.take()
+    }
+
+    fn used(&self, counted: &Counted) -> Used {
+        Used {
+            tokens: counted.tokens,
+            usd_micros: if self.turn.is_free() {
+                Some(0)
+            } else {
+                counted.usd_micros
+            },
+        }
+    }
+
+    fn stop(&self, counted: &mut Counted, stopped: Stopped) {
+        counted.stopped.get_or_insert(stopped);
+        self.watch.cancel.raise();
+    }
+
+    /// What cannot be booked cannot be kept to a cap; without caps the turn goes on.
+    fn failed(&self, counted: &mut Counted, error: &LedgerError) {
+        counted.has_failed = true;
+        if self.spending.has_caps() {
+            self.stop(counted, Stopped::Ledger(unbookable(error)));
+        } else {
+            note_unbooked(error, self.watch);
+        }
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counted {
+    fn add(&mut self, usage: &Usage) {
+        self.tokens.add(&TokenCounts::of_usage(usage));
+        self.usd_micros = match (self.usd_micros, usage.usd_micros) {
+            (Some(have), Some(more)) => Some(have.saturating_add(more)),
+            (have, more) => have.or(more),
+        };
+    }
+
+    fn is_due(&self, now_ms: i64, has_caps: bool) -> bool {
+        let Some(told_at_ms) = self.told_at_ms else {
+            return true;
+        };
+        let since = self
+            .usd_micros
+            .unwrap_or(0)
+            .saturating_sub(self.told_micros);
+        let is_near = |left: u64| since.saturating_mul(SHARE) >= left && since > 0;
+        let is_costly = has_caps && self.left.is_none_or(is_near);
+        is_costly || now_ms.saturating_sub(told_at_ms) >= REPORT_MS
+    }
+}

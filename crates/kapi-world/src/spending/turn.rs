@@ -1,0 +1,200 @@
+//! What a turn is booked as, and what it may cost as far as anybody knows beforehand.
+//!
+//! Names come from the contract and the person's settings; what model really answered is seen only
+//! later. Knows no ledger.
+
+use kapi_agent::agent::Kind;
+use kapi_agent::settings::Settings;
+use kapi_core::goal::effect::{Action, Effect};
+use kapi_core::goal::words;
+use kapi_core::spend::account::{Account, ReservationId, Role, Served};
+use kapi_core::spend::day::Day;
+use kapi_core::spend::decide::Amount;
+use kapi_core::spend::price::Price;
+use kapi_core::spend::prices::Prices;
+
+use crate::book::Book;
+use crate::judge::provider::{self, Reference};
+
+/// What the first turn of an agent with a model is taken to cost, in millionths of a US dollar.
+const FIRST_TURN_MICROS: u64 = 500_000;
+/// With less than this left under a cap no turn is begun, in millionths of a US dollar.
+const LEAST_MICROS: u64 = 1_000;
+/// The provider of a person's own programs, which may or may not ask a model.
+const PROGRAM: &str = "program";
+/// The model of which nobody said which it is.
+const MODEL_DEFAULT: &str = "default";
+
+/// One turn, or one judgement, that may cost something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    goal: String,
+    effect: String,
+    agent: String,
+    role: Role,
+    provider: String,
+    model: String,
+    worth: Worth,
+    prices: Prices,
+}
+
+/// What is known of a turn's cost before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// It costs nothing.
+    Free,
+    /// The agent itself says what it costs.
+    Told,
+    /// What it costs is known where the model's price is.
+    Listed,
+}
+
+impl Turn {
+    /// Returns the turn that an effect is; nothing where it asks no model.
+    #[must_use]
+    pub fn of(effect: &Effect, book: &Book) -> Option<Self> {
+        let (reference, role) = match &effect.action {
+            Action::RunAgent(task) => (&task.agent, Role::Executor),
+            Action::Judge(task) => (&task.agent, Role::Judge),
+            Action::CreateWorkspace { .. }
+            | Action::Commit(_)
+            | Action::Verify(_)
+            | Action::Publish { .. }
+            | Action::Wait { .. } => return None,
+        };
+        let goal = effect.goal.to_string();
+        let effect = effect.id.to_string();
+        match Reference::parse(reference) {
+            Reference::Model { provider, model } => {
+                let provider = provider::price_name(book, provider);
+                Some(Self {
+                    goal,
+                    effect,
+                    agent: reference.clone(),
+                    role,
+                    provider,
+                    model: model.to_owned(),
+                    worth: Worth::Listed,
+                    prices: book.prices.clone(),
+                })
+            }
+            Reference::Agent(reference) => {
+                // What cannot be read is refused by those who perform it.
+                let kind = Kind::parse(reference).ok()?;
+                Some(Self::of_agent((goal, effect), &kind, role, book))
+            }
+        }
+    }
+
+    /// Returns the turn of an agent under a name of two parts.
+    #[must_use]
+    pub fn of_agent(
+        (goal, effect): (String, String),
+        kind: &Kind,
+        role: Role,
+        book: &Book,
+    ) -> Self {
+        let settings = book.settings(kind);
+        let (provider, model) = served(kind, &settings);
+        Self {
+            goal,
+            effect,
+            agent: words::agent_name(&kind.to_string()),
+            role,
+            worth: worth(kind, &settings, &provider),
+            provider,
+            model,
+            prices: book.prices.clone(),
+        }
+    }
+
+    pub(super) fn account(&self, project: &str) -> Account {
+        Account {
+            project: project.to_owned(),
+            goal: self.goal.clone(),
+            agent: self.agent.clone(),
+            role: self.role,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+        }
+    }
+
+    pub(super) fn reservation(&self, project: &str) -> ReservationId {
+        ReservationId::new(project, &self.goal, &self.effect)
+    }
+
+    /// Returns what it may cost, guessed from the dearest turn of its kind so far.
+    pub(super) fn amount(&self, today: Day, dearest: Option<u64>) -> Amount {
+        let guess = Amount::Known {
+            wanted: dearest.unwrap_or(FIRST_TURN_MICROS).max(LEAST_MICROS),
+            least: LEAST_MICROS,
+        };
+        let free = Amount::Known {
+            wanted: 0,
+            least: 0,
+        };
+        let found = self.prices.find(&self.provider, &self.model, today);
+        match (self.worth, found) {
+            (Worth::Free, _) => free,
+            (Worth::Told | Worth::Listed, Some(found)) if found.price == Price::free() => free,
+            (Worth::Told, _) | (Worth::Listed, Some(_)) => guess,
+            (Worth::Listed, None) => Amount::Unknown,
+        }
+    }
+
+    pub(super) const fn is_free(&self) -> bool {
+        matches!(self.worth, Worth::Free)
+    }
+
+    /// Tells whether it may use a model that nobody counts.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.provider == PROGRAM
+    }
+}
+
+fn worth(kind: &Kind, settings: &Settings, provider: &str) -> Worth {
+    let tells_cost = match kind {
+        Kind::Claude | Kind::Script(_) => true,
+        // The prices of a server of one's own are unknown to it.
+        Kind::Pi => settings.base_url.is_none(),
+        Kind::Codex | Kind::Gemini | Kind::Command(_) => false,
+    };
+    if provider == Served::BySubscription.provider() {
+        Worth::Free
+    } else if tells_cost {
+        Worth::Told
+    } else {
+        Worth::Listed
+    }
+}
+
+/// Returns under whose prices an agent asks its model, and which.
+fn served(kind: &Kind, settings: &Settings) -> (String, String) {
+    let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
+    let vendor = match kind {
+        Kind::Command(_) | Kind::Script(_) => return (PROGRAM.to_owned(), kind.name().to_owned()),
+        Kind::Claude => "anthropic",
+        Kind::Codex => "openai",
+        Kind::Gemini => "gemini",
+        Kind::Pi => return served_to_pi(settings, model),
+    };
+    (served_by(settings, vendor).provider(), model.to_owned())
+}
+
+/// Pi's model names begin with their provider.
+fn served_to_pi(settings: &Settings, model: &str) -> (String, String) {
+    let (vendor, model) = match model.split_once('/') {
+        Some((vendor, model)) if settings.base_url.is_none() => (vendor, model),
+        Some(_) | None => ("anthropic", model),
+    };
+    let vendor = if vendor == "google" { "gemini" } else { vendor };
+    (served_by(settings, vendor).provider(), model.to_owned())
+}
+
+fn served_by<'a>(settings: &'a Settings, vendor: &'a str) -> Served<'a> {
+    match &settings.base_url {
+        Some(url) => Served::At(url),
+        None if settings.login => Served::BySubscription,
+        None => Served::ByVendor(vendor),
+    }
+}

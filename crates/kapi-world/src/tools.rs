@@ -1,0 +1,147 @@
+//! The host's end of an agent's tools: what a run asks for becomes a command of its goal.
+//!
+//! Who speaks is known from the socket that was mounted into that run's sandbox, never from what is
+//! said. What may be done is decided by the core; refusals go back with their code.
+
+pub mod client;
+pub(crate) mod counter;
+
+use kapi_agent::agent::Kind;
+use kapi_core::actor::Actor;
+use kapi_core::goal::command::Command;
+use kapi_core::goal::contract::Judge;
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_engine::error::EngineError;
+use kapi_engine::project::Project;
+use kapi_wire::tools::call::{Request, read};
+use kapi_wire::tools::input::SetInput;
+use kapi_wire::tools::{Refused, answer, set};
+use serde_json::Value;
+
+use crate::failure::chain;
+use crate::gate::{self, Person};
+use crate::hidden;
+
+/// What the tools of all runs of a project need on this side.
+#[derive(Clone)]
+pub struct Desk<'a> {
+    /// Where goals are.
+    pub project: Project<'a>,
+    /// The person whose recorded preference approves an agent's draft at once, if there is one.
+    pub autopilot: Option<Actor>,
+    /// The judge of a draft that names none.
+    pub judge_default: Option<Judge>,
+    /// The person at the terminal, who is asked before what a contract lists.
+    pub person: Option<Person>,
+}
+
+/// One run at the desk.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    /// The desk.
+    pub(crate) desk: &'a Desk<'a>,
+    /// Its goal.
+    pub(crate) goal: &'a GoalId,
+    /// The run's name.
+    pub(crate) run: &'a str,
+    /// Where the goal's hidden checks are kept from its approval on.
+    pub(crate) hidden: &'a std::path::Path,
+}
+
+impl Caller<'_> {
+    /// Performs one call and returns its answer.
+    pub(crate) fn call(&self, tool: &str, input: Value) -> Value {
+        self.perform(tool, input)
+            .unwrap_or_else(|refused| answer::refused(&refused))
+    }
+
+    fn perform(&self, tool: &str, input: Value) -> Result<Value, Refused> {
+        let project = &self.desk.project;
+        let actor = Actor::Agent {
+            run: self.run.to_owned(),
+        };
+        match read(tool, input, project.clock.now_ms())? {
+            Request::Status(_) => self.load().map(|goal| answer::looked(&goal)),
+            Request::Set(input) => self.draft(&actor, &input),
+            Request::Call(call) => {
+                let command = Command::Tool((*call).clone());
+                let submitted = project.submit(self.goal, &actor, &command);
+                submitted
+                    .map(|submitted| answer::recorded(&call, &submitted.goal))
+                    .map_err(|error| refusal(&error))
+            }
+        }
+    }
+
+    /// Records a draft of the contract; only a person, or their own preference, approves it.
+    fn draft(&self, actor: &Actor, input: &SetInput) -> Result<Value, Refused> {
+        let project = &self.desk.project;
+        let before = self.load()?;
+        if !matches!(before.status, Status::Setup | Status::Proposed) {
+            return Err(Refused::new(
+                "goal_exists",
+                format!(
+                    "the goal is {}, and its contract cannot change; only a person starts another",
+                    before.status
+                ),
+            ));
+        }
+        let known = Some(&before.contract.judge).filter(|judge| **judge != Judge::None);
+        let judge_default = known.or(self.desk.judge_default.as_ref());
+        let contract = set::contract(&before.contract, input, judge_default)?;
+        let kind = Kind::parse(&contract.agent)
+            .map_err(|error| Refused::new("failed", format!("failed to {}", chain(&error))))?;
+        gate::check(&kind, &contract.working.ask_before)
+            .map_err(|failure| Refused::input(format!("cannot {}", failure.message)))?;
+        let hash = project
+            .draft(self.goal, actor, &contract)
+            .map_err(|error| refusal(&error))?;
+        let Some(person) = &self.desk.autopilot else {
+            return Ok(answer::not_confirmed(&self.goal.to_string(), &hash));
+        };
+        if let Some(checks) = &contract.hidden {
+            hidden::keep(checks, self.hidden)
+                .map_err(|failure| Refused::new("failed", failure.message))?;
+        }
+        let approve = Command::Approve {
+            contract_hash: hash.clone(),
+            means: ApprovalMeans::Autopilot,
+        };
+        let submitted = project
+            .submit(self.goal, person, &approve)
+            .map_err(|error| refusal(&error))?;
+        Ok(answer::approved(&submitted.goal, &hash))
+    }
+
+    fn load(&self) -> Result<Goal, Refused> {
+        self.desk
+            .project
+            .load(self.goal)
+            .map_err(|error| refusal(&error))
+    }
+}
+
+/// Returns what an agent is told when its request was not recorded.
+#[must_use]
+pub fn refusal(error: &EngineError) -> Refused {
+    match error {
+        EngineError::Denied(denied) => answer::denied(denied),
+        EngineError::NotFound { .. } => Refused::new("no_active_goal", error.to_string()),
+        EngineError::Busy { .. } => Refused::new(
+            "busy",
+            "somebody else is writing to this goal; try again".to_owned(),
+        ),
+        EngineError::Corrupt(_)
+        | EngineError::UnknownEvent { .. }
+        | EngineError::Store(_)
+        | EngineError::NotDerived(_)
+        | EngineError::Encode { .. } => {
+            Refused::new("failed", format!("failed to {}", chain(error)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The agent's end of its tools: one call to the socket of the run this process belongs to.
+//!
+//! Runs inside the sandbox, so it knows a path and nothing else. A host that is gone or silent is an
+//! error, never an answer.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The variable that leads to the socket.
+pub const SOCKET_VARIABLE: &str = "KAPI_AGENT_TOOLS";
+/// Bytes of one call: more than the largest plan.
+pub const CALL_BYTES_MAX: usize = 8 << 20;
+/// Bytes of one answer.
+const ANSWER_BYTES_MAX: u64 = 8 << 20;
+/// How long an answer may take: longer than the host waits for a lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest path of a socket that the system takes.
+const SOCKET_PATH_BYTES_MAX: usize = 100;
+
+/// A call that got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody is there, or nobody answers in time.
+    #[error("reach the tools of this run at {}", socket.display())]
+    Unreachable {
+        /// The socket.
+        socket: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The call is longer than any that is taken.
+    #[error("send a call of {bytes} bytes: the most is {CALL_BYTES_MAX}")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The answer is not one.
+    #[error("read the answer of the tools")]
+    Answer {
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Calls a tool and returns its answer.
+///
+/// # Errors
+/// When nobody answers. Whether the call was recorded is then not known; `until_done_status` tells.
+pub fn call(socket: &Path, tool: &str, input: &Value) -> Result<Value, ClientError> {
+    let unreachable = |source| ClientError::Unreachable {
+        socket: socket.to_path_buf(),
+        source,
+    };
+    let mut line = json!({"tool": tool, "input": input}).to_string();
+    line.push('\n');
+    if line.len() > CALL_BYTES_MAX {
+        return Err(ClientError::TooLong { bytes: line.len() });
+    }
+    let answer = exchange(socket, &line).map_err(unreachable)?;
+    serde_json::from_slice(&answer).map_err(|source| ClientError::Answer { source })
+}
+
+fn exchange(socket: &Path, line: &str) -> io::Result<Vec<u8>> {
+    let mut stream = connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // A host that refuses a call may answer before it has read all of it.
+    let written = stream.write_all(line.as_bytes());
+    let mut answer = Vec::new();
+    let mut reader = BufReader::new(stream.take(ANSWER_BYTES_MAX));
+    let n_read = reader.read_until(b'\n', &mut answer)?;
+    if n_read == 0 {
+        written?;
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(answer)
+}
+
+/// A socket's address is short and paths are not: a long one is named through its open directory.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let (Some(parent), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if socket.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+        return UnixStream::connect(socket);
+    }
+    let directory = File::open(parent)?;
+    let short = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    UnixStream::connect(Path::new(&short).join(name))
+}

@@ -1,0 +1,225 @@
+//! The counter of one run: a socket in a directory that only its sandbox is shown.
+//!
+//! One line in, one line out, a connection each. What comes is foreign: its size, its number and the
+//! time it takes are bounded, and who speaks is decided by which socket it came to.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::Failure;
+use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
+use kapi_git::owned_dir;
+use kapi_sandbox::spec::Mount;
+use kapi_wire::tools::{Refused, answer};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Caller;
+use super::client::{CALL_BYTES_MAX, SOCKET_VARIABLE};
+use crate::asking::RUN_ID_VARIABLE;
+use crate::confine::{self, KAPI_INSIDE};
+use crate::failure;
+
+/// The socket's name.
+const SOCKET: &str = "tools.sock";
+/// Connections of one run at once.
+const CONNECTIONS_MAX: usize = 8;
+/// How long one call may take to arrive.
+const CALL_TIME: Duration = Duration::from_secs(10);
+/// How long one answer may take to be taken.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Calls of one run: each may be recorded, and a log does not grow without end.
+const CALLS_MAX: u64 = 10_000;
+/// Bytes of all calls of one run.
+const BYTES_MAX: u64 = 128 << 20;
+/// The program in a container: the launcher's own copy, with its loader where it needs one.
+pub(crate) const PODMAN_PROGRAM: &str = "#!/bin/sh
+ours=/run/.kapi
+if [ -e $ours/loader ]; then exec $ours/loader --library-path $ours/lib $ours/kapi \"$@\"; fi
+exec $ours/kapi \"$@\"
+";
+
+/// A run's counter; when it is dropped, nobody listens there any more.
+pub(crate) struct Counter<'a> {
+    caller: Caller<'a>,
+    level: SandboxLevel,
+    directory: PathBuf,
+    listener: UnixListener,
+    n_calls: AtomicU64,
+    n_bytes: AtomicU64,
+}
+
+/// One call as it comes over the socket.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    tool: String,
+    input: Value,
+}
+
+impl<'a> Counter<'a> {
+    /// Opens a counter in a directory, which is made anew.
+    pub(crate) fn open(
+        caller: Caller<'a>,
+        level: SandboxLevel,
+        directory: &Path,
+        self_exe: &Path,
+    ) -> Result<Self, Failure> {
+        owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
+        let make = || {
+            let mut private = fs::DirBuilder::new();
+            private.recursive(true).mode(0o700);
+            private.create(directory.join("bin"))?;
+            private.create(directory.join("socket"))?;
+            let program = directory.join("bin").join("kapi");
+            match level {
+                SandboxLevel::Native => {}
+                SandboxLevel::None => symlink(self_exe, &program)?,
+                SandboxLevel::Podman => {
+                    File::create(&program)?.write_all(PODMAN_PROGRAM.as_bytes())?;
+                    fs::set_permissions(&program, Permissions::from_mode(0o755))?;
+                }
+            }
+            listen(&directory.join("socket"))
+        };
+        let listener = make().map_err(|error| failure::file("listen in", directory, &error))?;
+        Ok(Self {
+            caller,
+            level,
+            directory: directory.to_path_buf(),
+            listener,
+            n_calls: AtomicU64::new(0),
+            n_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns what is mounted into the sandbox: the socket's directory and the program.
+    pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
+        let program = match self.level {
+            SandboxLevel::None => return Vec::new(),
+            SandboxLevel::Native => self_exe.to_path_buf(),
+            SandboxLevel::Podman => self.directory.join("bin").join("kapi"),
+        };
+        vec![
+            confine::read_only(&self.directory.join("socket"), &self.seen("socket")),
+            confine::read_only(&program, &self.seen("bin").join("kapi")),
+        ]
+    }
+
+    /// Returns the directory of the program, as the agent sees it.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.seen("bin")
+    }
+
+    /// Returns the program, as the agent sees it.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.programs().join("kapi")
+    }
+
+    /// Returns the variables that lead a process of the run here, whoever starts it.
+    pub(crate) fn leading_here(&self) -> BTreeMap<String, String> {
+        let socket = self.seen("socket").join(SOCKET);
+        [
+            (SOCKET_VARIABLE, socket.to_string_lossy().into_owned()),
+            (RUN_ID_VARIABLE, self.caller.run.to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    fn seen(&self, name: &str) -> PathBuf {
+        match self.level {
+            SandboxLevel::Native | SandboxLevel::Podman => {
+                Path::new(KAPI_INSIDE).join("tools").join(name)
+            }
+            SandboxLevel::None => self.directory.join(name),
+        }
+    }
+
+    /// Answers calls until the run is over.
+    pub(crate) fn serve(&self, stop: &Stop) {
+        let limits = ServeLimits {
+            connections_max: CONNECTIONS_MAX,
+        };
+        // A listener that fails closes the counter; its agent is told by its own end.
+        drop(serve_unix(&self.listener, stop, limits, &|stream| {
+            drop(self.attend(stream));
+        }));
+    }
+
+    fn attend(&self, stream: &UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let given = match self.read_call(stream)? {
+            Ok(call) => self.caller.call(&call.tool, call.input),
+            Err(refused) => answer::refused(&refused),
+        };
+        let mut line = given.to_string();
+        line.push('\n');
+        let mut stream = stream;
+        stream.write_all(line.as_bytes())
+    }
+
+    /// Reads one call; one that cannot be followed is refused.
+    fn read_call(&self, stream: &UnixStream) -> io::Result<Result<Call, Refused>> {
+        let refused = |code, text: &str| Ok(Err(Refused::new(code, text.to_owned())));
+        if self.n_calls.fetch_add(1, Ordering::SeqCst) >= CALLS_MAX {
+            return refused(
+                "too_many_calls",
+                "this run has made 10000 calls; end your turn",
+            );
+        }
+        let mut line = Vec::new();
+        let began = Instant::now();
+        let mut piece = [0_u8; 16 * 1024];
+        while line.last() != Some(&b'\n') {
+            let left = CALL_TIME.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            stream.set_read_timeout(Some(left))?;
+            let mut reader = stream;
+            let n_read = reader.read(&mut piece)?;
+            if n_read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            line.extend_from_slice(piece.get(..n_read).unwrap_or_default());
+            if line.len() > CALL_BYTES_MAX {
+                return refused("bad_input", "the call is longer than any that is taken");
+            }
+        }
+        let n_bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        if self.n_bytes.fetch_add(n_bytes, Ordering::SeqCst) >= BYTES_MAX {
+            return refused(
+                "too_many_calls",
+                "this run's calls hold too much; end your turn",
+            );
+        }
+        Ok(serde_json::from_slice(&line)
+            .map_err(|_| Refused::input("the call is not one JSON object in a line".to_owned())))
+    }
+}
+
+impl Drop for Counter<'_> {
+    fn drop(&mut self) {
+        // What stays behind leads nowhere, and the next run's counter replaces it.
+        drop(owned_dir::wipe(&self.directory));
+    }
+}
+
+/// Listens at a socket, which is named through its open directory: addresses are short.
+fn listen(directory: &Path) -> io::Result<UnixListener> {
+    let handle = File::open(directory)?;
+    let short = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(SOCKET);
+    let listener = UnixListener::bind(&short)?;
+    fs::set_permissions(&short, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
