@@ -21,6 +21,7 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::place::Place;
 use kapi_world::spending::Spending;
+use kapi_world::survey::Survey;
 
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
@@ -137,6 +138,7 @@ impl Context {
         owner: &str,
     ) -> Result<(Project<'_>, GoalId), Error> {
         let (project, id) = self.find_goal(reference, owner)?;
+        self.require_own_state(project.layout.root())?;
         let audit =
             audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
         match audit.faults.first() {
@@ -146,6 +148,40 @@ impl Context {
                     .with_hint("`kapi audit` lists the damage; nothing was changed."),
             ),
         }
+    }
+
+    /// Refuses state that came with a repository or was left by an agent: goals in it may say that
+    /// somebody approved them, and nobody here did.
+    pub(crate) fn require_own_state(&self, root: &Path) -> Result<(), Error> {
+        const STATE: &str = ".ilchul/**";
+        let kapi_own = HomeLayout::new(&self.home);
+        if root.starts_with(kapi_own.state_dir()) {
+            let text = format!("{} is where an agent works", root.display());
+            return Err(Error::new(Exit::Denied, text)
+                .with_hint("go to the project itself; its goals are there."));
+        }
+        let book = self.book(&Config::unconfigured());
+        // Without a repository or a commit in it nothing can have come with it.
+        let Ok(survey) = Survey::of(&book, root) else {
+            return Ok(());
+        };
+        let Ok(base) = survey.base("HEAD") else {
+            return Ok(());
+        };
+        let tracked = survey
+            .protected_files(&base, &[STATE.to_owned()])
+            .map_err(|failure| Error::world(&failure))?;
+        if tracked == 0 {
+            return Ok(());
+        }
+        let text = format!(
+            "the repository brings goals of its own: git tracks {tracked} files in {}",
+            root.join(".ilchul").display()
+        );
+        Err(Error::new(Exit::Denied, text).with_hint(
+            "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, commit, \
+             and begin your own.",
+        ))
     }
 
     /// Returns what runs may use of the host.

@@ -9,7 +9,7 @@ pub(crate) mod counter;
 use kapi_agent::agent::Kind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::Judge;
+use kapi_core::goal::contract::{Contract, Judge};
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
@@ -98,7 +98,8 @@ impl Caller<'_> {
         let hash = project
             .draft(self.goal, actor, &contract)
             .map_err(|error| refusal(&error))?;
-        let Some(person) = &self.desk.autopilot else {
+        let in_advance = may_be_approved_in_advance(&contract, judge_default);
+        let Some(person) = self.desk.autopilot.as_ref().filter(|_| in_advance) else {
             return Ok(answer::not_confirmed(&self.goal.to_string(), &hash));
         };
         if let Some(checks) = &contract.hidden {
@@ -121,6 +122,17 @@ impl Caller<'_> {
             .load(self.goal)
             .map_err(|error| refusal(&error))
     }
+}
+
+/// The most turns that a preference approves; more is asked about (pi-until-done: 500).
+const TURNS_UNASKED_MAX: u32 = 500;
+
+/// Tells whether the autopilot preference covers a draft: one with many turns, or with another judge
+/// than the person's own, is still shown to them.
+#[must_use]
+pub fn may_be_approved_in_advance(contract: &Contract, judge_default: Option<&Judge>) -> bool {
+    let keeps_judge = judge_default.is_none_or(|judge| *judge == contract.judge);
+    contract.budget.turns <= TURNS_UNASKED_MAX && keeps_judge
 }
 
 /// Returns what an agent is told when its request was not recorded.

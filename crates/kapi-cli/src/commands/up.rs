@@ -42,7 +42,9 @@ enum Until {
 /// Supervises the goals of the project.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("supervise goals")?;
-    let project = context.project(&context.project_root()?, "kapi up");
+    let root = context.project_root()?;
+    context.require_own_state(&root)?;
+    let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
     let interrupts = interrupts()?;
     let shop = crew::Shop {

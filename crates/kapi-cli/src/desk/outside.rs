@@ -10,7 +10,7 @@ use kapi_engine::project::{Project, contract_hash};
 use kapi_wire::tools::call::{Request, read};
 use kapi_wire::tools::input::{SetInput, StatusInput};
 use kapi_wire::tools::{Refused, Tool, answer, set};
-use kapi_world::tools::refusal;
+use kapi_world::tools::{may_be_approved_in_advance, refusal};
 use serde_json::Value;
 
 use crate::commands::run::Args;
@@ -103,7 +103,8 @@ fn propose(
     };
     *proposed = Some(id.clone());
     let hash = contract_hash(&contract).map_err(|error| refusal(&error))?;
-    let Some(Actor::Human { .. }) = desk.autopilot else {
+    let in_advance = may_be_approved_in_advance(&contract, desk.judge_default.as_ref());
+    let Some(Actor::Human { .. }) = desk.autopilot.as_ref().filter(|_| in_advance) else {
         return Ok(answer::not_confirmed(&id.to_string(), &hash));
     };
     driving::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot).map_err(setup)?;

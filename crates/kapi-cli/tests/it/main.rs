@@ -22,6 +22,7 @@ mod crash;
 mod demo;
 mod environment;
 mod exit_codes;
+mod foreign_state;
 mod explain;
 mod goal_approval;
 mod goal_judges;

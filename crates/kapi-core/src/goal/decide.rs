@@ -7,7 +7,7 @@ use crate::goal::budget::Raise;
 use crate::goal::command::Command;
 use crate::goal::contract::{Contract, TURNS_MAX};
 use crate::goal::denied::Denied;
-use crate::goal::event::{ApprovalMeans, Event, Stop};
+use crate::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use crate::goal::evolve::evolve;
 use crate::goal::state::{Goal, Stage, Status};
 use crate::id::EffectId;
@@ -270,6 +270,13 @@ fn intend(goal: &Goal, effect: &EffectId, now_ms: i64) -> Result<Vec<Event>, Den
             effect: effect.clone(),
         });
     }
+    if goal.stage == Stage::Publish && goal.said.is_some() && goal.in_flight.is_none() {
+        // A result is not accepted over somebody who is still talking.
+        return Ok(vec![Event::TurnEnded {
+            turn: goal.turn,
+            verdict: TurnVerdict::PersonSpoke,
+        }]);
+    }
     match &goal.in_flight {
         // Intended before a crash and still wanted: it is performed again under the same id.
         Some(in_flight) if in_flight.effect == *effect => Ok(Vec::new()),
@@ -329,6 +336,11 @@ fn require_under_way(goal: &Goal, effect: &EffectId) -> Result<(), Denied> {
 fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
     match goal.status {
         Status::Active | Status::Setup => Ok(Vec::new()),
+        Status::Waiting if goal.waits_for_person() => Err(Denied::Refused {
+            code: "needs_consent",
+            message: "it waits for a person's leave; allow it with `kapi goal allow`, or pause it"
+                .to_owned(),
+        }),
         Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting => {
             match goal.budget.used_up(&goal.spent) {
                 Some(limit) => Err(Denied::BudgetUsedUp { limit }),
@@ -347,7 +359,7 @@ fn resume(goal: &Goal) -> Result<Vec<Event>, Denied> {
 }
 
 fn raise_budget(goal: &Goal, raise: &Raise) -> Result<Vec<Event>, Denied> {
-    require(goal, !goal.status.is_terminal(), "given a larger budget")?;
+    require(goal, goal.takes_budget(), "given a larger budget")?;
     if *raise == Raise::default() {
         return Err(Denied::BadRaise {
             rule: "it must raise at least one limit",

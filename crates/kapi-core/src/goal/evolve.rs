@@ -9,11 +9,11 @@ use crate::goal::contract::{Contract, Distill, JudgeUnavailable};
 use crate::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use crate::goal::journey::{Declared, Journey, Note};
 use crate::goal::outcome::{
-    AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict, VerifyReport,
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict, VerifyReport,
 };
 use crate::goal::state::{Goal, InFlight, Stage, Status};
-use crate::goal::wait::Wait;
-use crate::id::GoalId;
+use crate::goal::wait::{Wait, WaitFor};
+use crate::id::{EffectId, GoalId};
 use crate::plan::Plan;
 use crate::plan::delta::PlanDelta;
 use crate::plan::task::Phase;
@@ -77,6 +77,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         },
         consent: Consent::default(),
         said: None,
+        said_told: 0,
         is_persons_turn: false,
         score: None,
         is_unchanged: false,
@@ -98,10 +99,7 @@ fn apply(goal: &mut Goal, event: &Event) {
         } => drafted(goal, contract, contract_hash),
         Event::ContractApproved { means, .. } => approved(goal, *means),
         Event::SetupEnded { .. } => goal.attempt = goal.attempt.saturating_add(1),
-        Event::EffectIntended { effect, at_ms } => {
-            let (effect, since_ms) = (effect.clone(), *at_ms);
-            goal.in_flight = Some(InFlight { effect, since_ms });
-        }
+        Event::EffectIntended { effect, at_ms } => intended(goal, effect, *at_ms),
         Event::WorkspaceCreated { path, .. } => {
             goal.workspace = Some(path.clone());
             begin_turn(goal, goal.spent.turns.saturating_add(1));
@@ -124,6 +122,7 @@ fn apply(goal: &mut Goal, event: &Event) {
         } => done(goal, commit, *verified),
         Event::GoalStopped { stop } => stopped(goal, stop),
         Event::EffectCancelled { session, .. } => {
+            goal.journey.declared = None;
             keep_session(goal, session.as_ref());
             goal.attempt = goal.attempt.saturating_add(1);
         }
@@ -187,11 +186,14 @@ fn heard(goal: &mut Goal, text: &str) {
         None => goal.said = Some(text.to_owned()),
     }
     if goal.stage == Stage::Agent && goal.in_flight.is_some() {
+        goal.journey.declared = None;
         goal.attempt = goal.attempt.saturating_add(1);
     }
 }
 
 fn reopened(goal: &mut Goal, reason: &str) {
+    goal.journey.distilled = None;
+    goal.journey.declared = None;
     goal.status = Status::Active;
     goal.stop = None;
     goal.said = Some(format!("The result is not accepted: {reason}"));
@@ -206,6 +208,10 @@ fn parked(goal: &mut Goal, wait: &Wait) {
     goal.wait_until_ms = None;
     goal.waits = wait.number;
     goal.wait = Some(wait.clone());
+    if !matches!(wait.until, WaitFor::Quota { .. }) {
+        goal.failures = 0;
+        goal.breaker.reset();
+    }
 }
 
 fn woken(goal: &mut Goal) {
@@ -213,6 +219,31 @@ fn woken(goal: &mut Goal) {
     goal.stop = None;
     goal.wait = None;
     goal.attempt = goal.attempt.saturating_add(1);
+}
+
+fn intended(goal: &mut Goal, effect: &EffectId, since_ms: i64) {
+    let effect = effect.clone();
+    goal.in_flight = Some(InFlight { effect, since_ms });
+    let is_told = goal.stage == Stage::Agent;
+    let said = goal.said.as_ref().filter(|_| is_told);
+    goal.said_told = said.map_or(0, String::len);
+}
+
+/// Forgets what a person said as far as a run was told it and ended well.
+fn told(goal: &mut Goal, end: &AgentEnd) {
+    let n_told = std::mem::take(&mut goal.said_told);
+    goal.is_persons_turn = n_told > 0;
+    let Some(said) = goal.said.take() else { return };
+    let is_sound = !matches!(
+        end,
+        AgentEnd::Crashed { .. } | AgentEnd::OutOfResources { .. }
+    );
+    let rest = if is_sound {
+        said.get(n_told..).unwrap_or_default().trim_start()
+    } else {
+        &said
+    };
+    goal.said = (!rest.is_empty()).then(|| rest.to_owned());
 }
 
 /// Charges what was used; whose account it is follows from the stage.
@@ -255,7 +286,7 @@ fn agent_ended(goal: &mut Goal, run: &AgentRun) {
         Some(Declared::Wait { .. }) | None => run.claim.clone(),
     };
     goal.score = run.score;
-    goal.is_persons_turn = goal.said.take().is_some();
+    told(goal, &run.end);
     keep_session(goal, run.session.as_ref());
     enter(goal, Stage::Commit);
 }
@@ -268,6 +299,7 @@ fn keep_session(goal: &mut Goal, session: Option<&String>) {
 }
 
 fn provider_failed(goal: &mut Goal, retry_at_ms: Option<i64>) {
+    goal.journey.declared = None;
     goal.failures = goal.failures.saturating_add(1);
     goal.wait_until_ms = retry_at_ms;
 }
@@ -386,6 +418,7 @@ fn judge_failed(goal: &mut Goal, run: &JudgeRun, retry_at_ms: Option<i64>) {
 fn stopped(goal: &mut Goal, stop: &Stop) {
     goal.status = stop.status();
     goal.stop = Some(stop.clone());
+    goal.wait = None;
     goal.wait_until_ms = None;
     if goal.status.is_terminal() {
         goal.stage = Stage::Ended;

@@ -13,7 +13,7 @@ use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use crate::goal::journey::Journey;
 use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun, VerifyReport};
-use crate::goal::wait::Wait;
+use crate::goal::wait::{Wait, WaitFor};
 use crate::id::{EffectId, GoalId};
 
 /// The fold of a goal's events.
@@ -76,6 +76,8 @@ pub struct Goal {
     pub consent: Consent,
     /// What a person said and the agent has not heard yet.
     pub said: Option<String>,
+    /// How many bytes of it stood in the prompt of the run under way.
+    pub said_told: usize,
     /// Whether a person spoke in the turn under way or last ended.
     pub is_persons_turn: bool,
     /// What the agent's last run did, counted (pi-until-done: progress signals); `None` where its
@@ -244,6 +246,19 @@ impl Goal {
             | Status::Impossible
             | Status::Cancelled => false,
         }
+    }
+
+    /// Tells whether its limits can still be changed: a result that is not accepted needs room.
+    #[must_use]
+    pub const fn takes_budget(&self) -> bool {
+        !matches!(self.status, Status::Impossible | Status::Cancelled)
+    }
+
+    /// Tells whether it is parked until a person allows something.
+    #[must_use]
+    pub fn waits_for_person(&self) -> bool {
+        let is_approval = |wait: &Wait| matches!(wait.until, WaitFor::Approval { .. });
+        self.wait.as_ref().is_some_and(is_approval)
     }
 
     /// Returns the name of the run that performs an effect of this goal.

@@ -359,7 +359,7 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
                 format!("kapi cancel {index}"),
             ]
         }
-        Status::Waiting => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
+        Status::Waiting => waiting_commands(goal, &index),
         Status::Paused => match &goal.stop {
             Some(Stop::BudgetUsedUp { limit }) => vec![
                 format!(
@@ -384,6 +384,16 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
                 format!("git merge {}", goal.contract.branch),
             ]
         }
+    }
+}
+
+fn waiting_commands(goal: &Goal, index: &str) -> Vec<String> {
+    match goal.wait.as_ref().map(|wait| &wait.until) {
+        Some(WaitFor::Approval { what }) => vec![
+            format!("kapi goal allow {index} {what:?}"),
+            format!("kapi goal pause {index}"),
+        ],
+        Some(_) | None => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
     }
 }
 

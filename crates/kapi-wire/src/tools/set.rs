@@ -88,9 +88,13 @@ fn turns(provisional: &Contract, input: &SetInput) -> Result<u32, Refused> {
 fn judge(input: &SetInput, judge_default: Option<&Judge>) -> Result<Judge, Refused> {
     if let Some(JudgeModelInput { provider, model_id }) = &input.judge_model {
         let (provider, model) = (provider.trim(), model_id.trim());
-        if provider.is_empty() || provider.contains('/') || model.is_empty() {
+        // What an agent names is a model and never a program: `command:…` would judge for it.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let is_name = |c: char| is_plain(c) || matches!(c, '/' | ':' | '@' | '+');
+        let is_provider = !provider.is_empty() && provider.chars().all(is_plain);
+        if !is_provider || model.is_empty() || !model.chars().all(is_name) {
             return Err(Refused::input(
-                "judgeModel: it needs a provider without a slash, and a modelId".to_owned(),
+                "judgeModel: it needs a provider (letters, digits, - _ .) and a modelId".to_owned(),
             ));
         }
         return Ok(Judge::Agent(format!("{provider}/{model}")));

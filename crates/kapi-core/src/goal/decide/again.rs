@@ -50,10 +50,11 @@ pub(super) fn again(
     let asked = failure.retry_after_ms.unwrap_or(0).min(RETRY_AFTER_MS_MAX);
     let delay = i64::try_from(backoff.max(asked)).unwrap_or(i64::MAX);
     let at_ms = now_ms.saturating_add(delay);
-    if asked > DELAY_MS_MAX && goal.status == Status::Active {
-        Again::Parked(at_ms)
-    } else {
-        Again::At(at_ms)
+    match (asked > DELAY_MS_MAX, goal.status) {
+        (true, Status::Active) => Again::Parked(at_ms),
+        // Only an active goal can be parked, and no process sits through a quota.
+        (true, _) => Again::Never,
+        (false, _) => Again::At(at_ms),
     }
 }
 

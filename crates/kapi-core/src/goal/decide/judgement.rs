@@ -85,10 +85,10 @@ fn judge_failed(
     };
     match (again, goal.contract.judge_unavailable) {
         (Again::At(_), _) => return vec![failed],
-        (Again::Parked(at_ms), JudgeUnavailable::Closed) => {
+        (Again::Parked(at_ms), _) => {
             return vec![failed, quota_wait(goal, &run.by, at_ms, now_ms)];
         }
-        (Again::Parked(_), JudgeUnavailable::Open) | (Again::Never, _) => {}
+        (Again::Never, _) => {}
     }
     match goal.contract.judge_unavailable {
         JudgeUnavailable::Open => vec![failed],

@@ -74,6 +74,7 @@ fn allow(goal: &Goal, what: &str) -> Result<Vec<Event>, Denied> {
     let waited = goal
         .wait
         .as_ref()
+        .filter(|_| goal.status == Status::Waiting)
         .filter(|wait| matches!(&wait.until, WaitFor::Approval { what: wanted } if wanted == what));
     if !is_listed && waited.is_none() {
         return Err(Denied::Refused {
@@ -87,7 +88,11 @@ fn allow(goal: &Goal, what: &str) -> Result<Vec<Event>, Denied> {
             what: what.to_owned(),
         });
     }
-    if let Some(wait) = waited {
+    if let (Some(_), Some(limit)) = (waited, goal.budget.used_up(&goal.spent)) {
+        events.push(Event::GoalStopped {
+            stop: Stop::BudgetUsedUp { limit },
+        });
+    } else if let Some(wait) = waited {
         events.push(Event::GoalWoken {
             number: wait.number,
             why: format!("a person allowed {what:?}"),

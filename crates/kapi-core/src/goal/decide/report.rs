@@ -23,10 +23,14 @@ const PROVIDER_ATTEMPTS_MAX: u32 = 8;
 /// How much of an agent's last message stands in a stop, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// A draft that is approved in advance begins its goal while the run that drafted it still ends.
-fn is_drafting_over(goal: &Goal, effect: &EffectId) -> bool {
-    let setup = format!("-{}-", Stage::Setup.as_str());
-    goal.stage == Stage::Workspace && effect.as_str().contains(&setup)
+/// Tells whether an effect is still the one that the goal asks for: a person may have spoken, or
+/// approved what a run drafted, while it went on.
+fn is_wanted(goal: &Goal, effect: &EffectId) -> bool {
+    if goal.wait_until_ms.is_some() {
+        *effect == goal.wait_effect()
+    } else {
+        *effect == goal.stage_effect()
+    }
 }
 
 pub(super) fn decide_report(
@@ -46,7 +50,7 @@ pub(super) fn decide_report(
             elapsed_ms,
         }]);
     }
-    if !goal.is_driven() || is_drafting_over(goal, effect) {
+    if !goal.is_driven() || !is_wanted(goal, effect) {
         // A person stopped the goal while the effect ran: what it used counts, what it found does
         // not, and the stage is done again on resume.
         let (usage, session) = used_by(outcome);

@@ -111,6 +111,7 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
     let under_way = goal
         .in_flight
         .as_ref()
+        .filter(|in_flight| in_flight.effect == goal.stage_effect())
         .map(|in_flight| goal.run_name(&in_flight.effect));
     match (actor, under_way) {
         (Actor::Agent { run }, Some(name)) if *run == name && is_stage => Ok(()),
