@@ -234,11 +234,14 @@ fn check_story(story: &[(Ask, Actor, u8)]) {
             "an agent got {command:?} through"
         );
         if let Some(goal) = before.as_ref().filter(|goal| goal.status.is_terminal()) {
+            let room = goal.takes_budget();
             let only_lands = new.iter().all(|event| {
-                matches!(
+                let raises = matches!(event, Event::BudgetRaised { .. });
+                let lands = matches!(
                     event,
                     Event::EffectCancelled { .. } | Event::EffectProgressed { .. }
-                )
+                );
+                lands || (raises && room)
             });
             assert!(only_lands, "{} accepted {command:?}", goal.status);
         }

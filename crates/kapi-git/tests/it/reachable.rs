@@ -248,7 +248,9 @@ fn the_next_base_costs_what_is_new_and_a_chain_ends() {
             assert_eq!(n_held, 1, "{held}");
         }
     }
-    assert!((3..=8).contains(&longest), "{longest}");
+    // Times of use have the grain of the kernel's clock, so two stores may look equally recent and
+    // the chain may begin at the older one.
+    assert!((2..=8).contains(&longest), "{longest}");
     let (repository, workspace) = fixture.workspace();
     let store = store(&fixture, &workspace.base, History::Full);
     let view = view(&fixture, &repository, &workspace, (&workspace.base, &store));

@@ -32,7 +32,7 @@ pub(super) fn decide_person(
 
 /// Sets the limit, up or down, but never below what is under way.
 fn set_turns(goal: &Goal, turns: u32) -> Result<Vec<Event>, Denied> {
-    require(goal, !goal.status.is_terminal(), "given another budget")?;
+    require(goal, goal.takes_budget(), "given another budget")?;
     if turns == 0 || turns > TURNS_MAX {
         return Err(Denied::BadRaise {
             rule: "the turn budget must be 1 to 20000",
