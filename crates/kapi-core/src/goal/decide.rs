@@ -390,8 +390,8 @@ mod tests;
 #[cfg(test)]
 mod tests_journey;
 #[cfg(test)]
-mod tests_words;
-#[cfg(test)]
 mod tests_spec;
 #[cfg(test)]
 mod tests_spec_edges;
+#[cfg(test)]
+mod tests_words;
