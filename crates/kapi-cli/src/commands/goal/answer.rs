@@ -101,7 +101,7 @@ pub(super) fn line(goal: &Goal) -> String {
     parts.push(format!("{}/{}", goal.spent.turns, goal.budget.turns));
     let phase = goal.journey.phase;
     if goal.journey.plan.is_some() || phase != Phase::default() {
-        parts.push(format!("[{} {phase}]", phase_glyph(phase)));
+        parts.push(format!("[{} {phase}]", phase.glyph()));
     }
     if let Some(counts) = goal.journey.plan.as_ref().map(Plan::counts) {
         parts.push(format!("{}/{}", counts.done, counts.total));
@@ -125,18 +125,6 @@ const fn glyph(status: Status) -> char {
         Status::Blocked | Status::Stalled => '?',
         Status::Done | Status::Unverified => '✓',
         Status::Impossible | Status::Cancelled => '×',
-    }
-}
-
-const fn phase_glyph(phase: Phase) -> char {
-    match phase {
-        Phase::Analysis => '◷',
-        Phase::Bootstrap => '⚙',
-        Phase::Red => '✗',
-        Phase::Green => '✓',
-        Phase::Refactor => '↺',
-        Phase::Cleanup => '⌫',
-        Phase::None => '·',
     }
 }
 

@@ -299,7 +299,10 @@ fn cells(lane: &LaneView) -> [String; 9] {
     };
     let diff = lane.diff.map_or_else(
         || "–".to_owned(),
-        |diff| format!("{} files +{} -{}", diff.files, diff.added, diff.removed),
+        |diff| {
+            let noun = if diff.files == 1 { "file" } else { "files" };
+            format!("{} {noun} +{} -{}", diff.files, diff.added, diff.removed)
+        },
     );
     [
         format!("{}.", lane.rank),
