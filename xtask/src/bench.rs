@@ -6,6 +6,7 @@
 mod comparison;
 mod crowd;
 mod invocation;
+mod kernel;
 mod launch;
 mod machine;
 mod options;
@@ -49,6 +50,9 @@ struct Place {
 /// # Errors
 /// When one of our own programs cannot be run; a missing peer is a line in the table instead.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    if let [kernel::crew::MEMBER, words @ ..] = words {
+        return kernel::member::run(words);
+    }
     let options = Options::parse(words)?;
     if cfg!(debug_assertions) {
         // What is measured inside this process must be built like the product.
@@ -90,6 +94,7 @@ fn measure(place: &Place, group: Group, options: &Options) -> anyhow::Result<Vec
         Group::Launch => vec![launch::levels(place)?],
         Group::Command => vec![program::commands(place)?],
         Group::Storage => vec![storage::appends(place)?, storage::loads(place)?],
+        Group::Kernel => kernel::tables(place, &options.extras)?,
     })
 }
 

@@ -1,6 +1,6 @@
-//! The conformance map: which test, or which decision, answers each sentence of pi-until-done.
+//! The conformance maps: which test, or which decision, answers each sentence of a specification.
 //!
-//! The map is kept by hand beside the page that is made of it. Whether a test really shows what
+//! A map is kept by hand beside the page that is made of it. Whether a test really shows what
 //! its row says is for review: here it is only certain that the test exists.
 
 mod map;
@@ -18,10 +18,42 @@ use self::map::Map;
 use self::sources::Sources;
 use crate::output::say;
 
-const MAP: &str = "docs/conformance/until-done.map.toml";
-const PAGE: &str = "docs/conformance/until-done.md";
+/// The specifications that are answered sentence by sentence.
+const SPECIFICATIONS: [Specification; 2] = [
+    Specification {
+        file: "until-done",
+        name: "pi-until-done",
+        version: "pi-until-done 0.2.2",
+    },
+    Specification {
+        file: "creampi",
+        name: "oh-my-creampi",
+        version: "the build specification of oh-my-creampi v2",
+    },
+];
 
-/// Writes the page, or only compares it when `--check` is asked for.
+/// One specification.
+#[derive(Debug, Clone, Copy)]
+struct Specification {
+    /// What its map and its page are called.
+    file: &'static str,
+    /// Its name.
+    name: &'static str,
+    /// Which version of it.
+    version: &'static str,
+}
+
+impl Specification {
+    fn map(self) -> String {
+        format!("docs/conformance/{}.map.toml", self.file)
+    }
+
+    fn page(self) -> String {
+        format!("docs/conformance/{}.md", self.file)
+    }
+}
+
+/// Writes the pages, or only compares them when `--check` is asked for.
 ///
 /// # Errors
 /// When the map is wrong, the page is stale, or a file cannot be read or written.
@@ -33,50 +65,63 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> anyhow::Result<()> {
     }
 }
 
-/// Checks that every row has an answer that exists, and that the page says what the map says.
+/// Checks that every row has an answer that exists, and that the pages say what the maps say.
 ///
 /// # Errors
 /// When one of them does not hold, naming every place.
 pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
-    let (page, counts) = make(root)?;
-    let path = root.join(PAGE);
-    let written = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-    if written != page {
-        bail!("keep {PAGE} as {MAP} says\nhint: run `cargo xtask conformance`");
+    let sources = Sources::load(root)?;
+    for specification in SPECIFICATIONS {
+        let (page, counts) = make(root, specification, &sources)?;
+        let path = root.join(specification.page());
+        let written =
+            fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        if written != page {
+            let (page, map) = (specification.page(), specification.map());
+            bail!("keep {page} as {map} says\nhint: run `cargo xtask conformance`");
+        }
+        say(&counts);
     }
-    say(&counts);
     Ok(())
 }
 
 fn write(root: &Path) -> anyhow::Result<()> {
-    let (page, counts) = make(root)?;
-    let path = root.join(PAGE);
-    replace_durably(&RealDisk, &path, page.as_bytes())?;
-    say(&counts);
+    let sources = Sources::load(root)?;
+    for specification in SPECIFICATIONS {
+        let (page, counts) = make(root, specification, &sources)?;
+        let path = root.join(specification.page());
+        replace_durably(&RealDisk, &path, page.as_bytes())?;
+        say(&counts);
+    }
     Ok(())
 }
 
-/// Returns the page and its counts in one line.
-fn make(root: &Path) -> anyhow::Result<(String, String)> {
-    let path = root.join(MAP);
+/// Returns a specification's page and its counts in one line.
+fn make(
+    root: &Path,
+    specification: Specification,
+    sources: &Sources,
+) -> anyhow::Result<(String, String)> {
+    let name = specification.map();
+    let path = root.join(&name);
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-    let map = Map::parse(&text).with_context(|| format!("read {MAP}"))?;
-    let sources = Sources::load(root)?;
-    let faults = map.faults(&sources);
+    let map = Map::parse(&text).with_context(|| format!("read {name}"))?;
+    let faults = map.faults(sources);
     if !faults.is_empty() {
         bail!(
-            "keep {MAP} right in {} place(s):\n  {}",
+            "keep {name} right in {} place(s):\n  {}",
             faults.len(),
             faults.join("\n  ")
         );
     }
     let counts = map.counts();
     let line = format!(
-        "{} rows: {} with a test, {} by decision, {} open.",
+        "{}: {} rows: {} with a test, {} by decision, {} open.",
+        specification.name,
         counts.rows(),
         counts.tested,
         counts.decided,
         counts.open
     );
-    Ok((page::render(&map, &sources), line))
+    Ok((page::render(specification, &map, sources), line))
 }

@@ -44,6 +44,7 @@ const PRODUCT: &[&str] = &[
     "kapi-wire",
     "kapi-sys",
     "kapi-store",
+    "kapi-fleet",
     "kapi-engine",
     "kapi-git",
     "kapi-sandbox",
@@ -61,7 +62,17 @@ const LAYERS: &[Layer] = &[
     layer("kapi-wire", &["kapi-core"], &[]),
     layer("kapi-sys", &[], &[]),
     layer("kapi-store", &["kapi-core", "kapi-sys"], KIT),
-    layer("kapi-engine", &["kapi-core", "kapi-sys", "kapi-store"], KIT),
+    layer(
+        "kapi-fleet",
+        &["kapi-store", "kapi-sys"],
+        // Its tests are those of the engine's queue on a cluster, and of commits that travel.
+        &["kapi-core", "kapi-engine", "kapi-git"],
+    ),
+    layer(
+        "kapi-engine",
+        &["kapi-core", "kapi-sys", "kapi-store", "kapi-fleet"],
+        KIT,
+    ),
     layer("kapi-git", ADAPTER, KIT),
     layer("kapi-sandbox", ADAPTER, KIT),
     layer("kapi-agent", ADAPTER, KIT),

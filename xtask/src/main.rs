@@ -12,6 +12,7 @@ mod layers;
 mod output;
 mod peers;
 mod sim;
+mod storm;
 mod tidy;
 mod tool;
 
@@ -34,7 +35,10 @@ usage: cargo xtask <command>
                     sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
                     --pairs N for one of them with every pair of crashes)
-  conformance       write docs/conformance/until-done.md from its map (--check: compare it)
+  storm             processes that submit tasks, work on them and are killed, judged by the log
+                    (--tasks N --processes P --kill-every MS --seed S; --crashes: the
+                    power of a simulated disk instead)
+  conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
   deny              licences, advisories and bans (needs cargo-deny)";
 
@@ -67,6 +71,7 @@ fn run() -> anyhow::Result<()> {
         }
         ["bench", options @ ..] => bench::run(&root, options),
         ["sim", options @ ..] => sim::run(&root, options),
+        ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
         ["deny"] => deny::run(&root),

@@ -49,6 +49,11 @@ const FOR_TESTS: &[Peer] = &[
     ),
     peer("useradd", "passwd", "an ordinary user for them"),
     peer("tar", "tar", "those images"),
+    peer(
+        "nats-server",
+        "nats-server",
+        "the log that several machines share",
+    ),
 ];
 
 /// What the benchmarks stand beside.

@@ -5,8 +5,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, completion, demo, diff, doctor, explain, goal,
-    image, launch, log, mcp, resume, run, sandbox, show, spend, status, up,
+    agent, audit, budget, cancel, check, cleanup, completion, dashboard, demo, diff, doctor,
+    explain, goal, guardrail, health, image, launch, log, loops, mcp, policy, resume, run, sandbox,
+    service, show, spend, status, task, up,
 };
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -48,8 +49,22 @@ pub(crate) enum Command {
     Diff(diff::Args),
     /// Let a goal go on
     Resume(resume::Args),
-    /// Supervise the goals of this project: wake parked ones, drive those that nobody drives
+    /// Hand single tasks to agents, and see what becomes of them
+    Task(task::Args),
+    /// Keep the lessons that later runs are told
+    Guardrail(guardrail::Args),
+    /// Show the rules for tasks and loops, or try them
+    Policy(policy::Args),
+    /// Show tasks, loops, lessons and settings of this project on one screen
+    Dashboard(dashboard::Args),
+    /// Tell which agent programs are there, logged in, and answer
+    Health(health::Args),
+    /// List loops, run them, and see what became of their runs
+    Loop(loops::Args),
+    /// Supervise this project: wake and drive goals, work on tasks, set loops off
     Up(up::Args),
+    /// Let the system run `kapi up` for this project; only when asked
+    Service(service::Args),
     /// Stop a goal for good
     Cancel(cancel::Args),
     /// Raise a goal's limits

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use crate::config::file::Links;
 use crate::config::grant::{LimitsTable, NetworkTable, ProjectNetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
+use crate::config::kernel::{KernelSaid, KernelTable, ProjectKernelTable};
 use crate::config::source::{At, Origins, Source, Text};
 use crate::config::spend::{PriceTable, SpendTable, Spending};
 use crate::error::Error;
@@ -28,8 +29,10 @@ pub(crate) mod file;
 pub(crate) mod goal;
 pub(crate) mod grant;
 mod judges;
+pub(crate) mod kernel;
 pub(crate) mod source;
 pub(crate) mod spend;
+pub(crate) mod webhook;
 
 /// Variables that say what a flag of the same name says.
 const AGENT: &str = "KAPI_AGENT";
@@ -79,6 +82,8 @@ pub(crate) struct Config {
     pub(crate) mapping: Option<At<PathBuf>>,
     /// `[spend]`, narrowed by the project, and `[prices]`.
     pub(crate) spending: Spending,
+    /// `[kernel]` of both files.
+    pub(crate) kernel: KernelSaid,
 }
 
 /// `[launch]`: what holds for launches.
@@ -149,6 +154,8 @@ struct PersonFile {
     spend: SpendTable,
     #[serde(default)]
     prices: BTreeMap<String, PriceTable>,
+    #[serde(default)]
+    kernel: KernelTable,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -162,6 +169,8 @@ struct ProjectFile {
     network: ProjectNetworkTable,
     #[serde(default)]
     spend: SpendTable,
+    #[serde(default)]
+    kernel: ProjectKernelTable,
 }
 
 impl Config {
@@ -182,6 +191,7 @@ impl Config {
             trusted: Vec::new(),
             mapping: None,
             spending: Spending::unconfigured(),
+            kernel: KernelSaid::default(),
         }
     }
 
@@ -247,6 +257,7 @@ pub(crate) fn load(
         config.goal = file.goal;
         config.trusted = trusted(&said, file.launch.trust)?;
         config.spending = Spending::said(&said, &file.spend, &file.prices)?;
+        config.kernel.person = kernel::person(&said, file.kernel)?;
         let place = config.origins.first("status.mapping");
         let mapping = file.status.mapping;
         config.mapping = mapping
@@ -282,6 +293,7 @@ impl Config {
         for key in self.spending.narrow(&said, &file.spend)? {
             self.origins.set(key, line(key));
         }
+        self.kernel.project = kernel::project(&said, file.kernel.clone())?;
         self.network_at_most = file.network.mode;
         if file.network.mode.is_some() {
             self.origins.set(AT_MOST, line("network.mode"));

@@ -108,13 +108,16 @@ impl Context {
         Ok(config)
     }
 
-    /// Returns what the engine needs to work in a project.
+    /// Returns what the engine needs to work in a project. Approvals are of its real path, by
+    /// whatever way somebody came there.
     pub(crate) fn project(&self, root: &Path, owner: &str) -> Project<'_> {
+        let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         Project {
             disk: &self.disk,
             clock: &self.clock,
-            layout: ProjectLayout::new(root.to_path_buf()),
+            layout: ProjectLayout::new(real),
             owner: owner.to_owned(),
+            home: Some(self.home.clone()),
         }
     }
 

@@ -3,7 +3,9 @@
 //!
 //! Shared by `kapi mcp` and `kapi agent`, and by whoever drives a goal.
 
+pub(crate) mod attendants;
 mod consent;
+mod kernel;
 mod outside;
 
 use std::path::PathBuf;
@@ -11,15 +13,22 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_core::goal::contract::Judge;
 use kapi_core::id::GoalId;
+use kapi_core::kernel::id::TaskId;
 use kapi_engine::project::Project;
-use kapi_wire::tools::{Refused, Tool, answer};
+use kapi_wire::kernel_tools::{AnyTool, Offer};
+use kapi_wire::tools::{Refused, answer};
 use kapi_world::failure::chain;
 use kapi_world::tools::Desk;
-use kapi_world::tools::client::{self, SOCKET_VARIABLE};
+use kapi_world::tools::client::{self, KERNEL_VARIABLE, SOCKET_VARIABLE};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::Error;
+
+/// What the server of tools calls itself in locks.
+const MCP: &str = "kapi mcp";
+/// What an agent's tools from a shell call themselves in locks.
+const SHELL: &str = "kapi agent";
 
 /// The calls of one process.
 pub(crate) struct Calls<'a> {
@@ -27,6 +36,8 @@ pub(crate) struct Calls<'a> {
     socket: Option<PathBuf>,
     /// What this process has proposed.
     proposed: Option<GoalId>,
+    /// Takes the tasks that this process submitted, to work on them.
+    attend: Option<&'a dyn Fn(TaskId)>,
 }
 
 impl<'a> Calls<'a> {
@@ -37,17 +48,45 @@ impl<'a> Calls<'a> {
             context,
             socket: socket.map(PathBuf::from),
             proposed: None,
+            attend: None,
+        }
+    }
+
+    /// Hands every task that is submitted to somebody who works on it.
+    pub(crate) fn attended_by(mut self, attend: &'a dyn Fn(TaskId)) -> Self {
+        self.attend = Some(attend);
+        self
+    }
+
+    /// Tells whether this process is outside of any run.
+    pub(crate) const fn is_outside(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// Returns the tools that are offered here: within a run the kernel's only where its host says so.
+    pub(crate) fn offer(&self) -> Offer {
+        let is_told = self.context.variable(KERNEL_VARIABLE) == Some("1");
+        if self.is_outside() || is_told {
+            Offer::GoalAndKernel
+        } else {
+            Offer::Goal
         }
     }
 
     /// Performs a call and returns its answer, which says itself whether it is a refusal.
-    pub(crate) fn call(&mut self, tool: Tool, input: Value) -> Value {
-        let answered = match &self.socket {
-            Some(socket) => client::call(socket, tool.name(), &input).map_err(|error| {
+    pub(crate) fn call(&mut self, tool: AnyTool, input: Value) -> Value {
+        let answered = match (&self.socket, tool) {
+            (Some(socket), tool) => client::call(socket, tool.name(), &input).map_err(|error| {
                 let text = format!("failed to {}", chain(&error));
                 Refused::new("unreachable", text)
             }),
-            None => outside::call(self.context, &mut self.proposed, tool, input),
+            (None, AnyTool::Goal(tool)) => {
+                outside::call(self.context, &mut self.proposed, tool, input)
+            }
+            (None, AnyTool::Kernel(tool)) => {
+                let answer = outside::ask_kernel(self.context, self.attend, tool, input);
+                Ok(answer.to_value())
+            }
         };
         answered.unwrap_or_else(|refused| answer::refused(&refused))
     }
@@ -61,6 +100,7 @@ pub(crate) fn desk<'a>(context: &'a Context, project: &Project<'_>) -> Result<De
         autopilot: preferred.autopilot.map(|user| Actor::Human { user }),
         judge_default: preferred.judge.as_deref().map(judge_named),
         person: consent::person(context),
+        kernel: kernel::within::desk(context, project.layout.root().to_path_buf())?,
     })
 }
 

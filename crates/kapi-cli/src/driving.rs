@@ -5,6 +5,8 @@
 
 pub(crate) mod attendance;
 
+use std::path::Path;
+
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::{ApprovalMeans, Stop};
@@ -130,7 +132,12 @@ pub(crate) fn drive_and(
     when_parked: WhenParked,
 ) -> Result<Exit, Error> {
     let goal = drive_unreported(context, run, begun, interrupts, when_parked)?;
-    Ok(settle(context, &goal, interrupts))
+    Ok(settle(
+        context,
+        run.project.layout.root(),
+        &goal,
+        interrupts,
+    ))
 }
 
 /// Does the same and says nothing of how it came out.
@@ -199,10 +206,18 @@ pub(crate) fn clear_homes(world: &RealWorld<'_>, goal: &Goal) -> Option<String> 
 }
 
 /// Reports how a goal came out, and returns what the process exits with.
-pub(crate) fn settle(context: &Context, goal: &Goal, interrupts: &Interrupts) -> Exit {
+pub(crate) fn settle(
+    context: &Context,
+    project: &Path,
+    goal: &Goal,
+    interrupts: &Interrupts,
+) -> Exit {
     match context.ui.format {
         Format::Json => context.ui.json(&ResultView::from(goal)),
-        Format::Human => report::outcome(context.ui, goal),
+        Format::Human => {
+            report::outcome(context.ui, goal);
+            report::auto_run(context, project, goal);
+        }
     }
     let is_left = goal.status == Status::Waiting && interrupts.is_raised();
     if is_left {
@@ -212,13 +227,15 @@ pub(crate) fn settle(context: &Context, goal: &Goal, interrupts: &Interrupts) ->
     }
 }
 
-/// Returns the world in which a goal is driven.
+/// Returns the world in which a goal is driven or looked at, which is only had for a goal that this
+/// person approved here.
 pub(crate) fn world<'a>(
     context: &'a Context,
     project: &Project<'_>,
     id: &GoalId,
     config: &Config,
 ) -> Result<RealWorld<'a>, Error> {
+    require_approved(project, id)?;
     Ok(RealWorld {
         place: context.place(project, id)?,
         book: context.book(config),
@@ -226,6 +243,14 @@ pub(crate) fn world<'a>(
         desk: desk::desk(context, project)?,
         spending: context.spending(project.layout.root(), config)?,
     })
+}
+
+/// Refuses a goal that this person's home holds no approval of: its files may be anybody's.
+pub(crate) fn require_approved(project: &Project<'_>, id: &GoalId) -> Result<(), Error> {
+    project
+        .load(id)
+        .and_then(|goal| project.require_approved(&goal))
+        .map_err(|error| Error::engine(&error, &format!("{:03}", id.index())))
 }
 
 /// Returns the exit code for where a goal came to rest.

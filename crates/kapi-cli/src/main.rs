@@ -9,8 +9,9 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, completion, demo, diff, doctor, explain, goal,
-    image, launch, log, mcp, resume, run, sandbox, show, spend, status, up,
+    agent, audit, budget, cancel, check, cleanup, completion, dashboard, demo, diff, doctor,
+    explain, goal, guardrail, health, image, launch, log, loops, mcp, policy, resume, run, sandbox,
+    service, show, spend, status, task, up,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -32,11 +33,13 @@ mod event_words;
 mod exit_code;
 mod hook;
 mod inner;
+mod kernel;
 mod naming;
 mod profile;
 mod progress;
 mod report;
 mod ui;
+mod webhook;
 
 fn main() -> ExitCode {
     if let Some(code) = inner::enter() {
@@ -83,8 +86,15 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Status(args) => status::run(context, args),
         Command::Show(args) => show::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Loop(args) => loops::run(context, args),
+        Command::Service(args) => service::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Resume(args) => resume::run(context, args),
+        Command::Task(args) => task::run(context, args),
+        Command::Guardrail(args) => guardrail::run(context, args),
+        Command::Policy(args) => policy::run(context, args),
+        Command::Dashboard(args) => dashboard::run(context, args),
+        Command::Health(args) => health::run(context, args),
         Command::Up(args) => up::run(context, args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Budget(args) => budget::run(context, args),

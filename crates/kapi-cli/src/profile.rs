@@ -12,7 +12,6 @@ pub(crate) mod include;
 mod key;
 pub(crate) mod launch;
 pub(crate) mod message;
-pub(crate) mod node;
 pub(crate) mod read;
 
 use std::path::PathBuf;

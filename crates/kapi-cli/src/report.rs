@@ -1,11 +1,15 @@
 //! How a goal came out, for a person: the account at the end of a run.
 
+use std::path::Path;
+
 use kapi_core::goal::contract::{Judge, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
+use kapi_world::launching::merge::gate;
 
 use crate::amount;
+use crate::context::Context;
 use crate::contract::{judge, short};
 use crate::ui::Ui;
 
@@ -70,6 +74,33 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     ui.line(&format!("  spent    {}", spent.join(", ")));
     for command in words::next_commands(goal) {
         ui.line(&format!("  next     {command}"));
+    }
+}
+
+/// Names the files of a goal's result that run by themselves where it is taken over.
+///
+/// Only a help to whoever merges it: what cannot be looked at now is not reported.
+pub(crate) fn auto_run(context: &Context, project: &Path, goal: &Goal) {
+    const SHOWN_MAX: usize = 5;
+    let Some(commit) = &goal.result else { return };
+    let Ok(config) = context.config(Some(project)) else {
+        return;
+    };
+    let base = &goal.contract.base.commit;
+    let Ok(found) = gate::of_commit(&context.book(&config), project, base, commit) else {
+        return;
+    };
+    for file in found.iter().take(SHOWN_MAX) {
+        let path = file.path.escape_debug();
+        context
+            .ui
+            .line(&format!("  caution  {path} runs by itself: {}", file.why));
+    }
+    if found.len() > SHOWN_MAX {
+        let more = found.len() - SHOWN_MAX;
+        context
+            .ui
+            .line(&format!("  caution  {more} more files run by themselves"));
     }
 }
 

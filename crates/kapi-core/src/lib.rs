@@ -13,6 +13,7 @@ pub mod checks;
 pub mod consent_rule;
 pub mod goal;
 pub mod id;
+pub mod kernel;
 pub mod plan;
 pub mod race;
 pub mod slash;

@@ -4,15 +4,18 @@
 //! [`project::Project`] is the door, [`opened`] is lock, load, decide, append, fold, and
 //! [`drive`] is the loop that keeps a goal going.
 
+pub mod approvals;
 pub mod audit;
 pub mod contract_yaml;
 pub mod drive;
 pub mod error;
 mod inventory;
 mod journey_files;
+pub mod kernel;
 pub mod logged;
 mod meter;
 pub mod opened;
+pub mod places;
 pub mod preferences;
 pub mod project;
 pub mod race;
@@ -20,4 +23,6 @@ pub mod reference;
 pub mod snapshot;
 pub mod spend;
 pub mod supervise;
+mod tagged;
 pub mod world;
+pub mod yaml;

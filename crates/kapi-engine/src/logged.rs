@@ -5,8 +5,8 @@
 use kapi_core::actor::Actor;
 use kapi_core::goal::event::Event;
 use kapi_store::record::{Payload, Record};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+
+use crate::tagged;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,27 +21,12 @@ pub struct Logged {
     pub event: Event,
 }
 
-#[derive(Deserialize)]
-struct Tagged {
-    #[serde(rename = "type")]
-    kind: String,
-    data: Option<Box<RawValue>>,
-}
-
 /// Returns an event as the store records it.
 ///
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn to_payload(event: &Event) -> Result<Payload, serde_json::Error> {
-    let tagged: Tagged = serde_json::from_str(&serde_json::to_string(event)?)?;
-    let data = match tagged.data {
-        Some(data) => data,
-        None => RawValue::from_string("null".to_owned())?,
-    };
-    Ok(Payload {
-        kind: tagged.kind,
-        data,
-    })
+    tagged::to_payload(event)
 }
 
 /// Reads a record as an event.
@@ -49,18 +34,10 @@ pub fn to_payload(event: &Event) -> Result<Payload, serde_json::Error> {
 /// # Errors
 /// When the record's type or data is not known.
 pub fn to_logged(record: &Record) -> Result<Logged, serde_json::Error> {
-    let kind = serde_json::to_string(&record.kind)?;
-    let data = record.data.get();
-    let text = if data == "null" {
-        format!(r#"{{"type":{kind}}}"#)
-    } else {
-        format!(r#"{{"type":{kind},"data":{data}}}"#)
-    };
-    let event = serde_json::from_str(&text)?;
     Ok(Logged {
         seq: record.seq,
         at_ms: record.at_ms,
         actor: record.actor.clone(),
-        event,
+        event: tagged::from_record(record)?,
     })
 }

@@ -16,6 +16,7 @@ use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
+use crate::approvals::{self, Kept, Role};
 use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
@@ -110,9 +111,45 @@ impl<'a> OpenGoal<'a> {
 
     /// Decides a command on the latest state and makes its events durable.
     ///
+    /// What gives leave for something stands in the person's home before it stands in the log; what
+    /// lets a goal go on needs that leave.
+    ///
     /// # Errors
     /// When a rule refuses, somebody else is at it for too long, or the disk refuses.
     pub fn submit(&mut self, actor: &Actor, command: &Command) -> Result<Submitted, EngineError> {
+        let project = self.project;
+        let Some(kept) = Kept::of(project, &self.id) else {
+            return self.decide_and_record(actor, command);
+        };
+        let role = approvals::role(command);
+        // Held to the end: whoever else gives leave waits, and decides on what is recorded here.
+        let held = match role {
+            Role::Gives => Some(kept.lock()?),
+            Role::GoesOn | Role::Neither => None,
+        };
+        if role != Role::Neither {
+            self.refresh()?;
+            let (before, at_ms) = (self.state.as_ref(), project.clock.now_ms());
+            // What the rules refuse needs nobody's leave, and gives none.
+            let events = decide(before, actor, command, at_ms)?;
+            let mut after = before.cloned();
+            for event in &events {
+                evolve(&mut after, event);
+            }
+            match (&held, before, &after) {
+                (Some(held), _, Some(after)) => kept.give(held, actor, (before, after), command)?,
+                (None, Some(goal), _) => kept.require(goal)?,
+                (Some(_), _, None) | (None, None, _) => {}
+            }
+        }
+        self.decide_and_record(actor, command)
+    }
+
+    fn decide_and_record(
+        &mut self,
+        actor: &Actor,
+        command: &Command,
+    ) -> Result<Submitted, EngineError> {
         let recorded;
         let before;
         {

@@ -2,6 +2,8 @@
 //!
 //! Holds the disk, the clock and the paths, and no state: each request reads what it needs.
 
+use std::path::PathBuf;
+
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
@@ -36,6 +38,8 @@ pub struct Project<'a> {
     pub layout: ProjectLayout,
     /// What other processes are told about who holds a lock ("kapi run").
     pub owner: String,
+    /// The home of the person whose approvals count; `None` where nobody is asked, in simulations.
+    pub home: Option<PathBuf>,
 }
 
 /// How far a reader of a log has come.

@@ -53,6 +53,48 @@ impl Winner {
     }
 }
 
+/// How many lanes are driven at once, as kept beside the race's first goal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Jobs {
+    v: u32,
+    jobs: u32,
+}
+
+/// Keeps how many lanes of a race are driven at once, for whoever goes on with it.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep_jobs(project: &Project<'_>, first: &GoalId, jobs: u32) -> Result<(), EngineError> {
+    let kept = Jobs { v: VERSION, jobs };
+    let bytes = serde_json::to_vec(&kept).map_err(|source| EngineError::Encode {
+        what: "how many lanes are driven at once",
+        source,
+    })?;
+    replace_durably(project.disk, &jobs_file(project, first), &bytes)?;
+    Ok(())
+}
+
+/// Returns how many lanes of a race are driven at once, if that was ever said.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn kept_jobs(project: &Project<'_>, of: u32) -> Result<Option<u32>, EngineError> {
+    let Some(first) = first_goal(project, of)? else {
+        return Ok(None);
+    };
+    let bytes = project.disk.read(&jobs_file(project, &first), 0)?;
+    // One that is damaged was never said: it changes how soon the race ends, and nothing else.
+    let kept = bytes.and_then(|bytes| serde_json::from_slice::<Jobs>(&bytes).ok());
+    Ok(kept
+        .filter(|kept| kept.v == VERSION && kept.jobs > 0)
+        .map(|kept| kept.jobs))
+}
+
+fn jobs_file(project: &Project<'_>, first: &GoalId) -> std::path::PathBuf {
+    project.layout.goal(first).dir().join("jobs.json")
+}
+
 /// Returns the lanes of the race that a goal of this index began, sorted by their numbers.
 ///
 /// A lane is missing when its creation was cut off or its log is damaged.

@@ -4,11 +4,10 @@
 //! grant the same money. Holds no state between two requests; knows no prices and no agents.
 
 pub mod error;
-mod holder;
 mod logged;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_core::spend::account::ReservationId;
@@ -23,9 +22,9 @@ use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
 
+use crate::places::{Place, Places};
 use crate::project::LOCK_WAIT_MS;
 use crate::spend::error::LedgerError;
-use crate::spend::holder::Holder;
 
 /// Records after which the fold is written anew, so that little is read each time.
 const FOLD_EVERY: usize = 16;
@@ -47,7 +46,7 @@ pub struct Machine<'a> {
 /// process ends, however it ends, its reservations are settled by whoever looks next.
 pub struct Ledger<'a> {
     machine: Machine<'a>,
-    holder: Holder,
+    place: Place,
 }
 
 impl<'a> Ledger<'a> {
@@ -56,17 +55,17 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged, the disk refuses, or too many processes spend at once.
     pub fn open(machine: Machine<'a>) -> Result<Self, LedgerError> {
-        let holder = {
+        let place = {
             let held = machine.hold()?;
-            let holder = Holder::claim(&machine)?;
+            let place = machine.places().claim()?;
             let mut opened = Opened::load(&machine)?;
             // Whoever had this place before is gone, and what they reserved with them.
-            let mut living = holder.living(&machine, &opened.books)?;
-            living.remove(&holder.place);
+            let mut living = machine.living(&place, &opened.books)?;
+            living.remove(&place.number);
             opened.recover(&held, &living, machine.clock.now_ms())?;
-            holder
+            place
         };
-        Ok(Self { machine, holder })
+        Ok(Self { machine, place })
     }
 
     /// Asks whether a turn may spend; what is granted is durable before this returns.
@@ -80,10 +79,10 @@ impl<'a> Ledger<'a> {
         let machine = &self.machine;
         let held = machine.hold()?;
         let mut opened = Opened::load(machine)?;
-        let living = self.holder.living(machine, &opened.books)?;
+        let living = machine.living(&self.place, &opened.books)?;
         let now_ms = machine.clock.now_ms();
         opened.recover(&held, &living, now_ms)?;
-        let place = self.holder.place;
+        let place = self.place.number;
         let (answer, events) = decide::reserve(&opened.books, request, caps, place, now_ms);
         opened.record(&held, &Actor::Engine, &events, now_ms)?;
         Ok(answer)
@@ -168,6 +167,20 @@ impl Machine<'_> {
             dir: self.dir(),
             anchor: self.home.clone(),
         }
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places {
+            disk: self.disk,
+            dir: self.dir().join("holders"),
+            owner: self.owner.clone(),
+        }
+    }
+
+    /// Returns the places among those in the books whose process is there, and this one.
+    fn living(&self, own: &Place, books: &Books) -> Result<BTreeSet<u32>, LedgerError> {
+        let others = books.open.values().map(|open| open.holder).collect();
+        Ok(self.places().living(own.number, &others)?)
     }
 
     fn hold(&self) -> Result<Lock, LedgerError> {
@@ -266,9 +279,4 @@ impl<'a> Opened<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns the directory of the places of living processes.
-fn holders_dir(dir: &Path) -> PathBuf {
-    dir.join("holders")
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod bundle;
 pub mod candidate;
 pub mod checkout;
 pub mod command;

@@ -4,6 +4,8 @@
 //! lent to a sandbox must not. A store is a chain of packs, each made once and read by many; it
 //! is named by its commit, complete as soon as its directory exists, and never changed.
 
+pub mod vanished;
+
 mod entry;
 
 use std::collections::BTreeSet;
@@ -93,6 +95,7 @@ impl Repository {
             "kapi, objects for a sandbox",
             plan.wait_ms,
         )?;
+        vanished::note(&dir, &self.resolved_common_dir()?)?;
         let entries = Entries { dir: &dir };
         let name = entry::name_of(plan.base, plan.history);
         if let Some(found) = entries.find(&name)? {
@@ -256,9 +259,19 @@ impl Repository {
     }
 
     fn pack_objects(&self, pack: &Path) -> Call<'_> {
+        // Git writes a pack below its object directory and then renames it to where it belongs:
+        // both must be on one file system, whatever the repository is on.
+        let target = pack.parent().unwrap_or(pack);
+        let call = match std::env::join_paths(self.object_dirs()) {
+            Ok(sources) => self
+                .call("pack-objects")
+                .env("GIT_OBJECT_DIRECTORY", target)
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", sources),
+            // A path with a colon cannot be told so; there the two must be on one file system.
+            Err(_) => self.call("pack-objects"),
+        };
         // What is packed already is copied as it is; only loose objects are compared, and briefly.
-        self.call("pack-objects")
-            .args(["-q", "--delta-base-offset", "--threads=0", "--window=5"])
+        call.args(["-q", "--delta-base-offset", "--threads=0", "--window=5"])
             .arg(pack.join("pack"))
     }
 
@@ -287,12 +300,16 @@ impl Repository {
 
     /// Returns the name of this repository's directory of stores.
     fn store_key(&self) -> Result<String, ReachableError> {
-        let dir = self.common_dir();
-        let dir = fs::canonicalize(dir).map_err(failed("resolve", dir))?;
+        let dir = self.resolved_common_dir()?;
         let path = dir.as_os_str().as_bytes();
         let mut key = object_id(self.object_format(), Kind::Blob, path);
         key.truncate(20);
         Ok(key)
+    }
+
+    fn resolved_common_dir(&self) -> Result<PathBuf, DirError> {
+        let dir = self.common_dir();
+        fs::canonicalize(dir).map_err(failed("resolve", dir))
     }
 }
 

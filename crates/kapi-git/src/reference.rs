@@ -50,7 +50,7 @@ impl Repository {
     }
 
     /// Returns the ref with this full name and those below it.
-    pub(crate) fn refs_at(&self, name: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+    pub fn refs_at(&self, name: &str) -> Result<Vec<(String, CommitId)>, GitError> {
         if let Some(found) = self.ref_files().and_then(|files| files.at(name)) {
             return Ok(found.into_iter().collect());
         }

@@ -71,6 +71,12 @@ impl ProjectLayout {
         self.state_dir().join("goals")
     }
 
+    /// Returns the directory of the kernel: its tasks and what is known of its loops.
+    #[must_use]
+    pub fn kernel_dir(&self) -> PathBuf {
+        self.state_dir().join("kernel")
+    }
+
     /// Returns the directory of all workflows, which hold one directory for each mode.
     #[must_use]
     pub fn workflows_dir(&self) -> PathBuf {

@@ -234,6 +234,14 @@ impl Stream<'_> {
         Ok(replace_derived(self.disk, &file, &bytes)?)
     }
 
+    /// Returns the number of the last record that the fold on disk knows; 0 without one.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn saved_seq(&self) -> Result<u64, StoreError> {
+        Ok(self.saved()?.map_or(0, |saved| saved.position.seq))
+    }
+
     pub(crate) fn saved(&self) -> Result<Option<Saved>, StoreError> {
         let bytes = self.disk.read(&self.state(), 0)?;
         Ok(bytes.and_then(|bytes| Saved::parse(&bytes)))

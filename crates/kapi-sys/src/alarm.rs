@@ -20,7 +20,7 @@ use crate::process::{ProcessName, hold_process};
 /// How often a sleeper looks whether it is still wanted: a signal may come just before it sleeps.
 const SLICE: Duration = Duration::from_secs(1);
 /// The pause after a change, in which more of them become one.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(2);
 /// Bytes of changes that are read at once.
 const CHANGES_BYTES: usize = 4096;
 /// Reads of changes in one go; a directory that changes faster only wakes us again.

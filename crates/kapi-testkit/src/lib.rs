@@ -4,6 +4,7 @@
 
 pub mod agent_tools;
 pub mod converge;
+pub mod kernel_sim;
 pub mod model_server;
 pub mod oracle;
 pub mod sim;

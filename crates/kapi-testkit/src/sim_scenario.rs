@@ -139,6 +139,7 @@ pub fn project<'a>(disk: &'a SimDisk, clock: &'a SimClock, owner: &str) -> Proje
         clock,
         layout: ProjectLayout::new(ROOT.into()),
         owner: owner.to_owned(),
+        home: None,
     }
 }
 

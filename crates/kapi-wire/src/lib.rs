@@ -2,6 +2,9 @@
 //!
 //! Fields are only ever added. Nothing here decides anything; every view is built from state.
 
+pub mod kernel;
+pub mod kernel_tools;
+pub mod loops;
 pub mod result;
 pub mod status;
 pub mod tools;

@@ -49,20 +49,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
-/// Asks an agent something in a cell and returns what came of it.
+/// Asks an agent something in a cell and returns what came of it; it asks before what these rules
+/// list.
 ///
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
-pub(crate) fn ask(
-    book: &Book,
-    cell: Cell<'_>,
-    asked: &Asked<'_>,
-    run_dir: &RunDir,
-    watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
-    ask_at(book, cell, (asked, Behind::default()), run_dir, watch)
-}
-
-/// Does the same with an agent that asks before what these rules list.
 pub(crate) fn ask_gated(
     book: &Book,
     cell: Cell<'_>,

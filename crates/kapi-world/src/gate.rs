@@ -175,7 +175,9 @@ impl<'a> Gate<'a> {
             Rules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
             Rules::Fixed(list) => {
                 let entry = matches(list, &question.tool, &question.fields);
-                entry.map(|entry| format!("{entry:?} is not allowed here: only look."))
+                entry.map(|entry| {
+                    format!("{entry:?} is not allowed here: do not try it in another way.")
+                })
             }
         };
         if refused.is_some() {

@@ -8,7 +8,7 @@ pub mod provider;
 
 mod agent;
 mod model;
-mod token;
+pub(crate) mod token;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@
 //! pushes. Every sandbox has a directory of its own below `~/.ilchul/sandboxes`, whose record says
 //! what it is. Knows nothing of command lines.
 
+pub mod bounds;
 pub mod clean;
 pub mod enter;
 pub mod error;
@@ -16,10 +17,12 @@ pub mod plan;
 pub mod record;
 pub mod run;
 
+pub(crate) mod head_view;
+pub(crate) mod reduce;
+
 mod agent;
 mod branch;
 mod decide;
-mod head_view;
 mod patterns;
 mod ports;
 mod prepare;

@@ -6,6 +6,8 @@
 pub mod client;
 pub(crate) mod counter;
 
+use std::sync::Arc;
+
 use kapi_agent::agent::Kind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
@@ -15,6 +17,8 @@ use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::error::EngineError;
 use kapi_engine::project::Project;
+use kapi_wire::kernel_tools::KernelTool;
+use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::tools::call::{Request, read};
 use kapi_wire::tools::input::SetInput;
 use kapi_wire::tools::{Refused, answer, set};
@@ -23,6 +27,9 @@ use serde_json::Value;
 use crate::failure::chain;
 use crate::gate::{self, Person};
 use crate::hidden;
+
+/// Performs a call of one of the kernel's tools for the agent of a goal.
+pub type KernelDesk<'a> = Arc<dyn Fn(&GoalId, KernelTool, Value) -> Answer + Send + Sync + 'a>;
 
 /// What the tools of all runs of a project need on this side.
 #[derive(Clone)]
@@ -35,6 +42,8 @@ pub struct Desk<'a> {
     pub judge_default: Option<Judge>,
     /// The person at the terminal, who is asked before what a contract lists.
     pub person: Option<Person>,
+    /// The kernel's tools, if the person lets runs submit tasks.
+    pub kernel: Option<KernelDesk<'a>>,
 }
 
 /// One run at the desk.
@@ -53,8 +62,21 @@ pub(crate) struct Caller<'a> {
 impl Caller<'_> {
     /// Performs one call and returns its answer.
     pub(crate) fn call(&self, tool: &str, input: Value) -> Value {
+        if let Some(tool) = KernelTool::named(tool) {
+            return self.ask_kernel(tool, input).to_value();
+        }
         self.perform(tool, input)
             .unwrap_or_else(|refused| answer::refused(&refused))
+    }
+
+    fn ask_kernel(&self, tool: KernelTool, input: Value) -> Answer {
+        match &self.desk.kernel {
+            Some(kernel) => kernel(self.goal, tool, input),
+            None => Answer::not_launched(
+                "runs may not submit tasks here; a person allows it with `runs_submit_tasks = true` \
+                 under [kernel] in their own configuration",
+            ),
+        }
     }
 
     fn perform(&self, tool: &str, input: Value) -> Result<Value, Refused> {

@@ -106,6 +106,17 @@ impl Invocation {
 }
 
 impl Started {
+    /// Returns its number.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Waits until it ends, however it does.
+    pub(super) fn wait(mut self) -> anyhow::Result<()> {
+        self.0.wait().context("wait for a program")?;
+        Ok(())
+    }
+
     /// Waits until it ends well.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         let status = self.0.wait().context("wait for a program")?;

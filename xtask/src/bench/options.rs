@@ -18,10 +18,11 @@ pub(super) enum Group {
     Launch,
     Command,
     Storage,
+    Kernel,
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 8] = [
+pub(super) const GROUPS: [(&str, Group); 9] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
@@ -30,7 +31,18 @@ pub(super) const GROUPS: [(&str, Group); 8] = [
     ("launch", Group::Launch),
     ("command", Group::Command),
     ("storage", Group::Storage),
+    ("kernel", Group::Kernel),
 ];
+
+/// A peer that is installed only when it is asked for with `--with`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extra {
+    Redis,
+    Rq,
+}
+
+/// Every such peer by its name.
+const EXTRAS: [(&str, Extra); 2] = [("redis", Extra::Redis), ("rq", Extra::Rq)];
 
 /// One run.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +51,8 @@ pub(super) struct Options {
     pub(super) trees: Vec<u32>,
     /// The groups to measure. Unless they are all, the document is not written.
     pub(super) groups: Vec<Group>,
+    /// The peers to install.
+    pub(super) extras: Vec<Extra>,
 }
 
 impl Options {
@@ -47,6 +61,7 @@ impl Options {
         let mut options = Self {
             trees: TREES.to_vec(),
             groups: GROUPS.map(|(_, group)| group).to_vec(),
+            extras: Vec::new(),
         };
         for pair in words.chunks(2) {
             match pair {
@@ -54,10 +69,13 @@ impl Options {
                     options.trees = sizes.split(',').map(size).collect::<Result<_, _>>()?;
                 }
                 ["--only", names] => {
-                    options.groups = names.split(',').map(group).collect::<Result<_, _>>()?;
+                    options.groups = named(&GROUPS, names)?;
+                }
+                ["--with", names] => {
+                    options.extras = named(&EXTRAS, names)?;
                 }
                 _ => bail!(
-                    "read {:?}: use --trees 1k,10k or --only NAMES",
+                    "read {:?}: use --trees 1k,10k, --only NAMES or --with redis,rq",
                     pair.join(" ")
                 ),
             }
@@ -92,17 +110,21 @@ fn size(text: &str) -> anyhow::Result<u32> {
         .with_context(|| format!("read {text:?} as a number of files, as 10k; 1k to 2000k"))
 }
 
-fn group(name: &str) -> anyhow::Result<Group> {
-    let found = GROUPS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, group)| *group).with_context(|| {
-        let names = GROUPS.map(|(name, _)| name).join(", ");
-        format!("find {name:?} among {names}")
-    })
+/// Finds each of the names, which are separated by commas.
+fn named<T: Copy>(known: &[(&str, T)], names: &str) -> anyhow::Result<Vec<T>> {
+    let find = |name: &str| {
+        let found = known.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value).with_context(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            format!("find {name:?} among {}", names.join(", "))
+        })
+    };
+    names.split(',').map(find).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Group, Options, size_name};
+    use super::{Extra, Group, Options, size_name};
 
     #[test]
     fn trees_and_groups_are_read() {
@@ -111,6 +133,9 @@ mod tests {
         assert_eq!(options.groups, [Group::Tree, Group::Hook]);
         assert!(!options.is_whole());
         assert!(Options::parse(&[]).unwrap().is_whole());
+        let options = Options::parse(&["--with", "rq,redis"]).unwrap();
+        assert_eq!(options.extras, [Extra::Rq, Extra::Redis]);
+        assert!(options.is_whole());
         assert_eq!([1000, 2500].map(size_name), ["1k", "2500"]);
     }
 
@@ -123,6 +148,7 @@ mod tests {
             &["--trees", "9999999k"],
             &["--trees", "x"],
             &["--only", "trees"],
+            &["--with", "kafka"],
             &["--fast"],
         ] {
             assert!(Options::parse(words).is_err(), "{words:?}");

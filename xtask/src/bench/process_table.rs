@@ -44,11 +44,43 @@ pub(super) fn is_alive(process: &Process) -> bool {
     read(process.pid).is_some_and(|found| found.began == process.began)
 }
 
+/// Returns the process with this number.
+pub(super) fn find(pid: u32) -> Option<Process> {
+    read(pid)
+}
+
 /// Returns a process's proportional share of memory; none of one that is ending.
 pub(super) fn proportional_bytes(process: &Process) -> anyhow::Result<u64> {
+    memory(process, "Pss:")
+}
+
+/// Returns how much of a process is in memory, shared or not.
+pub(super) fn resident_bytes(process: &Process) -> anyhow::Result<u64> {
+    memory(process, "Rss:")
+}
+
+/// Returns for how many of the kernel's ticks a process was on a processor so far.
+pub(super) fn cpu_ticks(process: &Process) -> anyhow::Result<u64> {
+    let path = format!("/proc/{}/stat", process.pid);
+    let stat = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    ticks(&stat).with_context(|| format!("find the times in {path}"))
+}
+
+/// Adds up the time in the program and the time in the kernel.
+fn ticks(stat: &str) -> Option<u64> {
+    let fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
+    let times: Vec<u64> = fields
+        .skip(11)
+        .take(2)
+        .map_while(|it| it.parse().ok())
+        .collect();
+    (times.len() == 2).then(|| times.iter().sum())
+}
+
+fn memory(process: &Process, name: &str) -> anyhow::Result<u64> {
     let path = format!("/proc/{}/smaps_rollup", process.pid);
     let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
-    kilobytes(&text, "Pss:").with_context(|| format!("find Pss in {path}"))
+    kilobytes(&text, name).with_context(|| format!("find {name} in {path}"))
 }
 
 /// Returns how much memory the host could give to new programs.
@@ -87,12 +119,19 @@ fn read(pid: u32) -> Option<Process> {
 
 #[cfg(test)]
 mod tests {
-    use super::kilobytes;
+    use super::{kilobytes, ticks};
 
     #[test]
     fn kilobytes_are_read_by_name() {
         let text = "Rss:  20 kB\nPss:  12 kB\nPss_Dirty: 8 kB\n";
         assert_eq!(kilobytes(text, "Pss:"), Some(12 * 1024));
         assert_eq!(kilobytes(text, "Swap:"), None);
+    }
+
+    #[test]
+    fn times_stand_after_a_name_of_any_kind() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 21 4 0 0 20 0 1 0 99 0 0";
+        assert_eq!(ticks(stat), Some(25));
+        assert_eq!(ticks("7 (a) S 1"), None);
     }
 }

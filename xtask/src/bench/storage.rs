@@ -227,6 +227,7 @@ fn project(root: &Path) -> Project<'static> {
         clock: &SystemClock,
         layout: ProjectLayout::new(root.to_path_buf()),
         owner: "xtask bench".to_owned(),
+        home: None,
     }
 }
 

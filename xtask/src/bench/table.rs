@@ -23,6 +23,8 @@ pub(super) enum Quantity {
     Time,
     /// Bytes.
     Memory,
+    /// Seconds for each, shown as how many a second.
+    Rate,
 }
 
 /// Ours beside a peer.
@@ -63,6 +65,7 @@ impl Table {
         let quantity = match self.quantity {
             Quantity::Time => "time",
             Quantity::Memory => "memory",
+            Quantity::Rate => "a second",
         };
         writeln!(
             out,
@@ -95,10 +98,13 @@ impl Table {
 
 impl Quantity {
     fn shown(self, spread: Spread) -> String {
+        if self == Self::Rate {
+            return rates(spread);
+        }
         let (factor, unit) = match (self, spread.median) {
             (Self::Time, median) if median >= 1.0 => (1.0, "s"),
             (Self::Time, median) if median >= 1e-3 => (1e3, "ms"),
-            (Self::Time, _) => (1e6, "µs"),
+            (Self::Time | Self::Rate, _) => (1e6, "µs"),
             (Self::Memory, median) if median >= 1e6 => (1e-6, "MB"),
             (Self::Memory, _) => (1e-3, "kB"),
         };
@@ -116,6 +122,23 @@ impl Quantity {
             max * factor
         )
     }
+}
+
+/// Shows times as rates; the longest time is the lowest rate.
+fn rates(spread: Spread) -> String {
+    let Spread {
+        median,
+        p99,
+        min,
+        max,
+    } = spread;
+    format!(
+        "{:.0}/s · {:.0} ({:.0} to {:.0})",
+        median.recip(),
+        p99.recip(),
+        max.recip(),
+        min.recip()
+    )
 }
 
 fn times(spread: Spread) -> String {
@@ -141,6 +164,16 @@ mod tests {
 
     use super::super::sample::by_turns;
     use super::{Finding, Gap, Quantity, Row, Table};
+
+    #[test]
+    fn rates_are_shown_from_the_lowest_to_the_highest() {
+        let mut ours = [9, 9, 9, 10, 2, 5].into_iter().map(Duration::from_millis);
+        let pair = by_turns(3, &mut || Ok(ours.next().unwrap()), &mut || {
+            Ok(Duration::from_millis(10))
+        });
+        let shown = Quantity::Rate.shown(pair.unwrap().ours());
+        assert_eq!(shown, "200/s · 100 (100 to 500)");
+    }
 
     #[test]
     fn what_was_not_run_stands_in_the_table() {

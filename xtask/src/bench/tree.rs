@@ -194,11 +194,16 @@ fn workspaces(place: &Place, tree: &Tree) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Lets the disk write what was done before: whoever syncs next would pay for it.
+///
+/// Twice, because the first call ends by handing what describes the files to the device, and on a file
+/// system in a file that is only the next sync's work: more of it the larger the tree that a peer made
+/// or removed before.
 fn settle(tree: &Tree) -> anyhow::Result<()> {
     let beside = tree.beside.to_string_lossy();
-    Tool::new(&tree.beside, "sync", &["-f", &beside])
-        .read()
-        .map(drop)
+    for _ in 0..2 {
+        Tool::new(&tree.beside, "sync", &["-f", &beside]).read()?;
+    }
+    Ok(())
 }
 
 fn copied(tree: &Tree) -> anyhow::Result<Duration> {

@@ -2,22 +2,31 @@
 //!
 //! The same map gives the same bytes.
 
+use super::Specification;
 use super::map::{Answer, Decision, Map, Row, Section};
 use super::sources::Sources;
 
-const HEAD: &str = "\
-# pi-until-done, sentence by sentence
-
-Made by `cargo xtask conformance` from `until-done.map.toml`; change that file and not this one.
-Each row is one sentence, list item or table row of the specification (pi-until-done 0.2.2), named by
-section and number and put into our own words.
-It is answered by tests that the gate finds in the sources, or by a decision that is written down.
-A row is open as long as something of it is neither.
-";
+/// Returns what stands above the tables.
+fn head(specification: Specification) -> String {
+    let Specification {
+        file,
+        name,
+        version,
+    } = specification;
+    format!(
+        "# {name}, sentence by sentence\n\n\
+         Made by `cargo xtask conformance` from `{file}.map.toml`; change that file and not this one.\n\
+         Each row is one sentence, list item or table row of the specification ({version}), named by\n\
+         section and number and put into our own words.\n\
+         It is answered by tests that the gate finds in the sources, or by a decision that is written \
+         down.\n\
+         A row is open as long as something of it is neither.\n"
+    )
+}
 
 /// Returns the whole page.
-pub(super) fn render(map: &Map, sources: &Sources) -> String {
-    let mut parts = vec![HEAD.to_owned(), counts(map), open(map), decisions(map)];
+pub(super) fn render(specification: Specification, map: &Map, sources: &Sources) -> String {
+    let mut parts = vec![head(specification), counts(map), open(map), decisions(map)];
     for section in &map.section {
         let rows: Vec<String> = section
             .named_rows()
@@ -110,7 +119,8 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD, render};
+    use super::{head, render};
+    use crate::conformance::SPECIFICATIONS;
     use crate::conformance::map::Map;
     use crate::conformance::sources::Sources;
 
@@ -128,9 +138,14 @@ mod tests {
             &[("crates/a/src/b.rs", "#[test]\nfn it_holds() {}\n")],
             &["docs/design/a.md"],
         );
-        let page = render(&map, &sources);
+        let specification = SPECIFICATIONS[1];
+        let page = render(specification, &map, &sources);
+        assert!(
+            page.starts_with("# oh-my-creampi, sentence by sentence\n"),
+            "{page}"
+        );
         assert_eq!(
-            page.strip_prefix(HEAD).unwrap(),
+            page.strip_prefix(&head(specification)).unwrap(),
             "\n| rows | with a test | by decision | open |\n|---|---|---|---|\n| 3 | 1 | 1 | 1 |\n\n\
              ## Open\n\n- `use.3` three: all of it\n\n\
              ## Decisions\n\n- **pi**: Comes with the Pi package. See \

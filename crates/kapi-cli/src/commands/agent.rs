@@ -3,11 +3,13 @@
 //! One call, one line of JSON on standard output, exit code 0 if it was recorded and 1 if it was
 //! refused. Without options the input is JSON on standard input.
 
+mod kernel;
 mod words;
 
 use std::io::{self, Read as _};
 
 use clap::Subcommand;
+use kapi_wire::kernel_tools::{self, AnyTool, KernelTool, Offer};
 use kapi_wire::tools::{Refused, Tool, answer, listing};
 use kapi_world::tools::client::CALL_BYTES_MAX;
 use serde_json::{Value, json};
@@ -53,16 +55,29 @@ enum Verb {
     Status(words::Status),
     /// Print names, descriptions and JSON Schemas of all tools
     Schema,
+    /// Have another agent do something in the background, and see what becomes of it
+    #[command(subcommand)]
+    Task(kernel::Task),
+    /// Set loops off, and see where they stand
+    #[command(subcommand)]
+    Loop(kernel::Loop),
+    /// Note lessons
+    #[command(subcommand)]
+    Guardrail(kernel::Guardrail),
+    /// One of the kernel's tools under its own name; JSON on standard input
+    #[command(flatten)]
+    Named(kernel::Named),
 }
 
 /// Makes one call.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let mut calls = Calls::new(context);
     let Some(tool) = args.verb.tool() else {
-        context.ui.json(&schemas());
+        context.ui.json(&schemas(calls.offer()));
         return Ok(Exit::Success);
     };
     let given = match args.verb.said().map_or_else(read_input, Ok) {
-        Ok(input) => Calls::new(context).call(tool, input),
+        Ok(input) => calls.call(tool, input),
         Err(refused) => answer::refused(&refused),
     };
     context.ui.json(&given);
@@ -74,11 +89,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// The tools as MCP lists them, each with its word for this command.
-fn schemas() -> Value {
+fn schemas(offer: Offer) -> Value {
     let mut tools = listing();
     for (entry, tool) in tools.iter_mut().zip(Tool::ALL) {
         entry["verb"] = json!(tool.verb());
     }
+    let mut kernel = match offer {
+        Offer::Goal => Vec::new(),
+        Offer::GoalAndKernel => kernel_tools::listing(),
+    };
+    for (entry, tool) in kernel.iter_mut().zip(KernelTool::ALL) {
+        entry["verb"] = json!(tool.name());
+    }
+    tools.extend(kernel);
     json!({"tools": tools})
 }
 
@@ -98,8 +121,12 @@ fn read_input() -> Result<Value, Refused> {
 }
 
 impl Verb {
-    const fn tool(&self) -> Option<Tool> {
-        Some(match self {
+    const fn tool(&self) -> Option<AnyTool> {
+        let tool = match self {
+            Self::Task(verb) => return Some(AnyTool::Kernel(verb.tool())),
+            Self::Loop(verb) => return Some(AnyTool::Kernel(verb.tool())),
+            Self::Guardrail(_) => return Some(AnyTool::Kernel(KernelTool::GuardrailAdd)),
+            Self::Named(verb) => return Some(AnyTool::Kernel(verb.tool())),
             Self::Set => Tool::Set,
             Self::Plan => Tool::Plan,
             Self::Replan => Tool::Replan,
@@ -111,13 +138,17 @@ impl Verb {
             Self::Distill(_) => Tool::Distill,
             Self::Status(_) => Tool::Status,
             Self::Schema => return None,
-        })
+        };
+        Some(AnyTool::Goal(tool))
     }
 
     /// Returns the input as the options say it; `None` where it is on standard input.
     fn said(&self) -> Option<Value> {
         match self {
-            Self::Set | Self::Plan | Self::Replan | Self::Schema => None,
+            Self::Set | Self::Plan | Self::Replan | Self::Schema | Self::Named(_) => None,
+            Self::Task(words) => Some(words.input()),
+            Self::Loop(words) => Some(words.input()),
+            Self::Guardrail(words) => Some(words.input()),
             Self::TaskUpdate(words) => words.input(),
             Self::Progress(words) => words.input(),
             Self::Complete(words) => words.input(),

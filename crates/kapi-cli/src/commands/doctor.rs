@@ -199,7 +199,7 @@ fn configuration(context: &Context, sources: &[std::path::PathBuf]) -> Check {
     }
 }
 
-fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
+pub(super) fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
     let path = Path::new(name);
     if path.is_absolute() {
         return path.is_file().then(|| path.to_path_buf());
@@ -208,7 +208,7 @@ fn find(context: &Context, name: &str) -> Option<std::path::PathBuf> {
 }
 
 /// Returns the first line a program prints about its version.
-fn version(context: &Context, path: &Path, args: &[&str]) -> String {
+pub(super) fn version(context: &Context, path: &Path, args: &[&str]) -> String {
     let names = ["PATH", "HOME", "LANG"];
     let env: BTreeMap<OsString, OsString> = names
         .iter()

@@ -1,11 +1,20 @@
 //! `kapi mcp`: the tools of an agent over the Model Context Protocol, on standard input and output.
 //!
-//! Within a run it speaks for that run; anywhere else it proposes goals and looks at them.
+//! Within a run it speaks for that run. Anywhere else it proposes goals, looks at them, and works
+//! on the tasks that it submitted until its client hangs up.
+
+mod input;
 
 use std::io::{self, BufReader};
+use std::thread;
 
+use kapi_core::kernel::id::TaskId;
+
+use crate::commands::mcp::input::Input;
 use crate::context::Context;
 use crate::desk::Calls;
+use crate::desk::attendants::Attendants;
+use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
@@ -15,10 +24,31 @@ pub(crate) struct Args {}
 
 /// Serves one client until it hangs up.
 pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
-    let mut calls = Calls::new(context);
-    let mut input = BufReader::new(io::stdin().lock());
+    let calls = Calls::new(context);
+    if calls.is_outside() {
+        serve_and_work(context)
+    } else {
+        serve(calls, &mut BufReader::new(io::stdin().lock()))
+    }
+}
+
+/// What is under way when the client hangs up goes back to the queue.
+fn serve_and_work(context: &Context) -> Result<Exit, Error> {
+    let interrupts = interrupts()?;
+    let attendants = Attendants::new(context, &interrupts);
+    thread::scope(|scope| {
+        let attend = |task: TaskId| attendants.take(scope, task);
+        let calls = Calls::new(context).attended_by(&attend);
+        let served = serve(calls, &mut BufReader::new(Input::new(&interrupts)));
+        interrupts.cancel().raise();
+        served
+    })
+}
+
+fn serve(mut calls: Calls<'_>, input: &mut dyn io::BufRead) -> Result<Exit, Error> {
     let mut output = io::stdout().lock();
-    let served = kapi_mcp::server::serve(&mut input, &mut output, &mut |tool, arguments| {
+    let offer = calls.offer();
+    let served = kapi_mcp::server::serve(input, &mut output, offer, &mut |tool, arguments| {
         calls.call(tool, arguments)
     });
     match served {

@@ -56,6 +56,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let begun = if goal.status == Status::Proposed {
         let notes = isolation::isolation_note(&goal.contract);
         words::show(context, &goal.contract, &notes);
+        words::show_given(context, &goal);
         let means = driving::approval(context, &goal.contract, args.yes)?;
         driving::approve(context, &project, &id, &goal.contract, means)?
     } else {

@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// Tokens at most, executor and judge together (500k, 2M)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
-    /// US dollars at most, for agents that report their cost
+    /// US dollars at most, for agents that report their cost or whose model's price is known
     #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
     /// Time at most (90s, 15m, 2h)

@@ -51,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Format::Human => {
             let race = race::view::lines(&project, &goal)?;
             human(context, &goal, driver.as_deref(), &race);
+            report::auto_run(context, project.layout.root(), &goal);
         }
     }
     Ok(Exit::Success)

@@ -358,7 +358,7 @@ fn failed(error: &LedgerError) -> Error {
     let exit = match error {
         LedgerError::Denied(_) => Exit::Denied,
         LedgerError::Store(StoreError::Lock(LockError::Busy { .. })) => Exit::Busy,
-        LedgerError::Store(_) | LedgerError::UnknownEvent { .. } | LedgerError::NoPlace { .. } => {
+        LedgerError::Store(_) | LedgerError::UnknownEvent { .. } | LedgerError::Place(_) => {
             Exit::Failed
         }
         LedgerError::Encode { .. } => Exit::Internal,

@@ -1,22 +1,34 @@
-//! `kapi up`: a supervisor in the foreground. Wakes parked goals, and drives what nobody drives.
+//! `kapi up`: a supervisor in the foreground. Wakes parked goals, drives what nobody drives, works
+//! on tasks and sets loops off.
 //!
 //! All it knows can be read again from the logs, so it may be killed at any time and started any
 //! number of times. What happens is the engine's business; a goal that needs a person is only shown.
 
 mod board;
+mod calls;
 mod crew;
+mod said;
 mod supervisor;
+mod tasks;
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::State;
+use kapi_engine::world::Activity;
+use kapi_store::layout::STATE_DIRECTORY;
 use serde_json::json;
 
 use crate::commands::up::supervisor::{Supervisor, Tally};
+use crate::commands::up::tasks::{Floor, Tasks};
 use crate::context::Context;
 use crate::driving::attendance::alarm;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel};
 use crate::ui::Format;
 
 /// Options of `kapi up`.
@@ -25,7 +37,10 @@ pub(crate) struct Args {
     /// Goals that are driven at once
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
-    /// Wake and drive what is due, then end; for cron and CI
+    /// Tasks that are worked on at once [default: as many as the project allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=64))]
+    tasks: Option<u8>,
+    /// Do what is due, wait until it has ended, then end; for cron and CI
     #[arg(long)]
     once: bool,
 }
@@ -39,13 +54,15 @@ enum Until {
     NothingDue,
 }
 
-/// Supervises the goals of the project.
+/// Supervises the goals, tasks and loops of the project.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("supervise goals")?;
-    let root = context.project_root()?;
+    let root = root(context)?;
     context.require_own_state(&root)?;
     let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
+    let kernel = Kernel::new(context, &project, &config)?;
+    kernel.prepare()?;
     let interrupts = interrupts()?;
     let shop = crew::Shop {
         context,
@@ -59,18 +76,74 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Until::Interrupted
     };
     let alarm = alarm()?;
+    let (bell, has_rung) = (alarm.bell(), AtomicBool::new(false));
+    let ring = || {
+        has_rung.store(true, Ordering::SeqCst);
+        bell.ring();
+    };
+    let notice = |_: TaskId, _: Activity| {};
+    let performer = kernel.performer(&notice)?;
+    let room = kernel.room();
+    let floor = Floor {
+        shop: &shop,
+        kernel: Kernel::new(context, &project, &config)?,
+        perform: &|task, hands| performer.perform(task, hands),
+        has_room: &|n_jobs| room.has_room(n_jobs),
+        has_rung: &has_rung,
+        ring: &ring,
+        slots: args.tasks.map_or(
+            usize::try_from(kernel.terms.project_max).unwrap_or(usize::MAX),
+            usize::from,
+        ),
+    };
     let tally = thread::scope(|scope| {
         let crew = crew::Crew::new(scope, &shop, alarm.bell());
-        Supervisor::new(&shop, crew, alarm, (until, usize::from(args.jobs))).run()
+        let tasks = Tasks::new(scope, floor)?;
+        let jobs = usize::from(args.jobs);
+        Supervisor::new(&shop, (crew, tasks), alarm, (until, jobs)).run()
     })?;
     report(context, &tally, interrupts.is_raised());
-    Ok(if interrupts.is_raised() {
+    Ok(exit_of(&tally, interrupts.is_raised()))
+}
+
+/// Returns the project at hand, where there is something to supervise.
+fn root(context: &Context) -> Result<PathBuf, Error> {
+    let root = kernel::root(context)?;
+    let state = root.join(STATE_DIRECTORY);
+    let is_there = [
+        state.join("goals"),
+        state.join("kernel"),
+        state.join("loops"),
+    ]
+    .iter()
+    .any(|dir| dir.is_dir());
+    let has_loops = context
+        .cwd
+        .ancestors()
+        .take_while(|dir| dir.starts_with(&root))
+        .any(|dir| dir.join(".pi/loops").is_dir());
+    if is_there || has_loops {
+        return Ok(root);
+    }
+    let text = format!(
+        "there are no goals in {}, nor tasks or loops",
+        root.display()
+    );
+    Err(Error::new(Exit::NotFound, text)
+        .with_hint("begin with `kapi run \"<task>\" --verify \"<command>\"` or `kapi loop init`."))
+}
+
+fn exit_of(tally: &Tally, is_interrupted: bool) -> Exit {
+    let mut worked = tally.tasks.worked.values();
+    if is_interrupted {
         Exit::Interrupted
-    } else if tally.failed.is_empty() {
-        Exit::Success
-    } else {
+    } else if !tally.failed.is_empty() {
         Exit::Failed
-    })
+    } else if worked.any(|state| *state == State::Failed) {
+        Exit::NotDone
+    } else {
+        Exit::Success
+    }
 }
 
 fn report(context: &Context, tally: &Tally, is_interrupted: bool) {
@@ -85,6 +158,11 @@ fn report(context: &Context, tally: &Tally, is_interrupted: bool) {
             "failed": names(&tally.failed),
             "parked": names(&tally.parked),
             "undriven": names(&tally.undriven),
+            "tasks": tally.tasks.worked.iter().map(|(id, state)| json!({
+                "id": id.to_string(),
+                "state": state.to_string(),
+            })).collect::<Vec<_>>(),
+            "waiting": tally.tasks.waiting,
         })),
         Format::Human => {
             let (parked, undriven) = (tally.parked.len(), tally.undriven.len());
@@ -92,6 +170,12 @@ fn report(context: &Context, tally: &Tally, is_interrupted: bool) {
                 context
                     .ui
                     .say("Nobody supervises the goals any more; nothing is lost.");
+            }
+            if tally.tasks.waiting > 0 {
+                let n_tasks = tally.tasks.waiting;
+                context.ui.say(&format!(
+                    "{n_tasks} tasks wait; `kapi task list` shows them."
+                ));
             }
             if parked + undriven > 0 {
                 context.ui.say(&format!(

@@ -9,6 +9,7 @@ mod said;
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::{Base, Hidden};
+use kapi_engine::yaml::{self, Entry, Value};
 
 use crate::commands::run::Args;
 use crate::config::file::{Links, read};
@@ -16,7 +17,6 @@ use crate::context::Context;
 use crate::contract::file::said::{Said, Seen};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::profile::node::{self, Entry, Value};
 
 /// Flags filled with what a file says, and what only a file can say.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
 }
 
 fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
-    let entries = node::parse(text).map_err(|fault| {
+    let entries = yaml::parse(text).map_err(|fault| {
         Error::usage(format!(
             "{}, line {}: {}",
             path.display(),

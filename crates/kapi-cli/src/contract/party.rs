@@ -4,6 +4,9 @@
 
 use kapi_agent::agent::Kind;
 use kapi_core::goal::contract::Contract;
+use kapi_core::spend::account::Served;
+use kapi_core::spend::day::Day;
+use kapi_sys::clock::Clock as _;
 use kapi_world::{asking, gate};
 
 use crate::commands::run::Args;
@@ -80,6 +83,58 @@ fn check_model(context: &Context, config: &Config, judge: &str) -> Result<(), Er
     }
 }
 
+/// Tells whether the gateway knows what an agent costs that does not say so itself: its model is
+/// named in the configuration, and has a price.
+fn has_price(context: &Context, config: &Config, kind: &Kind) -> bool {
+    let Some(vendor) = vendor(kind) else {
+        return false;
+    };
+    let settings = config.agents.get(kind.name());
+    // A subscription is not asked through the gateway.
+    let Some(settings) = settings.filter(|settings| !settings.login) else {
+        return false;
+    };
+    let served = match &settings.base_url {
+        Some(url) => Served::At(url),
+        None => Served::ByVendor(vendor),
+    };
+    let today = Day::of_ms(context.clock.now_ms());
+    let prices = &config.spending.prices;
+    settings
+        .model
+        .as_ref()
+        .is_some_and(|model| prices.find(&served.provider(), model, today).is_some())
+}
+
+/// Returns whose model an agent asks that is always counted at the gateway.
+const fn vendor(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Codex => Some("openai"),
+        Kind::Gemini => Some("gemini"),
+        Kind::Claude | Kind::Pi | Kind::Command(_) | Kind::Script(_) => None,
+    }
+}
+
+fn no_price_hint(config: &Config, kind: &Kind) -> Option<String> {
+    vendor(kind)?;
+    let name = kind.name();
+    let settings = config.agents.get(name);
+    if settings.is_some_and(|settings| settings.login) {
+        return None;
+    }
+    Some(
+        match settings.and_then(|settings| settings.model.as_ref()) {
+            None => format!(
+                "name its model with `[agents.{name}] model`, so that the price is known; or limit it \
+             with `--tokens` or `--turns`."
+            ),
+            Some(model) => format!(
+                "set the price of {model} in `[prices]`, or limit it with `--tokens` or `--turns`."
+            ),
+        },
+    )
+}
+
 fn check_agent(
     context: &Context,
     config: &Config,
@@ -90,10 +145,14 @@ fn check_agent(
     gate::check(&kind, &contract.working.ask_before).map_err(|failure| Error::world(&failure))?;
     let checked = asking::check_agent(&context.book(config), agent, contract.sandbox)
         .map_err(|failure| Error::world(&failure))?;
-    if contract.budget.usd_micros.is_some() && !checked.reports_usd {
+    let is_counted = checked.reports_usd || has_price(context, config, &kind);
+    if contract.budget.usd_micros.is_some() && !is_counted {
         return Err(
-            Error::usage(format!("{} does not report what it costs", kind.name()))
-                .with_hint("limit it with `--tokens` or `--turns` instead of `--usd`."),
+            Error::usage(format!("{} does not report what it costs", kind.name())).with_hint(
+                no_price_hint(config, &kind).unwrap_or_else(|| {
+                    "limit it with `--tokens` or `--turns` instead of `--usd`.".to_owned()
+                }),
+            ),
         );
     }
     if contract.budget.tokens.is_some() && matches!(kind, Kind::Command(_)) {

@@ -4,6 +4,7 @@
 
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, Distill, JudgeUnavailable, Reminders, Surface, Working};
+use kapi_core::goal::state::Goal;
 
 use crate::amount;
 use crate::context::Context;
@@ -17,6 +18,18 @@ pub(crate) fn show(context: &Context, contract: &Contract, notes: &[String]) {
 /// Shows a contract with everything that stands in it, and what to know beside it.
 pub(crate) fn show_whole(context: &Context, contract: &Contract, notes: &[String]) {
     show_rows(context, &whole(contract), notes);
+}
+
+/// Shows what a goal was given beyond its contract: whoever approves it gives that too.
+pub(crate) fn show_given(context: &Context, goal: &Goal) {
+    let ui = context.ui;
+    if goal.budget != goal.contract.budget {
+        let words = budget_words(&goal.budget);
+        ui.say(&format!("  raised to {words}"));
+    }
+    for allowed in &goal.consent.allowed {
+        ui.say(&format!("  allowed   {allowed}"));
+    }
 }
 
 fn show_rows(context: &Context, rows: &[(&'static str, String)], notes: &[String]) {

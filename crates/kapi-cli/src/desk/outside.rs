@@ -1,12 +1,17 @@
-//! Tools outside of any run: an agent may propose a goal and look at goals, and nothing else.
+//! Tools outside of any run: an agent may propose a goal and look at goals, and ask the kernel.
 //!
-//! A proposal waits for its person like any other; nothing is started here.
+//! A proposal waits for its person like any other; no goal is started here. The kernel's policy
+//! decides about tasks.
 
 use clap::FromArgMatches as _;
 use kapi_core::actor::Actor;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
+use kapi_core::kernel::id::TaskId;
 use kapi_engine::project::{Project, contract_hash};
+use kapi_wire::kernel_tools::KernelTool;
+use kapi_wire::kernel_tools::answer::Answer;
+use kapi_wire::kernel_tools::input::read as read_for_kernel;
 use kapi_wire::tools::call::{Request, read};
 use kapi_wire::tools::input::{SetInput, StatusInput};
 use kapi_wire::tools::{Refused, Tool, answer, set};
@@ -15,6 +20,7 @@ use serde_json::Value;
 
 use crate::commands::run::Args;
 use crate::context::Context;
+use crate::desk::kernel::{self, Asker, Standing};
 use crate::error::Error;
 use crate::{contract, desk, driving, naming};
 
@@ -41,6 +47,42 @@ pub(super) fn call(
             ),
         )),
     }
+}
+
+/// Asks the kernel of the working directory's project; `attend` takes a task that is let in.
+pub(super) fn ask_kernel(
+    context: &Context,
+    attend: Option<&dyn Fn(TaskId)>,
+    tool: KernelTool,
+    input: Value,
+) -> Answer {
+    if let Actor::Agent { run } = &context.actor {
+        return Answer::not_launched(&format!(
+            "this process belongs to agent run {run}, whose tools are not served here"
+        ));
+    }
+    let request = match read_for_kernel(tool, input) {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
+    let owner = if attend.is_some() {
+        desk::MCP
+    } else {
+        desk::SHELL
+    };
+    let done = crate::kernel::with(context, owner, |kernel| {
+        let asker = Asker {
+            run: RUN.to_owned(),
+            depth: 0,
+            standing: Standing::Outside,
+        };
+        Ok(kernel::perform(kernel, &asker, &request))
+    });
+    let done = done.unwrap_or_else(|error| kernel::refused(&error).into());
+    if let (Some(attend), Some(task)) = (attend, done.task) {
+        attend(task);
+    }
+    done.answer
 }
 
 fn look(context: &Context, input: &StatusInput) -> Result<Value, Refused> {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use kapi_agent::hook::agent_type::AgentType;
 use kapi_core::goal::contract::NetworkMode;
+use kapi_engine::yaml::{self, Entry, Node, Value};
 use kapi_gateway::egress::rule::Rule;
 use kapi_sandbox::podman::options::Userns;
 
@@ -16,7 +17,6 @@ use crate::config::source::{At, Source};
 use crate::error::Error;
 use crate::profile::key::{self, Fate, Fixed};
 use crate::profile::message::{self, CoAuthor};
-use crate::profile::node::{self, Entry, Node, Value};
 use crate::profile::{AgentName, Owner, Profile, include};
 
 /// Variables that Kapi itself sets inside, or that decide who somebody is.
@@ -41,7 +41,7 @@ pub(crate) struct Place<'a> {
 
 /// Reads a profile.
 pub(crate) fn read(text: &str, place: &Place<'_>) -> Result<Profile, Error> {
-    let entries = node::parse(text).map_err(|fault| {
+    let entries = yaml::parse(text).map_err(|fault| {
         Error::usage(format!("{}: {}", place.at(fault.line), fault.rule))
             .with_hint("`docs/configuration.md` lists every key.")
     })?;

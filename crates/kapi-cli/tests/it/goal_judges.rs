@@ -234,3 +234,38 @@ fn a_model_that_answers_may_judge_and_one_that_lets_nobody_in_may_not() {
     refused.assert_error_among_talk(4, &["judge_unavailable: mine/judge-1"]);
     assert_eq!(env.json(&["goal", "status", "1"])["status"], "proposed");
 }
+
+/// Specification, the judge's first mode: two vendors, or two sizes of one family.
+#[test]
+fn two_sizes_of_one_family_are_two_models() {
+    let mut env = with_clis(&["claude"]);
+    env.set("ANTHROPIC_API_KEY", "not-a-key");
+    env.set("JUDGE_KEY", "right");
+    let mut scenario = Scenario::new(Vec::new());
+    scenario.require_key = Some("right".to_owned());
+    let server = ModelServer::start(scenario).unwrap();
+    env.configure(&format!(
+        "[agents.claude]\nmodel = \"claude-sonnet-4-5\"\n\
+         [judges.mine]\napi = \"anthropic\"\nbase_url = {:?}\napi_key_env = \"JUDGE_KEY\"\n",
+        server.base_url()
+    ));
+    for (judge, is_same) in [
+        ("mine/claude-opus-4-7", false),
+        ("mine/claude-sonnet-4-5-mini", false),
+        ("mine/claude-sonnet-4-5", true),
+    ] {
+        let output = propose(&env, &["--agent", "claude", "--judge", judge, "--keep"]);
+        assert_eq!(output.code, 5, "{judge}: {output:?}");
+        assert_eq!(
+            output.stderr.contains("SAME MODEL"),
+            is_same,
+            "{judge}: {output:?}"
+        );
+    }
+    let judge = env.json(&["goal", "detail", "1"])["contract"]["judge"].clone();
+    assert_eq!(
+        judge,
+        json!({"by": "agent", "agent": "mine/claude-opus-4-7"})
+    );
+    assert_eq!(env.json(&["goal", "status", "1"])["same_model"], false);
+}

@@ -19,7 +19,10 @@ fn paused(env: &Environment) {
 #[test]
 fn status_is_one_line_and_one_document() {
     let env = Environment::new();
-    assert_eq!(env.json(&["goal", "status"]), json!({"goals": []}));
+    assert_eq!(
+        env.json(&["goal", "status"]),
+        json!({"goals": [], "ended": []})
+    );
     let nothing = env.kapi(&["goal", "status"]);
     assert!(nothing.stdout.starts_with("No active goal."), "{nothing:?}");
     paused(&env);
@@ -206,7 +209,7 @@ fn say_waits_for_a_goal_that_rests() {
     assert!(said.stdout.contains("kapi goal resume 001"), "{said:?}");
     assert_eq!(env.json(&["goal", "detail"])["said"], "hurry");
     env.kapi(&["goal", "say", "1", "  "])
-        .assert_error(3, &["bad_input"]);
+        .assert_error(2, &["there is nothing to say"]);
 }
 
 /// Specification, edge case 9: a result is challenged, and new evidence is needed.

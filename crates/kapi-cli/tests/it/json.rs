@@ -245,7 +245,7 @@ fn help_explains_every_command_and_option() {
     let help = env.kapi(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
     let commands = section(&help, "Commands:");
-    assert_eq!(commands.len(), 24, "{commands:?}");
+    assert_eq!(commands.len(), 31, "{commands:?}");
     for line in &commands {
         let (name, about) = line
             .trim()

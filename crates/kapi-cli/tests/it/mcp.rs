@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::environment::{BRANCH, Environment, FIRST};
 
 /// A client's end of one server.
-struct Client {
+pub(crate) struct Client {
     child: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
     next_id: u64,
 }
 
 impl Client {
-    fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         let mut command = env.command(env!("CARGO_BIN_EXE_kapi"), &env.repository());
         command.arg("mcp").stdin(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -27,12 +27,20 @@ impl Client {
         }
     }
 
+    /// Tells the server to stop, which it answers by an orderly end.
+    pub(crate) fn terminate(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0));
+    }
+
     fn send(&mut self, message: &Value) {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -99,6 +107,12 @@ fn a_client_shakes_hands_lists_tools_and_hangs_up() {
             "until_done_wait",
             "until_done_distill",
             "until_done_status",
+            "background_task",
+            "background_status",
+            "background_cancel",
+            "loop_trigger",
+            "loop_status",
+            "guardrail_add",
         ]
     );
     client.send(

@@ -98,7 +98,10 @@ fn the_first_that_is_proved_wins_and_the_others_stop_with_the_reason() {
         let lane = race.lane(number);
         assert_eq!(lane["status"], "cancelled");
         assert!(
-            lane["reason"].as_str().unwrap().contains("lane 2 won"),
+            lane["reason"]
+                .as_str()
+                .unwrap()
+                .contains("lost the race to lane 2"),
             "{lane}"
         );
         assert_eq!(lane["commit"], Value::Null);
@@ -285,13 +288,24 @@ fn ctrl_c_pauses_all_lanes_and_resuming_the_first_resumes_the_race() {
     assert_eq!(race.result["next"][0], "kapi resume 001");
     env.await_no_process();
 
+    let intended = |id: &str| {
+        let events = env.events(id);
+        let is_agents = |event: &&Value| event["data"]["effect"].to_string().contains("-agent-");
+        events.iter().filter(is_agents).count()
+    };
+    let before = [FIRST, SECOND, THIRD].map(intended);
     let running = env.start(&["resume", "001", "--json"]);
     for id in [FIRST, SECOND, THIRD] {
-        await_working(&env, id);
         await_some("a lane that goes on", || {
             (load(&env, id).status == Status::Active).then_some(())
         });
     }
+    await_some("two lanes at work again", || {
+        let now = [FIRST, SECOND].map(intended);
+        (now[0] > before[0] && now[1] > before[1]).then_some(())
+    });
+    // Two lanes at once was said when the race began, and holds when it goes on.
+    assert_eq!(intended(THIRD), 0, "a third lane works");
     running.signal(Signal::INT);
     let race = ended(running.finish());
     assert_eq!((race.output.code, race.order().len()), (130, 3));
@@ -341,7 +355,8 @@ fn a_winner_that_was_proved_before_the_kill_is_settled_by_the_next_process() {
     );
     let show = env.kapi(&["show", "002"]).stdout;
     assert!(show.contains("lane 2 of 2, race 001; lane 1 won"), "{show}");
-    assert!(show.contains("lane 1 won"), "{show}");
+    assert!(show.contains("lost the race to lane 1"), "{show}");
+    assert!(!show.contains("by a person"), "{show}");
 }
 
 #[test]
@@ -489,4 +504,34 @@ fn the_contract_shows_all_lanes_and_what_they_may_use_together() {
         );
     }
     assert!(!env.repository().join(".ilchul").exists());
+}
+
+#[test]
+fn a_lane_that_fails_the_hidden_checks_loses_to_one_that_passes_them() {
+    let env = Environment::new();
+    let test = "[ \"$(cat answer.txt)\" = 42 ] && [ -e why.txt ]\n";
+    write(&env.root().join("hidden/test.sh"), test);
+    let hidden = env.root().join("hidden").display().to_string();
+    const EXPLAINED: &str = "command:echo 42 > answer.txt; echo because > why.txt";
+    // The first is proved as far as it can see, in every turn; the second honestly.
+    let visible = "command:echo 42 > answer.txt; echo $KAPI_TURN > turn.txt";
+    for options in [&["--jobs", "1"][..], &["--compare"]] {
+        let options = [&["--turns", "1", "--hidden", &hidden], options].concat();
+        let env_of = Environment::new();
+        let race = race(&env_of, &[visible, EXPLAINED], &options);
+        assert_eq!(race.output.code, 0, "{:?}", race.output);
+        assert_eq!(race.result["winner"]["lane"], 2, "{options:?}");
+        assert_eq!(race.order(), [2, 1]);
+        let lanes = [1, 2].map(|number| race.lane(number)["hidden"].clone());
+        assert_eq!(lanes, [json!("failed"), json!("passed")]);
+        assert_eq!(race.lane(1)["commit"], Value::Null);
+        assert_ne!(race.lane(1)["proof"], "proved");
+        let branch = race.lane(2)["branch"].as_str().unwrap();
+        assert_eq!(env_of.show(branch, "why.txt"), "because");
+        // What is hidden landed nowhere.
+        assert_eq!(
+            env_of.show(branch, "test.sh"),
+            crate::environment::TEST_SH.trim_end()
+        );
+    }
 }

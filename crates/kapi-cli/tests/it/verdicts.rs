@@ -38,6 +38,18 @@ fn an_honest_agent_gets_one_proved_commit() {
 }
 
 #[test]
+fn files_that_run_by_themselves_are_named_with_the_result() {
+    let env = Environment::new();
+    let agent = "command:echo 42 > answer.txt; echo 'export A=1' > .envrc";
+    env.run(agent, &[]).assert_status("done", 0);
+    let shown = env.kapi(&["show", "1"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let line =
+        "  caution  .envrc runs by itself: direnv runs it in a shell that enters the directory";
+    assert!(shown.stdout.lines().any(|shown| shown == line), "{shown:?}");
+}
+
+#[test]
 fn a_liar_is_stalled_and_its_branch_stays_at_the_base() {
     let env = Environment::new();
     let liar = env.script(

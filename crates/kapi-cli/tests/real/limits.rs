@@ -90,6 +90,56 @@ fn check_budget_mid_run(cli: Cli) {
     assert!(history.contains("echo 40"), "the session was not resumed");
 }
 
+/// An agent that never says what it costs: the gateway does, by the price of its model, and the money
+/// ends the run in the middle.
+fn check_money_mid_run(cli: Cli) {
+    let dear = |command: &str| Step {
+        usage: Some(DEAR),
+        ..Step::bash(command)
+    };
+    let machine = Machine::new(Scenario::new(vec![
+        dear("echo 40 > answer.txt"),
+        dear("sleep 900"),
+        Step::text("It is done."),
+    ]));
+    // Without a price nobody could keep to it, and that is said.
+    let options = ["--judge", "none", "--usd", "1.50"];
+    let refused = machine
+        .env
+        .kapi(&crate::environment::usual(cli.name(), &options));
+    refused.assert_error_among_talk(2, &["does not report what it costs", "[prices]"]);
+    let config = machine.env.home().join(".config/kapi/config.toml");
+    let written = std::fs::read_to_string(&config).unwrap();
+    // A hundred dollars for a million tokens: the second answer is the one too many.
+    machine.env.configure(&format!(
+        "{written}[prices.\"local/{}\"]\ninput = 100.0\noutput = 100.0\n",
+        crate::machine::model(cli)
+    ));
+    let began = Instant::now();
+    let run = machine.run(cli, "none", &["--usd", "1.50"]);
+    assert!(
+        began.elapsed() < Duration::from_secs(120),
+        "the tool was waited for"
+    );
+    run.assert_status("paused", 5);
+    assert_eq!(run.reason(), "the money budget is used up");
+    assert!(run.result["usage"]["usd"].as_f64().unwrap() >= 1.5);
+    assert!(machine.commits_on(BRANCH).is_empty());
+    machine.env.await_no_process();
+    let refused = machine.env.kapi(&["resume", "1"]);
+    refused.assert_error_among_talk(3, &["money budget", "--usd"]);
+}
+
+#[test]
+fn the_money_budget_ends_codex_in_the_middle() {
+    check_money_mid_run(Cli::Codex);
+}
+
+#[test]
+fn the_money_budget_ends_gemini_in_the_middle() {
+    check_money_mid_run(Cli::Gemini);
+}
+
 #[test]
 fn a_stalled_answer_ends_claude_at_the_time_limit() {
     check_stall(Cli::Claude);

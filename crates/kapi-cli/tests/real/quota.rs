@@ -73,6 +73,7 @@ fn check(cli: Cli) {
         clock: &SystemClock,
         layout: ProjectLayout::new(env.repository()),
         owner: "test".to_owned(),
+        home: None,
     };
     let id = GoalId::parse(FIRST).unwrap();
     // An hour later, as far as whoever looks is concerned.

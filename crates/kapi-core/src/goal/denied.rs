@@ -6,6 +6,9 @@ use crate::goal::budget::Limit;
 use crate::goal::state::Status;
 use crate::id::EffectId;
 
+/// The code of a refusal to go on with what the person's own home holds no approval of.
+pub const NOT_APPROVED_HERE: &str = "not_approved_here";
+
 /// A refusal by rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
@@ -122,6 +125,10 @@ impl Denied {
                 ..
             } => Some(format!(
                 "its contract is still being drafted; see `kapi goal detail {reference}`."
+            )),
+            Self::Refused { code, .. } if *code == NOT_APPROVED_HERE => Some(format!(
+                "look at all of it with `kapi goal detail {reference}`; if it is yours, approve it \
+                 here with `kapi goal approve {reference}`."
             )),
             Self::NoGoal
             | Self::GoalExists

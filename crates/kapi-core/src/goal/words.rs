@@ -193,9 +193,21 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::WorldFailed { failure } => format!("failed to {}", failure.message),
         Stop::Cancelled {
             reason: Some(reason),
-        } => format!("cancelled by a person: {reason}"),
+        } => match race_lost_to(goal, reason) {
+            Some(lane) => format!("lost the race to lane {lane}"),
+            None => format!("cancelled by a person: {reason}"),
+        },
         Stop::Cancelled { reason: None } => "cancelled by a person".to_owned(),
     }
+}
+
+/// Returns the lane that won, where a lane was stopped because of that.
+fn race_lost_to<'a>(goal: &Goal, reason: &'a str) -> Option<&'a str> {
+    goal.contract.race.as_ref()?;
+    let lane = reason.strip_prefix("lane ")?.strip_suffix(" won")?;
+    lane.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then_some(lane)
 }
 
 fn crash(end: &AgentEnd) -> Option<String> {

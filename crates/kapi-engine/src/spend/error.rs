@@ -8,6 +8,8 @@ use kapi_core::spend::decide::SpendDenied;
 use kapi_store::error::StoreError;
 use kapi_sys::lock::LockError;
 
+use crate::places::PlaceError;
+
 /// A request of the ledger that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -37,14 +39,9 @@ pub enum LedgerError {
         #[source]
         source: serde_json::Error,
     },
-    /// Every place for a process that spends is taken.
-    #[error("find a free place in {}: {places} processes spend at once", dir.display())]
-    NoPlace {
-        /// The directory of the places.
-        dir: PathBuf,
-        /// How many there are.
-        places: u32,
-    },
+    /// There is no place for one more process that spends.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
 }
 
 impl LedgerError {
@@ -64,8 +61,10 @@ impl LedgerError {
             Self::Denied(SpendDenied::OnlyHuman) => {
                 Some("ask the person to say so in their own terminal.".to_owned())
             }
-            Self::NoPlace { .. } => Some("wait for some of them to end.".to_owned()),
-            Self::Encode { .. } => None,
+            Self::Place(PlaceError::Full { .. }) => {
+                Some("wait for some of them to end.".to_owned())
+            }
+            Self::Place(PlaceError::Lock(_)) | Self::Encode { .. } => None,
         }
     }
 }

@@ -7,40 +7,22 @@ use std::path::Path;
 use kapi_core::spend::books::Books;
 use kapi_core::spend::event::SpendEvent;
 use kapi_store::record::{Payload, Record};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::spend::error::LedgerError;
-
-#[derive(Deserialize)]
-struct Tagged {
-    #[serde(rename = "type")]
-    kind: String,
-    data: Box<RawValue>,
-}
+use crate::tagged;
 
 /// Returns an event as the store records it.
 pub(super) fn payload(event: &SpendEvent) -> Result<Payload, LedgerError> {
-    let encode = |source| LedgerError::Encode {
+    tagged::to_payload(event).map_err(|source| LedgerError::Encode {
         what: "a spend event",
         source,
-    };
-    let text = serde_json::to_string(event).map_err(encode)?;
-    let tagged: Tagged = serde_json::from_str(&text).map_err(encode)?;
-    Ok(Payload {
-        kind: tagged.kind,
-        data: tagged.data,
     })
 }
 
 /// Reads a record of a log as an event.
 pub(super) fn event(record: &Record, log: &Path) -> Result<SpendEvent, LedgerError> {
-    let read = || {
-        let kind = serde_json::to_string(&record.kind)?;
-        let data = record.data.get();
-        serde_json::from_str(&format!(r#"{{"type":{kind},"data":{data}}}"#))
-    };
-    read().map_err(|source| LedgerError::UnknownEvent {
+    tagged::from_record(record).map_err(|source| LedgerError::UnknownEvent {
         file: log.to_path_buf(),
         line: record.seq,
         source,

@@ -84,6 +84,7 @@ pub(crate) fn project_on<'a>(
         clock,
         layout: ProjectLayout::new(root),
         owner: "test".to_owned(),
+        home: None,
     }
 }
 

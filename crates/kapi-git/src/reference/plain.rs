@@ -8,6 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Advice, fadvise};
+
 use crate::id::CommitId;
 use crate::repository::small_file;
 
@@ -212,6 +214,14 @@ impl Locks {
                 return None;
             }
             file.write_all(format!("{}\n", change.to).as_bytes()).ok()?;
+        }
+        // All on their way before the first is waited for, so that a file system with a journal
+        // commits it once and not once for each.
+        for (file, ..) in &self.held {
+            match fadvise(file, 0, None, Advice::DontNeed) {
+                // A hint; what has to be on disk is waited for below.
+                Ok(()) | Err(_) => {}
+            }
         }
         for (file, ..) in &self.held {
             file.sync_all().ok()?;

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
 use kapi_git::private_view::{PrivateView, PrivateViewPlan};
+use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;
@@ -225,6 +227,30 @@ fn of_a_commit_alone_there_is_no_past() {
     assert!(!store(&fixture, &base, History::CommitOnly).is_new);
 }
 
+/// A repository and a home are often on different file systems, and no file is renamed across.
+#[test]
+fn a_store_may_be_on_another_file_system() {
+    let fixture = Fixture::new();
+    let other = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+    let device = |path: &Path| fs::metadata(path).expect("a directory").dev();
+    assert_ne!(
+        device(other.path()),
+        device(fixture.root()),
+        "the test needs two"
+    );
+    let base = fixture.base();
+    for history in [History::CommitOnly, History::Full] {
+        let plan = ReachablePlan {
+            stores: &other.path().join(format!("{history:?}")),
+            base: &base,
+            history,
+            wait_ms: 10_000,
+        };
+        let made = fixture.open().reachable_store(&plan).expect("store");
+        assert!(made.is_new);
+    }
+}
+
 #[test]
 fn the_next_base_costs_what_is_new_and_a_chain_ends() {
     let fixture = Fixture::new();
@@ -337,6 +363,35 @@ fn pruning_removes_what_nobody_used_and_nobody_needs() {
     assert_eq!(prune(i64::MAX, &[]), 3);
     assert!(!kept.object_dirs.iter().any(|dir| dir.exists()));
     assert!(store(&fixture, &second, History::Full).is_new);
+}
+
+#[test]
+fn what_was_lent_of_a_repository_that_is_gone_goes() {
+    let fixture = Fixture::new();
+    let lent = store(&fixture, &fixture.base(), History::Full);
+    let objects = lent.object_dirs.first().expect("a directory");
+    let dir = objects.ancestors().nth(2).expect("its repository's");
+    let vanished = |used_before| {
+        let found = vanished_stores(&stores(&fixture), used_before);
+        found.expect("look")
+    };
+    assert_eq!(
+        vanished(i64::MAX),
+        [] as [&Path; 0],
+        "its repository is there"
+    );
+    remove_vanished(dir, i64::MAX).expect("look again");
+    assert!(objects.is_dir(), "nothing goes that has a repository");
+    let away = fixture.repo().with_extension("away");
+    fs::rename(fixture.repo(), &away).expect("move the repository away");
+    assert_eq!(vanished(0), [] as [&Path; 0], "it was used a moment ago");
+    assert_eq!(vanished(i64::MAX), [dir]);
+    remove_vanished(dir, 0).expect("look again");
+    assert!(objects.is_dir(), "nothing goes that was used meanwhile");
+    remove_vanished(dir, i64::MAX).expect("remove");
+    assert!(!dir.exists());
+    fs::rename(&away, fixture.repo()).expect("bring it back");
+    assert!(store(&fixture, &fixture.base(), History::Full).is_new);
 }
 
 #[test]

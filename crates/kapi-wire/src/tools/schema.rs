@@ -3,11 +3,16 @@
 //! Without references: some clients pass a schema on to models that cannot follow one.
 
 use kapi_core::goal::contract::GoalType;
+use kapi_core::kernel::guardrail::Severity;
 use kapi_core::plan::task::{Phase, TaskStatus};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
+use crate::kernel_tools::KernelTool;
+use crate::kernel_tools::input::{
+    GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput, TaskInput,
+};
 use crate::tools::Tool;
 use crate::tools::input::{
     BlockInput, CompleteInput, DistillInput, PlanInput, ProgressInput, ReplanInput, SetInput,
@@ -42,6 +47,25 @@ pub fn input_schema(tool: Tool) -> Value {
         Tool::Distill => of::<DistillInput>(),
         Tool::Status => of::<StatusInput>(),
     }
+}
+
+/// Returns the schema of the input of one of the kernel's tools.
+#[must_use]
+pub fn kernel_schema(tool: KernelTool) -> Value {
+    match tool {
+        KernelTool::Task => demanding(of::<TaskInput>(), &["description", "prompt"]),
+        KernelTool::Status | KernelTool::Cancel => demanding(of::<TaskIdInput>(), &["taskId"]),
+        KernelTool::LoopTrigger => demanding(of::<LoopTriggerInput>(), &["loopName"]),
+        KernelTool::LoopStatus => of::<LoopStatusInput>(),
+        KernelTool::GuardrailAdd => demanding(of::<GuardrailInput>(), &["domain", "lesson"]),
+    }
+}
+
+/// Names what must be given: its absence is read, so that it is answered in the words of the
+/// specification.
+fn demanding(mut schema: Value, required: &[&str]) -> Value {
+    schema["required"] = Value::from(required.to_vec());
+    schema
 }
 
 fn of<Input: JsonSchema>() -> Value {
@@ -130,6 +154,14 @@ pub(super) fn goal_type(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn file_state(_: &mut SchemaGenerator) -> Schema {
     words(&["exists", "gone", "changed"])
+}
+
+pub(crate) fn severity(_: &mut SchemaGenerator) -> Schema {
+    words(&[Severity::Info, Severity::Warning, Severity::Critical].map(Severity::word))
+}
+
+pub(crate) fn seconds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "minimum": 0})
 }
 
 fn words(words: &[&str]) -> Schema {

@@ -86,10 +86,12 @@ impl Bench {
                 clock: &SystemClock,
                 layout: ProjectLayout::new(folder.path().to_path_buf()),
                 owner: "test".to_owned(),
+                home: None,
             },
             autopilot: None,
             judge_default: None,
             person,
+            kernel: None,
         };
         let slug = Slug::parse("fix-it").unwrap();
         let started = desk

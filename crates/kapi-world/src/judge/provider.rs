@@ -80,7 +80,7 @@ impl<'a> Reference<'a> {
 }
 
 /// Returns the server at which a provider's models are asked, with its key.
-pub(super) fn server(book: &Book, provider: &str) -> Result<Server, Failure> {
+pub(crate) fn server(book: &Book, provider: &str) -> Result<Server, Failure> {
     let known = KNOWN.iter().find(|known| known.name == provider);
     let said = book.judges.get(provider);
     let own_url = said.and_then(|said| said.base_url.as_deref());

@@ -20,7 +20,7 @@ const TOKEN_BYTES: usize = 8;
 ///
 /// Where the model's traffic is recorded or played back, the token follows from the run: another
 /// one each time would fit no recording.
-pub(super) fn token(grant: &Grant, run_id: &str) -> Result<String, Failure> {
+pub(crate) fn token(grant: &Grant, run_id: &str) -> Result<String, Failure> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     match &grant.cassettes {
         None => random(&mut bytes)?,
@@ -34,7 +34,7 @@ pub(super) fn token(grant: &Grant, run_id: &str) -> Result<String, Failure> {
 }
 
 /// Puts a token into the instructions of its question.
-pub(super) fn sealed(instructions: &str, token: &str) -> String {
+pub(crate) fn sealed(instructions: &str, token: &str) -> String {
     instructions.replace(TOKEN_MARK, token)
 }
 

@@ -4,7 +4,6 @@
 //! says moves a word and a number of the status, never the exit code.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,18 +16,21 @@ use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::goal::words;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_sandbox::spec::Mount;
+use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
+use super::bounds::{Bounds, Touch};
 use super::error::LaunchError;
 use super::plan::LaunchPlan;
 use super::prepare::Ready;
 use super::record::Record;
 use super::run::Stage;
 use super::{ports, prepare};
-use crate::asking::{Asked, ask};
+use crate::agent_run;
+use crate::asking::{Asked, ask_gated};
 use crate::book::Book;
-use crate::confine::{self, Cell, WORKSPACE_INSIDE};
+use crate::confine::{self, Cell};
+use crate::gate::Rules;
 use crate::run_dir::RunDir;
 use crate::status::progress_file::ProgressFile;
 use crate::status::watch::{self, Source};
@@ -36,8 +38,6 @@ use crate::status::writer::StatusWriter;
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";
-/// The settings of a project for Gemini CLI.
-const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 /// How an agent that was killed at its time limit is reported, as `timeout` does.
 const TIMED_OUT: i32 = 124;
 /// How one that was interrupted is reported, as a shell does.
@@ -50,6 +50,10 @@ const NOT_DONE: i32 = 5;
 pub(crate) struct Ended {
     /// Its exit code.
     pub(crate) exit_code: i32,
+    /// What it made of its turn; none where nobody reads what it says.
+    pub(crate) agent_end: Option<AgentEnd>,
+    /// How its process ended.
+    pub(crate) process_end: End,
     /// Why it failed.
     pub(crate) error: Option<String>,
     /// Its last message.
@@ -63,7 +67,7 @@ pub(crate) struct Ended {
 /// Runs the agent to its end.
 pub(crate) fn run(
     book: &Book,
-    plan: &LaunchPlan,
+    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
     record: &Record,
     ready: &Ready,
     told: (&Stage<'_>, &StatusWriter<'_>),
@@ -75,11 +79,15 @@ pub(crate) fn run(
     let mut mounts = ready.mounts.clone();
     mounts.extend(task_file(plan, &run_dir)?);
     mounts.extend(settings_hidden(plan, ready, &run_dir)?);
+    mounts.extend(bounds.mounts(ready, record)?);
     let cell = Cell {
         name: &run_id,
         level: record.level,
         workspace: &ready.host,
-        workspace_access: ready.access.clone(),
+        workspace_access: match bounds.touch {
+            Touch::Workspace => ready.access.clone(),
+            Touch::Nothing => Access::ReadOnly,
+        },
         home: &home,
         git_view: ready.git_view.clone(),
         mounts,
@@ -116,8 +124,10 @@ pub(crate) fn run(
         notice: &notice,
     };
     let file = ProgressFile::new(&ready.written);
+    let scratch = plan.place.dir();
+    let at_gate = (&asked, Rules::Fixed(bounds.forbidden), &*scratch);
     let watched = watch::during(writer, Source::File(&file), || {
-        ask(book, cell, &asked, &run_dir, &watch)
+        ask_gated(book, cell, at_gate, &run_dir, &watch)
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -125,6 +135,8 @@ pub(crate) fn run(
     let (exit_code, error) = judged(&run.end, end);
     Ok(Ended {
         exit_code,
+        agent_end: Some(run.end),
+        process_end: end,
         error,
         message: run.message,
         grade: run.isolation,
@@ -148,25 +160,17 @@ pub(crate) fn task_file_seen(level: SandboxLevel, run_dir: &RunDir) -> PathBuf {
     }
 }
 
-/// Covers settings of the project that would run what they name as the agent starts, where the
-/// agent has no switch against them: Gemini's outrank those we give it.
+/// Covers the project's own settings as for a goal's agent, where there is an inside.
 pub(crate) fn settings_hidden(
     plan: &LaunchPlan,
     ready: &Ready,
     run_dir: &RunDir,
-) -> Result<Option<Mount>, LaunchError> {
-    let is_plain = |path: &str| {
-        let found = fs::symlink_metadata(ready.host.join(path));
-        found.is_ok_and(|found| !found.is_symlink())
-    };
-    let is_there = is_plain(".gemini") && is_plain(GEMINI_SETTINGS);
-    if plan.agent != Kind::Gemini || !is_there || !prepare::has_layers(plan.level) {
-        return Ok(None);
+) -> Result<Vec<Mount>, LaunchError> {
+    if !prepare::has_layers(plan.level) {
+        return Ok(Vec::new());
     }
-    run_dir.keep("no-settings.json", b"{}")?;
-    let inside = Path::new(WORKSPACE_INSIDE).join(GEMINI_SETTINGS);
-    let empty = run_dir.file("no-settings.json");
-    Ok(Some(confine::read_only(&empty, &inside)))
+    let hidden = agent_run::settings_hidden(&plan.agent, &ready.host, run_dir)?;
+    Ok(hidden)
 }
 
 /// Returns the id that every process of a launch carries.

@@ -83,7 +83,7 @@ pub enum What {
     Remains,
     /// The worktree and working files of a goal; [`goals::remove`] removes them.
     Goal,
-    /// Objects that sandboxes were lent; [`stores::remove`] removes them.
+    /// Objects that sandboxes were lent; [`stores::remove`] removes those of a project.
     Objects,
     /// A container whose launcher was killed; its path is podman's id of it.
     Container,
@@ -149,6 +149,9 @@ pub fn survey(
     if plan.ids.is_empty() {
         things.extend(remains(sandboxes, plan)?);
         things.extend(containers::survey(book, plan));
+        if plan.project_key.is_none() {
+            things.extend(stores::vanished(sandboxes, plan)?);
+        }
     }
     Ok(things)
 }
@@ -333,7 +336,9 @@ pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thi
     let mut cleaned = Cleaned::default();
     let is_ours = |thing: &&Thing| match thing.what {
         What::Sandbox | What::Logs | What::Remains | What::Container => true,
-        What::Goal | What::Objects => false,
+        // Those of no project are of a repository that is gone.
+        What::Objects => thing.project.is_none(),
+        What::Goal => false,
     };
     let going = things
         .iter()
@@ -359,6 +364,9 @@ fn remove_thing(
 ) -> Result<Vec<String>, LaunchError> {
     if thing.what == What::Container {
         return containers::remove(thing).map(|()| Vec::new());
+    }
+    if thing.what == What::Objects {
+        return stores::forget(plan, thing).map(|()| Vec::new());
     }
     let key = thing.path.ancestors().nth(match thing.what {
         What::Sandbox | What::Remains | What::Goal | What::Objects | What::Container => 1,

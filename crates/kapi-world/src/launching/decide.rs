@@ -69,7 +69,7 @@ pub(crate) fn decide(
 }
 
 /// Tells whether an earlier launch left something that is nowhere else.
-fn holds_work(earlier: &Record, place: &SandboxPlace) -> bool {
+pub(crate) fn holds_work(earlier: &Record, place: &SandboxPlace) -> bool {
     match (earlier.state, earlier.work) {
         (State::Running, _) | (State::Finished, Work::Pending) => match earlier.made {
             Made::Layer => !prepare::is_empty(&place.layer().join("upper")),

@@ -201,6 +201,8 @@ fn ended(ran: &Ran, usage: Usage) -> Ended {
     };
     Ended {
         exit_code,
+        agent_end: None,
+        process_end: ran.finished.end,
         error,
         message: String::new(),
         grade: Some(ran.grade.to_string()).filter(|text| !text.is_empty()),

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::status::mapping::Mapping;
 use kapi_core::status::phase::Phase;
 use kapi_core::usage::Usage;
@@ -13,9 +14,11 @@ use kapi_git::layer::walk;
 use kapi_git::repository::{Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
+use kapi_sys::process::End;
 use kapi_wire::status::SandboxMode;
 
 use super::agent::Ended;
+use super::bounds::Bounds;
 use super::branch::{Ask, Beginning};
 use super::error::{Kind, LaunchError};
 use super::finish::Changed;
@@ -54,6 +57,10 @@ pub struct Launched {
     pub exit_code: i32,
     /// The agent's own.
     pub agent_exit_code: i32,
+    /// What the agent made of its turn; none where nobody reads what it says.
+    pub agent_end: Option<AgentEnd>,
+    /// How the agent's process ended.
+    pub process_end: End,
     /// What went wrong.
     pub error: Option<LaunchError>,
     /// The agent's last message.
@@ -162,6 +169,19 @@ pub(crate) fn ground(
 /// # Errors
 /// When it could not begin, or the agent could not be run. How an agent ended is no error.
 pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launched, LaunchError> {
+    launch_within(book, (plan, &Bounds::NONE), stage)
+}
+
+/// Performs a launch that is held within bounds.
+///
+/// # Errors
+/// As for any launch, and when nothing could hold the agent within them.
+pub fn launch_within(
+    book: &Book,
+    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
+    stage: &Stage<'_>,
+) -> Result<Launched, LaunchError> {
+    bounds.check(plan)?;
     let scene = Scene::of(book, plan)?;
     plan.place.make()?;
     let _held = plan.place.hold("kapi launch")?;
@@ -173,14 +193,14 @@ pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launc
     let writer = status(plan, &scene, stage)?;
     let tell = |phase, percent, message: &str| told(&writer, phase, percent, message);
     tell(Phase::Initializing, 5, "Validating inputs")?;
-    let result = decide::decide(book, plan, &scene, Ask::Remote).and_then(|decided| {
+    let result = decide::decide(book, plan, &scene, bounds.ask()).and_then(|decided| {
         tell(Phase::Initializing, 10, "Configuration is read")?;
         for note in &decided.notes {
             say(stage, note);
         }
         tell(Phase::Preparing, 18, "Making the sandbox")?;
         let record = decide::settle(book, plan, &scene, &decided, stage)?;
-        perform(book, plan, &scene, record, (stage, &writer))
+        perform(book, (plan, bounds), &scene, record, (stage, &writer))
     });
     let completion = match &result {
         Ok(launched) => Completion {
@@ -248,7 +268,7 @@ fn say(stage: &Stage<'_>, text: &str) {
 /// Makes the workspace, runs the agent and keeps its work; the record is on disk already.
 fn perform(
     book: &Book,
-    plan: &LaunchPlan,
+    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
     scene: &Scene,
     mut record: Record,
     (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
@@ -266,7 +286,7 @@ fn perform(
             say(stage, note);
         }
         let ended = match plan.conduct {
-            Conduct::Headless => agent::run(book, plan, &record, &ready, (stage, writer)),
+            Conduct::Headless => agent::run(book, (plan, bounds), &record, &ready, (stage, writer)),
             Conduct::Interactive => enter::at_terminal(book, plan, &record, &ready, stage),
         };
         included.withdraw()?;
@@ -319,6 +339,8 @@ fn conclude(ended: &Ended, mut record: Record) -> Launched {
         record,
         exit_code: ended.exit_code,
         agent_exit_code: ended.exit_code,
+        agent_end: ended.agent_end.clone(),
+        process_end: ended.process_end,
         error,
         message: ended.message.clone(),
         usage: ended.usage,

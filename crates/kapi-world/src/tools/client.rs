@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 /// The variable that leads to the socket.
 pub const SOCKET_VARIABLE: &str = "KAPI_AGENT_TOOLS";
+/// The variable that says whether the kernel's tools are offered too: `1` if they are.
+pub const KERNEL_VARIABLE: &str = "KAPI_AGENT_KERNEL";
 /// Bytes of one call: more than the largest plan.
 pub const CALL_BYTES_MAX: usize = 8 << 20;
 /// Bytes of one answer.

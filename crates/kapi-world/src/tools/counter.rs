@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Caller;
-use super::client::{CALL_BYTES_MAX, SOCKET_VARIABLE};
+use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, SOCKET_VARIABLE};
 use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{self, KAPI_INSIDE};
 use crate::failure;
@@ -127,8 +127,10 @@ impl<'a> Counter<'a> {
     /// Returns the variables that lead a process of the run here, whoever starts it.
     pub(crate) fn leading_here(&self) -> BTreeMap<String, String> {
         let socket = self.seen("socket").join(SOCKET);
+        let offers_kernel = u8::from(self.caller.desk.kernel.is_some());
         [
             (SOCKET_VARIABLE, socket.to_string_lossy().into_owned()),
+            (KERNEL_VARIABLE, offers_kernel.to_string()),
             (RUN_ID_VARIABLE, self.caller.run.to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, thread};
 
 use kapi_core::actor::Actor;
@@ -22,6 +23,8 @@ use kapi_gateway::serve::Stop;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
+use kapi_wire::kernel_tools::KernelTool;
+use kapi_wire::kernel_tools::answer::Answer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -98,10 +101,12 @@ impl Bench {
                 clock: &SystemClock,
                 layout: ProjectLayout::new(self.folder.path().to_path_buf()),
                 owner: "test".to_owned(),
+                home: None,
             },
             autopilot,
             judge_default: None,
             person: None,
+            kernel: None,
         }
     }
 }
@@ -387,4 +392,26 @@ fn a_long_path_leads_to_the_socket_too() {
         assert_eq!(status["ok"], true);
         stop.raise();
     });
+}
+
+#[test]
+fn the_kernels_tools_are_asked_in_the_name_of_the_goal_or_not_there() {
+    let bench = Bench::new();
+    let mut desk = bench.desk(None);
+    let (id, run) = drafting(&desk, Judge::None);
+    let input = json!({"taskId": "task_1"});
+    let answer = caller(&desk, &id, &run).call("background_status", input.clone());
+    assert_eq!(answer["ok"], false, "{answer}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains("runs_submit_tasks"), "{text}");
+    desk.kernel = Some(Arc::new(|goal: &GoalId, tool: KernelTool, input| {
+        let details = json!({"goal": goal, "tool": tool.name(), "input": input});
+        Answer::new("asked".to_owned(), details)
+    }));
+    let answer = caller(&desk, &id, &run).call("background_status", input.clone());
+    assert_eq!(answer["ok"], true, "{answer}");
+    let details = json!({"goal": id, "tool": "background_status", "input": input});
+    assert_eq!(answer["details"], details);
+    let unknown = caller(&desk, &id, &run).call("background_fly", json!({}));
+    assert_eq!(unknown["reason"], "unknown_tool", "{unknown}");
 }

@@ -187,7 +187,7 @@ impl Status {
 }
 
 /// Returns an object of those fields that were given.
-fn object(fields: &[(&str, &Option<String>)]) -> Value {
+pub(super) fn object(fields: &[(&str, &Option<String>)]) -> Value {
     let given = fields.iter().filter_map(|(name, value)| {
         let value = value.as_ref()?;
         Some(((*name).to_owned(), json!(value)))

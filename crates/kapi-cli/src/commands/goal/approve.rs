@@ -1,14 +1,18 @@
 //! `kapi goal approve`: a person approves the contract of a goal, and the goal begins.
 //!
-//! At a terminal after it was shown, with `--yes`, or by naming its hash. Nothing else approves.
+//! At a terminal after it was shown, with `--yes`, or by naming its hash. Nothing else approves. A
+//! goal that was approved elsewhere, or before approvals were kept in the person's home, is approved
+//! anew: of exactly what it says of itself now.
 
 use kapi_core::goal::command::Command;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::Status;
+use kapi_engine::approvals::approval::Lack;
 use kapi_engine::logged::Logged;
+use kapi_engine::project::contract_hash;
 
 use crate::commands::goal::pick::{self, Picked};
-use crate::commands::goal::{answer, resume};
+use crate::commands::goal::{answer, resume, standing};
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::{self, approval, isolation, words};
@@ -28,6 +32,9 @@ pub(crate) struct Args {
     /// Approve the contract that is shown, whatever it is; the record says so
     #[arg(short, long)]
     yes: bool,
+    /// End this goal, once the contract is approved
+    #[arg(long, value_name = "GOAL")]
+    replace: Option<String>,
     /// Approve it and do not begin yet
     #[arg(long)]
     no_run: bool,
@@ -42,19 +49,34 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         "waiting for approval",
         &|status| status == Status::Proposed,
     )?;
+    let choice = standing::named(&picked.project, args.replace.as_deref(), &picked.id)?;
     if picked.goal.status != Status::Proposed {
-        // The core's own refusal names the status.
-        return Err(refusal(context, &picked));
+        let lack = picked.project.unapproved(&picked.goal);
+        return match lack.map_err(|error| Error::engine(&error, &picked.id.to_string()))? {
+            Some(lack) if picked.goal.approval.is_some() => {
+                anew(context, args, &picked, &lack)?;
+                standing::carry_out(context, &picked.project, &choice, &picked.id)?;
+                let lines = [
+                    format!("The contract of goal {} is approved here.", picked.id),
+                    format!("Go on with `kapi goal resume {:03}`.", picked.id.index()),
+                ];
+                Ok(answer::give(context, &picked.goal, &lines))
+            }
+            // The core's own refusal names the status.
+            Some(_) | None => Err(refusal(context, &picked)),
+        };
     }
     let contract = &picked.goal.contract;
     let notes = isolation::isolation_note(contract);
     words::show_whole(context, contract, &notes);
+    words::show_given(context, &picked.goal);
     context
         .ui
         .say(&format!("  hash      {}", picked.goal.contract_hash));
     let means = means(context, args, &picked)?;
     let config = context.config(Some(picked.project.layout.root()))?;
     let begun = record(context, &config, &picked, means)?;
+    standing::carry_out(context, &picked.project, &choice, &picked.id)?;
     if args.no_run {
         let goal = reload(&picked)?;
         let lines = [
@@ -64,6 +86,36 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         return Ok(answer::give(context, &goal, &lines));
     }
     resume::drive(context, &picked, begun)
+}
+
+/// Approves a goal that says it was approved, and that this person's home knows nothing of.
+fn anew(context: &Context, args: &Args, picked: &Picked<'_>, lack: &Lack) -> Result<(), Error> {
+    let goal = &picked.goal;
+    let contract = &goal.contract;
+    let mut notes = isolation::isolation_note(contract);
+    notes.push(format!(
+        "the goal says that it was approved, but {lack}. It was made by an older version, moved, \
+         or brought by somebody else: approve it only if it is yours."
+    ));
+    words::show_whole(context, contract, &notes);
+    words::show_given(context, goal);
+    // The name of the hash comes from the same files as the contract, so it is made again.
+    let hash = contract_hash(contract).map_err(|error| Error::engine(&error, ""))?;
+    context.ui.say(&format!("  hash      {hash}"));
+    if hash != goal.contract_hash {
+        let text = format!(
+            "the contract of goal {} does not have the hash that its record names ({})",
+            picked.id, goal.contract_hash
+        );
+        return Err(Error::new(Exit::Denied, text).with_hint("begin a goal of your own instead."));
+    }
+    means(context, args, picked)?;
+    let config = context.config(Some(picked.project.layout.root()))?;
+    contract::check(context, &config, contract)?;
+    picked
+        .project
+        .adopt(&context.actor, goal)
+        .map_err(|error| Error::engine(&error, &format!("{:03}", picked.id.index())))
 }
 
 fn means(context: &Context, args: &Args, picked: &Picked<'_>) -> Result<ApprovalMeans, Error> {

@@ -55,6 +55,7 @@ pub(super) fn put(
         id,
         goal: picked.goal,
     };
+    driving::require_approved(&picked.project, &picked.id)?;
     let interrupts = driving::interrupts()?;
     let config = context.config(Some(picked.project.layout.root()))?;
     let (book, place) = (

@@ -8,7 +8,8 @@ use kapi_core::goal::state::Goal;
 use kapi_core::goal::wait::Wait;
 use serde::Serialize;
 
-use crate::commands::goal::{answer, pick};
+use crate::commands::goal::pick::{self, Looked};
+use crate::commands::goal::{answer, status};
 use crate::context::Context;
 use crate::contract::{approval, words};
 use crate::error::Error;
@@ -30,7 +31,10 @@ struct View<'a> {
 
 /// Shows a goal with everything that stands in its contract.
 pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let picked = pick::to_look_at(context, args.reference.as_deref())?;
+    let picked = match pick::looked_at(context, args.reference.as_deref())? {
+        Looked::One(picked) => picked,
+        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    };
     let goal = &picked.goal;
     match context.ui.format {
         Format::Json => context.ui.json(&View {

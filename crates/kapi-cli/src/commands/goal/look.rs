@@ -11,7 +11,8 @@ use kapi_core::plan::task_list::task_list;
 use kapi_engine::contract_yaml::yaml_under;
 use serde_json::{Value, json};
 
-use crate::commands::goal::pick::{self, Picked};
+use crate::commands::goal::pick::{self, Looked, Picked};
+use crate::commands::goal::status;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -19,7 +20,10 @@ use crate::ui::Format;
 
 /// Shows the task list.
 pub(crate) fn tasks(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = pick::to_look_at(context, args.reference.as_deref())?;
+    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        Looked::One(picked) => *picked,
+        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    };
     let plan = goal.journey.plan.as_ref();
     match (context.ui.format, plan) {
         (Format::Json, plan) => context.ui.json(&json!({
@@ -36,7 +40,10 @@ pub(crate) fn tasks(context: &Context, args: &pick::Args) -> Result<Exit, Error>
 
 /// Shows where the task list is kept for people.
 pub(crate) fn plan(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { project, id, .. } = pick::to_look_at(context, args.reference.as_deref())?;
+    let Picked { project, id, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        Looked::One(picked) => *picked,
+        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    };
     let path = project.layout.goal(&id).tasks();
     let path = Some(path).filter(|path| path.is_file());
     match (context.ui.format, &path) {
@@ -52,7 +59,10 @@ pub(crate) fn plan(context: &Context, args: &pick::Args) -> Result<Exit, Error> 
 
 /// Shows the contract that is locked.
 pub(crate) fn northstar(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = pick::to_look_at(context, args.reference.as_deref())?;
+    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        Looked::One(picked) => *picked,
+        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    };
     let is_locked = goal.approval.is_some();
     let fields = north_star(&goal.contract);
     match context.ui.format {
@@ -109,7 +119,10 @@ fn north_star(contract: &Contract) -> Vec<(&'static str, Value)> {
 
 /// Shows every change of the plan, a line each.
 pub(crate) fn replan_log(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
-    let Picked { id, goal, .. } = pick::to_look_at(context, args.reference.as_deref())?;
+    let Picked { id, goal, .. } = match pick::looked_at(context, args.reference.as_deref())? {
+        Looked::One(picked) => *picked,
+        Looked::Several(goals) => return Ok(status::which(context, &goals)),
+    };
     let plan = goal.journey.plan.as_ref();
     let replans = plan.map_or(&[][..], Plan::replan_log);
     match context.ui.format {

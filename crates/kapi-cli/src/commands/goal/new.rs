@@ -9,7 +9,7 @@ use kapi_engine::project::Project;
 use kapi_wire::result::ResultView;
 use serde_json::json;
 
-use crate::commands::goal::standing::{self, Wish};
+use crate::commands::goal::standing::{self, Choice, Wish};
 use crate::commands::goal::{judge, setup};
 use crate::commands::run;
 use crate::context::Context;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Let the agent draft the contract first; the default where nothing says what proves the goal
     #[arg(long, conflicts_with = "unverified")]
     pub(super) draft: bool,
-    /// End the goal that is unfinished
+    /// End the goal that is unfinished, once the new contract is approved
     #[arg(long, conflicts_with = "keep")]
     replace: bool,
     /// Keep the goal that is unfinished, beside the new one
@@ -61,6 +61,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 .with_hint("start it with `kapi run`, which takes the same options."),
         );
     }
+    has_intent(args)?;
     if wants_draft(context, args)? {
         return setup::run(context, args);
     }
@@ -78,12 +79,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ));
             continue;
         };
-        standing::carry_out(context, &project, &choice, &id)?;
         let Some(means) = means else {
             let goal = load(&project, &id)?;
-            return Ok(waits(context, &goal));
+            return Ok(waits(context, &goal, &choice));
         };
         driving::approve(context, &project, &id, &draft.contract, means)?;
+        standing::carry_out(context, &project, &choice, &id)?;
         if args.no_run {
             let goal = load(&project, &id)?;
             return Ok(rests(context, &goal));
@@ -103,6 +104,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Error::new(Exit::Busy, "other runs keep taking the branch of this one")
             .with_hint("say the task in other words."),
     )
+}
+
+/// Refuses a goal that nobody said anything of.
+fn has_intent(args: &Args) -> Result<(), Error> {
+    if args.run.contract.is_some() || !args.run.intent.trim().is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage("no goal was given").with_hint(
+        "say it in your words: `kapi goal new \"<intent>\"`, or name a file with `--contract`.",
+    ))
 }
 
 /// Tells whether the agent drafts the contract: where that was asked for, or where nothing says
@@ -142,9 +153,16 @@ pub(super) fn means(
     }
 }
 
-/// Says how a contract is approved that nobody was there to approve.
-pub(super) fn waits(context: &Context, goal: &Goal) -> Exit {
-    let line = approval::line(&goal.id, &goal.contract_hash);
+/// Says how a contract is approved that nobody was there to approve. What it is to replace goes on
+/// until then.
+pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
+    let mut line = approval::line(&goal.id, &goal.contract_hash);
+    if let Choice::Replace(replaced) = choice {
+        line = format!("{line} --replace {:03}", replaced.index());
+        context.ui.say(&format!(
+            "note: goal {replaced} stays as it is until this contract is approved."
+        ));
+    }
     match context.ui.format {
         Format::Json => {
             context.ui.json(&json!({

@@ -1,6 +1,7 @@
 //! Which goal is meant: the one that is named, or the only one there is.
 //!
-//! Looking takes the latest goal where none is unfinished; changing never guesses.
+//! Looking takes the latest goal where none is unfinished, and lists them where several could be
+//! meant; changing never guesses.
 
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::{Goal, Status};
@@ -30,6 +31,37 @@ pub(super) struct Picked<'a> {
     pub(super) id: GoalId,
     /// The goal.
     pub(super) goal: Goal,
+}
+
+/// What there is to look at.
+pub(super) enum Looked<'a> {
+    /// The goal that is meant.
+    One(Box<Picked<'a>>),
+    /// Every goal that could be meant.
+    Several(Vec<Goal>),
+}
+
+/// Returns the goal to look at, or all that could be meant: looking is never refused for that.
+pub(super) fn looked_at<'a>(
+    context: &'a Context,
+    reference: Option<&str>,
+) -> Result<Looked<'a>, Error> {
+    if reference.is_none() {
+        let project = context.project(&context.project_root()?, OWNER);
+        let unfinished = standing_so(&project, &|status| !status.is_terminal())?;
+        if unfinished.len() > 1 {
+            return load_all(&project, &unfinished).map(Looked::Several);
+        }
+    }
+    to_look_at(context, reference).map(|picked| Looked::One(Box::new(picked)))
+}
+
+/// Loads goals, in their order.
+pub(super) fn load_all(project: &Project<'_>, ids: &[GoalId]) -> Result<Vec<Goal>, Error> {
+    ids.iter()
+        .map(|id| project.load(id))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Error::engine(&error, ""))
 }
 
 /// Returns the goal to look at.

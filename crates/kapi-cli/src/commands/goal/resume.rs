@@ -56,6 +56,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 
 fn go_on(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
     let mut begun = Vec::new();
+    if !picked.goal.status.is_terminal() || picked.goal.is_driven() {
+        driving::require_approved(&picked.project, &picked.id)?;
+    }
     if !picked.goal.is_driven() {
         begun.extend(more_turns(context, picked)?);
         begun.extend(recorded(context, picked, &Command::Resume)?);

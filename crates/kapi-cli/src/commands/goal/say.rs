@@ -22,6 +22,10 @@ pub(crate) struct Args {
 /// Says something to the agent.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("speak to the agent")?;
+    if args.text.trim().is_empty() {
+        return Err(Error::usage("there is nothing to say")
+            .with_hint("give it as a text: `kapi goal say <GOAL> \"<text>\"`."));
+    }
     let picked = pick::to_change(context, args.reference.as_deref())?;
     let text = args.text.clone();
     let goal = picked.submit(context, &Command::Person(PersonCommand::Say { text }))?;

@@ -35,7 +35,6 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         let Some(id) = begin(context, &project, &draft)? else {
             continue;
         };
-        standing::carry_out(context, &project, &choice, &id)?;
         let begun = project
             .log(&id)
             .map_err(|error| Error::engine(&error, &id.to_string()))?;
@@ -46,7 +45,16 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
         };
         let goal = driving::drive_unreported(context, &run, begun, &interrupts, WhenParked::Stay)?;
         if goal.status != Status::Proposed {
-            return Ok(driving::settle(context, &goal, &interrupts));
+            // The preference has approved it on the way.
+            if goal.approval.is_some() {
+                standing::carry_out(context, &project, &choice, &id)?;
+            }
+            return Ok(driving::settle(
+                context,
+                project.layout.root(),
+                &goal,
+                &interrupts,
+            ));
         }
         let picked = Picked {
             project: project.clone(),
@@ -54,8 +62,9 @@ pub(super) fn run(context: &Context, args: &new::Args) -> Result<Exit, Error> {
             goal,
         };
         let Some(begun) = approved(context, args, &draft, &picked)? else {
-            return Ok(new::waits(context, &picked.goal));
+            return Ok(new::waits(context, &picked.goal, &choice));
         };
+        standing::carry_out(context, &project, &choice, &id)?;
         if args.no_run {
             return Ok(new::rests(context, &new::load(&project, &id)?));
         }

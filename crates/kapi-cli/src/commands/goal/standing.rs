@@ -88,7 +88,26 @@ fn asked(context: &Context, unfinished: &GoalId) -> Result<Choice, Error> {
     }
 }
 
-/// Ends the goal that a new one takes the place of, now that the new one is on record.
+/// Returns the choice that a person made by naming the goal to end.
+pub(super) fn named(
+    project: &Project<'_>,
+    reference: Option<&str>,
+    new: &GoalId,
+) -> Result<Choice, Error> {
+    let Some(reference) = reference else {
+        return Ok(Choice::Beside);
+    };
+    let replaced = project
+        .resolve(reference)
+        .map_err(|error| Error::resolve(&error))?;
+    if replaced == *new {
+        return Err(Error::usage("a goal cannot take its own place"));
+    }
+    Ok(Choice::Replace(replaced))
+}
+
+/// Ends the goal that a new one takes the place of, now that the new contract is approved. A crash
+/// before this leaves both.
 pub(super) fn carry_out(
     context: &Context,
     project: &Project<'_>,
@@ -98,12 +117,19 @@ pub(super) fn carry_out(
     let Choice::Replace(replaced) = choice else {
         return Ok(());
     };
+    let failed = |error| Error::engine(&error, &format!("{:03}", replaced.index()));
+    if project.load(replaced).map_err(failed)?.status.is_terminal() {
+        context
+            .ui
+            .say(&format!("note: goal {replaced} had ended already."));
+        return Ok(());
+    }
     let command = Command::Cancel {
         reason: Some(format!("replaced by goal {new}")),
     };
     project
         .submit(replaced, &context.actor, &command)
-        .map_err(|error| Error::engine(&error, &replaced.to_string()))?;
+        .map_err(failed)?;
     context.ui.say(&format!(
         "note: goal {replaced} is ended; its work and record stay."
     ));

@@ -1,5 +1,6 @@
-//! `kapi goal status`: where goals stand, a line each.
+//! `kapi goal status`: where goals stand, a line each. Where none is unfinished, the last that ended.
 
+use kapi_core::goal::state::Goal;
 use serde::Serialize;
 
 use crate::commands::goal::{answer, pick};
@@ -19,7 +20,12 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct View<'a> {
     goals: Vec<answer::View<'a>>,
+    /// The last that ended, where none is unfinished.
+    ended: Vec<answer::View<'a>>,
 }
+
+/// Goals that have ended and are shown where none is unfinished.
+const ENDED_MAX: usize = 10;
 
 /// Shows where one goal stands, or every unfinished one.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
@@ -31,25 +37,34 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             &[answer::line(&picked.goal)],
         ));
     }
-    let goals = match context.project_root() {
+    let (goals, ended) = match context.project_root() {
         Ok(root) => {
             let project = context.project(&root, pick::OWNER);
             let ids = pick::standing_so(&project, &|status| !status.is_terminal())?;
-            ids.iter()
-                .map(|id| project.load(id))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|error| Error::engine(&error, ""))?
+            let mut ended = Vec::new();
+            if ids.is_empty() {
+                ended = pick::standing_so(&project, &|status| status.is_terminal())?;
+                ended.drain(..ended.len().saturating_sub(ENDED_MAX));
+            }
+            let goals = pick::load_all(&project, &ids)?;
+            (goals, pick::load_all(&project, &ended)?)
         }
-        Err(error) if error.exit == Exit::NotFound => Vec::new(),
+        Err(error) if error.exit == Exit::NotFound => (Vec::new(), Vec::new()),
         Err(error) => return Err(error),
     };
     match context.ui.format {
         Format::Json => context.ui.json(&View {
             goals: goals.iter().map(answer::View::of).collect(),
+            ended: ended.iter().map(answer::View::of).collect(),
         }),
-        Format::Human if goals.is_empty() => context
-            .ui
-            .line("No active goal. Start one with `kapi goal new \"<intent>\"`."),
+        Format::Human if goals.is_empty() => {
+            context
+                .ui
+                .line("No active goal. Start one with `kapi goal new \"<intent>\"`.");
+            for goal in &ended {
+                context.ui.line(&answer::line(goal));
+            }
+        }
         Format::Human => {
             for goal in &goals {
                 context.ui.line(&answer::line(goal));
@@ -57,4 +72,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// Lists the goals that could be meant by somebody who named none.
+pub(super) fn which(context: &Context, goals: &[Goal]) -> Exit {
+    match context.ui.format {
+        Format::Json => context.ui.json(&View {
+            goals: goals.iter().map(answer::View::of).collect(),
+            ended: Vec::new(),
+        }),
+        Format::Human => {
+            for goal in goals {
+                context.ui.line(&answer::line(goal));
+            }
+            context
+                .ui
+                .say("note: several goals could be meant; say which one to see more of it.");
+        }
+    }
+    Exit::Success
 }

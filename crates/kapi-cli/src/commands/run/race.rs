@@ -96,6 +96,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 .say("note: another run has just taken one of the branches; once more.");
             continue;
         };
+        if let (Some(jobs), Some(first)) = (args.race.jobs, ids.first()) {
+            let kept = kapi_engine::race::keep_jobs(&project, first, jobs);
+            kept.map_err(|error| failed(&error, first))?;
+        }
         let mut begun = BTreeMap::new();
         for (id, draft) in ids.iter().zip(&drafts) {
             driving::approve(context, &project, id, &draft.contract, means)?;
@@ -144,6 +148,12 @@ pub(crate) fn resume(
     let of = going.of;
     let standing = |error| Error::engine(&error, &format!("{of:03}"));
     let lanes = kapi_engine::race::lanes(project, of).map_err(standing)?;
+    for lane in &lanes {
+        let goal = &lane.goal;
+        if goal.status != Status::Proposed && !goal.status.is_terminal() {
+            driving::require_approved(project, &goal.id)?;
+        }
+    }
     if let Some(lane) = lanes.first() {
         // What was decided before everything was cut off is carried out first.
         let goal = &lane.goal;
@@ -170,7 +180,9 @@ pub(crate) fn resume(
         project,
         config,
         of,
-        jobs: LANES_MAX,
+        jobs: kapi_engine::race::kept_jobs(project, of)
+            .map_err(standing)?
+            .unwrap_or(LANES_MAX),
         interrupts: &interrupts,
         when_parked: going.when_parked,
     };

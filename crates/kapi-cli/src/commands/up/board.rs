@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::id::GoalId;
+use kapi_core::kernel::id::{LoopName, TaskId};
+use kapi_core::kernel::task::{State, Task, Trigger};
 use kapi_engine::drive::Observed;
 use kapi_engine::world::Activity;
+use kapi_wire::kernel::task::status_word;
+use kapi_wire::status::timestamp;
 use serde_json::json;
 
 use crate::event_words::first_line;
@@ -62,6 +66,12 @@ struct Row {
 pub(super) struct Board {
     ui: Ui,
     rows: BTreeMap<GoalId, Row>,
+    /// Tasks that have not ended, a line each.
+    tasks: BTreeMap<TaskId, String>,
+    /// The loops that are due next.
+    upcoming: Vec<(i64, String)>,
+    /// What is wrong with files, as it was told last.
+    faults: Vec<String>,
     /// Lines of the table that stands on the terminal.
     shown: Vec<String>,
 }
@@ -71,6 +81,9 @@ impl Board {
         Self {
             ui,
             rows: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            upcoming: Vec::new(),
+            faults: Vec::new(),
             shown: Vec::new(),
         }
     }
@@ -123,6 +136,82 @@ impl Board {
         }
     }
 
+    /// Puts a task where it stands, and says so.
+    pub(super) fn put_task(&mut self, task: &Task) {
+        let id = task.id;
+        let of_loop = task.loop_run().map(|run| run.name().to_string());
+        if task.state.is_ended() {
+            self.tasks.remove(&id);
+        }
+        let text = task_words(task);
+        match self.ui.format {
+            Format::Json => self.ui.json(&json!({
+                "type": "task_changed",
+                "id": id.to_string(),
+                "status": status_word(task.state),
+                "state": task.state.to_string(),
+                "loop": of_loop,
+                "text": text,
+            })),
+            Format::Human if self.ui.is_live() && !task.state.is_ended() => {}
+            Format::Human if self.ui.is_live() => self.say(&format!("{id}  {text}")),
+            Format::Human => self.ui.line(&format!("{id}  {text}")),
+        }
+        if !task.state.is_ended() {
+            self.tasks.insert(id, format!("{id}  {text}"));
+        }
+    }
+
+    /// Says what became of what sets a loop off.
+    pub(super) fn set_off(&mut self, name: &LoopName, trigger: &Trigger, what: &str) {
+        match self.ui.format {
+            Format::Json => self.ui.json(&json!({
+                "type": "loop_due",
+                "loop": name.to_string(),
+                "trigger": trigger.kind(),
+                "source": trigger.source(),
+                "text": what,
+            })),
+            Format::Human if self.ui.is_live() => self.say(&format!("loop {name}  {what}")),
+            Format::Human => self.ui.line(&format!("loop {name}  {what}")),
+        }
+    }
+
+    /// Puts the loops that are due next.
+    pub(super) fn put_upcoming(&mut self, upcoming: Vec<(i64, String)>) {
+        self.upcoming = upcoming;
+    }
+
+    /// Says where calls are taken.
+    pub(super) fn listening(&mut self, address: &str) {
+        match self.ui.format {
+            Format::Json => self
+                .ui
+                .json(&json!({"type": "listening", "address": address})),
+            Format::Human => self.say(&format!("calls are taken at {address}")),
+        }
+    }
+
+    /// Says that somebody called.
+    pub(super) fn called(&mut self, name: &LoopName, n_loops: usize) {
+        match self.ui.format {
+            Format::Json => self.ui.json(&json!({
+                "type": "webhook_called", "name": name, "loops": n_loops,
+            })),
+            Format::Human => self.say(&format!("called: {name}, for {n_loops} loops")),
+        }
+    }
+
+    /// Says what is wrong with files, once.
+    pub(super) fn faults(&mut self, faults: Vec<String>) {
+        for fault in &faults {
+            if !self.faults.contains(fault) {
+                self.say(&format!("note: {fault}"));
+            }
+        }
+        self.faults = faults;
+    }
+
     /// Brings the table on the terminal up to date.
     pub(super) fn show(&mut self) {
         if !self.ui.is_live() {
@@ -132,7 +221,7 @@ impl Board {
         let width = width.unwrap_or(0);
         let rows = self.rows.iter();
         let rows = rows.filter(|(_, row)| row.standing != Standing::Ended);
-        let lines: Vec<String> = rows
+        let mut lines: Vec<String> = rows
             .map(|(id, row)| {
                 let id = id.to_string();
                 let detail = if row.detail.is_empty() {
@@ -143,6 +232,12 @@ impl Board {
                 format!("{id:width$}  {}{detail}", row.text)
             })
             .collect();
+        lines.extend(self.tasks.values().cloned());
+        lines.extend(
+            self.upcoming
+                .iter()
+                .map(|(at_ms, name)| format!("loop {name}  due {}", timestamp(*at_ms))),
+        );
         if lines != self.shown {
             self.ui.live_table(&lines, self.shown.len());
             self.shown = lines;
@@ -180,6 +275,18 @@ impl Board {
             Format::Human => self.ui.line(&format!("{id}  {text}")),
         }
     }
+}
+
+fn task_words(task: &Task) -> String {
+    let what = first_line(&task.request.description);
+    let stands = match task.state {
+        State::Pending => "waits",
+        State::Leased | State::Running => "runs",
+        State::Completed => "completed",
+        State::Failed => "failed",
+        State::Cancelled => "cancelled",
+    };
+    format!("{stands}: {what}")
 }
 
 fn effect_words(effect: &Effect) -> String {

@@ -11,6 +11,7 @@ use kapi_core::goal::state::Goal;
 use kapi_core::goal::wait::Wait;
 use kapi_core::goal::words;
 use kapi_core::id::GoalId;
+use kapi_engine::approvals::approval::Lack;
 use kapi_engine::drive::{DriveError, monotonic_ms};
 use kapi_engine::error::EngineError;
 use kapi_engine::race;
@@ -22,6 +23,7 @@ use kapi_world::waits::{self, Look};
 use crate::commands::up::Until;
 use crate::commands::up::board::{Board, Standing};
 use crate::commands::up::crew::{Crew, Message, Shop};
+use crate::commands::up::tasks::{TaskTally, Tasks};
 use crate::driving::attendance::alarm_failed;
 use crate::error::{Error, chain};
 
@@ -48,6 +50,8 @@ pub(super) struct Tally {
     pub(super) parked: BTreeSet<GoalId>,
     /// Active goals that nobody drives now.
     pub(super) undriven: BTreeSet<GoalId>,
+    /// What became of tasks.
+    pub(super) tasks: TaskTally,
 }
 
 /// What is remembered of a goal from look to look, in milliseconds of the monotonic clock.
@@ -67,6 +71,7 @@ struct Memory {
 pub(super) struct Supervisor<'scope, 'env> {
     shop: &'env Shop<'env>,
     crew: Crew<'scope, 'env>,
+    tasks: Tasks<'scope, 'env>,
     alarm: Alarm,
     until: Until,
     jobs_max: usize,
@@ -82,13 +87,14 @@ pub(super) struct Supervisor<'scope, 'env> {
 impl<'scope, 'env> Supervisor<'scope, 'env> {
     pub(super) fn new(
         shop: &'env Shop<'env>,
-        crew: Crew<'scope, 'env>,
+        (crew, tasks): (Crew<'scope, 'env>, Tasks<'scope, 'env>),
         alarm: Alarm,
         (until, jobs_max): (Until, usize),
     ) -> Self {
         Self {
             shop,
             crew,
+            tasks,
             alarm,
             until,
             jobs_max,
@@ -122,9 +128,12 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             // The threads are joined before the error is told, and they end on the same flag.
             shop.interrupts.cancel().raise();
             self.crew.call_off(&|_, _| false);
+            self.tasks.call_off();
         }
         self.board.clear();
-        result.map(|()| self.tally)
+        result?;
+        self.tally.tasks = self.tasks.end()?;
+        Ok(self.tally)
     }
 
     fn step(&mut self, is_leaving: bool) -> Result<(), Error> {
@@ -151,6 +160,8 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         });
         self.roster = roster;
         considered?;
+        let again_ms = self.tasks.step(&mut self.board, is_leaving)?;
+        self.next_ms = self.next_ms.min(again_ms);
         self.board.show();
         Ok(())
     }
@@ -159,6 +170,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
     fn watch(&mut self) -> Result<(), Error> {
         let layout = &self.shop.project.layout;
         let mut watched = Watched::default();
+        self.tasks.watch(&mut watched);
         watched.directories.insert(layout.state_dir());
         watched.directories.insert(layout.goals_dir());
         for (id, entry) in self.roster.entries() {
@@ -167,10 +179,11 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             if needed == Need::Nothing || self.crew.drives(id) {
                 continue;
             }
+            let is_approved = self.lack(goal)?.is_none();
             watched
                 .directories
                 .insert(layout.goal(id).dir().to_path_buf());
-            if let Need::Watcher(wait) = needed {
+            if let (Need::Watcher(wait), true) = (needed, is_approved) {
                 let world = self.crew.world(id)?;
                 let more = waits::watched(&world.place, wait);
                 watched.directories.extend(more.directories);
@@ -224,7 +237,21 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 return Ok(());
             }
         };
-        match need(goal) {
+        let needed = need(goal);
+        // Neither driven nor looked at: even a look may run what the goal's files say.
+        if matches!(needed, Need::Driver | Need::Watcher(_))
+            && !self.crew.drives(id)
+            && let Some(lack) = self.lack(goal)?
+        {
+            self.forget(id);
+            let text = format!(
+                "not gone on with: {lack}; next: kapi goal approve {:03}",
+                id.index()
+            );
+            self.board.put(id, Standing::Person, text);
+            return Ok(());
+        }
+        match needed {
             Need::Driver => self.see_active(id, is_leaving),
             Need::Watcher(wait) => self.see_parked(goal, wait, is_leaving),
             Need::Person => {
@@ -240,6 +267,12 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
                 Ok(())
             }
         }
+    }
+
+    /// Tells what is missing in the person's home for a goal to go on.
+    fn lack(&self, goal: &Goal) -> Result<Option<Lack>, Error> {
+        let lack = self.shop.project.unapproved(goal);
+        lack.map_err(|error| Error::engine(&error, &goal.id.to_string()))
     }
 
     fn see_active(&mut self, id: &GoalId, is_leaving: bool) -> Result<(), Error> {
@@ -383,8 +416,11 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
     }
 
     /// Tells whether everything that was to be done is done.
-    fn is_finished(&self, is_leaving: bool) -> bool {
+    fn is_finished(&mut self, is_leaving: bool) -> bool {
         if self.crew.n_driving() + self.crew.n_looking() > 0 {
+            return false;
+        }
+        if (is_leaving || self.until == Until::NothingDue) && !self.tasks.is_finished() {
             return false;
         }
         if is_leaving {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use kapi_core::goal::contract::Surface;
+use kapi_engine::yaml::{Entry, Node, Value};
 
 use crate::amount;
 use crate::contract::file::key::thing;
 use crate::contract::working::parse_surface;
 use crate::error::Error;
-use crate::profile::node::{Entry, Node, Value};
 
 /// A key and what it is set to.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use kapi_git::id::CommitId;
+use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
 use kapi_sys::cancel::Cancel;
 
 use super::{CleanPlan, Fate, Thing, What};
@@ -93,6 +94,36 @@ pub fn survey(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, lent: &Lent)
         bytes,
         fate,
     })
+}
+
+/// Says which objects are of repositories that are gone.
+///
+/// # Errors
+/// When they cannot be listed.
+pub(super) fn vanished(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Thing>, LaunchError> {
+    let found = vanished_stores(&stores(sandboxes), used_before_s(plan));
+    let found = found.map_err(|error| LaunchError::failed(&error))?;
+    let things = found.into_iter().map(|path| Thing {
+        what: What::Objects,
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        project: None,
+        bytes: size(&path),
+        path,
+        fate: Fate::Goes(
+            "their repository is gone and no sandbox has used them for a week".to_owned(),
+        ),
+    });
+    Ok(things.collect())
+}
+
+/// Removes the objects of a repository that is gone.
+pub(super) fn forget(plan: &CleanPlan, thing: &Thing) -> Result<(), LaunchError> {
+    let removed = remove_vanished(&thing.path, used_before_s(plan));
+    removed.map_err(|error| LaunchError::failed(&error))
 }
 
 /// Removes them; what was used meanwhile stays.

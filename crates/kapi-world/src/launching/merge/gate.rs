@@ -8,13 +8,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use kapi_core::goal::outcome::Failure;
 use kapi_git::layer::walk::{LayerChangeKind, Walk};
+use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::finish::Changed;
+use super::super::finish::{self, Changed};
 use super::super::patterns::Patterns;
 use super::super::shown::beneath;
+use crate::book::Book;
+use crate::failure;
+use crate::workshop::{self, Workshop};
 
 /// A file that runs by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -127,6 +132,8 @@ const SCRIPTS: &[&str] = &[
 const BY_INSTALLATION: &str = "an installation of the dependencies runs a script that it names";
 /// The largest manifest that is read; a larger one counts as changed.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+/// The most of a commit's patch that is looked through.
+const PATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Returns those among a layer's changes, in order.
 pub(super) fn of_walk(walk: &Walk, upper: &Path, project: &Path) -> Vec<AutoRun> {
@@ -180,6 +187,36 @@ pub(super) fn of_changes(changed: &[Changed], patch: &[u8]) -> Vec<AutoRun> {
         }));
     }
     found
+}
+
+/// Returns those that a commit adds or changes against its base, in order.
+///
+/// # Errors
+/// When git fails.
+pub fn of_commit(
+    book: &Book,
+    project: &Path,
+    base: &str,
+    commit: &str,
+) -> Result<Vec<AutoRun>, Failure> {
+    let workshop = Workshop::open(book, project, &Cancel::new())?;
+    let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+    let repository = &workshop.repository;
+    let changes = repository
+        .protected_changes(&base, &commit, &["**".to_owned()])
+        .map_err(|error| failure::plain(&error))?;
+    let changed: Vec<Changed> = changes
+        .iter()
+        .map(|change| finish::changed(&change.path, finish::change_word(change.kind)))
+        .collect();
+    let has_manifest = changed.iter().any(|one| one.path.ends_with(MANIFEST));
+    let patch = if has_manifest {
+        let patch = repository.diff(&base, &commit, PATCH_BYTES_MAX);
+        patch.map_err(|error| failure::plain(&error))?.bytes
+    } else {
+        Vec::new()
+    };
+    Ok(of_changes(&changed, &patch))
 }
 
 /// The rules, ready to be matched.

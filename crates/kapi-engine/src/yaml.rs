@@ -6,23 +6,29 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Options, Spanned};
+use serde_saphyr::{Budget, Options, Spanned};
 
-/// Levels a document may have.
+/// Levels of tables that a document may have.
 const DEPTH_MAX: usize = 8;
+/// Levels of tables and lists that are read at all: each takes its share of the stack.
+const NESTING_MAX: usize = 24;
+/// The most values, those that an alias repeats counted each time.
+const NODES_MAX: usize = 20_000;
+/// The longest text of all values together, in bytes, counted alike.
+const SCALAR_BYTES_MAX: usize = 1 << 20;
 
 /// A value and the line it begins on.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub struct Node {
     /// The line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The value.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -41,27 +47,28 @@ pub(crate) enum Value {
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The key.
-    pub(crate) key: String,
+    pub key: String,
     /// The key's line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// What it is set to.
-    pub(crate) node: Node,
+    pub node: Node,
 }
 
 /// What is wrong with a document, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// The line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The rule it breaks.
-    pub(crate) rule: String,
+    pub rule: String,
 }
 
 impl Value {
     /// Names what it is, for a person.
-    pub(crate) const fn kind(&self) -> &'static str {
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "true or false",
@@ -75,7 +82,10 @@ impl Value {
 }
 
 /// Parses one document; an empty one is an empty table.
-pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
+///
+/// # Errors
+/// When it is no YAML, too deep or too large, says a key twice, or is no table.
+pub fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
     if text
         .lines()
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
@@ -85,6 +95,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
     let mut options = Options::default();
     options.strict_booleans = true;
     options.with_snippet = false;
+    let mut budget = Budget::default();
+    budget.max_depth = NESTING_MAX;
+    budget.flow_nesting_limit = NESTING_MAX;
+    budget.max_nodes = NODES_MAX;
+    budget.max_recorded_anchor_events = NODES_MAX;
+    budget.max_total_scalar_bytes = SCALAR_BYTES_MAX;
+    options.budget = Some(budget);
     let root: Spanned<Value> =
         serde_saphyr::from_str_with_options(text, options).map_err(|error| Fault {
             line: error.location().map_or(1, |place| number(place.line())),

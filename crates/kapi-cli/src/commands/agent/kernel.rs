@@ -1,0 +1,181 @@
+//! The kernel's tools as words, and the input that their options say.
+//!
+//! Whether the input is right is not decided here: it is read like any other.
+
+use kapi_wire::kernel_tools::KernelTool;
+use serde_json::{Value, json};
+
+use super::words::object;
+
+/// Verbs of `kapi agent task`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Task {
+    /// Have something done; answers at once with the task's id
+    Run(Run),
+    /// Look at a task: status, output, usage, error
+    Status(TaskId),
+    /// Cancel a task that waits or runs
+    Cancel(TaskId),
+}
+
+/// Options of `kapi agent task run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// Everything the agent is told
+    #[arg(value_name = "PROMPT")]
+    prompt: String,
+    /// What it is, in a few words
+    #[arg(long, value_name = "TEXT")]
+    description: String,
+    /// The agent profile
+    #[arg(long, value_name = "PROFILE")]
+    agent: Option<String>,
+    /// Seconds it may take; 0 for no limit
+    #[arg(long, value_name = "N")]
+    timeout: Option<String>,
+}
+
+/// Names a task.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TaskId {
+    /// The task's id
+    #[arg(value_name = "TASK")]
+    id: String,
+}
+
+/// Verbs of `kapi agent loop`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Loop {
+    /// Set off a run of a loop
+    Trigger(Trigger),
+    /// Look at one loop, or at all
+    Status(LoopStatus),
+}
+
+/// Options of `kapi agent loop trigger`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Trigger {
+    /// The loop's name
+    #[arg(value_name = "LOOP")]
+    name: String,
+    /// What set it off, in a few words
+    #[arg(long, value_name = "TEXT")]
+    source: Option<String>,
+}
+
+/// Options of `kapi agent loop status`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LoopStatus {
+    /// The loop's name
+    #[arg(value_name = "LOOP")]
+    name: Option<String>,
+}
+
+/// Verbs of `kapi agent guardrail`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Guardrail {
+    /// Note a lesson, which a person accepts
+    Add(Add),
+}
+
+/// Options of `kapi agent guardrail add`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Add {
+    /// What it is about: an agent, a loop, or any other word
+    #[arg(value_name = "DOMAIN")]
+    domain: String,
+    /// The lesson, in one line
+    #[arg(value_name = "LESSON")]
+    lesson: String,
+    /// How much it matters: info, warning or critical
+    #[arg(long, value_name = "WORD")]
+    severity: Option<String>,
+}
+
+/// The tools under their own names, for programs that pass JSON on.
+#[derive(Debug, Clone, Copy, clap::Subcommand)]
+pub(crate) enum Named {
+    /// `background_task`; JSON on standard input
+    #[command(name = "background_task", hide = true)]
+    BackgroundTask,
+    /// `background_status`; JSON on standard input
+    #[command(name = "background_status", hide = true)]
+    BackgroundStatus,
+    /// `background_cancel`; JSON on standard input
+    #[command(name = "background_cancel", hide = true)]
+    BackgroundCancel,
+    /// `loop_trigger`; JSON on standard input
+    #[command(name = "loop_trigger", hide = true)]
+    LoopTrigger,
+    /// `loop_status`; JSON on standard input
+    #[command(name = "loop_status", hide = true)]
+    LoopStatus,
+    /// `guardrail_add`; JSON on standard input
+    #[command(name = "guardrail_add", hide = true)]
+    GuardrailAdd,
+}
+
+impl Task {
+    pub(super) const fn tool(&self) -> KernelTool {
+        match self {
+            Self::Run(_) => KernelTool::Task,
+            Self::Status(_) => KernelTool::Status,
+            Self::Cancel(_) => KernelTool::Cancel,
+        }
+    }
+
+    pub(super) fn input(&self) -> Value {
+        match self {
+            Self::Run(run) => {
+                let mut input = object(&[("agent", &run.agent), ("timeoutSec", &run.timeout)]);
+                input["description"] = json!(run.description);
+                input["prompt"] = json!(run.prompt);
+                input
+            }
+            Self::Status(TaskId { id }) | Self::Cancel(TaskId { id }) => json!({"taskId": id}),
+        }
+    }
+}
+
+impl Loop {
+    pub(super) const fn tool(&self) -> KernelTool {
+        match self {
+            Self::Trigger(_) => KernelTool::LoopTrigger,
+            Self::Status(_) => KernelTool::LoopStatus,
+        }
+    }
+
+    pub(super) fn input(&self) -> Value {
+        match self {
+            Self::Trigger(trigger) => {
+                let mut input = object(&[("triggerSource", &trigger.source)]);
+                input["loopName"] = json!(trigger.name);
+                input
+            }
+            Self::Status(status) => object(&[("loopName", &status.name)]),
+        }
+    }
+}
+
+impl Guardrail {
+    pub(super) fn input(&self) -> Value {
+        let Self::Add(add) = self;
+        let mut input = object(&[("severity", &add.severity)]);
+        input["domain"] = json!(add.domain);
+        input["lesson"] = json!(add.lesson);
+        input
+    }
+}
+
+impl Named {
+    pub(super) const fn tool(self) -> KernelTool {
+        match self {
+            Self::BackgroundTask => KernelTool::Task,
+            Self::BackgroundStatus => KernelTool::Status,
+            Self::BackgroundCancel => KernelTool::Cancel,
+            Self::LoopTrigger => KernelTool::LoopTrigger,
+            Self::LoopStatus => KernelTool::LoopStatus,
+            Self::GuardrailAdd => KernelTool::GuardrailAdd,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The screen: short, aligned, and what to type next.
+
+use kapi_core::goal::words::time_words;
+use kapi_wire::kernel::dashboard::DashboardView;
+
+use crate::amount;
+use crate::commands::task::short;
+use crate::context::Context;
+
+/// Shows everything.
+pub(super) fn show(context: &Context, view: &DashboardView) {
+    let line = |text: String| context.ui.line(&text);
+    tasks(view, &line);
+    workers(view, &line);
+    loops(view, &line);
+    guardrails(view, &line);
+    line("settings".to_owned());
+    for setting in &view.settings {
+        line(format!(
+            "  {:<22} {:<24} {}",
+            setting.key, setting.value, setting.source
+        ));
+    }
+    for warning in &view.warnings {
+        line(format!("warning: {}", warning.what));
+        if let Some(remedy) = &warning.remedy {
+            line(format!("  hint: {remedy}"));
+        }
+    }
+}
+
+fn tasks(view: &DashboardView, line: &dyn Fn(String)) {
+    let queue = &view.queue;
+    line(format!(
+        "tasks      {} running of {}, {} queued; {} completed, {} failed, {} cancelled",
+        queue.running, queue.places, queue.queued, queue.completed, queue.failed, queue.cancelled
+    ));
+    for task in &queue.tasks {
+        let waits = task.waits.as_ref().map(|why| format!("  ({why})"));
+        line(format!(
+            "  {:<10} {:<8} {:<12} {:>8}  {}{}",
+            task.id,
+            task.status,
+            task.agent,
+            amount::duration(task.duration),
+            short(&task.description),
+            waits.unwrap_or_default()
+        ));
+    }
+    let n_more = (queue.running + queue.queued).saturating_sub(queue.tasks.len());
+    if n_more > 0 {
+        line(format!("  and {n_more} more: kapi task list"));
+    }
+}
+
+fn workers(view: &DashboardView, line: &dyn Fn(String)) {
+    for worker in &view.workers {
+        let leads = view
+            .leader
+            .as_ref()
+            .is_some_and(|leader| leader.holder == worker.holder);
+        let leads = if leads { ", sets loops off" } else { "" };
+        line(format!(
+            "worker     {} ({}){leads}",
+            worker.holder, worker.owner
+        ));
+    }
+    if view.workers.is_empty() {
+        line("workers    none; next: kapi up".to_owned());
+    }
+}
+
+fn loops(view: &DashboardView, line: &dyn Fn(String)) {
+    if view.loops.is_empty() {
+        line("loops      none".to_owned());
+        return;
+    }
+    line(format!("loops      {}", view.loops.len()));
+    for of in &view.loops {
+        let status = if of.enabled { of.status } else { "off" };
+        let next = of
+            .next_at_ms
+            .map(|at_ms| format!("next {}", time_words(at_ms)));
+        let last = of
+            .last_run_at_ms
+            .map(|at_ms| format!("last {}", time_words(at_ms)));
+        let times: Vec<String> = last.into_iter().chain(next).collect();
+        line(format!(
+            "  {:<20} {:<10} {:<7} {}",
+            of.name,
+            status,
+            of.trigger,
+            times.join(", ")
+        ));
+    }
+}
+
+fn guardrails(view: &DashboardView, line: &dyn Fn(String)) {
+    if view.guardrails.is_empty() {
+        line("guardrails none".to_owned());
+        return;
+    }
+    line("guardrails".to_owned());
+    for domain in &view.guardrails {
+        line(format!(
+            "  {:<20} {} accepted, {} proposed, {} rejected, {} expired",
+            domain.domain, domain.accepted, domain.proposed, domain.rejected, domain.expired
+        ));
+    }
+}

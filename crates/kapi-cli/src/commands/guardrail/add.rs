@@ -1,0 +1,87 @@
+//! `kapi guardrail add`: note a lesson for later runs.
+
+use kapi_core::actor::Actor;
+use kapi_core::kernel::guardrail::{LessonState, Severity, Source};
+use kapi_engine::kernel::guardrails::{Added, NewLesson};
+use kapi_sys::clock::Clock as _;
+use kapi_wire::kernel::memory::EntryView;
+use serde_json::json;
+
+use crate::commands::guardrail::failed;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::{amount, kernel};
+
+/// Options of `kapi guardrail add`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What it is about: an agent's name, a loop's, or any other word
+    domain: String,
+    /// The lesson, one line
+    lesson: String,
+    /// How much it matters
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = ["info", "warning", "critical"])]
+    severity: String,
+    /// After what time it is no longer told, such as 30d
+    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    expires: Option<u64>,
+}
+
+/// Adds a lesson.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi guardrail", |kernel| {
+        kernel.prepare()?;
+        let now_ms = context.clock.now_ms();
+        let severity = Severity::parse(&args.severity);
+        let expires = args.expires.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
+        let new = NewLesson {
+            domain: &args.domain,
+            lesson: &args.lesson,
+            severity: severity.ok_or_else(|| Error::usage("there is no such severity"))?,
+            source: source(&context.actor),
+            expires_at_ms: expires.map(|ms| now_ms.saturating_add(ms)),
+        };
+        let memory = kernel.memory();
+        let added = memory.add(&new).map_err(|error| failed(&error))?;
+        let (entry, is_new) = match added {
+            Added::New(entry) => (entry, true),
+            Added::Repeated(entry) => (entry, false),
+        };
+        let file = memory.file(&entry.domain);
+        match context.ui.format {
+            Format::Json => context.ui.json(&json!({
+                "type": "guardrail",
+                "new": is_new,
+                "file": file.display().to_string(),
+                "entry": EntryView::of(&entry, now_ms),
+            })),
+            Format::Human => {
+                let word = if is_new { "noted" } else { "known already" };
+                let line = format!(
+                    "{} {word} in {}, {}.",
+                    entry.id,
+                    file.display(),
+                    entry.state.word()
+                );
+                context.ui.line(&line);
+                if entry.state == LessonState::Proposed {
+                    context
+                        .ui
+                        .line(&format!("  next     kapi guardrail accept {}", entry.id));
+                }
+            }
+        }
+        Ok(Exit::Success)
+    })
+}
+
+/// Returns who says it.
+fn source(actor: &Actor) -> Source {
+    match actor {
+        Actor::Human { user } => Source::person(user),
+        Actor::Agent { run } => Source::agent(run),
+        Actor::Engine => Source::agent("kapi"),
+    }
+}

@@ -1,0 +1,98 @@
+//! `kapi guardrail list`: the lessons as they stand in the files, and lines that are none.
+
+use kapi_core::kernel::guardrail::{Domain, LessonState};
+use kapi_sys::clock::Clock as _;
+use kapi_wire::kernel::memory::EntryView;
+use serde::Serialize;
+
+use crate::commands::guardrail::failed;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel;
+use crate::ui::Format;
+
+/// Options of `kapi guardrail list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only what is about this
+    domain: Option<String>,
+    /// Only lessons that stand so
+    #[arg(long, value_name = "STATE", value_parser = ["proposed", "accepted", "rejected"])]
+    state: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    entries: Vec<EntryView>,
+    /// Lines that look like lessons and are none.
+    unread: Vec<UnreadView>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnreadView {
+    file: String,
+    line: usize,
+    why: &'static str,
+}
+
+/// Lists lessons.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let domain = args.domain.as_deref().map(Domain::parse).transpose();
+    let domain = domain.map_err(|error| Error::usage(error.to_string()))?;
+    let state = args.state.as_deref().and_then(LessonState::parse);
+    kernel::with(context, "kapi guardrail", |kernel| {
+        let listing = kernel.memory().list(domain.as_ref());
+        let listing = listing.map_err(|error| failed(&error))?;
+        let now_ms = context.clock.now_ms();
+        let wanted = listing.entries.iter();
+        let wanted = wanted.filter(|entry| state.is_none_or(|state| entry.state == state));
+        let view = View {
+            entries: wanted.map(|entry| EntryView::of(entry, now_ms)).collect(),
+            unread: listing
+                .unread
+                .iter()
+                .map(|unread| UnreadView {
+                    file: unread.file.display().to_string(),
+                    line: unread.line,
+                    why: unread.why,
+                })
+                .collect(),
+        };
+        match context.ui.format {
+            Format::Json => context.ui.json(&view),
+            Format::Human => human(context, &view),
+        }
+        Ok(Exit::Success)
+    })
+}
+
+fn human(context: &Context, view: &View) {
+    for entry in &view.entries {
+        let state = if entry.is_expired {
+            "expired"
+        } else {
+            entry.state
+        };
+        context.ui.line(&format!(
+            "{}  {:<8}  {:<8}  {}: {}",
+            entry.id, state, entry.severity, entry.domain, entry.lesson
+        ));
+    }
+    if view.entries.is_empty() {
+        context
+            .ui
+            .say("No lessons; `kapi guardrail add <domain> \"<lesson>\"` notes one.");
+    }
+    if view.entries.iter().any(|entry| entry.state == "proposed") {
+        context
+            .ui
+            .say("Proposed ones are told to nobody until `kapi guardrail accept <id>`.");
+    }
+    for unread in &view.unread {
+        context.ui.say(&format!(
+            "warning: {}:{}: {}",
+            unread.file, unread.line, unread.why
+        ));
+    }
+}

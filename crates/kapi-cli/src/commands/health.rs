@@ -1,0 +1,203 @@
+//! `kapi health`: the agent programs of tasks and loops: found, logged in, and when asked, answering.
+//!
+//! Without `--probe` nothing is sent to anybody. What a program says of itself is shown, not
+//! believed.
+
+mod probe;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::manifest::{Manifest, manifest};
+use serde::Serialize;
+
+use crate::commands::doctor::{find, version};
+use crate::commands::health::probe::{Probed, probe};
+use crate::config::Config;
+use crate::context::Context;
+use crate::driving;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel};
+use crate::ui::Format;
+
+/// Options of `kapi health`.
+///
+/// Exit codes: 0 when an agent program can be used (with --backend: all of those), 4 when not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Have each program that is there answer a question of one word; costs a few tokens
+    #[arg(long)]
+    probe: bool,
+    /// Only this one; may be given more than once
+    #[arg(long, value_name = "PROGRAM", value_parser = ["claude", "codex", "gemini", "pi"])]
+    backend: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Whether a program can be used; with `--backend`, whether all can.
+    ok: bool,
+    backends: Vec<Backend>,
+}
+
+/// One agent program.
+#[derive(Debug, Serialize)]
+struct Backend {
+    name: &'static str,
+    /// What is looked for.
+    command: String,
+    found: bool,
+    /// What it says of its version, and where it is.
+    version: Option<String>,
+    /// Whether it has a key or a log-in that it may use.
+    logged_in: bool,
+    /// Which.
+    login: String,
+    /// The profiles that work with it.
+    profiles: Vec<String>,
+    /// What came of asking it; `null` when it was not asked.
+    probe: Option<Probed>,
+    hint: Option<String>,
+}
+
+impl Backend {
+    fn is_usable(&self) -> bool {
+        self.found && self.logged_in && self.probe.as_ref().is_none_or(|probe| probe.ok)
+    }
+}
+
+/// Looks at the agent programs.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if args.probe {
+        context.require_human("have agents answer")?;
+    }
+    let interrupts = driving::interrupts()?;
+    let config = context.config(kernel::root(context).ok().as_deref())?;
+    let profiles = profiles(context, &config);
+    let is_wanted = |agent: &&Manifest| {
+        args.backend.is_empty() || args.backend.iter().any(|name| name == agent.name)
+    };
+    let mut backends = Vec::new();
+    for agent in manifest().iter().filter(is_wanted) {
+        let mut backend = look(context, &config, agent);
+        let of_it = profiles.iter().filter(|(_, backend)| backend == agent.name);
+        backend.profiles = of_it.map(|(name, _)| name.clone()).collect();
+        if args.probe && backend.found {
+            context.ui.live(&format!("asking {}", agent.name));
+            backend.probe = Some(probe((context, &config), agent, &interrupts)?);
+            context.ui.clear_live();
+        }
+        backends.push(backend);
+    }
+    let ok = if args.backend.is_empty() {
+        backends.iter().any(Backend::is_usable)
+    } else {
+        backends.iter().all(Backend::is_usable)
+    };
+    let view = View {
+        kind: "health",
+        ok,
+        backends,
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&view),
+        Format::Human => human(context, args, &view),
+    }
+    Ok(if ok { Exit::Success } else { Exit::Failed })
+}
+
+/// Returns the profiles of the project at hand with the programs that they name; none outside of a
+/// project.
+fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
+    let Ok(root) = kernel::root(context) else {
+        return Vec::new();
+    };
+    let project = context.project(&root, "kapi health");
+    let (kernel, _) = Kernel::lenient(context, &project, config);
+    let named = kernel.profiles.list.iter().map(|profile| {
+        let backend = profile
+            .backend
+            .as_deref()
+            .or(kernel.terms.default_backend.as_deref());
+        let kind = backend.and_then(|backend| Kind::parse(backend).ok());
+        let name = kind.as_ref().map_or("", Kind::name);
+        (profile.name.clone(), name.to_owned())
+    });
+    named.collect()
+}
+
+fn look(context: &Context, config: &Config, agent: &Manifest) -> Backend {
+    let settings = config.agents.get(agent.name).cloned().unwrap_or_default();
+    let command = settings
+        .command
+        .clone()
+        .unwrap_or_else(|| agent.binary.to_owned());
+    let found = find(context, &command);
+    let key = settings
+        .api_key_env
+        .clone()
+        .unwrap_or_else(|| agent.api_key_env.to_owned());
+    let login_file = agent.login_files.iter().map(|file| context.home.join(file));
+    let login_file = login_file.into_iter().find(|file| file.is_file());
+    let has_key = context.variable(&key).is_some_and(|key| !key.is_empty());
+    let (logged_in, login) = match (has_key, &login_file) {
+        (true, _) => (true, format!("{key} is set")),
+        (false, Some(file)) if settings.login => (true, file.display().to_string()),
+        (false, Some(file)) => (false, format!("{} is not lent to runs", file.display())),
+        (false, None) => (false, format!("{key} is not set")),
+    };
+    let hint = if found.is_none() {
+        Some(format!("install it with `{}`.", agent.install))
+    } else if logged_in {
+        None
+    } else if login_file.is_some() {
+        Some(format!(
+            "say `login = true` in `[agents.{}]` of your configuration, or set {key}.",
+            agent.name
+        ))
+    } else {
+        Some(format!("set {key}, or log in with `{command}`."))
+    };
+    Backend {
+        name: agent.name,
+        found: found.is_some(),
+        version: found.map(|path| version(context, &path, agent.version_args)),
+        command,
+        logged_in,
+        login,
+        profiles: Vec::new(),
+        probe: None,
+        hint,
+    }
+}
+
+fn human(context: &Context, args: &Args, view: &View) {
+    let ui = context.ui;
+    for backend in &view.backends {
+        let mark = if backend.is_usable() {
+            "ok     "
+        } else {
+            "FAILED "
+        };
+        let version = backend.version.clone();
+        let version = version.unwrap_or_else(|| format!("{} not found", backend.command));
+        ui.line(&format!("{mark}  {:<8} {version}", backend.name));
+        ui.line(&format!("         login    {}", backend.login));
+        if let Some(probe) = &backend.probe {
+            ui.line(&format!("         answer   {}", probe.detail));
+        }
+        if !backend.profiles.is_empty() {
+            ui.line(&format!(
+                "         profiles {}",
+                backend.profiles.join(", ")
+            ));
+        }
+        if let Some(hint) = &backend.hint {
+            ui.line(&format!("         hint: {hint}"));
+        }
+    }
+    if !args.probe {
+        ui.say("Nothing was sent; `kapi health --probe` has each of them answer.");
+    }
+}

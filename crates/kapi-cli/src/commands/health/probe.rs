@@ -1,0 +1,150 @@
+//! Asking one agent program for one word, in a sandbox of its own that is removed afterwards.
+//!
+//! The same launch as every other, in an empty directory: what answers here answers in a task.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::manifest::Manifest;
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::status::mapping::Mapping;
+use kapi_engine::drive::monotonic_ms;
+use kapi_engine::world::Activity;
+use kapi_store::layout::project_key;
+use kapi_sys::clock::Clock as _;
+use kapi_sys::signal::Interrupts;
+use kapi_world::launching::error::LaunchError;
+use kapi_world::launching::merge;
+use kapi_world::launching::place::SandboxId;
+use kapi_world::launching::plan::{Conduct, LaunchPlan, Wanted};
+use kapi_world::launching::run::{self, Launched, Stage};
+use serde::Serialize;
+
+use crate::amount;
+use crate::commands::launch::sandboxes;
+use crate::commands::task::short;
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// What is asked.
+const QUESTION: &str = "Answer with the one word ok. Use no tool and change nothing.";
+/// The longest it may take, in milliseconds.
+const DEADLINE_MS: u64 = 60_000;
+
+/// What came of asking.
+#[derive(Debug, Serialize)]
+pub(super) struct Probed {
+    /// Whether it answered.
+    pub(super) ok: bool,
+    /// The answer, or why there is none.
+    pub(super) detail: String,
+    /// How long it took.
+    pub(super) duration_ms: u64,
+}
+
+/// Asks a program.
+pub(super) fn probe(
+    (context, config): (&Context, &Config),
+    agent: &Manifest,
+    interrupts: &Interrupts,
+) -> Result<Probed, Error> {
+    let name = format!(
+        "kapi-health-{}-{}",
+        std::process::id(),
+        context.clock.now_ms()
+    );
+    let dir = std::env::temp_dir().join(name);
+    let failed = |error: std::io::Error| {
+        Error::new(
+            Exit::Failed,
+            format!("failed to make {}: {error}", dir.display()),
+        )
+    };
+    fs::create_dir(&dir).map_err(failed)?;
+    let dir = fs::canonicalize(&dir).map_err(failed)?;
+    let asked = plan(context, config, agent, dir.clone())
+        .and_then(|plan| ask(context, config, &plan, interrupts));
+    fs::remove_dir_all(&dir).map_err(|error| {
+        Error::new(
+            Exit::Failed,
+            format!("failed to remove {}: {error}", dir.display()),
+        )
+    })?;
+    asked
+}
+
+fn ask(
+    context: &Context,
+    config: &Config,
+    plan: &LaunchPlan,
+    interrupts: &Interrupts,
+) -> Result<Probed, Error> {
+    let book = context.book(config);
+    let mapping = Mapping::built_in();
+    let stage = Stage {
+        clock: &context.clock,
+        cancel: &interrupts.cancel(),
+        notice: &|_: Activity| {},
+        mapping: &mapping,
+    };
+    let began_ms = monotonic_ms();
+    let launched = run::launch(&book, plan, &stage);
+    let duration_ms = monotonic_ms().saturating_sub(began_ms);
+    let (ok, detail) = outcome(&launched, duration_ms);
+    if plan.place.record().is_file() {
+        merge::discard(&book, &plan.place, context.clock.now_ms())
+            .map_err(|error| Error::launch(&error))?;
+    }
+    Ok(Probed {
+        ok,
+        detail,
+        duration_ms,
+    })
+}
+
+fn outcome(launched: &Result<Launched, LaunchError>, duration_ms: u64) -> (bool, String) {
+    match launched {
+        Ok(launched) if launched.exit_code == 0 && !launched.message.trim().is_empty() => {
+            let tokens = amount::tokens(launched.usage.tokens());
+            let took = amount::duration(duration_ms);
+            let said = short(&launched.message);
+            (true, format!("{said:?} in {took}, {tokens} tokens"))
+        }
+        Ok(launched) => {
+            let error = launched.error.as_ref().map(|error| error.message.clone());
+            let said = error.unwrap_or_else(|| short(&launched.message));
+            (false, format!("exit {}: {said}", launched.exit_code))
+        }
+        Err(error) => (false, format!("failed to {}", error.message)),
+    }
+}
+
+fn plan(
+    context: &Context,
+    config: &Config,
+    agent: &Manifest,
+    dir: PathBuf,
+) -> Result<LaunchPlan, Error> {
+    let level = config.level.unwrap_or(SandboxLevel::Native);
+    let id = SandboxId::parse(&format!("health-{}", agent.name));
+    let id = id.map_err(|error| Error::launch(&error))?;
+    let kind = Kind::parse(agent.name).map_err(|error| Error::failed(&error))?;
+    Ok(LaunchPlan {
+        place: sandboxes(context).place(&project_key(&dir), &id),
+        project_name: "health".to_owned(),
+        settings: config.agents.get(agent.name).cloned().unwrap_or_default(),
+        agent: kind,
+        prompt: QUESTION.to_owned(),
+        branch: None,
+        mode: Wanted::Overlay,
+        level,
+        network: config.network(None, level)?,
+        conduct: Conduct::Headless,
+        commit_message: String::new(),
+        deadline_ms: DEADLINE_MS,
+        project: dir,
+    })
+}

@@ -1,0 +1,119 @@
+//! `kapi loop list`: the loops of the project a line each, and what is wrong with their files.
+//!
+//! A file that is wrong is named with its line and hides no other loop.
+
+use kapi_engine::kernel::definition_file::fault::Fault;
+use kapi_sys::clock::Clock as _;
+use kapi_wire::loops::LoopView;
+use serde::Serialize;
+
+use crate::commands::loops::standing;
+use crate::commands::loops::wall::Wall;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::{amount, kernel};
+
+#[derive(Debug, Serialize)]
+struct View {
+    loops: Vec<LoopView>,
+    faults: Vec<FaultView>,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Serialize)]
+struct FaultView {
+    file: String,
+    /// From 1; 0 for the file as a whole.
+    line: usize,
+    key: Option<String>,
+    what: String,
+    remedy: String,
+}
+
+/// Lists the loops.
+pub(super) fn run(context: &Context) -> Result<Exit, Error> {
+    kernel::with(context, "kapi loop list", |kernel| {
+        let found = kernel.loops();
+        let queue = kernel.queue()?;
+        let now_ms = context.clock.now_ms();
+        let view = |definition| standing::view(queue.kernel(), definition, now_ms);
+        let loops: Vec<LoopView> = found.definitions.iter().map(view).collect();
+        if context.ui.format == Format::Json {
+            let faults = found.faults.iter().map(fault_view).collect();
+            context.ui.json(&View { loops, faults });
+            return Ok(Exit::Success);
+        }
+        let wall = Wall::new(context);
+        let width = |text: fn(&LoopView) -> &str| {
+            let widths = loops.iter().map(|view| text(view).chars().count());
+            widths.max().unwrap_or(0)
+        };
+        let (names, triggers) = (width(|view| &view.name), width(|view| &view.trigger_words));
+        for view in &loops {
+            let line = format!(
+                "{} {:names$}  {:triggers$}  {}",
+                glyph(view),
+                view.name,
+                view.trigger_words,
+                stands(view, &wall, now_ms)
+            );
+            context.ui.line(line.trim_end());
+        }
+        for fault in &found.faults {
+            context.ui.line(&format!("! {fault}"));
+        }
+        if loops.is_empty() && found.faults.is_empty() {
+            context
+                .ui
+                .say("There are no loops; `kapi loop init` writes some to begin with.");
+        }
+        Ok(Exit::Success)
+    })
+}
+
+fn glyph(view: &LoopView) -> char {
+    match (view.is_enabled, view.status) {
+        (false, _) => '-',
+        (true, "running" | "queued") => '▶',
+        (true, "completed" | "skipped") => '✓',
+        (true, "error") => '✗',
+        (true, "cancelled") => '×',
+        (true, _) => '○',
+    }
+}
+
+fn stands(view: &LoopView, wall: &Wall, now_ms: i64) -> String {
+    let mut parts = Vec::new();
+    if !view.is_enabled {
+        let next = format!(
+            "off; `kapi loop enable {}` lets it set itself off",
+            view.name
+        );
+        parts.push(next);
+    }
+    parts.extend(match view.next_at_ms {
+        Some(at_ms) if at_ms <= now_ms => Some("due now".to_owned()),
+        Some(at_ms) => Some(format!("next {}", wall.show(at_ms, now_ms))),
+        None => None,
+    });
+    if let [first, ..] = view.live.as_slice() {
+        parts.push(format!("{first} {}", view.status));
+    } else if let Some(ended_ms) = view.last_run_at_ms {
+        let ago_ms = u64::try_from(now_ms.saturating_sub(ended_ms)).unwrap_or(0);
+        let ago = amount::duration(ago_ms);
+        parts.push(format!("last {} {ago} ago", view.status));
+    }
+    parts.join(", ")
+}
+
+fn fault_view(fault: &Fault) -> FaultView {
+    FaultView {
+        file: fault.file.clone(),
+        line: fault.line,
+        key: fault.key.clone(),
+        what: fault.what.clone(),
+        remedy: fault.remedy.clone(),
+    }
+}

@@ -1,0 +1,246 @@
+//! `kapi loop run`: set a loop off by hand, and work on the run here unless somebody else does.
+//!
+//! What comes of it is shown as for any task; a dry run asks every rule and records nothing.
+
+use std::fs;
+
+use kapi_core::kernel::command::Command;
+use kapi_core::kernel::decide::{Answer, decide};
+use kapi_core::kernel::definition::Definition;
+use kapi_core::kernel::id::LoopName;
+use kapi_core::kernel::task::Trigger;
+use kapi_core::kernel::value::Value;
+use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
+use kapi_sys::clock::Clock as _;
+use serde_json::json;
+
+use crate::commands::loops::{parse, standing};
+use crate::commands::task::submitted::{Where, follow_up};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel, failed};
+use crate::ui::Format;
+
+/// The longest payload in bytes.
+const PAYLOAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Options of `kapi loop run`.
+///
+/// Exit codes: 0 completed, or it did not run now; 2 wrong options, 3 denied, 5 failed or
+/// cancelled, 6 no such loop, 130 interrupted (the run waits in the queue).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The loop
+    #[arg(value_name = "LOOP", value_parser = parse)]
+    name: LoopName,
+    /// An input instead of the definition's, `name=value`; may be given more than once
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
+    inputs: Vec<(String, Value)>,
+    /// What comes with the trigger: JSON, or `@file` that holds it
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// What sets it off, in your words
+    #[arg(long, value_name = "TEXT")]
+    source: Option<String>,
+    /// Run it even if the same was asked a short while ago
+    #[arg(long)]
+    again: bool,
+    /// Leave it to whoever works on the queue
+    #[arg(short, long)]
+    detach: bool,
+    /// Only tell what would happen
+    #[arg(long, conflicts_with_all = ["detach"])]
+    dry_run: bool,
+}
+
+/// Runs a loop.
+pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi loop run", |kernel| {
+        let found = kernel.loops();
+        let definition = standing::find(&found, &args.name)?;
+        let profile = kernel.profile(Some(&definition.agent))?;
+        if !args.dry_run {
+            kernel.prepare()?;
+        }
+        let mut queue = kernel.queue()?;
+        let (origin, _) = kernel.asker(&queue);
+        let ask = LoopAsk {
+            definition,
+            profile,
+            trigger: Trigger::Manual {
+                source: args.source.clone(),
+            },
+            inputs: args.inputs.iter().cloned().collect(),
+            payload: payload(args.payload.as_deref())?,
+            depth: 0,
+            key: if args.again {
+                KeyAsk::None
+            } else {
+                KeyAsk::Derived
+            },
+            origin,
+        };
+        if args.dry_run {
+            return dry_run(kernel, queue.kernel(), definition, ask);
+        }
+        let actor = &context.actor;
+        let answer = kernel.at_door(|door| door.trigger_loop(&mut queue, actor, ask));
+        let answer = answer.map_err(|error| failed(&error))?;
+        let place = if args.detach {
+            Where::Elsewhere
+        } else {
+            Where::Here
+        };
+        follow_up(kernel, queue, &answer, place)
+    })
+}
+
+/// Tells what would become of it, and changes nothing.
+fn dry_run(
+    kernel: &Kernel<'_>,
+    fold: &kapi_core::kernel::state::Kernel,
+    definition: &Definition,
+    ask: LoopAsk<'_>,
+) -> Result<Exit, Error> {
+    let context = kernel.context;
+    let profile = ask.profile;
+    let inputs = definition.inputs_with(&ask.inputs);
+    let inputs = inputs.map_err(|error| failed(&error.into()))?;
+    let root = kernel.project.layout.root().display().to_string();
+    let (request, ruling) = kernel
+        .at_door(|door| {
+            let request = door.loop_request(ask)?;
+            let ruling = door.ask_policy(&root, &request, profile);
+            Ok((request, ruling))
+        })
+        .map_err(|error| failed(&error))?;
+    let submit = Command::Submit {
+        request: Box::new(request),
+        admission: kernel.terms.admission(),
+    };
+    let decided = decide(fold, &context.actor, &submit, context.clock.now_ms());
+    let would = match (&decided, ruling.allowed) {
+        (_, false) => {
+            let texts = ruling
+                .violations
+                .iter()
+                .map(|violation| violation.text.clone());
+            format!(
+                "be denied by policy: {}",
+                texts.collect::<Vec<_>>().join("; ")
+            )
+        }
+        (Err(denied), true) => format!("be denied: {denied}"),
+        (Ok(decided), true) => match &decided.answer {
+            Answer::Duplicate(first) => format!("be the same as {first}"),
+            Answer::Skipped(reason) => format!("not run now: {reason}"),
+            Answer::Submitted(_) if definition.should_run.is_some() => {
+                "run, if its condition holds in the sandbox".to_owned()
+            }
+            Answer::Submitted(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
+                "run".to_owned()
+            }
+        },
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "type": "dry_run", "loop": definition.name, "would": would,
+            "agent": profile.name, "inputs": inputs, "allowed": ruling.allowed,
+        })),
+        Format::Human => {
+            let name = &definition.name;
+            context.ui.line(&format!("{name} would {would}."));
+            context.ui.line(&format!("  agent    {}", profile.name));
+            for (input, value) in &inputs {
+                context
+                    .ui
+                    .line(&format!("  input    {input} = {}", value.to_json()));
+            }
+        }
+    }
+    let is_denied = !ruling.allowed || decided.is_err();
+    Ok(if is_denied {
+        Exit::Denied
+    } else {
+        Exit::Success
+    })
+}
+
+/// Reads `name=value`; a value that is JSON is that, everything else is text.
+fn input(text: &str) -> Result<(String, Value), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("write it as name=value".to_owned());
+    };
+    let read = serde_json::from_str(value);
+    let value = read.unwrap_or_else(|_| Value::Text(value.to_owned()));
+    Ok((name.trim().to_owned(), value))
+}
+
+fn payload(said: Option<&str>) -> Result<Value, Error> {
+    let Some(said) = said else {
+        return Ok(Value::Null);
+    };
+    let read;
+    let text = match said.strip_prefix('@') {
+        None => said,
+        Some(path) => {
+            let failed = |error: std::io::Error| {
+                Error::new(Exit::Usage, format!("failed to read {path}: {error}"))
+            };
+            let n_bytes = fs::metadata(path).map_err(failed)?.len();
+            check_length(n_bytes)?;
+            read = fs::read_to_string(path).map_err(failed)?;
+            read.as_str()
+        }
+    };
+    check_length(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
+    serde_json::from_str(text)
+        .map_err(|error| Error::usage(format!("failed to read the payload as JSON: {error}")))
+}
+
+fn check_length(n_bytes: u64) -> Result<(), Error> {
+    if n_bytes > PAYLOAD_BYTES_MAX {
+        return Err(Error::usage("the payload is longer than 64 KiB"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::kernel::value::Value;
+
+    use super::{input, payload};
+
+    #[test]
+    fn an_input_is_json_where_it_can_be_and_text_elsewhere() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (said, name, value) in [
+            ("a=1", "a", Value::Integer(1)),
+            ("a=main", "a", text("main")),
+            ("a=b=c", "a", text("b=c")),
+            ("a=\"1\"", "a", text("1")),
+            ("a=true", "a", Value::Bool(true)),
+            ("a=", "a", text("")),
+        ] {
+            assert_eq!(input(said).unwrap(), (name.to_owned(), value), "{said}");
+        }
+        assert!(input("a").is_err());
+    }
+
+    #[test]
+    fn a_payload_is_json_of_bounded_length() {
+        assert_eq!(payload(None).unwrap(), Value::Null);
+        assert_eq!(
+            payload(Some("[1]")).unwrap(),
+            Value::List(vec![Value::Integer(1)])
+        );
+        assert!(payload(Some("{")).is_err());
+        assert!(payload(Some("@/nonexistent")).is_err());
+        let long = format!("\"{}\"", "x".repeat(64 * 1024));
+        assert_eq!(
+            payload(Some(&long)).unwrap_err().message,
+            "the payload is longer than 64 KiB"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! `kapi loop enable` and `kapi loop disable`: whether anything but a person sets a loop off.
+//!
+//! What happens while a loop is off is not made up for; a person may always run it.
+
+use kapi_core::actor::Actor;
+use kapi_core::kernel::command::Command;
+use kapi_core::kernel::definition::Definition;
+use kapi_core::kernel::definition::trigger::{EventSource, Trigger};
+use kapi_core::kernel::state::Kernel as Fold;
+use kapi_engine::kernel::events::{self, Sight};
+use kapi_sys::clock::Clock as _;
+use kapi_world::events::Lookout;
+use serde_json::json;
+
+use crate::commands::loops::{Reference, standing};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel, failed};
+use crate::ui::Format;
+
+/// What a loop is switched to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    On,
+    Off,
+}
+
+/// Switches a loop.
+pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, Error> {
+    kernel::with(context, "kapi loop", |kernel| {
+        let found = kernel.loops();
+        let definition = standing::find(&found, &args.name)?;
+        context.require_human("switch loops on and off")?;
+        kernel.prepare()?;
+        let mut queue = kernel.queue()?;
+        let switch = Command::Switch {
+            name: args.name.clone(),
+            is_enabled: to == To::On,
+        };
+        if to == To::On
+            && let Some(mark) = mark(kernel, queue.kernel(), definition)
+        {
+            // What happened while it was off is not made up for. Noted first: in between it is off.
+            let name = args.name.clone();
+            let mark = Some(mark);
+            let seen = queue.submit(&Actor::Engine, &Command::See { name, mark });
+            seen.map_err(|error| failed(&error))?;
+        }
+        let switched = queue.submit(&context.actor, &switch);
+        switched.map_err(|error| failed(&error))?;
+        let view = standing::view(queue.kernel(), definition, context.clock.now_ms());
+        match context.ui.format {
+            Format::Json => context.ui.json(&json!({
+                "type": "loop_switched",
+                "name": view.name,
+                "is_enabled": view.is_enabled,
+                "next_at_ms": view.next_at_ms,
+            })),
+            Format::Human => {
+                let name = &view.name;
+                let words = &view.trigger_words;
+                context.ui.line(&match (to, view.trigger) {
+                    (To::On, "manual") => {
+                        format!("{name} is on; nothing but a person sets it off.")
+                    }
+                    (To::On, _) => format!("{name} is on: {words}, while `kapi up` runs."),
+                    (To::Off, _) => format!("{name} is off; `kapi loop run {name}` still runs it."),
+                });
+            }
+        }
+        Ok(Exit::Success)
+    })
+}
+
+/// Returns what a loop's event watches, as it is now.
+fn mark(kernel: &Kernel<'_>, fold: &Fold, definition: &Definition) -> Option<String> {
+    let Trigger::Event { source } = &definition.trigger else {
+        return None;
+    };
+    let sight = match source {
+        EventSource::LoopResult { loop_name, on } => events::look_at_loop(fold, loop_name, *on),
+        EventSource::Files { .. } | EventSource::GitRef { .. } => {
+            let book = kernel.context.book(kernel.config);
+            let mut lookout = Lookout::new(kernel.project.layout.root());
+            let sources = std::iter::once((&definition.name, source));
+            lookout.look(&book, sources, 0).remove(&definition.name)?
+        }
+        EventSource::Webhook { .. } => return None,
+    };
+    match sight {
+        Sight::Is { state, .. } => Some(events::mark(source, &state)),
+        Sight::Nothing => Some(events::mark(source, "")),
+        Sight::Unsettled { .. } | Sight::Failed { .. } => None,
+    }
+}

@@ -1,0 +1,229 @@
+//! `kapi policy`: the rules in force with their places, and what they would come to.
+//!
+//! Only reads and asks; a file that cannot be read denies everything, and is shown with why.
+
+use kapi_core::goal::contract::NetworkMode;
+use kapi_core::kernel::policy::{self, Decision, PolicyRequest, RequestKind};
+use kapi_core::kernel::request::TaskBudget;
+use kapi_engine::kernel::policy_file;
+use kapi_sys::clock::Clock as _;
+use kapi_wire::kernel::policy::{PolicyView, effect_word};
+use serde::Serialize;
+
+use crate::amount;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel};
+use crate::ui::Format;
+
+/// Options of `kapi policy`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do; without it, the rules are shown
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Tell what the rules come to for a request; nothing is submitted
+    Test(Box<Test>),
+}
+
+/// A request to try.
+#[derive(Debug, clap::Args)]
+struct Test {
+    /// The agent profile
+    #[arg(long, value_name = "PROFILE")]
+    agent: Option<String>,
+    /// A run of this loop instead of a task
+    #[arg(long = "loop", value_name = "NAME")]
+    loop_name: Option<String>,
+    /// What would set the loop off
+    #[arg(long, value_name = "TEXT", requires = "loop_name")]
+    trigger_source: Option<String>,
+    /// The agent program; the profile's without it
+    #[arg(long, value_name = "PROGRAM")]
+    backend: Option<String>,
+    /// What the agent is told
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    prompt: String,
+    /// A command that it names; may be given more than once
+    #[arg(long, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// A path of the project that it names; may be given more than once
+    #[arg(long, value_name = "PATH")]
+    path: Vec<String>,
+    /// A host that it names; may be given more than once
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// How much network it asks for
+    #[arg(long, value_name = "MODE", value_parser = ["none", "filtered", "open"])]
+    network: Option<String>,
+    /// Tokens that it may use
+    #[arg(long, value_name = "N", value_parser = amount::parse_count)]
+    tokens: Option<u64>,
+    /// US dollars that it may cost
+    #[arg(long, value_name = "AMOUNT", value_parser = amount::parse_usd_micros)]
+    usd: Option<u64>,
+    /// The longest it may take
+    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    time: Option<u64>,
+    /// As if a person were there to answer
+    #[arg(long)]
+    attended: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Tested<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    decision: &'a Decision,
+}
+
+/// Shows the rules, or tries them.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi policy", |kernel| match &args.verb {
+        None => Ok(show(kernel)),
+        Some(Verb::Test(args)) => test(kernel, args),
+    })
+}
+
+fn show(kernel: &Kernel<'_>) -> Exit {
+    let view = PolicyView::from(&kernel.policy);
+    let ui = kernel.context.ui;
+    match ui.format {
+        Format::Json => ui.json(&view),
+        Format::Human => human(kernel.context, &view),
+    }
+    if view.ok { Exit::Success } else { Exit::Usage }
+}
+
+fn human(context: &Context, view: &PolicyView) {
+    let ui = context.ui;
+    if view.files.is_empty() {
+        ui.line("No rules: every task and loop is let in.");
+        ui.line("  next     write .ilchul/policy.yaml; `docs/kernel.md` shows one");
+    }
+    for file in &view.files {
+        ui.line(&file.file);
+        for fault in &file.faults {
+            ui.line(&format!(
+                "  line {}: {}: {}",
+                fault.line, fault.key, fault.what
+            ));
+            ui.line(&format!("    hint: {}", fault.remedy));
+        }
+        if !file.faults.is_empty() {
+            ui.line("  denies everything until that is corrected");
+        }
+        for rule in &file.rules {
+            let mut about = rule.when.clone();
+            about.extend(rule.part.clone());
+            let about = if about.is_empty() {
+                "everything".to_owned()
+            } else {
+                about.join(", ")
+            };
+            let why = rule.reason.as_ref().map(|why| format!("  ({why})"));
+            let effect = effect_word(rule.effect);
+            let line = format!("  line {:<4} {effect:<6} {}: {about}", rule.line, rule.rule);
+            ui.line(&format!("{line}{}", why.unwrap_or_default()));
+        }
+        let classic = [
+            ("backgroundTask", file.background_task),
+            ("loopTrigger", file.loop_trigger),
+        ];
+        for (name, _) in classic.iter().filter(|(_, is_there)| *is_there) {
+            ui.line(&format!("  {name}: the rule of oh-my-creampi applies"));
+        }
+        ui.line(&format!("  otherwise {}", effect_word(file.default)));
+    }
+}
+
+fn test(kernel: &Kernel<'_>, args: &Test) -> Result<Exit, Error> {
+    let decision = policy::evaluate(&kernel.policy, &request(kernel, args)?);
+    let ui = kernel.context.ui;
+    match ui.format {
+        Format::Json => ui.json(&Tested {
+            kind: "decision",
+            decision: &decision,
+        }),
+        Format::Human => tell(kernel.context, &decision),
+    }
+    Ok(if decision.allowed {
+        Exit::Success
+    } else {
+        Exit::Denied
+    })
+}
+
+fn request(kernel: &Kernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
+    let profile = kernel.profile(args.agent.as_deref())?;
+    let network = args.network.as_deref().map(|word| match word {
+        "none" => NetworkMode::None,
+        "open" => NetworkMode::Open,
+        _ => NetworkMode::Filtered,
+    });
+    let tools = profile.tools.as_ref();
+    Ok(PolicyRequest {
+        kind: if args.loop_name.is_some() {
+            RequestKind::Loop
+        } else {
+            RequestKind::Task
+        },
+        agent: Some(profile.name.clone()),
+        loop_name: args.loop_name.clone(),
+        project: kernel.project.layout.root().display().to_string(),
+        backend: args.backend.clone().or_else(|| profile.backend.clone()),
+        tools: tools.map(|tools| tools.iter().map(|tool| tool.name().to_owned()).collect()),
+        prompt: args.prompt.clone(),
+        trigger_source: args.trigger_source.clone(),
+        budget: TaskBudget {
+            tokens: args.tokens,
+            usd_micros: args.usd,
+            time_ms: args
+                .time
+                .or_else(|| Some(kernel.terms.default_timeout_ms).filter(|ms| *ms > 0)),
+        },
+        is_unattended: !args.attended,
+        network,
+        hosts: args.host.clone(),
+        commands: args.command.clone(),
+        paths: args.path.clone(),
+        local_times: policy_file::local_times(&kernel.policy, kernel.context.clock.now_ms()),
+    })
+}
+
+fn tell(context: &Context, decision: &Decision) {
+    let ui = context.ui;
+    ui.line(if decision.allowed {
+        "allowed"
+    } else {
+        "denied"
+    });
+    for violation in &decision.violations {
+        ui.line(&format!("  because  {violation}"));
+    }
+    let limits = &decision.constraints;
+    let lists = [
+        ("refused", &limits.forbidden_commands),
+        ("asks", &limits.ask_before),
+        ("fixed", &limits.read_only),
+        ("no host", &limits.forbidden_hosts),
+    ];
+    for (word, list) in lists {
+        for limit in list {
+            ui.line(&format!("  {word:<9}{}  ({})", limit.pattern, limit.set_by));
+        }
+    }
+    if let Some(most) = &limits.network_max {
+        ui.line(&format!(
+            "  network  at most {}  ({})",
+            most.mode, most.set_by
+        ));
+    }
+}

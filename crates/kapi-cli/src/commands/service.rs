@@ -1,0 +1,293 @@
+//! `kapi service`: a file that lets the system run `kapi up` for this project; only when asked.
+//!
+//! The file is shown before it is written, and the system is told of it only with `--enable`.
+
+mod unit;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_store::layout::project_key;
+use kapi_sys::disk::{create_dir_durably, replace_durably};
+use kapi_sys::process::{self, End, Limits, Program};
+use serde_json::json;
+
+use crate::commands::service::unit::{Kind, Unit};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel;
+use crate::ui::Format;
+
+/// How long the system's own tool may take.
+const TOOL_MAX: Duration = Duration::from_secs(60);
+/// Output of it that is kept.
+const TOOL_BYTES_MAX: usize = 64 * 1024;
+
+/// Options of `kapi service`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Write the file, after showing it
+    Install(Install),
+    /// Remove the file
+    Uninstall(Uninstall),
+    /// Show the file, and whether it is installed
+    Show(Choice),
+}
+
+#[derive(Debug, clap::Args)]
+struct Choice {
+    /// Which system runs it [default: the one of this machine]
+    #[arg(long, value_name = "KIND", value_enum)]
+    kind: Option<Kind>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Install {
+    #[command(flatten)]
+    choice: Choice,
+    /// Let the system start it now and with every session
+    #[arg(long)]
+    enable: bool,
+    /// Write it without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Uninstall {
+    #[command(flatten)]
+    choice: Choice,
+    /// Let the system stop it first
+    #[arg(long)]
+    disable: bool,
+}
+
+/// Carries out one verb.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    context.require_human("have the system run Kapi")?;
+    let place = |choice: &Choice| Place::new(context, choice.kind.unwrap_or_else(Kind::usual));
+    match &args.verb {
+        Verb::Install(args) => install(context, &place(&args.choice)?, args),
+        Verb::Uninstall(args) => uninstall(context, &place(&args.choice)?, args.disable),
+        Verb::Show(choice) => show(context, &place(choice)?),
+    }
+}
+
+/// The file and where it goes.
+struct Place {
+    unit: Unit,
+    path: PathBuf,
+    text: String,
+    /// What is there now.
+    found: Option<String>,
+}
+
+impl Place {
+    fn new(context: &Context, kind: Kind) -> Result<Self, Error> {
+        let root = kernel::root(context)?;
+        let project = context.project(&root, "kapi service");
+        let root = project.layout.root().to_path_buf();
+        let name = |name: &str| context.env.get(OsStr::new(name)).cloned();
+        let kept = ["PATH", "XDG_CONFIG_HOME"];
+        let variables = kept
+            .into_iter()
+            .filter_map(|variable| Some((variable.to_owned(), name(variable)?)));
+        let unit = Unit {
+            kind,
+            name: project_key(&root),
+            program: context.self_exe.clone(),
+            root,
+            variables: variables.collect(),
+            logs: context.home.join(".ilchul").join("logs"),
+        };
+        let text = unit.text().map_err(Error::usage)?;
+        let config = context.config_path.parent().and_then(Path::parent);
+        let config = config.unwrap_or(&context.home);
+        let path = match kind {
+            Kind::Systemd => config.join("systemd/user").join(unit.file_name()),
+            Kind::Launchd => context
+                .home
+                .join("Library/LaunchAgents")
+                .join(unit.file_name()),
+        };
+        let found = context.disk_text(&path)?;
+        Ok(Self {
+            unit,
+            path,
+            text,
+            found,
+        })
+    }
+
+    /// Refuses a file that somebody else wrote.
+    fn require_ours(&self) -> Result<(), Error> {
+        match &self.found {
+            Some(text) if !Unit::is_ours(text) => {
+                let text = format!("{} was not written by Kapi", self.path.display());
+                Err(Error::new(Exit::Denied, text).with_hint("move it away first."))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Context {
+    fn disk_text(&self, path: &Path) -> Result<Option<String>, Error> {
+        use kapi_sys::disk::Disk as _;
+        let bytes = self
+            .disk
+            .read(path, 0)
+            .map_err(|error| Error::failed(&error))?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+fn install(context: &Context, place: &Place, args: &Install) -> Result<Exit, Error> {
+    place.require_ours()?;
+    if context.ui.format == Format::Human {
+        context.ui.line(&format!("{}:\n", place.path.display()));
+        context.ui.line(place.text.trim_end());
+        context.ui.line("");
+    }
+    let is_there = place.found.as_deref() == Some(place.text.as_str());
+    if !args.yes && !is_there {
+        match context.ui.confirm("Write this file?") {
+            Some(true) => {}
+            Some(false) => return Err(Error::new(Exit::Denied, "the file was not written")),
+            None => {
+                return Err(Error::usage("nobody is at a terminal to look at the file")
+                    .with_hint("read it with `kapi service show`, then add `--yes`."));
+            }
+        }
+    }
+    if !is_there {
+        let dir = place.path.parent().unwrap_or(&context.home);
+        let failed = |error| Error::failed(&error);
+        for dir in [dir, place.unit.logs.as_path()] {
+            create_dir_durably(&context.disk, Path::new("/"), dir).map_err(failed)?;
+        }
+        replace_durably(&context.disk, &place.path, place.text.as_bytes()).map_err(failed)?;
+    }
+    if args.enable {
+        for command in place.unit.enabling(&place.path) {
+            tell_system(context, &command)?;
+        }
+    }
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "type": "service_installed", "path": place.path, "text": place.text,
+            "written": !is_there, "enabled": args.enable,
+        })),
+        Format::Human if args.enable => context.ui.line("It is installed and runs."),
+        Format::Human => {
+            context
+                .ui
+                .line("It is installed and does not run. To let the system run it:");
+            for command in place.unit.enabling(&place.path) {
+                context.ui.line(&format!("  {}", command.join(" ")));
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn uninstall(context: &Context, place: &Place, disable: bool) -> Result<Exit, Error> {
+    place.require_ours()?;
+    if place.found.is_none() {
+        let text = format!("{} is not there", place.path.display());
+        return Err(Error::new(Exit::NotFound, text));
+    }
+    if disable {
+        for command in place.unit.disabling(&place.path) {
+            tell_system(context, &command)?;
+        }
+    }
+    std::fs::remove_file(&place.path).map_err(|error| {
+        let text = format!("failed to remove {}: {error}", place.path.display());
+        Error::new(Exit::Failed, text)
+    })?;
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "type": "service_uninstalled", "path": place.path, "disabled": disable,
+        })),
+        Format::Human => {
+            context
+                .ui
+                .line(&format!("Removed {}.", place.path.display()));
+            if !disable {
+                context.ui.line("If the system runs it, this stops it:");
+                for command in place.unit.disabling(&place.path) {
+                    context.ui.line(&format!("  {}", command.join(" ")));
+                }
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn show(context: &Context, place: &Place) -> Result<Exit, Error> {
+    place.require_ours()?;
+    let state = match place.found.as_deref() {
+        None => "not installed",
+        Some(text) if text == place.text => "installed",
+        Some(_) => "installed, as another Kapi wrote it",
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "path": place.path, "text": place.text, "state": state,
+            "installed": place.found.is_some(),
+        })),
+        Format::Human => {
+            context
+                .ui
+                .say(&format!("{}: {state}", place.path.display()));
+            context.ui.line(place.text.trim_end());
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Runs the system's own tool.
+fn tell_system(context: &Context, command: &[String]) -> Result<(), Error> {
+    let shown = command.join(" ");
+    let failed = |why: String| Error::new(Exit::Failed, format!("failed to run `{shown}`: {why}"));
+    let (name, args) = command
+        .split_first()
+        .ok_or_else(|| failed("it is empty".to_owned()))?;
+    let path = context
+        .env
+        .get(OsStr::new("PATH"))
+        .cloned()
+        .unwrap_or_default();
+    let program = process::find_in_path(OsStr::new(name), &path);
+    let finished = process::run_quiet(Program {
+        path: program.ok_or_else(|| failed("it is not on PATH".to_owned()))?,
+        args: args.iter().map(OsString::from).collect(),
+        env: context.env.clone().into_iter().collect::<BTreeMap<_, _>>(),
+        cwd: context.home.clone(),
+        stdin: Vec::new(),
+        pass_fds: Vec::new(),
+        limits: Limits {
+            deadline: TOOL_MAX,
+            idle: None,
+            tail_bytes_max: TOOL_BYTES_MAX,
+            line_bytes_max: TOOL_BYTES_MAX,
+        },
+    })
+    .map_err(|error| failed(error.to_string()))?;
+    match finished.end {
+        End::Exited(0) => Ok(()),
+        _ => Err(failed(finished.stderr.text().trim().to_owned())),
+    }
+}

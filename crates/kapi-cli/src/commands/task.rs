@@ -1,0 +1,82 @@
+//! `kapi task`: hand work to agents and see what becomes of it.
+//!
+//! Which task is worked on when, and by whom, is the kernel's affair; nothing here decides it.
+
+mod adopt;
+mod answer;
+mod cancel;
+mod follow;
+mod list;
+mod logs;
+mod retry;
+mod run;
+mod status;
+pub(crate) mod submitted;
+mod wait;
+
+use kapi_core::kernel::id::TaskId;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Options of `kapi task`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Submit a task and work on it
+    Run(Box<run::Args>),
+    /// Show one task
+    Status(Reference),
+    /// List the tasks that have not ended
+    List(list::Args),
+    /// Not have a task done after all
+    Cancel(cancel::Args),
+    /// Print what the agent of a task did
+    Logs(logs::Args),
+    /// Wait until a task has ended
+    Wait(wait::Args),
+    /// Submit a task that has ended once more
+    Retry(retry::Args),
+    /// Take over a queue that came with a copied directory or an archive
+    Adopt,
+}
+
+/// Names one task.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reference {
+    /// The task: `task_17`, or `17`
+    #[arg(value_name = "TASK", value_parser = parse)]
+    id: TaskId,
+}
+
+/// Carries out one verb.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    match &args.verb {
+        Verb::Run(args) => run::run(context, args),
+        Verb::Status(args) => status::run(context, args),
+        Verb::List(args) => list::run(context, args),
+        Verb::Cancel(args) => cancel::run(context, args),
+        Verb::Logs(args) => logs::run(context, args),
+        Verb::Wait(args) => wait::run(context, args),
+        Verb::Retry(args) => retry::run(context, args),
+        Verb::Adopt => adopt::run(context),
+    }
+}
+
+/// Returns a description in one line of bounded length.
+pub(crate) fn short(text: &str) -> String {
+    answer::short(text)
+}
+
+/// Reads a task's id for clap.
+fn parse(text: &str) -> Result<TaskId, String> {
+    TaskId::parse(text).map_err(|error| error.rule.to_owned())
+}

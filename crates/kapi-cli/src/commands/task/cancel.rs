@@ -1,0 +1,66 @@
+//! `kapi task cancel`: not have a task done after all. What it did so far is kept.
+
+use kapi_core::kernel::command::Command;
+use kapi_core::kernel::denied::Denied;
+use kapi_engine::kernel::error::KernelError;
+
+use crate::commands::task::{Reference, answer};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, failed, no_task};
+use crate::ui::Format;
+
+/// Options of `kapi task cancel`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    task: Reference,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT", default_value = "it is not wanted any more")]
+    reason: String,
+}
+
+/// Cancels a task.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi task cancel", |kernel| {
+        let id = args.task.id;
+        let mut queue = kernel.queue()?;
+        let find = |queue: &kapi_engine::kernel::queue::Queue<'_>| {
+            let found = queue.find(id).map_err(|error| failed(&error))?;
+            found.ok_or_else(|| no_task(id))
+        };
+        let task = find(&queue)?;
+        if task.state.is_ended() {
+            let denied = Denied::WrongState {
+                task: id,
+                state: task.state,
+                action: "cancelled",
+            };
+            return Err(failed(&KernelError::Denied(denied)));
+        }
+        kernel.prepare()?;
+        let cancel = Command::Cancel {
+            task: id,
+            why: args.reason.clone(),
+        };
+        queue
+            .submit(&context.actor, &cancel)
+            .map_err(|error| failed(&error))?;
+        // If the worker that has it is gone, nobody else may end it for a while.
+        drop(queue.enlist().map_err(|error| failed(&error))?);
+        let task = find(&queue)?;
+        match context.ui.format {
+            Format::Json => {
+                answer::give(context, &task, None);
+            }
+            Format::Human if task.state.is_ended() => {
+                context.ui.line(&format!("{id} is cancelled."));
+            }
+            Format::Human => context.ui.line(&format!(
+                "{id} is being stopped by the worker that has it; `kapi task wait {id}` waits for that."
+            )),
+        }
+        Ok(Exit::Success)
+    })
+}

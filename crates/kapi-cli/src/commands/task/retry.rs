@@ -1,0 +1,115 @@
+//! `kapi task retry`: submit a task that has ended once more, as it was asked for.
+
+use kapi_core::kernel::decide::Answer;
+use kapi_core::kernel::denied::Denied;
+use kapi_core::kernel::task::{Task, Trigger};
+use kapi_engine::kernel::door::{KeyAsk, LoopAsk, TaskAsk};
+use kapi_engine::kernel::error::KernelError;
+use kapi_engine::kernel::profile_file::AgentProfile;
+use kapi_engine::kernel::queue::Queue;
+
+use crate::commands::task::Reference;
+use crate::commands::task::submitted::{Where, follow_up};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel, failed, no_task};
+
+/// Options of `kapi task retry`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    task: Reference,
+    /// Leave it to whoever works on the queue
+    #[arg(short, long)]
+    detach: bool,
+}
+
+/// Submits a task once more.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi task retry", |kernel| {
+        let id = args.task.id;
+        let mut queue = kernel.queue()?;
+        let found = queue.find(id).map_err(|error| failed(&error))?;
+        let task = found.ok_or_else(|| no_task(id))?;
+        if !task.state.is_ended() {
+            let denied = Denied::WrongState {
+                task: id,
+                state: task.state,
+                action: "tried again",
+            };
+            return Err(failed(&KernelError::Denied(denied))
+                .with_hint(format!("`kapi task wait {id}` waits for its end.")));
+        }
+        let profile = kernel.profile(Some(&task.request.agent))?;
+        kernel.prepare()?;
+        let answer = submit(kernel, &mut queue, &task, profile)?;
+        let place = if args.detach {
+            Where::Elsewhere
+        } else {
+            Where::Here
+        };
+        follow_up(kernel, queue, &answer, place)
+    })
+}
+
+fn submit(
+    kernel: &Kernel<'_>,
+    queue: &mut Queue<'_>,
+    task: &Task,
+    profile: &AgentProfile,
+) -> Result<Answer, Error> {
+    let (origin, depth) = kernel.asker(queue);
+    let actor = &kernel.context.actor;
+    let answer = kernel.at_door(|door| match task.loop_run() {
+        Some(run) => {
+            let ask = LoopAsk {
+                definition: &run.definition,
+                profile,
+                trigger: Trigger::Manual {
+                    source: Some(format!("retry of {}", task.id)),
+                },
+                inputs: run.inputs.clone(),
+                payload: run.payload.clone(),
+                depth: run.depth,
+                key: KeyAsk::None,
+                origin,
+            };
+            door.trigger_loop(queue, actor, ask)
+        }
+        None => {
+            let ask = again(task, profile);
+            door.submit_task(
+                queue,
+                actor,
+                TaskAsk {
+                    origin,
+                    depth,
+                    ..ask
+                },
+            )
+        }
+    });
+    answer.map_err(|error| failed(&error))
+}
+
+fn again<'p>(task: &Task, profile: &'p AgentProfile) -> TaskAsk<'p> {
+    let request = task.request.clone();
+    TaskAsk {
+        description: request.description,
+        prompt: request.prompt,
+        profile,
+        backend: request.backend,
+        model: request.model,
+        timeout_ms: Some(request.timeout_ms),
+        budget: request.budget,
+        domain: request.domain,
+        priority: request.priority,
+        key: KeyAsk::None,
+        retry: request.retry,
+        verify: request.verify,
+        origin: request.origin,
+        depth: request.depth,
+        retry_of: Some(task.id),
+    }
+}

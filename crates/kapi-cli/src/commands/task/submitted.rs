@@ -1,0 +1,200 @@
+//! What becomes of a task that was just submitted: it is worked on here, or left to others.
+
+use kapi_core::kernel::command::Command;
+use kapi_core::kernel::decide::Answer;
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::Task;
+use kapi_core::usage::Usage;
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::world::Activity;
+use kapi_sys::signal::Interrupts;
+use kapi_wire::kernel::task::next;
+use serde_json::json;
+
+use crate::commands::task::answer;
+use crate::commands::task::follow::Follower;
+use crate::driving::interrupts;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::foreground::{Foreground, Left, attend};
+use crate::kernel::{Kernel, failed, no_task};
+use crate::ui::{Format, Ui, harmless};
+
+/// Who works on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// This process.
+    Here,
+    /// Whoever takes it.
+    Elsewhere,
+}
+
+/// Tells what came of a request, and has the task worked on.
+pub(crate) fn follow_up(
+    kernel: &Kernel<'_>,
+    mut queue: Queue<'_>,
+    answer: &Answer,
+    place: Where,
+) -> Result<Exit, Error> {
+    let context = kernel.context;
+    let (id, is_duplicate) = match answer {
+        Answer::Submitted(id) => (*id, false),
+        Answer::Duplicate(id) => (*id, true),
+        Answer::Skipped(reason) => {
+            match context.ui.format {
+                Format::Json => context
+                    .ui
+                    .json(&json!({"type": "skipped", "reason": reason})),
+                Format::Human => context.ui.line(&format!("It does not run now: {reason}.")),
+            }
+            return Ok(Exit::Success);
+        }
+        Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
+            return Err(Error::new(Exit::Internal, "a submission came to no task"));
+        }
+    };
+    queue.refresh().map_err(|error| failed(&error))?;
+    let found = queue.find(id).map_err(|error| failed(&error))?;
+    let task = found.ok_or_else(|| no_task(id))?;
+    drop(queue);
+    submitted(kernel, &task, is_duplicate, place)?;
+    if task.state.is_ended() {
+        return Ok(answer::give_result(context, &task));
+    }
+    match place {
+        Where::Elsewhere => Ok(Exit::Success),
+        Where::Here => work(kernel, id),
+    }
+}
+
+/// Says which task it is, and who works on it.
+fn submitted(
+    kernel: &Kernel<'_>,
+    task: &Task,
+    is_duplicate: bool,
+    place: Where,
+) -> Result<(), Error> {
+    let (ui, id) = (kernel.context.ui, task.id);
+    let living = kernel.living()?;
+    let up = living.iter().find(|worker| worker.takes_all());
+    if ui.format == Format::Json {
+        ui.json(&json!({
+            "type": "task_submitted",
+            "id": id.to_string(),
+            "duplicate": is_duplicate,
+            "worker": up.map(|worker| &worker.owner),
+            "next": next(task),
+        }));
+        return Ok(());
+    }
+    if is_duplicate {
+        ui.say(&format!(
+            "The same was asked before: it is {id}, {}; `--again` asks for it anew.",
+            task.state
+        ));
+    }
+    if place == Where::Elsewhere && !task.state.is_ended() {
+        ui.line(&format!("{id} is in the queue."));
+        match up {
+            Some(worker) => ui.line(&format!("  worker   {}", worker.owner)),
+            None => ui.line("  next     kapi up --once (nobody works on the queue at the moment)"),
+        }
+        for command in next(task) {
+            ui.line(&format!("  next     {command}"));
+        }
+    }
+    Ok(())
+}
+
+/// Works on a task in the foreground until it has ended or the person leaves.
+pub(crate) fn work(kernel: &Kernel<'_>, id: TaskId) -> Result<Exit, Error> {
+    let context = kernel.context;
+    let interrupts = interrupts()?;
+    let notice = |_: TaskId, activity: Activity| show_activity(context.ui, id, &activity);
+    let performer = kernel.performer(&notice)?;
+    let foreground = Foreground {
+        kernel,
+        interrupts: &interrupts,
+        perform: &|task, hands| performer.perform(task, hands),
+        has_room: &|| true,
+    };
+    let mut follower = Follower::new(context.ui);
+    let left = attend(&foreground, id, &mut |seen| follower.show(seen));
+    context.ui.clear_live();
+    match left? {
+        Left::Ended(task) => Ok(answer::give_result(context, &task)),
+        Left::Open(task) => leave(kernel, &task, &interrupts),
+    }
+}
+
+/// The person has left: asks whether the task shall wait for another worker, where they can answer.
+fn leave(kernel: &Kernel<'_>, task: &Task, interrupts: &Interrupts) -> Result<Exit, Error> {
+    let (context, id) = (kernel.context, task.id);
+    let question = format!("{id} has not ended. Cancel it, or leave it in the queue?");
+    // A signal that ends processes is no moment for a question.
+    let is_typed = interrupts.signal() == Some(SIGINT);
+    let choice = if is_typed {
+        context.ui.choose(&question, &["cancel", "leave"])
+    } else {
+        None
+    };
+    if choice == Some(0) {
+        let cancel = Command::Cancel {
+            task: id,
+            why: "it was interrupted at the terminal".to_owned(),
+        };
+        let mut queue = kernel.queue()?;
+        let cancelled = queue.submit(&context.actor, &cancel);
+        cancelled.map_err(|error| failed(&error))?;
+        context.ui.say(&format!("{id} is cancelled."));
+    } else {
+        context.ui.say(&format!(
+            "{id} is {} and nothing is lost; `kapi up --once` goes on with it, and so does the same \
+             command again.",
+            task.state
+        ));
+    }
+    if context.ui.format == Format::Json {
+        answer::give_result(context, task);
+    }
+    Ok(Exit::Interrupted)
+}
+
+/// The number of the signal that a person's Ctrl-C sends.
+const SIGINT: i32 = 2;
+
+/// Shows what an agent does: a live line for people, a line each in a stream.
+fn show_activity(ui: Ui, id: TaskId, activity: &Activity) {
+    let (kind, text) = match activity {
+        Activity::Tool { name, detail } => ("tool", format!("{name} {detail}")),
+        Activity::Text { text } => ("text", text.clone()),
+        Activity::Verifying { command } => ("verifying", command.clone()),
+        Activity::Note { text } => ("note", text.clone()),
+        Activity::Used(usage) => return show_usage(ui, id, usage),
+    };
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "type": "activity", "task": id.to_string(), "kind": kind, "text": harmless(&text),
+        })),
+        Format::Human if kind == "note" => {
+            ui.clear_live();
+            ui.say(&format!("{id}  note: {text}"));
+        }
+        Format::Human => {
+            let line = text.lines().next().unwrap_or_default();
+            ui.live(&format!("{id}  {kind}: {line}"));
+        }
+    }
+}
+
+fn show_usage(ui: Ui, id: TaskId, usage: &Usage) {
+    if ui.format == Format::Json {
+        ui.json(&json!({
+            "type": "activity",
+            "task": id.to_string(),
+            "kind": "used",
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }));
+    }
+}

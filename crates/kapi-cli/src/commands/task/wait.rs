@@ -1,0 +1,79 @@
+//! `kapi task wait`: look on until a task has ended, and exit as `kapi task run` would have.
+
+use std::time::Duration;
+
+use kapi_engine::drive::monotonic_ms;
+use kapi_sys::alarm::Watched;
+
+use crate::amount;
+use crate::commands::task::follow::Follower;
+use crate::commands::task::{Reference, answer};
+use crate::context::Context;
+use crate::driving::attendance::{alarm, alarm_failed};
+use crate::driving::interrupts;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::foreground::Seen;
+use crate::kernel::{self, Kernel, failed, no_task};
+
+/// The longest until the task is looked at again, should the system not tell of a change.
+const LOOK_MS: u64 = 5_000;
+
+/// Options of `kapi task wait`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    task: Reference,
+    /// The longest to wait, such as 90s or 15m
+    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
+    timeout: Option<u64>,
+}
+
+/// Waits for a task.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    kernel::with(context, "kapi task wait", |kernel| wait(kernel, args))
+}
+
+fn wait(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
+    let (context, id) = (kernel.context, args.task.id);
+    let interrupts = interrupts()?;
+    let mut alarm = alarm()?;
+    let mut watched = Watched::default();
+    watched
+        .directories
+        .insert(kernel.project.layout.kernel_dir());
+    let mut queue = kernel.queue()?;
+    let mut follower = Follower::new(context.ui);
+    let end_ms = args.timeout.map(|ms| monotonic_ms().saturating_add(ms));
+    loop {
+        alarm
+            .watch(&watched)
+            .map_err(|error| alarm_failed(&error))?;
+        queue.refresh().map_err(|error| failed(&error))?;
+        let found = queue.find(id).map_err(|error| failed(&error))?;
+        let task = found.ok_or_else(|| no_task(id))?;
+        let waits = kernel.waits_of(&queue, &task);
+        if task.state.is_ended() {
+            return Ok(answer::give_result(context, &task));
+        }
+        if follower.is_first() && kernel.living()?.is_empty() {
+            context.ui.say(
+                "note: nobody works on this project's tasks; `kapi up --once` does, in another terminal.",
+            );
+        }
+        follower.show(&Seen { task: &task, waits });
+        if interrupts.is_raised() {
+            return Ok(Exit::Interrupted);
+        }
+        let left_ms = end_ms.map_or(LOOK_MS, |end| end.saturating_sub(monotonic_ms()));
+        if left_ms == 0 {
+            let text = format!("{id} has not ended in this time");
+            return Err(Error::new(Exit::Busy, text).with_hint(format!(
+                "it goes on; `kapi task status {id}` shows where it stands."
+            )));
+        }
+        let pause = Duration::from_millis(left_ms.min(LOOK_MS));
+        let slept = alarm.sleep(pause, &|| interrupts.is_raised());
+        slept.map_err(|error| alarm_failed(&error))?;
+    }
+}

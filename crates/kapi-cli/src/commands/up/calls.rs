@@ -1,0 +1,213 @@
+//! The port of a supervisor where calls come in that set loops off.
+//!
+//! Where another supervisor has it, this one takes it as soon as it is free. What a call sets off is
+//! the kernel's affair; here it becomes a status.
+
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
+
+use kapi_core::kernel::id::LoopName;
+use kapi_engine::kernel::error::KernelError;
+use kapi_engine::kernel::leader::call::{Call, Called};
+use kapi_gateway::serve::{ServeLimits, Stop, serve};
+use serde_json::{Value, json};
+
+use crate::commands::up::board::Board;
+use crate::config::webhook::Webhook;
+use crate::error::Error;
+use crate::kernel::{Kernel, failed};
+use crate::webhook::proof::Proof;
+use crate::webhook::{Asked, CONNECTIONS_MAX, Counter, Reply};
+
+/// Calls that may wait before others are refused.
+const CALLS_MAX: usize = 32;
+/// How often it is tried to take the port, in milliseconds.
+const TRY_MS: u64 = 5_000;
+
+/// What a call came to for each loop that waits for it.
+type Taken = Result<Vec<(LoopName, Called)>, KernelError>;
+
+/// The port and what comes in there.
+pub(super) struct Calls<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    webhook: Webhook,
+    proof: Proof,
+    ring: &'env (dyn Fn() + Sync),
+    line: SyncSender<Asked>,
+    asked: Receiver<Asked>,
+    stop: Stop,
+    port: Port,
+}
+
+enum Port {
+    /// Somebody else has it, or nobody tried.
+    Closed {
+        /// When to try again, in milliseconds of the monotonic clock.
+        again_at_ms: u64,
+        /// Whether that was told.
+        is_told: bool,
+    },
+    Open,
+    Ended,
+}
+
+impl<'scope, 'env> Calls<'scope, 'env> {
+    /// Makes it, where the person wants calls to be taken.
+    pub(super) fn wanted(
+        scope: &'scope Scope<'scope, 'env>,
+        kernel: &Kernel<'_>,
+        ring: &'env (dyn Fn() + Sync),
+    ) -> Result<Option<Self>, Error> {
+        let Some(webhook) = kernel.config.kernel.person.webhook.clone() else {
+            return Ok(None);
+        };
+        let proof = Proof::read(kernel.context, &webhook.secret)?;
+        let (line, asked) = sync_channel(CALLS_MAX);
+        Ok(Some(Self {
+            scope,
+            webhook,
+            proof,
+            ring,
+            line,
+            asked,
+            stop: Stop::new().map_err(|error| Error::failed(&error))?,
+            port: Port::Closed {
+                again_at_ms: 0,
+                is_told: false,
+            },
+        }))
+    }
+
+    /// Returns when to try again to take the port.
+    pub(super) const fn again_at_ms(&self) -> Option<u64> {
+        match self.port {
+            Port::Closed { again_at_ms, .. } => Some(again_at_ms),
+            Port::Open | Port::Ended => None,
+        }
+    }
+
+    /// Takes the port, if it is free.
+    pub(super) fn open(&mut self, board: &mut Board, now_ms: u64) {
+        let Port::Closed {
+            again_at_ms,
+            is_told,
+        } = self.port
+        else {
+            return;
+        };
+        if now_ms < again_at_ms {
+            return;
+        }
+        let address = self.webhook.listen;
+        let listener = match TcpListener::bind(address) {
+            Ok(listener) => listener,
+            Err(error) => {
+                if !is_told {
+                    board.say(&format!(
+                        "note: calls are not taken: listen on {address}: {error}"
+                    ));
+                }
+                self.port = Port::Closed {
+                    again_at_ms: now_ms + TRY_MS,
+                    is_told: true,
+                };
+                return;
+            }
+        };
+        let address = listener.local_addr().unwrap_or(address);
+        board.listening(&format!("http://{address}/loops/<name>"));
+        let counter = Counter {
+            proof: self.proof.clone(),
+            line: self.line.clone(),
+            ring: self.ring,
+        };
+        let stop = self.stop.clone();
+        self.scope.spawn(move || {
+            let limits = ServeLimits {
+                connections_max: CONNECTIONS_MAX,
+            };
+            // A listener that broke is like one that nobody calls.
+            drop(serve(&listener, &stop, limits, &|stream| {
+                counter.serve(stream);
+            }));
+        });
+        self.port = Port::Open;
+    }
+
+    /// Answers the calls that wait.
+    pub(super) fn answer(
+        &self,
+        take: &mut dyn FnMut(&Call) -> Taken,
+        board: &mut Board,
+    ) -> Result<(), Error> {
+        for asked in self.asked.try_iter() {
+            let outcomes = take(&asked.call).map_err(|error| failed(&error))?;
+            board.called(&asked.call.name, outcomes.len());
+            // The caller may have gone.
+            drop(asked.reply.try_send(reply(&outcomes)));
+        }
+        Ok(())
+    }
+
+    /// Takes no more calls.
+    pub(super) fn end(&mut self) {
+        self.stop.raise();
+        self.port = Port::Ended;
+    }
+}
+
+/// Returns what a caller is told: the best of what became of its call.
+fn reply(outcomes: &[(LoopName, Called)]) -> Reply {
+    let documents: Vec<Value> = outcomes
+        .iter()
+        .map(|(name, called)| match called {
+            Called::Run(task) => json!({"loop": name, "task": task}),
+            Called::Duplicate(task) => json!({"loop": name, "task": task, "duplicate": true}),
+            Called::NotNow(why) | Called::Full(why) | Called::Refused(why) => {
+                json!({"loop": name, "error": why})
+            }
+        })
+        .collect();
+    let status = |called: &Called| match called {
+        Called::Run(_) => 202,
+        Called::Duplicate(_) => 409,
+        Called::NotNow(_) | Called::Full(_) => 429,
+        Called::Refused(_) => 403,
+    };
+    let best = outcomes.iter().map(|(_, called)| status(called)).min();
+    match best {
+        Some(status) => Reply::new(status, json!({ "loops": documents })),
+        None => Reply::new(404, json!({"error": "no loop waits for this call"})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::kernel::id::{LoopName, TaskId};
+    use kapi_engine::kernel::leader::call::Called;
+
+    use super::reply;
+
+    #[test]
+    fn a_caller_is_told_the_best_of_what_became_of_its_call() {
+        let name = |text: &str| LoopName::parse(text).unwrap();
+        let run = || Called::Run(TaskId::new(1));
+        let duplicate = || Called::Duplicate(TaskId::new(1));
+        let full = || Called::Full("full".to_owned());
+        for (called, status) in [
+            (vec![], 404),
+            (vec![run()], 202),
+            (vec![full(), run()], 202),
+            (vec![duplicate()], 409),
+            (vec![full()], 429),
+            (vec![Called::Refused("no".to_owned())], 403),
+        ] {
+            let outcomes: Vec<_> = called
+                .into_iter()
+                .map(|called| (name("a"), called))
+                .collect();
+            assert_eq!(reply(&outcomes).status, status, "{outcomes:?}");
+        }
+    }
+}

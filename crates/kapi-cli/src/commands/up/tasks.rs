@@ -1,0 +1,364 @@
+//! The tasks and loops of a supervisor: it works on what waits, and sets loops off while it leads.
+//!
+//! Woken like the rest of the supervisor, it does nothing unless something was recorded, a thread
+//! has something to say, a file that says what to do was changed, or an instant has come.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+
+use kapi_core::kernel::admission;
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::{Report, State, Task};
+use kapi_engine::drive::monotonic_ms;
+use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
+use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
+use kapi_sys::alarm::Watched;
+use kapi_sys::clock::Clock as _;
+use kapi_world::book::Book;
+use kapi_world::events::Lookout;
+
+use crate::commands::up::board::Board;
+use crate::commands::up::calls::Calls;
+use crate::commands::up::crew::Shop;
+use crate::commands::up::said::Said;
+use crate::error::Error;
+use crate::kernel::{Kernel, failed};
+
+/// How often a task that found no room on the machine is tried again, in milliseconds.
+const ROOM_MS: u64 = 2_000;
+/// How many loops that are due next are shown.
+const UPCOMING_MAX: usize = 3;
+
+/// What performs one task.
+pub(super) type Perform<'env> = &'env (dyn Fn(&Task, &Hands<'_>) -> Report + Sync);
+
+/// What the tasks of a supervisor stand on.
+pub(super) struct Floor<'env> {
+    pub(super) shop: &'env Shop<'env>,
+    /// What was set for the kernel when it began.
+    pub(super) kernel: Kernel<'env>,
+    /// Performs a task.
+    pub(super) perform: Perform<'env>,
+    /// Tells whether the machine bears one more task beside so many of this process.
+    pub(super) has_room: &'env (dyn Fn(usize) -> bool + Sync),
+    /// Whether a thread that performs has something to say.
+    pub(super) has_rung: &'env AtomicBool,
+    /// Wakes the supervisor, and says so.
+    pub(super) ring: &'env (dyn Fn() + Sync),
+    /// Tasks at once.
+    pub(super) slots: usize,
+}
+
+/// The tasks and loops of one supervisor.
+pub(super) struct Tasks<'scope, 'env> {
+    shop: &'env Shop<'env>,
+    kernel: Kernel<'env>,
+    has_room: &'env (dyn Fn(usize) -> bool + Sync),
+    has_rung: &'env AtomicBool,
+    slots: usize,
+    worker: Worker<'scope, 'env>,
+    leader: Leader,
+    lookout: Lookout,
+    book: Book,
+    said: Said,
+    calls: Option<Calls<'scope, 'env>>,
+    /// When each part wants to be called again, in milliseconds of the monotonic clock.
+    work_at_ms: u64,
+    lead_at_ms: u64,
+    room_at_ms: u64,
+    /// Where each task stood when it was told of last.
+    told: BTreeMap<TaskId, State>,
+    tally: TaskTally,
+    is_leaving: bool,
+    /// Whether it has looked at every loop since it began.
+    has_led: bool,
+}
+
+/// What became of tasks here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TaskTally {
+    /// Tasks that were worked on here, with where they stand.
+    pub(super) worked: BTreeMap<TaskId, State>,
+    /// Tasks that wait.
+    pub(super) waiting: usize,
+}
+
+impl<'scope, 'env> Tasks<'scope, 'env> {
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        floor: Floor<'env>,
+    ) -> Result<Self, Error> {
+        let kernel = floor.kernel;
+        let root = kernel.project.layout.root();
+        let terms = Terms {
+            slots: floor.slots,
+            capacity: kernel.terms.capacity(),
+            only: None,
+            lease_ms: LEASE_MS,
+            perform: floor.perform,
+            ring: floor.ring,
+        };
+        let worker = Worker::new(scope, kernel.queue()?, terms).map_err(|error| failed(&error))?;
+        Ok(Self {
+            shop: floor.shop,
+            lookout: Lookout::new(root),
+            book: kernel.context.book(kernel.config),
+            said: Said::new(&kernel),
+            calls: Calls::wanted(scope, &kernel, floor.ring)?,
+            kernel,
+            has_room: floor.has_room,
+            has_rung: floor.has_rung,
+            slots: floor.slots,
+            worker,
+            leader: Leader::default(),
+            work_at_ms: 0,
+            lead_at_ms: 0,
+            room_at_ms: 0,
+            told: BTreeMap::new(),
+            tally: TaskTally::default(),
+            is_leaving: false,
+            has_led: false,
+        })
+    }
+
+    /// Adds what it is woken by.
+    pub(super) fn watch(&self, watched: &mut Watched) {
+        let dirs = self.said.directories().iter().cloned();
+        let seen = self.lookout.directories().iter().cloned();
+        let kernel: PathBuf = self.kernel.project.layout.kernel_dir();
+        watched.directories.extend(dirs.chain(seen).chain([kernel]));
+    }
+
+    /// Does what is due, and returns when it wants to be called again.
+    pub(super) fn step(&mut self, board: &mut Board, is_leaving: bool) -> Result<u64, Error> {
+        let now_ms = monotonic_ms();
+        if is_leaving && !self.is_leaving {
+            self.is_leaving = true;
+            self.worker.leave();
+        }
+        // What is rung from here on is heard in the next step.
+        let has_rung = self.has_rung.swap(false, Ordering::SeqCst);
+        let (queue, _) = self.worker.queue();
+        let noted = queue.refresh().map_err(|error| failed(&error))?;
+        let has_news = has_rung || !noted.is_empty();
+        self.reload(board);
+        self.answer_calls(board, now_ms)?;
+        if !self.is_leaving {
+            self.lead(board, has_news, now_ms)?;
+        }
+        self.work(has_news, now_ms)?;
+        self.tell(board)?;
+        let pauses = self.not_before_ms(now_ms).into_iter();
+        let port_ms = self.calls.as_ref().and_then(Calls::again_at_ms);
+        let own = [
+            self.work_at_ms,
+            self.lead_at_ms,
+            port_ms.unwrap_or(u64::MAX),
+        ];
+        Ok(pauses.chain(own).min().unwrap_or(u64::MAX))
+    }
+
+    /// Reads what files say again, if one of them was changed.
+    fn reload(&mut self, board: &mut Board) {
+        if !self.said.has_changed() {
+            return;
+        }
+        // Read anew, so that a rule or profile that was changed holds from now on.
+        let shop = self.shop;
+        match Kernel::new(shop.context, shop.project, shop.config) {
+            Ok(kernel) => self.kernel = kernel,
+            Err(error) => board.say(&format!("note: what was set before goes on: {error}")),
+        }
+        let found = self.kernel.loops();
+        let faults = found.faults.iter().chain(&self.kernel.profiles.faults);
+        board.faults(faults.map(ToString::to_string).collect());
+        self.leader.set(found.definitions);
+        self.lead_at_ms = 0;
+    }
+
+    /// Answers calls that came in, and takes the port as soon as it is free.
+    fn answer_calls(&mut self, board: &mut Board, now_ms: u64) -> Result<(), Error> {
+        let Some(calls) = &mut self.calls else {
+            return Ok(());
+        };
+        if self.is_leaving {
+            calls.end();
+            return Ok(());
+        }
+        calls.open(board, now_ms);
+        let sights = BTreeMap::new();
+        let (leader, profiles) = (&self.leader, &self.kernel.profiles);
+        let now_ms = self.kernel.context.clock.now_ms();
+        let (queue, _) = self.worker.queue();
+        self.kernel.at_door(|door| {
+            let around = Surroundings {
+                door,
+                profiles,
+                sights: &sights,
+                now_ms,
+            };
+            calls.answer(&mut |call| leader.called(queue, &around, call), board)
+        })
+    }
+
+    fn lead(&mut self, board: &mut Board, has_news: bool, now_ms: u64) -> Result<(), Error> {
+        let is_time = now_ms >= self.lead_at_ms || has_news;
+        let sees = self.leader.leads() && now_ms >= self.lookout.next_look_ms();
+        if !is_time && !sees {
+            return Ok(());
+        }
+        let clock_ms = self.kernel.context.clock.now_ms();
+        let sights = if self.leader.leads() {
+            self.lookout
+                .look(&self.book, self.leader.watched(), clock_ms)
+        } else {
+            BTreeMap::new()
+        };
+        let was_leading = self.leader.leads();
+        let leader = &mut self.leader;
+        let profiles = &self.kernel.profiles;
+        let (queue, own) = self.worker.queue();
+        let led = self.kernel.at_door(|door| {
+            let around = Surroundings {
+                door,
+                profiles,
+                sights: &sights,
+                now_ms: clock_ms,
+            };
+            leader.step(queue, own, &around)
+        });
+        let led = led.map_err(|error| failed(&error))?;
+        // The first look at files comes after it has begun to lead.
+        let is_first = self.leader.leads() && !was_leading;
+        self.has_led = !is_first;
+        self.lead_at_ms = match led.again_at_ms {
+            _ if is_first => now_ms,
+            Some(at_ms) => now_ms + u64::try_from(at_ms - clock_ms).unwrap_or(0).max(1),
+            None => u64::MAX,
+        };
+        self.show(board, &led);
+        Ok(())
+    }
+
+    fn show(&mut self, board: &mut Board, led: &Led) {
+        for dealt in &led.dealt {
+            let what = match &dealt.outcome {
+                Outcome::Run(task) => format!("set off, as {task}"),
+                Outcome::None(reason) => format!("not set off: {reason}"),
+            };
+            board.set_off(&dealt.name, &dealt.trigger, &what);
+        }
+        let (queue, _) = self.worker.queue();
+        let mut upcoming: Vec<(i64, String)> = self
+            .leader
+            .upcoming(queue)
+            .map(|(name, at_ms)| (at_ms, name.to_string()))
+            .collect();
+        upcoming.sort();
+        upcoming.truncate(UPCOMING_MAX);
+        board.put_upcoming(upcoming);
+    }
+
+    /// Works on what waits. Each look for work takes a lock, so there has to be a reason.
+    fn work(&mut self, has_news: bool, now_ms: u64) -> Result<(), Error> {
+        let has_free = self.worker.n_jobs() < self.slots && !self.is_leaving;
+        let waits = has_free && now_ms >= self.room_at_ms && self.is_there_work();
+        // Where nobody holds anything, no lease can run out.
+        let is_time = now_ms >= self.work_at_ms && self.is_anything_held();
+        if !has_news && !waits && !is_time && !self.is_leaving {
+            if now_ms >= self.work_at_ms {
+                self.work_at_ms = now_ms + LEASE_MS / 6;
+            }
+            return Ok(());
+        }
+        let (has_room, n_jobs) = (self.has_room, self.worker.n_jobs());
+        let stepped = self.worker.step(&|| has_room(n_jobs));
+        let stepped = stepped.map_err(|error| failed(&error))?;
+        for id in stepped.claimed {
+            self.tally.worked.insert(id, State::Running);
+        }
+        self.work_at_ms = stepped.again_at_ms;
+        let has_free = self.worker.n_jobs() < self.slots && !self.is_leaving;
+        if has_free && self.is_there_work() {
+            // The machine has no room for it.
+            self.room_at_ms = now_ms + ROOM_MS;
+            self.work_at_ms = self.work_at_ms.min(self.room_at_ms);
+        }
+        Ok(())
+    }
+
+    fn is_anything_held(&mut self) -> bool {
+        let (queue, _) = self.worker.queue();
+        let mut tasks = queue.kernel().tasks.values();
+        tasks.any(|task| task.lease.is_some())
+    }
+
+    fn is_there_work(&mut self) -> bool {
+        let clock_ms = self.kernel.context.clock.now_ms();
+        let capacity = self.kernel.terms.capacity();
+        let (queue, _) = self.worker.queue();
+        admission::pick(queue.kernel(), &capacity, None, clock_ms).is_some()
+    }
+
+    /// Returns when the next task that pauses may be worked on.
+    fn not_before_ms(&mut self, now_ms: u64) -> Option<u64> {
+        let clock_ms = self.kernel.context.clock.now_ms();
+        let (queue, _) = self.worker.queue();
+        let tasks = queue.kernel().tasks.values();
+        let pauses = tasks
+            .filter(|task| task.state == State::Pending)
+            .filter_map(|task| u64::try_from(task.not_before_ms - clock_ms).ok())
+            .filter(|pause_ms| *pause_ms > 0);
+        pauses.min().map(|pause_ms| now_ms + pause_ms)
+    }
+
+    /// Tells where tasks stand that stood elsewhere before.
+    fn tell(&mut self, board: &mut Board) -> Result<(), Error> {
+        let (queue, _) = self.worker.queue();
+        let mut told = BTreeMap::new();
+        for (id, task) in &queue.kernel().tasks {
+            told.insert(*id, task.state);
+            if self.told.remove(id) != Some(task.state) {
+                board.put_task(task);
+            }
+        }
+        // What is left has ended.
+        for id in std::mem::replace(&mut self.told, told).into_keys() {
+            let Some(task) = queue.find(id).map_err(|error| failed(&error))? else {
+                continue;
+            };
+            board.put_task(&task);
+            self.tally
+                .worked
+                .entry(id)
+                .and_modify(|state| *state = task.state);
+        }
+        self.tally.waiting = self.told.len();
+        Ok(())
+    }
+
+    /// Tells whether nothing is under way, and of what is due nothing waits.
+    pub(super) fn is_finished(&mut self) -> bool {
+        if self.worker.n_jobs() > 0 {
+            return false;
+        }
+        self.is_leaving || (self.has_led && (self.slots == 0 || !self.is_there_work()))
+    }
+
+    /// Calls everything off, for a supervisor that has failed.
+    pub(super) fn call_off(&mut self) {
+        self.calls.iter_mut().for_each(Calls::end);
+        self.worker.leave();
+    }
+
+    /// Leads no more, and tells what was done.
+    pub(super) fn end(mut self) -> Result<TaskTally, Error> {
+        self.calls.iter_mut().for_each(Calls::end);
+        let (queue, own) = self.worker.queue();
+        let resigned = self.leader.resign(queue, own);
+        resigned.map_err(|error| failed(&error))?;
+        Ok(self.tally)
+    }
+}

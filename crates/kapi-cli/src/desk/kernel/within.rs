@@ -1,0 +1,130 @@
+//! The kernel's tools within a run: in the name of its goal, with what is left of its budget.
+//!
+//! Only where the person's configuration lets runs submit tasks; without it nothing is offered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kapi_core::goal::state::Goal;
+use kapi_core::id::GoalId;
+use kapi_core::kernel::request::TaskBudget;
+use kapi_core::kernel::task::Task;
+use kapi_engine::kernel::queue::Queue;
+use kapi_wire::kernel_tools::KernelTool;
+use kapi_wire::kernel_tools::answer::Answer;
+use kapi_wire::kernel_tools::input::read;
+use kapi_world::tools::KernelDesk;
+use serde_json::Value;
+
+use super::{Asker, Standing, perform, refused};
+use crate::context::Context;
+use crate::error::Error;
+use crate::kernel::{Kernel, failed};
+
+/// What the kernel's stream calls the process that asks for a run.
+const OWNER: &str = "kapi, for a run";
+/// A goal's agent is no task, so what it submits stands one below.
+const DEPTH: u32 = 1;
+/// Tasks of one goal that have not ended, at most.
+const LIVE_MAX: usize = 20;
+/// Tasks that have ended and are looked at for what they used, at most.
+const ENDED_MAX: usize = 1_000;
+
+/// Returns who performs the kernel's tools for the runs of a project; nobody unless the person lets
+/// runs submit tasks.
+pub(in crate::desk) fn desk<'a>(
+    context: &'a Context,
+    root: PathBuf,
+) -> Result<Option<KernelDesk<'a>>, Error> {
+    let config = context.config(Some(&root))?;
+    let lets = config.kernel.person.runs_submit_tasks.as_ref();
+    if !lets.is_some_and(|lets| lets.value) {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(move |goal: &GoalId, tool, input| {
+        let answered = call(context, &root, goal, (tool, input));
+        answered.unwrap_or_else(|error| refused(&error))
+    })))
+}
+
+fn call(
+    context: &Context,
+    root: &std::path::Path,
+    id: &GoalId,
+    (tool, input): (KernelTool, Value),
+) -> Result<Answer, Error> {
+    let request = match read(tool, input) {
+        Ok(request) => request,
+        Err(answer) => return Ok(answer),
+    };
+    let project = context.project(root, OWNER);
+    let loaded = project.load(id);
+    let goal = loaded.map_err(|error| Error::engine(&error, &id.to_string()))?;
+    let config = context.config(Some(root))?;
+    let kernel = Kernel::new(context, &project, &config)?;
+    let asker = Asker {
+        run: id.to_string(),
+        depth: DEPTH,
+        standing: Standing::Within(left(&goal)),
+    };
+    Ok(perform(&kernel, &asker, &request).answer)
+}
+
+/// Returns what is left of a goal's budget.
+fn left(goal: &Goal) -> TaskBudget {
+    let (budget, spent) = (&goal.budget, &goal.spent);
+    let tokens = spent.executor.tokens().saturating_add(spent.judge.tokens());
+    let usd = |micros: Option<u64>| micros.unwrap_or(0);
+    let usd = usd(spent.executor.usd_micros).saturating_add(usd(spent.judge.usd_micros));
+    let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
+    TaskBudget {
+        tokens: left(budget.tokens, tokens),
+        usd_micros: left(budget.usd_micros, usd),
+        time_ms: left(budget.wall_ms, spent.wall_ms),
+    }
+}
+
+/// Returns what a further task of an asker may use, or why there is no room for one: what its other
+/// tasks used or may use still is not there twice.
+pub(super) fn room(queue: &Queue<'_>, asker: &Asker) -> Result<Result<TaskBudget, String>, Error> {
+    let mut room = match asker.standing {
+        Standing::Outside => return Ok(Ok(TaskBudget::default())),
+        Standing::Within(left) => left,
+    };
+    let kernel = queue.kernel();
+    let live: Vec<&Task> = kernel
+        .tasks
+        .values()
+        .filter(|task| asker.owns(task))
+        .collect();
+    if live.len() >= LIVE_MAX {
+        return Ok(Err(format!("over capacity ({}/{LIVE_MAX})", live.len())));
+    }
+    for task in live {
+        let reserved = task.request.budget;
+        take(&mut room.tokens, reserved.tokens.unwrap_or(0));
+        take(&mut room.usd_micros, reserved.usd_micros.unwrap_or(0));
+        take(&mut room.time_ms, reserved.time_ms.unwrap_or(0));
+    }
+    let history = queue.history().last(ENDED_MAX, None);
+    let history = history.map_err(|error| failed(&error))?;
+    let is_new = |task: &&Task| !kernel.ended.contains_key(&task.id);
+    let ended = history.iter().filter(is_new).chain(kernel.ended.values());
+    for task in ended.filter(|task| asker.owns(task)) {
+        take(&mut room.tokens, task.usage.tokens());
+        take(&mut room.usd_micros, task.usage.usd_micros.unwrap_or(0));
+        let times = task.started_at_ms.zip(task.ended_at_ms);
+        let took = times.map_or(0, |(from, to)| to.saturating_sub(from));
+        take(&mut room.time_ms, u64::try_from(took).unwrap_or(0));
+    }
+    let is_used_up = [room.tokens, room.usd_micros, room.time_ms].contains(&Some(0));
+    Ok(if is_used_up {
+        Err("the goal's budget is used up".to_owned())
+    } else {
+        Ok(room)
+    })
+}
+
+fn take(room: &mut Option<u64>, used: u64) {
+    *room = room.map(|room| room.saturating_sub(used));
+}

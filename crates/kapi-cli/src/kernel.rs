@@ -1,0 +1,294 @@
+//! The kernel of the project at hand, composed: what was set for it, what may be submitted, who can
+//! work, and its queue.
+//!
+//! Built by every command that submits, performs or shows tasks. Decides nothing itself.
+
+pub(crate) mod foreground;
+mod owned;
+mod performing;
+pub(crate) mod terms;
+pub(crate) mod workers;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::kernel::denied::Denied;
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::policy::Policy;
+use kapi_core::kernel::request::{Origin, Priority};
+use kapi_core::kernel::task::Task;
+use kapi_engine::kernel::definition_file::{self, Discovered};
+use kapi_engine::kernel::door::Door;
+use kapi_engine::kernel::error::KernelError;
+use kapi_engine::kernel::guardrails::Memory;
+use kapi_engine::kernel::log::Store;
+use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
+use kapi_engine::kernel::profile_file::{self, AgentProfile, Profiles};
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::kernel::terms::KernelTerms;
+use kapi_engine::project::Project;
+use kapi_store::error::StoreError;
+use kapi_store::layout::STATE_DIRECTORY;
+use kapi_sys::clock::Clock as _;
+use kapi_sys::lock::LockError;
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::kernel::terms::{Resolved, Setting};
+
+/// The kernel of one project, seen by one process.
+pub(crate) struct Kernel<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) project: &'a Project<'a>,
+    pub(crate) config: &'a Config,
+    /// What was set for it.
+    pub(crate) terms: KernelTerms,
+    /// What may be submitted at all.
+    pub(crate) policy: Policy,
+    /// Who can work.
+    pub(crate) profiles: Profiles,
+    /// Where its queue is kept.
+    pub(crate) store: Store,
+    /// Every value that was set, with its place.
+    pub(crate) settings: Vec<Setting>,
+    priorities: BTreeMap<String, Priority>,
+}
+
+impl<'a> Kernel<'a> {
+    /// Reads what was set for the kernel of a project.
+    pub(crate) fn new(
+        context: &'a Context,
+        project: &'a Project<'a>,
+        config: &'a Config,
+    ) -> Result<Self, Error> {
+        let resolved = terms::resolve(context, project, config)?;
+        Ok(Self::resolved(context, project, config, resolved))
+    }
+
+    /// Reads the same for whoever only shows it: where it cannot be read, what holds when nobody
+    /// set anything, and why.
+    pub(crate) fn lenient(
+        context: &'a Context,
+        project: &'a Project<'a>,
+        config: &'a Config,
+    ) -> (Self, Option<Error>) {
+        let (resolved, error) = match terms::resolve(context, project, config) {
+            Ok(resolved) => (resolved, None),
+            Err(error) => (terms::standard(project), Some(error)),
+        };
+        (Self::resolved(context, project, config, resolved), error)
+    }
+
+    fn resolved(
+        context: &'a Context,
+        project: &'a Project<'a>,
+        config: &'a Config,
+        resolved: Resolved,
+    ) -> Self {
+        let root = project.layout.root();
+        let person = person_dir(context);
+        let policy = policy_file::load(PolicyPlaces {
+            project: root,
+            person,
+        });
+        Self {
+            terms: resolved.terms,
+            settings: resolved.settings,
+            store: Store::Files,
+            priorities: resolved.priorities,
+            policy,
+            profiles: profile_file::discover(root, start(context, root), person),
+            context,
+            project,
+            config,
+        }
+    }
+
+    /// Makes the state directory, for whoever is about to write to it; refuses a queue that was not
+    /// made here.
+    pub(crate) fn prepare(&self) -> Result<(), Error> {
+        self.context.require_own_state(self.project.layout.root())?;
+        self.project
+            .prepare()
+            .map_err(|error| Error::engine(&error, ""))?;
+        owned::require(self.context, self.project)
+    }
+
+    /// Takes over a queue that was made somewhere else.
+    pub(crate) fn adopt(&self) -> Result<(), Error> {
+        self.context.require_own_state(self.project.layout.root())?;
+        owned::adopt(self.context, self.project)
+    }
+
+    /// Returns how urgent a profile's tasks are when a request does not say.
+    pub(crate) fn priority(&self, agent: &str) -> Priority {
+        self.priorities.get(agent).copied().unwrap_or_default()
+    }
+
+    /// Returns in whose name this process asks, and how deep below other tasks: an agent's task is
+    /// one deeper than the task that it works on.
+    pub(crate) fn asker(&self, queue: &Queue<'_>) -> (Origin, u32) {
+        match &self.context.actor {
+            Actor::Human { user } => (Origin::Person { user: user.clone() }, 0),
+            Actor::Engine => (
+                Origin::Person {
+                    user: "kapi".to_owned(),
+                },
+                0,
+            ),
+            Actor::Agent { run } => {
+                let mut tasks = queue.kernel().tasks.values();
+                let task = tasks.find(|task| is_run_of(run, task));
+                let origin = Origin::Agent {
+                    run: run.clone(),
+                    task: task.map(|task| task.id),
+                };
+                (origin, task.map_or(1, |task| task.request.depth + 1))
+            }
+        }
+    }
+
+    /// Opens the queue, which may be empty.
+    pub(crate) fn queue(&self) -> Result<Queue<'a>, Error> {
+        Queue::open_in(self.project, &self.store).map_err(|error| failed(&error))
+    }
+
+    /// Reads the loops of the project as their files are now.
+    pub(crate) fn loops(&self) -> Discovered {
+        let root = self.project.layout.root();
+        definition_file::discover(root, start(self.context, root))
+    }
+
+    /// Returns the memory of lessons.
+    pub(crate) fn memory(&self) -> Memory<'a> {
+        Memory {
+            disk: self.project.disk,
+            clock: self.project.clock,
+            project: self.project.layout.root().to_path_buf(),
+            dir: self.terms.guardrails_dir.clone(),
+            owner: self.project.owner.clone(),
+            accept_after_hits: self.terms.accept_learnt_after,
+        }
+    }
+
+    /// Does something at the door by which tasks come in.
+    pub(crate) fn at_door<T>(&self, then: impl FnOnce(&Door<'_>) -> T) -> T {
+        let now_ms = self.context.clock.now_ms();
+        let local_times = policy_file::local_times(&self.policy, now_ms);
+        then(&Door {
+            policy: &self.policy,
+            local_times: &local_times,
+            terms: &self.terms,
+            is_unattended: true,
+        })
+    }
+
+    /// Returns the profile with a name, or the default one.
+    pub(crate) fn profile(&self, name: Option<&str>) -> Result<&AgentProfile, Error> {
+        let name = name.unwrap_or(&self.terms.default_agent);
+        self.profiles.find(name).map_err(|unknown| {
+            let error = Error::new(Exit::NotFound, format!("unknown agent profile: {name}"));
+            let fault = unknown.fault.map(|fault| fault.to_string());
+            let meant = unknown.meant.map(|meant| format!("did you mean {meant}?"));
+            let known = format!("there are {}.", unknown.known.join(", "));
+            error.with_hint(fault.or(meant).unwrap_or(known))
+        })
+    }
+}
+
+/// Does something with the kernel of the project at hand; `owner` is told to who waits for us.
+pub(crate) fn with<T>(
+    context: &Context,
+    owner: &str,
+    then: impl FnOnce(&Kernel<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let root = root(context)?;
+    let project = context.project(&root, owner);
+    let config = context.config(Some(project.layout.root()))?;
+    then(&Kernel::new(context, &project, &config)?)
+}
+
+/// Returns the project at hand: the nearest directory upward that is a repository or has tasks or
+/// goals.
+pub(crate) fn root(context: &Context) -> Result<PathBuf, Error> {
+    let is_project = |dir: &&Path| {
+        let state = dir.join(STATE_DIRECTORY);
+        let has_state = ["goals", "kernel"]
+            .iter()
+            .any(|name| state.join(name).is_dir());
+        // A repository within another is a project of its own.
+        has_state || dir.join(".git").exists()
+    };
+    let found = context.cwd.ancestors().find(is_project);
+    found.map(Path::to_path_buf).ok_or_else(|| {
+        let text = format!("there is no project in {}", context.cwd.display());
+        Error::new(Exit::NotFound, text)
+            .with_hint("run it inside a git repository, or make one with `git init`.")
+    })
+}
+
+/// Tells whether a run is that of the attempt at a task that is under way: its name holds the
+/// sandbox's between dashes.
+fn is_run_of(run: &str, task: &Task) -> bool {
+    let lease = task.lease.as_ref();
+    lease.is_some_and(|lease| run.contains(&format!("-{}-{}-", task.id, lease.fence)))
+}
+
+/// Returns the error of a task that is not there.
+pub(crate) fn no_task(id: TaskId) -> Error {
+    failed(&KernelError::Denied(Denied::NoTask { task: id }))
+}
+
+/// Returns the directory of the person's configuration.
+fn person_dir(context: &Context) -> &Path {
+    context.config_path.parent().unwrap_or(&context.config_path)
+}
+
+/// Returns where files of the project are looked for from: where the person stands, if that is in it.
+fn start<'p>(context: &'p Context, root: &'p Path) -> &'p Path {
+    if context.cwd.starts_with(root) {
+        &context.cwd
+    } else {
+        root
+    }
+}
+
+/// Says why the kernel could not answer.
+pub(crate) fn failed(error: &KernelError) -> Error {
+    let (exit, text) = match error {
+        // The words of the specification stand first.
+        KernelError::Denied(denied) => (denied_exit(denied), denied.to_string()),
+        KernelError::Policy(_) => (Exit::Denied, error.to_string()),
+        KernelError::Inputs(inputs) => (Exit::Usage, format!("failed to {inputs}")),
+        KernelError::Store(StoreError::Lock(LockError::Busy { .. })) | KernelError::Place(_) => {
+            (Exit::Busy, format!("failed to {}", chain(error)))
+        }
+        KernelError::Store(_)
+        | KernelError::Fleet(_)
+        | KernelError::UnknownEvent { .. }
+        | KernelError::BadHistory { .. } => (Exit::Failed, format!("failed to {}", chain(error))),
+        KernelError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),
+    };
+    let mut failed = Error::new(exit, text);
+    failed.hint = error.hint();
+    failed
+}
+
+/// What was typed wrong, is not there, or finds no room reads differently from what is not allowed.
+const fn denied_exit(denied: &Denied) -> Exit {
+    match denied {
+        Denied::BadRequest { .. } => Exit::Usage,
+        Denied::NoTask { .. } => Exit::NotFound,
+        Denied::OverCapacity { .. } | Denied::Led { .. } => Exit::Busy,
+        Denied::TooDeep { .. }
+        | Denied::WrongState { .. }
+        | Denied::Fenced { .. }
+        | Denied::WrongPhase { .. }
+        | Denied::OnlyHuman { .. }
+        | Denied::OnlyEngine { .. }
+        | Denied::NotYours { .. } => Exit::Denied,
+    }
+}

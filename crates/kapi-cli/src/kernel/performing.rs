@@ -1,0 +1,65 @@
+//! What performs tasks of the project at hand, put together from what the person set, and the room
+//! that the machine has for it.
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::{Report, Task};
+use kapi_engine::kernel::worker::Hands;
+use kapi_engine::world::Activity;
+use kapi_store::layout::project_key;
+use kapi_world::tasks::room::Room;
+use kapi_world::tasks::{Performer, Setting};
+
+use crate::commands::launch::sandboxes;
+use crate::error::Error;
+use crate::kernel::{Kernel, person_dir};
+
+/// Performs tasks where the machine has a place for them.
+pub(crate) struct Performing<'p> {
+    performer: Performer<'p>,
+    room: Room<'p>,
+}
+
+impl Performing<'_> {
+    /// Performs one attempt, once the machine has a place for it.
+    pub(crate) fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
+        self.performer.perform_in(&self.room, task, hands)
+    }
+}
+
+impl Kernel<'_> {
+    /// Returns what performs tasks; `notice` takes what happens to each, from any thread.
+    pub(crate) fn performer<'p>(
+        &'p self,
+        notice: &'p (dyn Fn(TaskId, Activity) + Sync),
+    ) -> Result<Performing<'p>, Error> {
+        let level = self.config.level.unwrap_or(SandboxLevel::Native);
+        let performer = Performer {
+            book: self.context.book(self.config),
+            project: self.project,
+            terms: self.terms.clone(),
+            setting: Setting {
+                project_key: project_key(self.project.layout.root()),
+                sandboxes: sandboxes(self.context),
+                person: person_dir(self.context).to_path_buf(),
+                level,
+                network: self.config.network(None, level)?,
+                judge: self.config.goal.judge.clone(),
+                is_unattended: true,
+            },
+            store: self.store.clone(),
+            notice,
+        };
+        Ok(Performing {
+            performer,
+            room: self.room(),
+        })
+    }
+
+    /// Returns the room of the machine, which all projects of the person share.
+    pub(crate) fn room(&self) -> Room<'_> {
+        let state_dir = sandboxes(self.context).state_dir;
+        let owner = &self.project.owner;
+        Room::new(self.project.disk, &state_dir, self.terms.machine_max, owner)
+    }
+}

@@ -1,0 +1,450 @@
+//! What holds for the kernel of a project: built-in values, then the person's `config.toml`, then
+//! `.pi/oh-my-creampi.jsonc`, then the project's `config.toml`.
+//!
+//! A project's files choose where the person did not, and make limits smaller; never larger than
+//! the person set them. Only resolves, and remembers where each value was said.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use kapi_core::kernel::command::Overflow;
+use kapi_core::kernel::request::Priority;
+use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError, Set};
+use kapi_engine::kernel::terms::{BackendTerms, KernelTerms};
+use kapi_engine::project::Project;
+
+use crate::config::Config;
+use crate::config::kernel::{self, BackendTable, Said};
+use crate::config::source::{At, Source, at};
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::kernel::start;
+
+/// Where lessons are kept unless somebody says otherwise, below the state directory.
+const GUARDRAILS: &str = "guardrails";
+
+/// One value that holds, and where it was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The key, as `[kernel]` has it.
+    pub(crate) key: String,
+    /// The value, for people.
+    pub(crate) value: String,
+    /// The place.
+    pub(crate) source: Source,
+}
+
+/// What holds for the kernel of a project.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// What the engine obeys.
+    pub(crate) terms: KernelTerms,
+    /// How urgent the tasks of a profile are when a request does not say.
+    pub(crate) priorities: BTreeMap<String, Priority>,
+    /// Every value with its place.
+    pub(crate) settings: Vec<Setting>,
+}
+
+pub(super) fn resolve(
+    context: &Context,
+    project: &Project<'_>,
+    config: &Config,
+) -> Result<Resolved, Error> {
+    let standard = built_in(project);
+    let root = project.layout.root();
+    let mut held = Held::of(&standard, root);
+    let person = &config.kernel.person;
+    held.choose(person, root);
+    if let Some(creampi) = creampi(context, project)? {
+        let (said, root) = (of_creampi(&creampi)?, creampi.root);
+        held.choose(&said.within(person), &root);
+        // Nothing of ours is kept there, and who set it should see that.
+        held.unused = [
+            ("idempotency_dir", creampi.idempotency_dir),
+            ("checkpoints_dir", creampi.checkpoints_dir),
+        ]
+        .into_iter()
+        .filter_map(|(key, set)| Some((key, set?)))
+        .collect();
+    }
+    held.choose(&config.kernel.project.within(person).narrowing(&held), root);
+    Ok(held.resolved(standard))
+}
+
+/// Returns what holds when nobody set anything.
+pub(super) fn standard(project: &Project<'_>) -> Resolved {
+    let standard = built_in(project);
+    Held::of(&standard, project.layout.root()).resolved(standard)
+}
+
+fn built_in(project: &Project<'_>) -> KernelTerms {
+    KernelTerms::standard(project.layout.state_dir().join(GUARDRAILS))
+}
+
+/// What holds so far.
+struct Held {
+    agent: At<String>,
+    backend: At<Option<String>>,
+    model: At<Option<String>>,
+    concurrency: At<u32>,
+    timeout_ms: At<u64>,
+    guardrails_dir: At<PathBuf>,
+    key_ttl_ms: At<u64>,
+    backends: BTreeMap<String, At<BackendTable>>,
+    per_agent: BTreeMap<String, At<u32>>,
+    tasks_max: At<u32>,
+    overflow: At<Overflow>,
+    machine_max: At<Option<u32>>,
+    priorities: BTreeMap<String, At<Priority>>,
+    guardrail_tokens_max: At<u32>,
+    accept_learnt_after: At<Option<u32>>,
+    unused: Vec<(&'static str, Set<PathBuf>)>,
+    /// The project, below which paths are shown shorter.
+    root: PathBuf,
+}
+
+impl Held {
+    fn of(terms: &KernelTerms, root: &Path) -> Self {
+        Self {
+            agent: At::default(terms.default_agent.clone()),
+            backend: At::default(terms.default_backend.clone()),
+            model: At::default(terms.default_model.clone()),
+            concurrency: At::default(terms.project_max),
+            timeout_ms: At::default(terms.default_timeout_ms),
+            guardrails_dir: At::default(terms.guardrails_dir.clone()),
+            key_ttl_ms: At::default(terms.key_ttl_ms),
+            backends: BTreeMap::new(),
+            per_agent: BTreeMap::new(),
+            tasks_max: At::default(terms.tasks_max),
+            overflow: At::default(terms.overflow),
+            machine_max: At::default(terms.machine_max),
+            priorities: BTreeMap::new(),
+            guardrail_tokens_max: At::default(terms.guardrail_tokens_max),
+            accept_learnt_after: At::default(terms.accept_learnt_after),
+            unused: Vec::new(),
+            root: root.to_path_buf(),
+        }
+    }
+
+    /// Takes everything that a file says; directories are meant from `root`.
+    fn choose(&mut self, said: &Said, root: &Path) {
+        let optional = |text: &At<String>| At::new(Some(text.value.clone()), text.source.clone());
+        let number = |n: &At<u32>| At::new(Some(n.value), n.source.clone());
+        set(&mut self.agent, said.default_agent.clone());
+        set(
+            &mut self.backend,
+            said.default_backend.as_ref().map(optional),
+        );
+        set(&mut self.model, said.default_model.as_ref().map(optional));
+        set(&mut self.concurrency, said.max_concurrency.clone());
+        set(&mut self.timeout_ms, said.default_timeout_ms.clone());
+        let dir = said.guardrails_dir.as_ref();
+        let dir = dir.map(|dir| At::new(root.join(&dir.value), dir.source.clone()));
+        set(&mut self.guardrails_dir, dir);
+        set(&mut self.key_ttl_ms, said.key_ttl_ms.clone());
+        self.backends.extend(said.backends.clone());
+        self.per_agent.extend(said.per_agent.clone());
+        set(&mut self.tasks_max, said.tasks_max.clone());
+        set(&mut self.overflow, said.overflow.clone());
+        set(&mut self.machine_max, said.machine_max.as_ref().map(number));
+        self.priorities.extend(said.priorities.clone());
+        set(
+            &mut self.guardrail_tokens_max,
+            said.guardrail_tokens_max.clone(),
+        );
+        let accept = said.accept_learnt_after.as_ref().map(number);
+        set(&mut self.accept_learnt_after, accept);
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let mut rows = self.choices();
+        rows.extend(self.limits());
+        for (name, backend) in &self.backends {
+            let BackendTable { provider, model } = &backend.value;
+            let parts = [provider.as_deref(), model.as_deref()];
+            let value = parts.map(|part| part.unwrap_or("its own")).join(" / ");
+            rows.push(row(&format!("backends.{name}"), backend, &value));
+        }
+        for (name, priority) in &self.priorities {
+            let value = priority_word(priority.value);
+            rows.push(row(&format!("priorities.{name}"), priority, &value));
+        }
+        rows.extend(self.unused.iter().map(|(key, set)| Setting {
+            key: (*key).to_owned(),
+            value: format!(
+                "{} (not used: `.ilchul/kernel` has it)",
+                set.value.display()
+            ),
+            source: at(&set.place.file, set.place.line),
+        }));
+        rows
+    }
+
+    fn choices(&self) -> Vec<Setting> {
+        let its_own = "the profile's";
+        let backend = word(self.backend.value.as_deref(), its_own);
+        let model = word(self.model.value.as_deref(), its_own);
+        let dir = &self.guardrails_dir.value;
+        let dir = dir.strip_prefix(&self.root).unwrap_or(dir).display();
+        vec![
+            row("default_agent", &self.agent, &self.agent.value),
+            row("default_backend", &self.backend, &backend),
+            row("default_model", &self.model, &model),
+            row("guardrails_dir", &self.guardrails_dir, &dir),
+        ]
+    }
+
+    fn limits(&self) -> Vec<Setting> {
+        let tokens = &self.guardrail_tokens_max;
+        let mut rows = vec![row(
+            "max_concurrency",
+            &self.concurrency,
+            &self.concurrency.value,
+        )];
+        let numbers = self.per_agent.iter();
+        rows.extend(numbers.map(|(name, n)| row(&format!("per_agent.{name}"), n, &n.value)));
+        let machine = self.machine_max.value.map(|n| n.to_string());
+        let machine = word(machine.as_deref(), "as many as it bears");
+        let accept = self.accept_learnt_after.value.map(|n| n.to_string());
+        let accept = word(accept.as_deref(), "never");
+        let (timeout, ttl) = (
+            seconds(self.timeout_ms.value),
+            seconds(self.key_ttl_ms.value),
+        );
+        rows.extend([
+            row("machine_max", &self.machine_max, &machine),
+            row("tasks_max", &self.tasks_max, &self.tasks_max.value),
+            row(
+                "overflow",
+                &self.overflow,
+                &overflow_word(self.overflow.value),
+            ),
+            row("default_timeout_sec", &self.timeout_ms, &timeout),
+            row("idempotency_ttl_sec", &self.key_ttl_ms, &ttl),
+            row("guardrail_tokens_max", tokens, &tokens.value),
+            row("accept_learnt_after", &self.accept_learnt_after, &accept),
+        ]);
+        rows
+    }
+
+    fn resolved(self, mut terms: KernelTerms) -> Resolved {
+        let settings = self.settings();
+        let values = |map: BTreeMap<String, At<u32>>| {
+            map.into_iter().map(|(name, n)| (name, n.value)).collect()
+        };
+        terms.default_agent = self.agent.value;
+        terms.default_backend = self.backend.value;
+        terms.default_model = self.model.value;
+        terms.project_max = self.concurrency.value;
+        terms.default_timeout_ms = self.timeout_ms.value;
+        terms.guardrails_dir = self.guardrails_dir.value;
+        terms.key_ttl_ms = self.key_ttl_ms.value;
+        terms.per_agent = values(self.per_agent);
+        terms.tasks_max = self.tasks_max.value;
+        terms.overflow = self.overflow.value;
+        terms.machine_max = self.machine_max.value;
+        terms.guardrail_tokens_max = self.guardrail_tokens_max.value;
+        terms.accept_learnt_after = self.accept_learnt_after.value;
+        let backends = self.backends.into_iter().map(|(name, said)| {
+            let BackendTable { provider, model } = said.value;
+            (name, BackendTerms { provider, model })
+        });
+        terms.backends = backends.collect();
+        let priorities = self.priorities.into_iter();
+        Resolved {
+            terms,
+            priorities: priorities.map(|(name, said)| (name, said.value)).collect(),
+            settings,
+        }
+    }
+}
+
+impl Said {
+    /// Returns what is left of a project's word beside the person's: who works is the person's
+    /// choice where they made one, and limits only get smaller.
+    fn within(&self, person: &Self) -> Self {
+        let mut said = self.clone();
+        keep_persons(&mut said.default_agent, person.default_agent.as_ref());
+        keep_persons(&mut said.default_backend, person.default_backend.as_ref());
+        keep_persons(&mut said.default_model, person.default_model.as_ref());
+        keep_persons(&mut said.guardrails_dir, person.guardrails_dir.as_ref());
+        keep_persons(&mut said.key_ttl_ms, person.key_ttl_ms.as_ref());
+        keep_smaller(
+            &mut said.max_concurrency,
+            person.max_concurrency.as_ref().map(|n| n.value),
+        );
+        keep_smaller(
+            &mut said.tasks_max,
+            person.tasks_max.as_ref().map(|n| n.value),
+        );
+        let tokens = person.guardrail_tokens_max.as_ref().map(|n| n.value);
+        keep_smaller(&mut said.guardrail_tokens_max, tokens);
+        let timeout_ms = person.default_timeout_ms.as_ref().map(|n| n.value);
+        keep_shorter(&mut said.default_timeout_ms, timeout_ms);
+        said.per_agent.retain(|name, n| {
+            person
+                .per_agent
+                .get(name)
+                .is_none_or(|person| n.value < person.value)
+        });
+        said.priorities
+            .retain(|name, _| !person.priorities.contains_key(name));
+        said.backends
+            .retain(|name, _| !person.backends.contains_key(name));
+        let rejects = |said: &At<Overflow>| said.value == Overflow::Reject;
+        if person.overflow.is_some() {
+            said.overflow = said.overflow.filter(rejects);
+        }
+        said
+    }
+
+    /// Returns what is left when nothing may become more than it is.
+    fn narrowing(mut self, held: &Held) -> Self {
+        keep_smaller(&mut self.max_concurrency, Some(held.concurrency.value));
+        keep_smaller(&mut self.tasks_max, Some(held.tasks_max.value));
+        keep_smaller(
+            &mut self.guardrail_tokens_max,
+            Some(held.guardrail_tokens_max.value),
+        );
+        keep_shorter(&mut self.default_timeout_ms, Some(held.timeout_ms.value));
+        self.overflow = self.overflow.filter(|said| said.value == Overflow::Reject);
+        self.per_agent.retain(|name, n| {
+            held.per_agent
+                .get(name)
+                .is_none_or(|held| n.value < held.value)
+        });
+        self
+    }
+}
+
+fn set<T>(held: &mut At<T>, said: Option<At<T>>) {
+    if let Some(said) = said {
+        *held = said;
+    }
+}
+
+fn keep_persons<T>(said: &mut Option<At<T>>, person: Option<&At<T>>) {
+    if person.is_some() {
+        *said = None;
+    }
+}
+
+fn keep_smaller(said: &mut Option<At<u32>>, limit: Option<u32>) {
+    let is_less = |said: &At<u32>| limit.is_none_or(|limit| said.value < limit);
+    *said = said.take().filter(is_less);
+}
+
+/// 0 is no limit at all.
+fn keep_shorter(said: &mut Option<At<u64>>, limit_ms: Option<u64>) {
+    let is_less = |said: &At<u64>| match limit_ms {
+        None => true,
+        Some(0) => said.value != 0,
+        Some(limit_ms) => said.value != 0 && said.value < limit_ms,
+    };
+    *said = said.take().filter(is_less);
+}
+
+/// Reads the file of oh-my-creampi that holds for the project.
+fn creampi(context: &Context, project: &Project<'_>) -> Result<Option<CreampiConfig>, Error> {
+    let root = project.layout.root();
+    let found = creampi_file::find(project.disk, start(context, root));
+    let found = found.map_err(|error| unreadable(&error.into()))?;
+    // A file above the project is somebody else's.
+    let Some(file) = found.filter(|file| file.starts_with(root)) else {
+        return Ok(None);
+    };
+    creampi_file::load(project.disk, &file).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &CreampiError) -> Error {
+    let failed = Error::new(Exit::Usage, format!("failed to {}", chain(error)));
+    match error {
+        CreampiError::Invalid { problems } => match problems.first() {
+            Some(problem) => failed.with_hint(problem.remedy.clone()),
+            None => failed,
+        },
+        CreampiError::TooLarge { .. }
+        | CreampiError::NotText { .. }
+        | CreampiError::IsLink { .. }
+        | CreampiError::KeepsChanging { .. }
+        | CreampiError::Lock(_)
+        | CreampiError::Disk(_) => failed,
+    }
+}
+
+fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
+    if let Some(backend) = &file.default_backend {
+        kernel::check_backend(&backend.place.to_string(), &backend.value)?;
+    }
+    let ms = |seconds: &Set<u32>| of(seconds, |value| u64::from(*value) * 1_000);
+    let backends = file.backends.iter().map(|(name, backend)| {
+        let value = of(backend, |backend| BackendTable {
+            provider: Some(backend.provider.clone()),
+            model: Some(backend.model.clone()),
+        });
+        (name.clone(), value)
+    });
+    Ok(Said {
+        default_agent: file
+            .default_agent
+            .as_ref()
+            .map(|set| of(set, String::clone)),
+        default_backend: file
+            .default_backend
+            .as_ref()
+            .map(|set| of(set, String::clone)),
+        default_model: file
+            .default_model
+            .as_ref()
+            .map(|set| of(set, String::clone)),
+        max_concurrency: file.max_concurrency.as_ref().map(|set| of(set, |n| *n)),
+        default_timeout_ms: file.default_timeout_s.as_ref().map(ms),
+        guardrails_dir: file
+            .guardrails_dir
+            .as_ref()
+            .map(|set| of(set, PathBuf::clone)),
+        key_ttl_ms: file.idempotency_ttl_s.as_ref().map(ms),
+        backends: backends.collect(),
+        ..Said::default()
+    })
+}
+
+fn of<T, U>(set: &Set<T>, value: impl FnOnce(&T) -> U) -> At<U> {
+    At::new(value(&set.value), at(&set.place.file, set.place.line))
+}
+
+fn row<T>(key: &str, said: &At<T>, value: &dyn fmt::Display) -> Setting {
+    Setting {
+        key: key.to_owned(),
+        value: value.to_string(),
+        source: said.source.clone(),
+    }
+}
+
+fn word(said: Option<&str>, otherwise: &str) -> String {
+    said.unwrap_or(otherwise).to_owned()
+}
+
+fn seconds(ms: u64) -> String {
+    match ms {
+        0 => "no limit".to_owned(),
+        ms => (ms / 1_000).to_string(),
+    }
+}
+
+const fn overflow_word(overflow: Overflow) -> &'static str {
+    match overflow {
+        Overflow::Queue => "queue",
+        Overflow::Reject => "reject",
+    }
+}
+
+pub(crate) const fn priority_word(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Low => "low",
+        Priority::Normal => "normal",
+        Priority::High => "high",
+    }
+}

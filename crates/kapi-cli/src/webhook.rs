@@ -1,0 +1,194 @@
+//! Calls over HTTP that set loops off: `POST /loops/<name>`, proved by a secret.
+//!
+//! Whoever can reach the port may send anything: heads, bodies, times and numbers are bounded, and
+//! nothing is told before the secret was shown. What a call sets off is decided by who takes it.
+
+pub(crate) mod proof;
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use kapi_core::kernel::id::LoopName;
+use kapi_core::kernel::value::Value;
+use kapi_engine::kernel::leader::call::Call;
+use kapi_gateway::http::head::{RequestHead, closing_answer};
+use kapi_gateway::http::reader::Reader;
+use kapi_gateway::http::timed::Timed;
+use kapi_gateway::http::{Error as HttpError, HeadLimits};
+use serde_json::json;
+
+use crate::webhook::proof::Proof;
+
+/// Connections at once.
+pub(crate) const CONNECTIONS_MAX: usize = 16;
+/// The longest body.
+const BODY_BYTES_MAX: u64 = 64 * 1024;
+/// What a head may use.
+const HEAD: HeadLimits = HeadLimits {
+    bytes_max: 16 * 1024,
+    headers_max: 64,
+    time_max: Duration::from_secs(5),
+};
+/// How long a peer may be silent.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// How long a connection may last, whatever its peer does.
+const LIFE_MAX: Duration = Duration::from_secs(20);
+/// How long a caller waits until its call was taken.
+const TAKE_MAX: Duration = Duration::from_secs(10);
+/// The longest id of a delivery.
+const DELIVERY_BYTES_MAX: usize = 128;
+/// What stands before a name.
+const PATH: &str = "/loops/";
+/// How callers name a delivery; the first is GitHub's.
+const DELIVERY: [&str; 3] = ["X-GitHub-Delivery", "X-Delivery-Id", "Idempotency-Key"];
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The call.
+    pub(crate) call: Call,
+    /// Where the answer goes.
+    pub(crate) reply: SyncSender<Reply>,
+}
+
+/// What a caller is told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    /// The status.
+    pub(crate) status: u16,
+    /// The document.
+    pub(crate) body: serde_json::Value,
+}
+
+impl Reply {
+    /// Builds an answer.
+    pub(crate) const fn new(status: u16, body: serde_json::Value) -> Self {
+        Self { status, body }
+    }
+
+    fn error(status: u16, text: &str) -> Self {
+        Self::new(status, json!({ "error": text }))
+    }
+}
+
+/// Takes calls from connections and hands them on.
+pub(crate) struct Counter<'env> {
+    /// Proves that a caller knows the secret.
+    pub(crate) proof: Proof,
+    /// Where calls go.
+    pub(crate) line: SyncSender<Asked>,
+    /// Wakes whoever takes them.
+    pub(crate) ring: &'env (dyn Fn() + Sync),
+}
+
+impl Counter<'_> {
+    /// Serves one connection: one request, one answer.
+    pub(crate) fn serve(&self, stream: &TcpStream) {
+        let mut socket = Timed::new(stream, IDLE_MAX);
+        socket.set_deadline(Some(Instant::now() + LIFE_MAX));
+        let mut reader = Reader::new(socket);
+        let answer = match self.answer(&mut reader) {
+            Ok(Some(reply)) => written(&reply),
+            Ok(None) => return,
+            Err(error) => match error.status() {
+                Some((status, _)) => written(&Reply::error(status, &error.to_string())),
+                // Nobody listens any more.
+                None => return,
+            },
+        };
+        // A caller that does not read its answer has no use for it.
+        drop(reader.inner_mut().write_all(&answer));
+    }
+
+    fn answer(&self, reader: &mut Reader<Timed<'_>>) -> Result<Option<Reply>, HttpError> {
+        let Some(head) = reader.request(&HEAD)? else {
+            return Ok(None);
+        };
+        let name = head
+            .target
+            .strip_prefix(PATH)
+            .and_then(|name| LoopName::parse(name).ok());
+        let Some(name) = name else {
+            return Ok(Some(Reply::error(404, "there is only /loops/<name>")));
+        };
+        if head.method != "POST" {
+            return Ok(Some(Reply::error(405, "only POST sets anything off")));
+        }
+        if head.headers.has_word("expect", "100-continue") {
+            let go_on = reader
+                .inner_mut()
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+            go_on.map_err(HttpError::Write)?;
+        }
+        let body = reader.body(head.framing()?, BODY_BYTES_MAX).read_all()?;
+        if !self.proof.is_given(&head.headers, &body) {
+            return Ok(Some(Reply::error(401, "the secret was not shown")));
+        }
+        let payload = if body.is_empty() {
+            Value::Null
+        } else {
+            match serde_json::from_slice(&body) {
+                Ok(payload) => payload,
+                Err(_) => return Ok(Some(Reply::error(400, "the body is no JSON"))),
+            }
+        };
+        let delivery = match delivery(&head) {
+            Ok(delivery) => delivery,
+            Err(why) => return Ok(Some(Reply::error(400, why))),
+        };
+        Ok(Some(self.hand_on(Call {
+            name,
+            payload,
+            delivery,
+        })))
+    }
+
+    fn hand_on(&self, call: Call) -> Reply {
+        let (reply, answer) = sync_channel(1);
+        match self.line.try_send(Asked { call, reply }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Reply::error(429, "too many calls wait"),
+            Err(TrySendError::Disconnected(_)) => return Reply::error(503, "it is about to end"),
+        }
+        (self.ring)();
+        answer
+            .recv_timeout(TAKE_MAX)
+            .unwrap_or_else(|_| Reply::error(503, "nobody took the call"))
+    }
+}
+
+fn delivery(head: &RequestHead) -> Result<Option<String>, &'static str> {
+    let said = DELIVERY.iter().find_map(|name| head.headers.first(name));
+    let Some(said) = said else {
+        return Ok(None);
+    };
+    let is_plain = said.iter().all(u8::is_ascii_graphic);
+    match std::str::from_utf8(said) {
+        Ok(text) if is_plain && !text.is_empty() && text.len() <= DELIVERY_BYTES_MAX => {
+            Ok(Some(text.to_owned()))
+        }
+        Ok(_) | Err(_) => Err("the delivery's id must be 1 to 128 printable characters"),
+    }
+}
+
+fn written(reply: &Reply) -> Vec<u8> {
+    let reason = match reply.status {
+        202 => "Accepted",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        409 => "Conflict",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        _ => "Service Unavailable",
+    };
+    let mut body = reply.body.to_string();
+    body.push('\n');
+    closing_answer((reply.status, reason), "application/json", body.as_bytes())
+}

@@ -1,0 +1,175 @@
+//! The kernel's tools with real CLIs: started by a person, and within a run of a goal.
+//!
+//! The task itself is done by a shell command, so that who asks and who works are told apart.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kapi_testkit::agent_tools::{AgentTools, Cli};
+use kapi_testkit::model_server::scenario::{Scenario, Step, ToolUse};
+use serde_json::{Value, json};
+
+use crate::environment::{FIRST, write};
+use crate::machine::{Machine, model};
+use crate::program::finish;
+
+/// What the agent of the task says, and only it.
+const SAID: &str = "the-worker-was-here";
+const KAPI: &str = env!("CARGO_BIN_EXE_kapi");
+
+fn tool(name: &str, arguments: Value) -> Step {
+    Step::tools(vec![ToolUse::Mcp {
+        name: name.to_owned(),
+        arguments,
+    }])
+}
+
+fn task() -> Step {
+    let arguments = json!({"description": "write it", "prompt": "write the answer"});
+    tool("background_task", arguments)
+}
+
+fn status() -> Step {
+    tool("background_status", json!({"taskId": "task_1"}))
+}
+
+/// Makes a machine whose tasks are done by a shell command.
+fn machine(steps: Vec<Step>) -> Machine {
+    let machine = Machine::new(Scenario::new(steps));
+    let shell = format!("command:echo {SAID}; echo 42 > answer.txt");
+    let profile =
+        format!("---\nname: sisyphus\ndescription: a shell\nbackend: {shell:?}\n---\nWork.\n");
+    let config = machine.env.home().join(".config/kapi/config.toml");
+    write(&config.with_file_name("agents/sisyphus.md"), profile);
+    machine
+}
+
+fn binary(cli: Cli) -> PathBuf {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tools = AgentTools::ensure(&checkout.canonicalize().unwrap(), &[cli]);
+    tools.unwrap().binary(cli).unwrap().to_path_buf()
+}
+
+/// Returns a CLI as a person starts it, with Kapi among the servers of their own settings.
+fn started_by_a_person(machine: &Machine, cli: Cli) -> Command {
+    let env = &machine.env;
+    let mut command = env.command(binary(cli).to_str().unwrap(), &env.repository());
+    let (url, prompt) = (machine.server.base_url(), "Have the answer written.");
+    match cli {
+        Cli::Claude => {
+            let servers = env.home().join("servers.json");
+            let server = json!({"mcpServers": {"kapi": {"command": KAPI, "args": ["mcp"]}}});
+            write(&servers, server.to_string());
+            command
+                .env("ANTHROPIC_BASE_URL", url)
+                .env("ANTHROPIC_API_KEY", machine.key())
+                .env("IS_SANDBOX", "1")
+                .env("DISABLE_AUTOUPDATER", "1")
+                .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+                .args(["-p", prompt, "--model", model(cli), "--strict-mcp-config"])
+                .args(["--dangerously-skip-permissions", "--mcp-config"])
+                .arg(servers);
+        }
+        Cli::Codex => {
+            let config = format!(
+                "model = {:?}\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
+                 [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{url}/v1\"\n\
+                 env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\
+                 [features]\napps = false\nplugins = false\n[analytics]\nenabled = false\n\
+                 [mcp_servers.kapi]\ncommand = {KAPI:?}\nargs = [\"mcp\"]\n\
+                 startup_timeout_sec = 60\ntool_timeout_sec = 60\n",
+                model(cli)
+            );
+            let home = env.home().join(".codex");
+            write(&home.join("config.toml"), config);
+            command
+                .env("CODEX_HOME", home)
+                .env("OPENAI_API_KEY", machine.key())
+                .args(["exec", "--skip-git-repo-check"])
+                .args(["--dangerously-bypass-approvals-and-sandbox", prompt]);
+        }
+        Cli::Gemini | Cli::Pi => panic!("{cli:?} is not started here"),
+    }
+    command
+}
+
+/// A person's own agent has something done, waits for it by the shell, and looks at what came of it.
+fn check_from_outside(cli: Cli) {
+    let wait = format!("{KAPI} task wait task_1");
+    let machine = machine(vec![
+        task(),
+        Step::bash(&wait),
+        status(),
+        Step::text("It is written."),
+    ]);
+    let output = finish(started_by_a_person(&machine, cli));
+    assert_eq!(output.code, 0, "{output:?}");
+    let read = all_read(&machine);
+    for words in ["this server, while it lives", "completed", SAID] {
+        assert!(
+            read.contains(words),
+            "the model never read {words:?}: {output:?}"
+        );
+    }
+    let task = machine.env.json(&["task", "status", "task_1"]);
+    assert_eq!(task["status"], "completed", "{task}");
+    assert_eq!(task["request"]["origin"]["by"], "agent");
+    let branch = task["work"]["branch"].as_str().unwrap();
+    assert_eq!(machine.env.show(branch, "answer.txt"), "42");
+    assert_eq!(machine.env.read("answer.txt"), "wrong\n");
+    machine.env.await_no_process();
+}
+
+/// Returns everything that the model was sent.
+fn all_read(machine: &Machine) -> String {
+    let asked = machine.asked();
+    let bodies = asked.iter().map(|request| request.body.to_string());
+    bodies.collect::<Vec<String>>().join("\n")
+}
+
+#[test]
+fn claude_from_outside() {
+    check_from_outside(Cli::Claude);
+}
+
+#[test]
+fn codex_from_outside() {
+    check_from_outside(Cli::Codex);
+}
+
+/// An agent within a run has something done in the name of its goal.
+fn check_within(cli: Cli) {
+    let machine = machine(vec![
+        task(),
+        status(),
+        Step::bash("echo 42 > answer.txt"),
+        Step::text("It is done."),
+    ]);
+    let config = machine.env.home().join(".config/kapi/config.toml");
+    let said = std::fs::read_to_string(&config).unwrap();
+    machine
+        .env
+        .configure(&format!("{said}\n[kernel]\nruns_submit_tasks = true\n"));
+    let run = machine.run(cli, "none", &["--tokens", "1M"]);
+    run.assert_status("done", 0);
+    let read = all_read(&machine);
+    for words in ["it waits for `kapi up`", "queued"] {
+        assert!(read.contains(words), "the model never read {words:?}");
+    }
+    let task = machine.env.json(&["task", "status", "task_1"]);
+    assert_eq!(task["status"], "queued", "{task}");
+    assert_eq!(task["request"]["origin"]["run"], FIRST);
+    assert_eq!(task["request"]["depth"], 1);
+    let tokens = task["request"]["budget"]["tokens"].as_u64().unwrap();
+    assert!(tokens <= 1_000_000, "{task}");
+}
+
+#[test]
+fn claude_within_a_run_submits_in_the_name_of_its_goal() {
+    check_within(Cli::Claude);
+}
+
+#[test]
+fn pi_within_a_run_has_the_tools_by_its_extension() {
+    check_within(Cli::Pi);
+}

@@ -1,0 +1,182 @@
+//! Patterns for names and paths, matched in time at most the product of the lengths.
+//!
+//! `*` stands for anything, in a path within one name; `**` for any directories, `?` for one
+//! character. Everything else stands for itself. Knows no directory.
+
+/// One piece of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Literal(char),
+    /// One character, in a path no slash.
+    One,
+    /// Any characters, in a path no slash.
+    Any,
+    /// Any characters.
+    Everything,
+    /// Nothing, or directories with the slash after them.
+    Directories,
+}
+
+/// Tells whether a pattern matches a whole name; `*` and `?` match any character.
+#[must_use]
+pub fn is_name(pattern: &str, name: &str) -> bool {
+    let pieces = pattern.chars().map(|c| match c {
+        '*' | '?' => (c, Piece::Everything),
+        c => (c, Piece::Literal(c)),
+    });
+    let pieces: Vec<Piece> = pieces
+        .map(|(c, piece)| if c == '?' { Piece::One } else { piece })
+        .collect();
+    matches(&pieces, name, |_| true)
+}
+
+/// Tells whether a pattern matches a whole relative path. Case counts.
+#[must_use]
+pub fn is_path(pattern: &str, path: &str) -> bool {
+    matches(&path_pieces(plain(pattern)), plain(path), |c| c != '/')
+}
+
+/// Tells whether a pattern matches a relative path or a directory that it lies in.
+#[must_use]
+pub fn covers(pattern: &str, path: &str) -> bool {
+    let pieces = path_pieces(plain(pattern));
+    let path = plain(path);
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    let mut prefixes = ends.chain([path.len()]);
+    prefixes.any(|end| matches(&pieces, path.get(..end).unwrap_or(path), |c| c != '/'))
+}
+
+fn plain(path: &str) -> &str {
+    path.trim_start_matches("./").trim_end_matches('/')
+}
+
+fn path_pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let is_start = pieces
+            .last()
+            .is_none_or(|last| matches!(last, Piece::Literal('/') | Piece::Directories));
+        let (piece, length) = match c {
+            '*' if is_start && rest.starts_with("**/") => (Piece::Directories, 3),
+            '*' if rest.starts_with("**") => (Piece::Everything, 2),
+            '*' => (Piece::Any, 1),
+            '?' => (Piece::One, 1),
+            c => (Piece::Literal(c), c.len_utf8()),
+        };
+        pieces.push(piece);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    pieces
+}
+
+/// Follows every way through the pattern at once.
+fn matches(pieces: &[Piece], text: &str, is_inner: fn(char) -> bool) -> bool {
+    let mut at = vec![false; pieces.len() + 1];
+    enter(pieces, &mut at, 0);
+    for c in text.chars() {
+        let mut next = vec![false; pieces.len() + 1];
+        let here = pieces.iter().enumerate().zip(&at);
+        for ((place, piece), _) in here.filter(|(_, is_here)| **is_here) {
+            match piece {
+                Piece::Literal(literal) if *literal == c => enter(pieces, &mut next, place + 1),
+                Piece::One if is_inner(c) => enter(pieces, &mut next, place + 1),
+                Piece::Any if is_inner(c) => enter(pieces, &mut next, place),
+                Piece::Everything => enter(pieces, &mut next, place),
+                Piece::Directories if c == '/' => {
+                    stay(&mut next, place);
+                    enter(pieces, &mut next, place + 1);
+                }
+                Piece::Directories => stay(&mut next, place),
+                Piece::Literal(_) | Piece::One | Piece::Any => {}
+            }
+        }
+        at = next;
+    }
+    at.last() == Some(&true)
+}
+
+fn stay(at: &mut [bool], place: usize) {
+    if let Some(is_here) = at.get_mut(place) {
+        *is_here = true;
+    }
+}
+
+/// Goes to a place, and to those after it that nothing is needed for.
+fn enter(pieces: &[Piece], at: &mut [bool], place: usize) {
+    let mut place = place;
+    loop {
+        stay(at, place);
+        match pieces.get(place) {
+            Some(Piece::Any | Piece::Everything | Piece::Directories) => place += 1,
+            Some(Piece::Literal(_) | Piece::One) | None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{covers, is_name, is_path};
+
+    #[test]
+    fn names() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("*", "a/b"),
+            ("claude*", "claude-code"),
+            ("*-review", "code-review"),
+            ("a?c", "aüc"),
+            ("a*b*c", "a-b-b-c"),
+        ] {
+            assert!(is_name(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("", "a"), ("a", "A"), ("a?c", "ac"), ("a*b", "abc")] {
+            assert!(!is_name(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn paths() {
+        for (pattern, path) in [
+            ("src/*.rs", "src/a.rs"),
+            ("./src/*.rs", "src/a.rs"),
+            ("**/*.rs", "a.rs"),
+            ("**/*.rs", "x/y/a.rs"),
+            ("src/**/b", "src/b"),
+            ("src/**/b", "src/x/y/b"),
+            ("src/**", "src/x/y"),
+            ("**", "x/y"),
+            ("a?c/**", "abc/d"),
+            ("a/**/**/b", "a/b"),
+        ] {
+            assert!(is_path(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in [
+            ("src/*.rs", "src/x/a.rs"),
+            ("*.rs", "src/a.rs"),
+            ("**/b", "ab"),
+            ("src/**/b", "src/xb"),
+            ("src/**", "source/x"),
+            ("a?c", "a/c"),
+            ("src", "src/a"),
+        ] {
+            assert!(!is_path(pattern, path), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_directory_covers_what_lies_in_it() {
+        assert!(covers("secrets", "secrets/a/b"));
+        assert!(covers("secrets/", "secrets/a"));
+        assert!(covers("**/keys", "a/keys/b"));
+        assert!(!covers("secrets", "secrets2/a"));
+        assert!(!covers("secrets/a", "secrets"));
+    }
+
+    #[test]
+    fn no_pattern_is_slow() {
+        let pattern = "**/*a".repeat(100);
+        assert!(!is_path(&pattern, &"a".repeat(4_000)));
+        assert!(!is_name(&"*a".repeat(100), &"b".repeat(4_000)));
+    }
+}

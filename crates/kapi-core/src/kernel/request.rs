@@ -1,0 +1,242 @@
+//! What somebody asks the kernel to have done.
+//!
+//! Only data and its limits. Which files, sandbox and process it takes is not known here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::id::{LoopName, TaskId};
+use crate::kernel::task::LoopRun;
+
+/// The longest prompt in bytes.
+pub const PROMPT_BYTES_MAX: usize = 256 * 1024;
+/// The longest description in bytes.
+pub const DESCRIPTION_BYTES_MAX: usize = 500;
+/// The longest idempotency key in bytes.
+pub const KEY_BYTES_MAX: usize = 512;
+/// How deep tasks may submit tasks: an agent's task is one deeper than the task it runs in.
+pub const DEPTH_MAX: u32 = 3;
+/// The longest timeout in milliseconds: a day.
+pub const TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// The most often a task is tried again.
+pub const RETRIES_MAX: u32 = 16;
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// What it is, in one line.
+    pub description: String,
+    /// What the agent is told; for a loop's run the template, which is rendered in its own phase.
+    pub prompt: String,
+    /// The agent profile.
+    pub agent: String,
+    /// The agent program to use instead of the profile's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// The model to use instead of the profile's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The longest one attempt may take, in milliseconds; 0 for no limit.
+    pub timeout_ms: u64,
+    /// What one attempt may use.
+    #[serde(default, skip_serializing_if = "TaskBudget::is_open")]
+    pub budget: TaskBudget,
+    /// Whose guardrails it is told, besides the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// How urgent it is.
+    #[serde(default, skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
+    /// What makes it the same as another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// When and how often a failed attempt is tried again.
+    #[serde(default, skip_serializing_if = "Retry::is_unsaid")]
+    pub retry: Retry,
+    /// Shell commands that must pass in a clean checkout before it counts as completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+    /// Who asked.
+    pub origin: Origin,
+    /// How many tasks it stands below another, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// The task it repeats, when a person asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<TaskId>,
+    /// The loop's run that it is.
+    #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
+    pub loop_run: Option<Box<LoopRun>>,
+}
+
+/// What one attempt may use; what is absent has no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskBudget {
+    /// Tokens, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_micros: Option<u64>,
+    /// Wall clock in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+}
+
+impl TaskBudget {
+    /// Tells whether nothing is limited.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.tokens.is_none() && self.usd_micros.is_none() && self.time_ms.is_none()
+    }
+}
+
+/// How urgent a task is. One that waits gains a step every quarter of an hour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// When nothing else waits.
+    Low,
+    /// As everything.
+    #[default]
+    Normal,
+    /// Before everything else.
+    High,
+}
+
+impl Priority {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    const fn is_normal(&self) -> bool {
+        matches!(self, Self::Normal)
+    }
+
+    /// Returns the step, the higher the more urgent.
+    #[must_use]
+    pub const fn step(self) -> u64 {
+        match self {
+            Self::Low => 0,
+            Self::Normal => 1,
+            Self::High => 2,
+        }
+    }
+}
+
+/// What makes two requests the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// The text.
+    pub text: String,
+    /// How long it holds after the request, in milliseconds. While the task has not ended it
+    /// holds in any case; when it fails it ends.
+    pub ttl_ms: u64,
+}
+
+/// When and how often a failed attempt is tried again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// How often at most.
+    pub times: u32,
+    /// The pause before the first, in milliseconds; each further one is twice as long.
+    pub backoff_ms: u64,
+    /// The longest pause, in milliseconds.
+    pub backoff_ms_max: u64,
+}
+
+impl Retry {
+    /// What is not written must read back as it was, also where it comes to nothing.
+    fn is_unsaid(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the pause before the retry with this number, from 1.
+    #[must_use]
+    pub fn pause_ms(&self, number: u32) -> u64 {
+        let doublings = number.saturating_sub(1).min(32);
+        let pause = self.backoff_ms.saturating_mul(1_u64 << doublings);
+        pause.min(self.backoff_ms_max)
+    }
+}
+
+/// Who asked for a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Origin {
+    /// A person.
+    Person {
+        /// The account's name.
+        user: String,
+    },
+    /// An agent.
+    Agent {
+        /// Its run.
+        run: String,
+        /// The task it works on, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+    },
+    /// A loop: its schedule, an event it waits for, or another run of it.
+    Loop {
+        /// Which.
+        name: LoopName,
+    },
+}
+
+impl Origin {
+    /// Returns whose turn it is when several wait: requests of one group wait for each other
+    /// before they hold up another group.
+    #[must_use]
+    pub fn group(&self) -> String {
+        match self {
+            Self::Person { user } => format!("person {user}"),
+            Self::Agent { run, .. } => format!("agent {run}"),
+            Self::Loop { name } => format!("loop {name}"),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Request {
+    /// Returns the rule that the request breaks.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_long = |text: &str, bytes: usize| text.len() > bytes;
+        if self.description.trim().is_empty() || self.prompt.trim().is_empty() {
+            return Some("description and prompt are required");
+        }
+        if is_long(&self.description, DESCRIPTION_BYTES_MAX) {
+            return Some("the description must be at most 500 bytes");
+        }
+        if is_long(&self.prompt, PROMPT_BYTES_MAX) {
+            return Some("the prompt must be at most 256 KiB");
+        }
+        if self.agent.trim().is_empty() {
+            return Some("an agent profile is required");
+        }
+        if self.timeout_ms > TIMEOUT_MS_MAX {
+            return Some("the timeout must be at most 24 hours");
+        }
+        if self.retry.times > RETRIES_MAX {
+            return Some("a task is tried again at most 16 times");
+        }
+        match &self.key {
+            Some(key) if key.text.trim().is_empty() => Some("idempotency key is required"),
+            Some(key) if is_long(&key.text, KEY_BYTES_MAX) => {
+                Some("the idempotency key must be at most 512 bytes")
+            }
+            Some(_) | None => None,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Writing a value as JSON on one line.
+//!
+//! Reading is whoever has a parser; the form is the one `serde_json` writes.
+
+use std::fmt::Write as _;
+
+use crate::kernel::value::Value;
+
+/// Writes a value at the end of a text.
+pub(super) fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Integer(number) => out.push_str(&number.to_string()),
+        Value::Decimal(number) => out.push_str(number.as_str()),
+        Value::Text(text) => write_text(text, out),
+        Value::List(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                separate(place, out);
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Value::Map(entries) => {
+            out.push('{');
+            for (place, (key, entry)) in entries.iter().enumerate() {
+                separate(place, out);
+                write_text(key, out);
+                out.push(':');
+                write(entry, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn separate(place: usize, out: &mut String) {
+    if place > 0 {
+        out.push(',');
+    }
+}
+
+fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if u32::from(c) < 0x20 => {
+                // Writing to a text cannot fail.
+                let _written: std::fmt::Result = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,280 @@
+//! Where a kernel's events are kept: in the project's own files, or on a cluster that several
+//! machines share.
+//!
+//! The same records, the same fold and the same history in both; only here is it known which. In
+//! files one lock makes writers take turns; on a cluster a batch is refused when another came
+//! first, and whoever asked decides again.
+
+pub(in crate::kernel) mod files;
+mod fleet;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kapi_core::kernel::id::Holder;
+use kapi_fleet::client::Settings;
+use kapi_fleet::error::FleetError;
+use kapi_fleet::watch::{News, Watch};
+use kapi_store::record::{Batch, Record};
+use kapi_sys::lock::Lock;
+use serde_json::value::RawValue;
+
+use crate::kernel::error::KernelError;
+use crate::kernel::history::History;
+use crate::kernel::log::files::Files;
+use crate::kernel::log::fleet::Fleet;
+use crate::kernel::worker::LEASE_MS;
+use crate::places::Place;
+use crate::project::Project;
+
+/// How long a lease lasts without a word on a cluster, in milliseconds.
+const FLEET_LEASE_MS: u64 = 15_000;
+
+/// Where a project's kernel is kept.
+#[derive(Debug, Clone)]
+pub enum Store {
+    /// In the project's directory, for the processes of one machine.
+    Files,
+    /// On a cluster, for the processes of many.
+    Fleet {
+        /// How to speak with it.
+        settings: Settings,
+        /// What the project is called there: the same on every machine.
+        project: String,
+    },
+}
+
+impl Store {
+    /// Returns how long a worker's lease lasts without a word, in milliseconds.
+    ///
+    /// From afar only time tells that a worker is gone, so it is short there: longer than a
+    /// request may take, and than a cluster needs to choose another leader.
+    #[must_use]
+    pub const fn lease_ms(&self) -> u64 {
+        match self {
+            Self::Files => LEASE_MS,
+            Self::Fleet { .. } => FLEET_LEASE_MS,
+        }
+    }
+}
+
+/// A kernel's log, and how far it was read.
+pub(super) enum Log<'a> {
+    Files(Files<'a>),
+    Fleet(Box<Fleet>),
+}
+
+/// The right to append, for as long as it lives.
+pub(super) enum Held {
+    /// Nobody else can.
+    Alone(Lock),
+    /// Anybody can, and one of them wins.
+    Shared,
+}
+
+/// What a log holds.
+pub(super) struct Loaded {
+    pub(super) state: Option<Box<RawValue>>,
+    pub(super) records: Vec<Record>,
+}
+
+/// What became of a batch.
+pub(super) enum Appended {
+    Accepted(Vec<Record>),
+    Conflict,
+}
+
+/// A worker's place among the living.
+#[derive(Debug)]
+pub(super) enum Seat {
+    /// The system gives it back when the process dies.
+    Place(Place),
+    /// Nobody can see from afar whether a process lives: its leases run out.
+    Afar,
+}
+
+/// Waits until somebody else has recorded something.
+pub struct Bell(Watch);
+
+impl Bell {
+    /// Waits, at most this long; tells whether something may have been recorded.
+    ///
+    /// # Errors
+    /// When the store cannot be reached; it may be called again.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, KernelError> {
+        Ok(self.0.wait(timeout)? == News::Some)
+    }
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn open(project: &'a Project<'a>, store: &Store) -> Result<Self, KernelError> {
+        match store {
+            Store::Files => Ok(Self::Files(Files::of(project))),
+            Store::Fleet {
+                settings,
+                project: name,
+            } => {
+                let fleet = Fleet::open(settings.clone(), name, project.clock)?;
+                Ok(Self::Fleet(Box::new(fleet)))
+            }
+        }
+    }
+
+    /// Loads the fold and the records after it.
+    pub(super) fn load(&mut self) -> Result<Loaded, KernelError> {
+        match self {
+            Self::Files(files) => files.load(),
+            Self::Fleet(fleet) => fleet.load(),
+        }
+    }
+
+    /// Loads every record, for a fold that cannot be used.
+    pub(super) fn load_all(&mut self) -> Result<Loaded, KernelError> {
+        match self {
+            Self::Files(files) => files.load_all(),
+            Self::Fleet(fleet) => fleet.load_all(),
+        }
+    }
+
+    /// Reads what others have recorded since.
+    pub(super) fn refresh(&mut self) -> Result<Vec<Record>, KernelError> {
+        match self {
+            Self::Files(files) => files.refresh(),
+            Self::Fleet(fleet) => fleet.refresh(),
+        }
+    }
+
+    /// Takes the right to append. What others recorded is to be read after it.
+    pub(super) fn hold(&self, owner: &str) -> Result<Held, KernelError> {
+        match self {
+            Self::Files(files) => files.lock(owner).map(Held::Alone),
+            Self::Fleet(_) => Ok(Held::Shared),
+        }
+    }
+
+    /// Makes what was read durable, before anybody acts on it.
+    pub(super) fn settle(&mut self, held: &Held) -> Result<(), KernelError> {
+        match (self, held) {
+            (Self::Files(files), Held::Alone(lock)) => files.settle(lock),
+            // What can be read on a cluster was accepted by most of its servers.
+            (Self::Files(_) | Self::Fleet(_), Held::Alone(_) | Held::Shared) => Ok(()),
+        }
+    }
+
+    /// Appends a batch, unless something was recorded since the log was read.
+    pub(super) fn append(
+        &mut self,
+        held: &Held,
+        batch: &Batch<'_>,
+    ) -> Result<Appended, KernelError> {
+        match (self, held) {
+            (Self::Files(files), Held::Alone(lock)) => files.append(lock, batch),
+            (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.append(batch),
+            // Without the lock somebody else may have come first.
+            (Self::Files(_), Held::Shared) => Ok(Appended::Conflict),
+        }
+    }
+
+    /// Replaces the fold with that at the place the log was read to.
+    pub(super) fn save(&mut self, held: &Held, state: Box<RawValue>) -> Result<(), KernelError> {
+        match (self, held) {
+            (Self::Files(files), Held::Alone(lock)) => files.save(lock, state),
+            (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.save(state),
+            (Self::Files(_), Held::Shared) => Ok(()),
+        }
+    }
+
+    /// Tells whether a fold that could not be written is no failure of whoever asked: what they
+    /// asked for is recorded. A cluster that is away says so at the next request anyway.
+    pub(super) const fn is_put_off(&self, error: &KernelError) -> bool {
+        matches!((self, error), (Self::Fleet(_), KernelError::Fleet(_)))
+    }
+
+    /// Returns the number of the last record that the stored fold knows.
+    pub(super) fn saved_seq(&self) -> Result<u64, KernelError> {
+        match self {
+            Self::Files(files) => files.saved_seq(),
+            Self::Fleet(fleet) => fleet.saved_seq(),
+        }
+    }
+
+    /// Returns how long the stored fold is, as far as is known without asking.
+    pub(super) fn fold_bytes(&self) -> Result<u64, KernelError> {
+        match self {
+            Self::Files(files) => files.fold_bytes(),
+            Self::Fleet(fleet) => Ok(fleet.fold_bytes()),
+        }
+    }
+
+    /// Returns how long the log is, as far as it was read.
+    pub(super) const fn length(&self) -> u64 {
+        match self {
+            Self::Files(files) => files.length(),
+            Self::Fleet(fleet) => fleet.length(),
+        }
+    }
+
+    /// Returns what has ended.
+    pub(super) fn history(&self) -> History<'a> {
+        match self {
+            Self::Files(files) => files.history(),
+            Self::Fleet(fleet) => fleet.history(),
+        }
+    }
+
+    /// Takes a place as a worker; the name by which it holds leases.
+    pub(super) fn sit(&self, owner: &str) -> Result<(Seat, Holder), KernelError> {
+        match self {
+            Self::Files(files) => {
+                let place = files.places(owner).claim()?;
+                let holder = files::holder_of(place.number);
+                Ok((Seat::Place(place), holder))
+            }
+            Self::Fleet(fleet) => Ok((Seat::Afar, fleet.holder())),
+        }
+    }
+
+    /// Returns those of the holders whose process is known to be gone.
+    pub(super) fn gone<'b>(
+        &self,
+        own: &Seat,
+        owner: &str,
+        holders: impl Iterator<Item = &'b Holder>,
+    ) -> Result<BTreeSet<Holder>, KernelError> {
+        match (self, own) {
+            (Self::Files(files), Seat::Place(place)) => files.gone(place.number, owner, holders),
+            (Self::Files(_) | Self::Fleet(_), Seat::Place(_) | Seat::Afar) => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Returns the time that leases are measured by, given that of this machine.
+    pub(super) const fn shared_ms(&self, now_ms: i64) -> i64 {
+        match self {
+            Self::Files(_) => now_ms,
+            Self::Fleet(fleet) => fleet.shared_ms(now_ms),
+        }
+    }
+
+    /// Returns what waits for others' records; `None` where looking costs nothing.
+    pub(super) fn bell(&self) -> Result<Option<Bell>, KernelError> {
+        match self {
+            Self::Files(_) => Ok(None),
+            Self::Fleet(fleet) => Ok(Some(Bell(fleet.watch()?))),
+        }
+    }
+
+    /// Returns how errors name it.
+    pub(super) fn name(&self) -> PathBuf {
+        match self {
+            Self::Files(files) => files.name(),
+            Self::Fleet(fleet) => PathBuf::from(fleet.name()),
+        }
+    }
+
+    /// Returns the error of whoever decided again and again and was never first.
+    pub(super) fn contended(&self, n_tries: u32) -> KernelError {
+        let stream = self.name().display().to_string();
+        FleetError::Contended { stream, n_tries }.into()
+    }
+}

@@ -1,0 +1,436 @@
+//! A stream of accepted batches on the cluster: one message is one batch, in the lines that would
+//! stand in `events.jsonl`, hash chain included.
+//!
+//! A batch is accepted only at the place it was decided for, and once, however often it had to be
+//! sent. Does not know what events mean: the fold comes and goes as JSON.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kapi_store::codec::{Fault, LINE_BYTES_MAX, Position, decode, encode};
+use kapi_store::hash::sha256_hex;
+use kapi_store::record::{Batch, Record};
+use kapi_store::saved::Saved;
+use kapi_sys::clock::Clock;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::blob::{self, Place};
+use crate::client::{Client, Settings, random_hex};
+use crate::error::FleetError;
+use crate::jetstream::api::Config;
+use crate::jetstream::{Published, Stream, Wanted};
+use crate::names::Names;
+use crate::objects::Objects;
+use crate::past::Past;
+use crate::watch::Watch;
+
+/// The layout of the note that says where the fold is.
+const NOTE_VERSION: u32 = 1;
+/// Messages read at once while there are more: the first time, and at most.
+const READ_MIN: u64 = 4;
+const READ_MAX: u64 = 64;
+/// Bytes of a message that are not the batch.
+const HEADER_BYTES: usize = 1_024;
+/// How often the fold is looked for anew when somebody replaces it meanwhile.
+const FOLD_TRIES: u32 = 8;
+
+/// A project's log on the cluster. Holds no part of it.
+pub struct NetLog {
+    client: Arc<Client>,
+    names: Names,
+    /// The stream's name in the ids of its records.
+    stream_name: String,
+    /// What tells this process's batches from those of others that say the same.
+    writer: String,
+    n_batches: u64,
+}
+
+/// How far a log was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The place after the last record read.
+    pub position: Position,
+    /// The message it came in.
+    pub message: u64,
+}
+
+/// What a log holds.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The fold at some place, if there is one that can be read.
+    pub state: Option<Box<RawValue>>,
+    /// The records after that place; all of them when there is no fold.
+    pub records: Vec<Record>,
+    /// Where reading ended.
+    pub cursor: Cursor,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Appended {
+    /// It was accepted; these are its records.
+    Accepted(Vec<Record>),
+    /// Somebody else's came first: read it, and decide again.
+    Conflict,
+}
+
+/// Where the fold is and what it stands for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    v: u32,
+    /// The last record that the fold knows.
+    seq: u64,
+    /// The message that record came in.
+    message: u64,
+    place: Place,
+}
+
+impl Cursor {
+    /// Returns the place before the first record.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            position: Position::start(),
+            message: 0,
+        }
+    }
+}
+
+impl NetLog {
+    /// Opens a project's log and makes it where it is not there yet.
+    ///
+    /// # Errors
+    /// When the project's name cannot be used, or the cluster does not answer or refuses.
+    pub fn open(settings: Settings, project: &str, stream: &str) -> Result<Self, FleetError> {
+        let names = Names::of(project)?;
+        let replicas = settings.replicas;
+        let log = Self {
+            client: Arc::new(Client::new(settings)?),
+            names,
+            stream_name: stream.to_owned(),
+            writer: random_hex()?,
+            n_batches: 0,
+        };
+        let messages = Config::of(log.names.log_stream(), log.names.log(), replicas);
+        log.messages()
+            .ensure(&messages.into_log(log.names.news()))?;
+        let files = Config::of(log.names.file_stream(), log.names.files(), replicas);
+        log.files().ensure(&files)?;
+        let notes = Config::of(log.names.fold_stream(), log.names.fold(), replicas);
+        log.notes().ensure(&notes)?;
+        Ok(log)
+    }
+
+    /// Returns how errors name the log.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.names.log_stream()
+    }
+
+    /// Returns what tells this log from every other that is open anywhere.
+    #[must_use]
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// Loads the fold and the records after it. Changes nothing.
+    ///
+    /// # Errors
+    /// When the log is not what was accepted, or the cluster does not answer.
+    pub fn load(&self) -> Result<Loaded, FleetError> {
+        let Some((saved, message)) = self.saved()? else {
+            return self.load_all();
+        };
+        let mut cursor = Cursor {
+            position: saved.position,
+            message,
+        };
+        self.check_accepted(&cursor)?;
+        let records = self.read_more(&mut cursor)?;
+        Ok(Loaded {
+            state: Some(saved.state),
+            records,
+            cursor,
+        })
+    }
+
+    /// Loads every record and no fold, for a fold that cannot be used.
+    ///
+    /// # Errors
+    /// When the log is not what was accepted, or the cluster does not answer.
+    pub fn load_all(&self) -> Result<Loaded, FleetError> {
+        let mut cursor = Cursor::start();
+        let records = self.read_more(&mut cursor)?;
+        Ok(Loaded {
+            state: None,
+            records,
+            cursor,
+        })
+    }
+
+    /// Reads the records after the cursor and moves it there.
+    ///
+    /// # Errors
+    /// When the log is not what was accepted, or the cluster does not answer; the cursor has not
+    /// moved then.
+    pub fn read_more(&self, cursor: &mut Cursor) -> Result<Vec<Record>, FleetError> {
+        let stream = self.messages();
+        let mut here = cursor.clone();
+        let mut records = Vec::new();
+        // Mostly there is nothing: one question says so.
+        let mut at_once = 1;
+        loop {
+            let from = here.message + 1;
+            let some = stream.get_all(from..from + at_once)?;
+            let is_end = some.iter().any(Option::is_none);
+            // What follows a hole is not ours to read.
+            for kept in some.into_iter().map_while(|kept| kept) {
+                records.append(&mut self.decode(&mut here, &kept.payload)?);
+            }
+            if is_end {
+                *cursor = here;
+                return Ok(records);
+            }
+            at_once = (at_once * 2).clamp(READ_MIN, READ_MAX);
+        }
+    }
+
+    /// Appends a batch after the cursor, and moves it there once the batch is accepted.
+    ///
+    /// # Errors
+    /// When the batch is too long, or the cluster refuses. [`FleetError::Unknown`] when it cannot
+    /// be found out in time whether it was accepted: reading further will tell.
+    pub fn append(
+        &mut self,
+        cursor: &mut Cursor,
+        batch: &Batch<'_>,
+    ) -> Result<Appended, FleetError> {
+        let stream = self.messages();
+        let lines = encode(&self.stream_name, &cursor.position, batch).map_err(|source| {
+            FleetError::Encode {
+                stream: stream.name.clone(),
+                source,
+            }
+        })?;
+        let bytes: Vec<u8> = lines
+            .iter()
+            .flat_map(|(_, line)| line.iter().copied())
+            .collect();
+        let longest = lines.iter().map(|(_, line)| line.len()).max().unwrap_or(0);
+        let bytes_max = self
+            .client
+            .payload_bytes_max()?
+            .saturating_sub(HEADER_BYTES);
+        if longest > LINE_BYTES_MAX || bytes.len() > bytes_max {
+            return Err(FleetError::TooLarge {
+                stream: stream.name,
+                bytes: bytes.len(),
+                bytes_max: bytes_max.min(LINE_BYTES_MAX),
+            });
+        }
+        let id = format!("{}-{}-{}", self.writer, self.n_batches, sha256_hex(&bytes));
+        let subject = self.names.log();
+        let published = stream.publish((&subject, &bytes), &id, Wanted::After(cursor.message))?;
+        self.n_batches += 1;
+        match published {
+            Published::Taken => Ok(Appended::Conflict),
+            Published::At(message) if message != cursor.message + 1 => Err(FleetError::Missing {
+                stream: self.name(),
+                message: cursor.message + 1,
+            }),
+            Published::At(message) => {
+                for (_, line) in &lines {
+                    let line = line.strip_suffix(b"\n").unwrap_or(line);
+                    cursor.position = cursor.position.after(line);
+                }
+                cursor.message = message;
+                let records = lines.into_iter().map(|(record, _)| record);
+                Ok(Appended::Accepted(records.collect()))
+            }
+        }
+    }
+
+    /// Replaces the fold with that at the cursor; tells whether it did. It does not where somebody
+    /// else's is as new, or was there first.
+    ///
+    /// # Errors
+    /// When the cluster does not answer or refuses; the log is as good as before.
+    pub fn save(&self, cursor: &Cursor, state: Box<RawValue>) -> Result<bool, FleetError> {
+        let (files, notes) = (self.files(), self.notes());
+        let subject = self.names.fold();
+        // Read before the parts are sent: whoever can still win after us sends theirs after this.
+        let last = notes.last(&subject)?;
+        let old: Option<Note> = last.as_ref().and_then(|kept| parse_note(&kept.payload));
+        if old.is_some_and(|old| old.seq >= cursor.position.seq) {
+            return Ok(false);
+        }
+        let saved = Saved {
+            position: cursor.position.clone(),
+            state,
+        };
+        let bytes = saved.encode().map_err(|source| FleetError::Encode {
+            stream: files.name.clone(),
+            source,
+        })?;
+        let above = self.names.file("part");
+        let place = blob::send(&files, &above, &bytes)?;
+        let note = Note {
+            v: NOTE_VERSION,
+            seq: cursor.position.seq,
+            message: cursor.message,
+            place,
+        };
+        let json = notes.encode(&note)?;
+        let revision = last.map_or(0, |kept| kept.seq);
+        let id = format!("{}-note", note.place.subject);
+        match notes.publish((&subject, &json), &id, Wanted::After(revision))? {
+            Published::Taken => {
+                files.purge_but(&format!("{}.>", note.place.subject), 0)?;
+                Ok(false)
+            }
+            Published::At(_) => {
+                files.purge_before(&format!("{above}.>"), note.place.first)?;
+                notes.purge_but(&subject, 1)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Returns the number of the last record that the fold knows; 0 without one.
+    ///
+    /// # Errors
+    /// When the cluster does not answer.
+    pub fn saved_seq(&self) -> Result<u64, FleetError> {
+        let last = self.notes().last(&self.names.fold())?;
+        let note = last.and_then(|kept| parse_note(&kept.payload));
+        Ok(note.map_or(0, |note| note.seq))
+    }
+
+    /// Returns by how much the cluster's clock is ahead of this machine's, in milliseconds.
+    ///
+    /// Leases end at a time: it must be the same one for every machine.
+    ///
+    /// # Errors
+    /// When the cluster does not answer.
+    pub fn clock_offset_ms(&self, clock: &dyn Clock) -> Result<i64, FleetError> {
+        let files = self.files();
+        let subject = self.names.file(&format!("clock.{}", random_hex()?));
+        let id = format!("{subject}-now");
+        let before_ms = clock.now_ms();
+        files.publish((&subject, b"?"), &id, Wanted::Any)?;
+        let after_ms = clock.now_ms();
+        let kept = files.last(&subject)?;
+        files.purge_but(&subject, 0)?;
+        let taken = kept.and_then(|kept| kept.time.parse::<Timestamp>().ok());
+        let taken_ms = taken.map(Timestamp::as_millisecond);
+        let taken_ms = taken_ms.ok_or_else(|| FleetError::OtherStream {
+            stream: files.name.clone(),
+            what: "it does not say when a message came",
+        })?;
+        // Anywhere between the two is as good as the other: no correction for what is within.
+        Ok(taken_ms - taken_ms.clamp(before_ms, after_ms.max(before_ms)))
+    }
+
+    /// Returns what waits for news, with a connection of its own.
+    ///
+    /// # Errors
+    /// When a file that proves who asks cannot be read.
+    pub fn watch(&self) -> Result<Watch, FleetError> {
+        Ok(Watch::of(self.client.another()?, self.names.news()))
+    }
+
+    /// Returns what has ended.
+    #[must_use]
+    pub fn past(&self) -> Past {
+        Past::of(Arc::clone(&self.client), self.names.clone())
+    }
+
+    /// Returns what travels.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        Objects::of(Arc::clone(&self.client), self.names.clone())
+    }
+
+    fn messages(&self) -> Stream<'_> {
+        Stream {
+            client: &self.client,
+            name: self.names.log_stream(),
+        }
+    }
+
+    fn notes(&self) -> Stream<'_> {
+        Stream {
+            client: &self.client,
+            name: self.names.fold_stream(),
+        }
+    }
+
+    fn files(&self) -> Stream<'_> {
+        Stream {
+            client: &self.client,
+            name: self.names.file_stream(),
+        }
+    }
+
+    /// Returns the fold and the message that its last record came in.
+    fn saved(&self) -> Result<Option<(Saved, u64)>, FleetError> {
+        let (files, notes) = (self.files(), self.notes());
+        for _ in 0..FOLD_TRIES {
+            let last = notes.last(&self.names.fold())?;
+            let Some(note) = last.and_then(|kept| parse_note(&kept.payload)) else {
+                return Ok(None);
+            };
+            // Gone while we looked: somebody has put a newer one there.
+            if let Some(bytes) = blob::fetch(&files, &note.place)? {
+                return Ok(Saved::parse(&bytes).map(|saved| (saved, note.message)));
+            }
+        }
+        // Whatever is wrong with it, it can be made again from the log.
+        Ok(None)
+    }
+
+    /// Checks that the message which the fold ends with is still what it was.
+    fn check_accepted(&self, cursor: &Cursor) -> Result<(), FleetError> {
+        let kept = self.messages().get(cursor.message)?;
+        let kept = kept.ok_or_else(|| FleetError::Missing {
+            stream: self.name(),
+            message: cursor.message,
+        })?;
+        let lines = kept.payload.strip_suffix(b"\n").unwrap_or(&kept.payload);
+        let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or(lines);
+        if sha256_hex(last) == cursor.position.last_hash {
+            return Ok(());
+        }
+        Err(self.corrupt(cursor.message, Fault::Changed))
+    }
+
+    fn decode(&self, here: &mut Cursor, payload: &[u8]) -> Result<Vec<Record>, FleetError> {
+        let message = here.message + 1;
+        let tail = decode(&self.stream_name, &here.position, payload)
+            .map_err(|error| self.corrupt(message, error.fault))?;
+        if tail.torn_bytes > 0 || tail.records.is_empty() {
+            return Err(self.corrupt(message, Fault::NoNewline));
+        }
+        *here = Cursor {
+            position: tail.position,
+            message,
+        };
+        Ok(tail.records)
+    }
+
+    fn corrupt(&self, message: u64, fault: Fault) -> FleetError {
+        FleetError::Corrupt {
+            stream: self.name(),
+            message,
+            fault,
+        }
+    }
+}
+
+/// Whatever is wrong with a note, the fold is made again from the log.
+fn parse_note(json: &[u8]) -> Option<Note> {
+    let note: Note = serde_json::from_slice(json).ok()?;
+    (note.v == NOTE_VERSION && note.seq > 0).then_some(note)
+}

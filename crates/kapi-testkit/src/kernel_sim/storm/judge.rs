@@ -1,0 +1,289 @@
+//! What a storm left behind: is everything there, once, in order?
+//!
+//! Looks at the log, the history, the files, and at what the workers wrote down of what they were
+//! told (`said`: key, task, microseconds) and what they performed (`did`: task, fence).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use kapi_core::kernel::event::{KernelEvent, Setback};
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::{End, State};
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::project::Project;
+use kapi_store::audit::audit;
+use kapi_store::layout::ProjectLayout;
+use kapi_store::record::Record;
+use kapi_store::stream::Stream;
+use kapi_sys::clock::SystemClock;
+use kapi_sys::disk::Disk as _;
+use kapi_sys::real_disk::RealDisk;
+use serde_json::json;
+
+use crate::oracle::{Oracle, Violation};
+
+/// Numbers of a storm in which every promise was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Records of the log.
+    pub records: u64,
+    /// Attempts whose worker was lost after the launch, and before it.
+    pub lost: (u64, u64),
+    /// Attempts that were performed beyond one for each task.
+    pub repeated: u64,
+    /// How long the tasks of each group waited for their first worker, in milliseconds: the mean
+    /// and the longest.
+    pub waited_ms: BTreeMap<String, (u64, u64)>,
+    /// How long the submits took in microseconds: the median, the 99th percentile, the longest.
+    pub submit_micros: (u64, u64, u64),
+}
+
+/// What the log says of one task.
+#[derive(Debug, Default)]
+struct Trail {
+    group: String,
+    submitted_ms: i64,
+    claimed_ms: Option<i64>,
+    n_ends: u32,
+}
+
+type Trails = BTreeMap<TaskId, Trail>;
+
+pub(super) fn judge(root: &Path, n_tasks: u64) -> Result<Judged, Violation> {
+    let layout = ProjectLayout::new(root.to_path_buf());
+    let dir = layout.kernel_dir();
+    let stream = Stream {
+        disk: &RealDisk,
+        name: "kernel".to_owned(),
+        dir: dir.clone(),
+        anchor: root.to_path_buf(),
+    };
+    let audited = audit(&stream).map_err(|error| broken(&error.to_string()))?;
+    if let Some(fault) = audited.faults.first() {
+        return Err(broken(&format!("{fault}: {}", fault.fault)));
+    }
+    let mut judged = Judged {
+        records: audited.records.len().try_into().unwrap_or(u64::MAX),
+        lost: (0, 0),
+        repeated: 0,
+        waited_ms: BTreeMap::new(),
+        submit_micros: (0, 0, 0),
+    };
+    let (trails, keys) = follow(&audited.records, &mut judged)?;
+    for (task, trail) in &trails {
+        if trail.n_ends != 1 {
+            let detail = format!("{task} ended {} times", trail.n_ends);
+            return Err(Violation::new(Oracle::Once, detail));
+        }
+    }
+    let n_keys = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+    if n_keys != n_tasks || keys.len() != trails.len() {
+        let n_trails = trails.len();
+        return Err(lost(format!(
+            "{n_keys} keys and {n_trails} tasks, {n_tasks} were wanted"
+        )));
+    }
+    check_said(root, &keys, &mut judged)?;
+    check_did(root, &trails, &mut judged)?;
+    check_history(root, &trails)?;
+    check_files(&dir)?;
+    judged.waited_ms = waited(&trails);
+    Ok(judged)
+}
+
+/// Follows each task through the log.
+fn follow(
+    records: &[Record],
+    judged: &mut Judged,
+) -> Result<(Trails, BTreeMap<String, TaskId>), Violation> {
+    let mut trails = Trails::new();
+    let mut keys = BTreeMap::new();
+    for record in records {
+        let event = json!({"type": record.kind, "data": record.data});
+        let event: KernelEvent =
+            serde_json::from_value(event).map_err(|error| broken(&error.to_string()))?;
+        match event {
+            KernelEvent::Submitted { task, request } => {
+                if let Some(key) = &request.key
+                    && let Some(other) = keys.insert(key.text.clone(), task)
+                {
+                    let detail = format!("{task} and {other} have one key");
+                    return Err(Violation::new(Oracle::Once, detail));
+                }
+                let trail = trails.entry(task).or_default();
+                trail.group = request.origin.group();
+                trail.submitted_ms = record.at_ms;
+            }
+            KernelEvent::Claimed { task, .. } => {
+                let trail = trails.entry(task).or_default();
+                trail.claimed_ms.get_or_insert(record.at_ms);
+            }
+            KernelEvent::Requeued {
+                cause: Setback::Lost,
+                ..
+            } => judged.lost.0 += 1,
+            KernelEvent::Requeued {
+                cause: Setback::LostBefore,
+                ..
+            } => judged.lost.1 += 1,
+            KernelEvent::Ended { task, report } => {
+                if report.end != End::Completed {
+                    let detail = format!("{task} did not complete: {:?}", report.end);
+                    return Err(Violation::new(Oracle::Convergence, detail));
+                }
+                trails.entry(task).or_default().n_ends += 1;
+            }
+            _ => {}
+        }
+    }
+    Ok((trails, keys))
+}
+
+/// Checks that what workers were told is what the log says.
+fn check_said(
+    root: &Path,
+    keys: &BTreeMap<String, TaskId>,
+    judged: &mut Judged,
+) -> Result<(), Violation> {
+    let mut micros = Vec::new();
+    for (key, rest) in pairs(root, "said")? {
+        let mut words = rest.split(' ');
+        let task = words.next().unwrap_or_default().to_owned();
+        let told = keys.get(&key).map(ToString::to_string);
+        if told.as_ref() != Some(&task) {
+            return Err(lost(format!(
+                "{key} was let in as {task}, the log has {told:?}"
+            )));
+        }
+        micros.extend(words.next().and_then(|word| word.parse::<u64>().ok()));
+    }
+    micros.sort_unstable();
+    let at = |percent: usize| {
+        let idx = micros.len() * percent / 100;
+        micros
+            .get(idx.min(micros.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0)
+    };
+    judged.submit_micros = (at(50), at(99), at(100));
+    Ok(())
+}
+
+/// Checks that every task was performed, and none twice under one lease.
+fn check_did(root: &Path, trails: &Trails, judged: &mut Judged) -> Result<(), Violation> {
+    let did = pairs(root, "did")?;
+    let leases: BTreeSet<&(String, String)> = did.iter().collect();
+    if leases.len() != did.len() {
+        let detail = "one task was performed twice under one lease";
+        return Err(Violation::new(Oracle::Once, detail));
+    }
+    let performed: BTreeSet<&str> = did.iter().map(|(task, _)| task.as_str()).collect();
+    for task in trails.keys() {
+        if !performed.contains(task.to_string().as_str()) {
+            let detail = format!("{task} completed and was not performed");
+            return Err(Violation::new(Oracle::Intent, detail));
+        }
+    }
+    judged.repeated = (did.len() - performed.len()).try_into().unwrap_or(u64::MAX);
+    Ok(())
+}
+
+/// Checks that every ended task can still be looked up, and that none is left over.
+fn check_history(root: &Path, trails: &Trails) -> Result<(), Violation> {
+    let project = Project {
+        disk: &RealDisk,
+        clock: &SystemClock,
+        layout: ProjectLayout::new(root.to_path_buf()),
+        owner: "storm".to_owned(),
+        home: None,
+    };
+    let queue = Queue::open(&project).map_err(|error| broken(&error.to_string()))?;
+    let history = queue.history().last(trails.len(), None);
+    let history = history.map_err(|error| broken(&error.to_string()))?;
+    let kernel = queue.kernel();
+    let completed = history.iter().chain(kernel.ended.values());
+    let known: BTreeSet<TaskId> = completed
+        .filter(|task| task.state == State::Completed)
+        .map(|task| task.id)
+        .collect();
+    if let Some(task) = trails.keys().find(|task| !known.contains(task)) {
+        return Err(lost(format!(
+            "{task} is neither in the fold nor in the history"
+        )));
+    }
+    if kernel.tasks.is_empty() {
+        Ok(())
+    } else {
+        let detail = format!("{} tasks are left over", kernel.tasks.len());
+        Err(Violation::new(Oracle::Convergence, detail))
+    }
+}
+
+/// Checks that nothing lies about.
+fn check_files(dir: &Path) -> Result<(), Violation> {
+    // A fold that was being written when its process was killed is replaced by the next.
+    let known = [
+        "events.jsonl",
+        "history",
+        "lock",
+        "state.json",
+        "state.json.tmp",
+        "workers",
+    ];
+    let names = list(dir)?;
+    let locks = list(&dir.join("workers"))?;
+    let foreign = names.iter().find(|name| !known.contains(&name.as_str()));
+    let foreign = foreign.or_else(|| locks.iter().find(|name| !name.ends_with(".lock")));
+    match foreign {
+        None => Ok(()),
+        Some(name) => Err(Violation::new(
+            Oracle::Ownership,
+            format!("{name} lies about"),
+        )),
+    }
+}
+
+fn waited(trails: &Trails) -> BTreeMap<String, (u64, u64)> {
+    let mut waits: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for trail in trails.values() {
+        let waited = trail.claimed_ms.unwrap_or(trail.submitted_ms) - trail.submitted_ms;
+        let waited = u64::try_from(waited).unwrap_or(0);
+        waits.entry(trail.group.clone()).or_default().push(waited);
+    }
+    let of = |waits: Vec<u64>| {
+        let n = u64::try_from(waits.len()).unwrap_or(1).max(1);
+        let longest = waits.iter().max().copied().unwrap_or(0);
+        (waits.iter().sum::<u64>() / n, longest)
+    };
+    waits
+        .into_iter()
+        .map(|(group, it)| (group, of(it)))
+        .collect()
+}
+
+/// Returns the first word of each line and the rest.
+fn pairs(root: &Path, name: &str) -> Result<Vec<(String, String)>, Violation> {
+    let file: PathBuf = root.join(name);
+    let bytes = RealDisk
+        .read(&file, 0)
+        .map_err(|error| broken(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    Ok(pairs
+        .map(|(first, rest)| (first.to_owned(), rest.to_owned()))
+        .collect())
+}
+
+fn list(dir: &Path) -> Result<Vec<String>, Violation> {
+    RealDisk
+        .list(dir)
+        .map_err(|error| broken(&error.to_string()))
+}
+
+fn broken(detail: &str) -> Violation {
+    Violation::new(Oracle::Prefix, detail)
+}
+
+fn lost(detail: String) -> Violation {
+    Violation::new(Oracle::Durability, detail)
+}

@@ -1,0 +1,302 @@
+//! One story of a kernel's queue: tasks are submitted, worked on, cancelled and lost, by processes
+//! that die where they are told to.
+//!
+//! Remembers what was acknowledged, and checks after each death that it is still true.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kapi_core::actor::Actor;
+use kapi_core::kernel::command::{Admission, Capacity, Command, Hold, Overflow};
+use kapi_core::kernel::decide::Answer;
+use kapi_core::kernel::event::KernelEvent;
+use kapi_core::kernel::evolve::evolve;
+use kapi_core::kernel::id::{Holder, TaskId};
+use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
+use kapi_core::kernel::state::Kernel;
+use kapi_core::kernel::task::{End, Report};
+use kapi_engine::kernel::error::KernelError;
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::project::Project;
+use kapi_store::codec::{Position, decode};
+use kapi_store::layout::ProjectLayout;
+use kapi_sys::clock::StepClock;
+use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
+use serde_json::json;
+
+use crate::oracle::{Oracle, Violation};
+
+const ROOT: &str = "/project";
+const NOW: i64 = 1_795_348_800_000;
+/// Tasks of one story.
+const TASKS: u64 = 12;
+/// Prompts so long that the fold is written anew in the middle of the story.
+const PROMPT_BYTES: usize = 9_000;
+/// One task in this many is cancelled before it is worked on.
+const CANCELLED_ONE_IN: u64 = 4;
+
+/// What was acknowledged.
+#[derive(Debug, Default)]
+struct Said {
+    /// The task of each number.
+    submitted: BTreeMap<u64, TaskId>,
+    completed: BTreeSet<TaskId>,
+    cancelled: BTreeSet<TaskId>,
+}
+
+/// A simulated disk with a kernel that some processes use, one after the other.
+pub(super) struct Story {
+    disk: SimDisk,
+    clock: Arc<StepClock>,
+    said: Said,
+}
+
+/// Returns how many operations the story takes when nothing fails.
+pub(super) fn n_ops() -> Result<u64, Violation> {
+    let mut story = Story::new(None);
+    story.tell(&[])?;
+    Ok(story.disk.ops())
+}
+
+impl Story {
+    pub(super) fn new(mistake: Option<&Mutation>) -> Self {
+        let disk = SimDisk::new();
+        disk.provide_dir(Path::new(ROOT));
+        if let Some(mistake) = mistake {
+            disk.set_mutation(mistake.clone());
+        }
+        Self {
+            disk,
+            clock: Arc::new(StepClock::new(NOW)),
+            said: Said::default(),
+        }
+    }
+
+    /// Tells the story to its end, with deaths on the way.
+    pub(super) fn tell(&mut self, crashes: &[(u64, Survival)]) -> Result<(), Violation> {
+        for (op, survival) in crashes {
+            self.disk.crash_at(self.disk.ops() + op, *survival);
+            let ended = self.live();
+            if let Err(error) = &ended
+                && !self.disk.is_crashed()
+            {
+                return Err(failed(error));
+            }
+            self.disk.crash_now(*survival);
+            self.disk.reboot();
+            self.check()?;
+        }
+        self.live().map_err(|error| failed(&error))?;
+        self.check()?;
+        self.check_end()
+    }
+
+    /// What one process does: submit what is missing, and work until nothing is left.
+    fn live(&mut self) -> Result<(), KernelError> {
+        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
+        let project = project(&disk, &clock);
+        let mut queue = Queue::open(&project)?;
+        let own = queue.enlist()?;
+        for number in 0..TASKS {
+            let asked = submit(number);
+            let task = match queue.submit(&person(), &asked)? {
+                Answer::Submitted(task) | Answer::Duplicate(task) => task,
+                Answer::Skipped(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
+                    continue;
+                }
+            };
+            self.said.submitted.insert(number, task);
+            if number.is_multiple_of(CANCELLED_ONE_IN) {
+                self.cancel(&mut queue, task)?;
+            } else if number % 2 == 1 {
+                // Some wait meanwhile, so that the fold that is written holds them.
+                self.work(&mut queue, &own.holder)?;
+            }
+        }
+        self.work(&mut queue, &own.holder)
+    }
+
+    fn cancel(&mut self, queue: &mut Queue<'_>, task: TaskId) -> Result<(), KernelError> {
+        let why = "not wanted".to_owned();
+        match queue.submit(&person(), &Command::Cancel { task, why }) {
+            Ok(_) => drop(self.said.cancelled.insert(task)),
+            // One that has ended cannot be cancelled; nothing else can refuse it.
+            Err(KernelError::Denied(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Works until nothing is left.
+    fn work(&mut self, queue: &mut Queue<'_>, holder: &Holder) -> Result<(), KernelError> {
+        while let Some(task) = work(queue, holder)? {
+            self.said.completed.insert(task);
+        }
+        Ok(())
+    }
+
+    /// Checks that what was acknowledged is there, and that everything says the same.
+    fn check(&self) -> Result<(), Violation> {
+        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
+        let project = project(&disk, &clock);
+        let queue = Queue::open(&project).map_err(|error| failed(&error))?;
+        let find = |task: TaskId| queue.find(task).map_err(|error| failed(&error));
+        for task in self.said.submitted.values() {
+            if find(*task)?.is_none() {
+                return Err(lost(&format!("{task} was let in and is gone")));
+            }
+        }
+        let ended = self.said.completed.iter().chain(&self.said.cancelled);
+        for task in ended {
+            if !find(*task)?.is_some_and(|task| task.state.is_ended()) {
+                return Err(lost(&format!("{task} had ended and has not")));
+            }
+        }
+        let (folded, ended) = self.fold()?;
+        for task in &ended {
+            if !find(*task)?.is_some_and(|found| found.state.is_ended()) {
+                let detail = format!("{task} has ended, and neither fold nor history has it");
+                return Err(Violation::new(Oracle::Convergence, detail));
+            }
+        }
+        let mut live = queue.kernel().clone();
+        live.take_ended();
+        if live != folded {
+            let detail = "the fold on disk is not what the log comes to";
+            return Err(Violation::new(Oracle::Convergence, detail));
+        }
+        Ok(())
+    }
+
+    /// Folds the log from its beginning, and returns which tasks have ended.
+    fn fold(&self) -> Result<(Kernel, BTreeSet<TaskId>), Violation> {
+        let log = project(&self.disk, &self.clock)
+            .layout
+            .kernel_dir()
+            .join("events.jsonl");
+        let files = self.disk.snapshot();
+        let bytes = files.get(&log).map(Vec::as_slice).unwrap_or_default();
+        let broken = |detail: String| Violation::new(Oracle::Prefix, detail);
+        let tail = decode("kernel", &Position::start(), bytes)
+            .map_err(|error| broken(format!("{error}: {}", error.fault)))?;
+        let mut kernel = Kernel::default();
+        let mut ended = BTreeSet::new();
+        for record in &tail.records {
+            let event = json!({"type": record.kind, "data": record.data});
+            let event: KernelEvent =
+                serde_json::from_value(event).map_err(|error| broken(error.to_string()))?;
+            evolve(&mut kernel, &event, record.at_ms);
+            if let KernelEvent::Ended { task, .. } = &event
+                && !ended.insert(*task)
+            {
+                let detail = format!("{task} ended twice, at record {}", record.seq);
+                return Err(Violation::new(Oracle::Once, detail));
+            }
+        }
+        kernel.take_ended();
+        Ok((kernel, ended))
+    }
+
+    /// Checks that nothing is left to do and nothing was done twice over.
+    fn check_end(&self) -> Result<(), Violation> {
+        let (kernel, ended) = self.fold()?;
+        let all: BTreeSet<TaskId> = self.said.submitted.values().copied().collect();
+        let is_done = kernel.tasks.is_empty() && all.is_subset(&ended);
+        let kept = all.len() == usize::try_from(TASKS).unwrap_or(0);
+        if is_done && kept {
+            return Ok(());
+        }
+        let detail = format!(
+            "{} tasks of {TASKS}, {} have ended, {} have not",
+            all.len(),
+            ended.len(),
+            kernel.tasks.len()
+        );
+        Err(Violation::new(Oracle::Convergence, detail))
+    }
+}
+
+/// Claims, begins, holds and finishes one task; `None` when there is none.
+fn work(queue: &mut Queue<'_>, holder: &Holder) -> Result<Option<TaskId>, KernelError> {
+    let claim = Command::Claim {
+        holder: holder.clone(),
+        ttl_ms: 60_000,
+        capacity: Capacity {
+            project: 4,
+            per_agent: BTreeMap::new(),
+        },
+        only: None,
+    };
+    let Answer::Claimed(task, fence) = queue.submit(&Actor::Engine, &claim)? else {
+        return Ok(None);
+    };
+    let hold = Hold { task, fence };
+    queue.submit(&Actor::Engine, &Command::Begin(hold))?;
+    let report = Box::new(Report::of(End::Completed));
+    queue.submit(&Actor::Engine, &Command::Finish { hold, report })?;
+    Ok(Some(task))
+}
+
+fn submit(number: u64) -> Command {
+    let request = Request {
+        description: format!("Number {number}"),
+        prompt: "x".repeat(PROMPT_BYTES),
+        agent: "sisyphus".to_owned(),
+        backend: None,
+        model: None,
+        timeout_ms: 0,
+        budget: TaskBudget::default(),
+        domain: None,
+        priority: Priority::Normal,
+        key: Some(Key {
+            text: format!("number {number}"),
+            ttl_ms: 86_400_000,
+        }),
+        retry: Retry::default(),
+        verify: Vec::new(),
+        origin: Origin::Person {
+            user: "user".to_owned(),
+        },
+        depth: 0,
+        retry_of: None,
+        loop_run: None,
+    };
+    Command::Submit {
+        request: Box::new(request),
+        admission: Admission {
+            tasks_max: 100,
+            overflow: Overflow::Queue,
+            running_max: 4,
+        },
+    }
+}
+
+fn project<'a>(disk: &'a SimDisk, clock: &'a StepClock) -> Project<'a> {
+    Project {
+        disk,
+        clock,
+        layout: ProjectLayout::new(PathBuf::from(ROOT)),
+        owner: "sim".to_owned(),
+        home: None,
+    }
+}
+
+fn person() -> Actor {
+    let user = "user".to_owned();
+    Actor::Human { user }
+}
+
+fn lost(detail: &str) -> Violation {
+    Violation::new(Oracle::Durability, detail)
+}
+
+fn failed(error: &KernelError) -> Violation {
+    let mut detail = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        detail = format!("{detail}: {error}");
+        cause = error.source();
+    }
+    Violation::new(Oracle::Convergence, detail)
+}

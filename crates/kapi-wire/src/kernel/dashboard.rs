@@ -1,0 +1,125 @@
+//! What a project's kernel is at, on one screen: tasks, workers, loops, lessons, settings, faults.
+
+use serde::Serialize;
+
+use crate::kernel::task::TaskView;
+
+/// Everything on one screen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DashboardView {
+    /// Always `dashboard`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The project's path.
+    pub project: String,
+    /// The tasks.
+    pub queue: QueueView,
+    /// Who works.
+    pub workers: Vec<WorkerView>,
+    /// Who sets loops off.
+    pub leader: Option<LeaderView>,
+    /// The loops that can be used.
+    pub loops: Vec<LoopLine>,
+    /// How many lessons each domain has.
+    pub guardrails: Vec<DomainView>,
+    /// Every value that was set for the kernel, and where.
+    pub settings: Vec<SettingView>,
+    /// What is wrong with files.
+    pub warnings: Vec<WarningView>,
+}
+
+/// The tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueueView {
+    /// How many wait.
+    pub queued: usize,
+    /// How many workers have.
+    pub running: usize,
+    /// How many may run at once.
+    pub places: u32,
+    /// How many have ended well.
+    pub completed: u64,
+    /// How many have ended badly.
+    pub failed: u64,
+    /// How many nobody wanted any more.
+    pub cancelled: u64,
+    /// Those that have not ended, the first of them.
+    pub tasks: Vec<TaskView>,
+}
+
+/// A living worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkerView {
+    /// The name by which it holds leases.
+    pub holder: String,
+    /// What it says of itself.
+    pub owner: String,
+}
+
+/// Who sets loops off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeaderView {
+    /// The worker.
+    pub holder: String,
+    /// When its lease ends, in milliseconds since the epoch.
+    pub expires_at_ms: i64,
+    /// Whether its process lives.
+    pub is_alive: bool,
+}
+
+/// A loop in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoopLine {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// `manual`, `cron` or `event`.
+    pub trigger: &'static str,
+    /// Whether it may be set off.
+    pub enabled: bool,
+    /// `queued` or `running` while a run is under way, else how the last one ended; `idle` before
+    /// the first.
+    pub status: &'static str,
+    /// When its last run ended, in milliseconds since the epoch.
+    pub last_run_at_ms: Option<i64>,
+    /// Why it did not run the last time that it did not.
+    pub last_skip: Option<String>,
+    /// When it is due next, in milliseconds since the epoch.
+    pub next_at_ms: Option<i64>,
+}
+
+/// How many lessons a domain has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DomainView {
+    /// What they are about.
+    pub domain: String,
+    /// Told.
+    pub accepted: usize,
+    /// Waiting for a person.
+    pub proposed: usize,
+    /// Refused.
+    pub rejected: usize,
+    /// No longer told.
+    pub expired: usize,
+}
+
+/// One value and where it was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SettingView {
+    /// The key, as `[kernel]` has it.
+    pub key: String,
+    /// The value, for people.
+    pub value: String,
+    /// The place.
+    pub source: String,
+}
+
+/// Something that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WarningView {
+    /// What is wrong, the file and line first.
+    pub what: String,
+    /// What to do.
+    pub remedy: Option<String>,
+}

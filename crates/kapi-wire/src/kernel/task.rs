@@ -1,0 +1,302 @@
+//! One task as others see it: the fields of the specification first, then what is known besides.
+
+use kapi_core::kernel::handoff::EvalResult;
+use kapi_core::kernel::request::{Origin, Priority, TaskBudget};
+use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, State, Task};
+use serde::Serialize;
+
+use crate::result::UsageView;
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskView {
+    /// Always `task`, or `result` on the last line of a stream.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Its id, `task_17`.
+    pub id: String,
+    /// `queued`, `running`, `completed`, `error` or `cancelled`.
+    pub status: &'static str,
+    /// The agent profile.
+    pub agent: String,
+    /// The agent's last words; `null` before there are any.
+    pub output: Option<String>,
+    /// What all attempts used.
+    pub usage: UsageView,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Milliseconds since it began, or while it has not, since it was asked for; to its end.
+    pub duration: u64,
+    /// What it is, in one line.
+    pub description: String,
+    /// Where it stands, exactly: `pending`, `leased`, `running`, `completed`, `failed`, `cancelled`.
+    pub state: String,
+    /// What it waits for, while it is pending.
+    pub waits: Option<String>,
+    /// The kind of failure.
+    pub error_kind: Option<FailureKind>,
+    /// The agent's exit code, where it failed with one.
+    pub exit_code: Option<i32>,
+    /// Why there was nothing to do, where a loop's condition did not hold.
+    pub skipped: Option<String>,
+    /// Why somebody does not want it any more, while a worker still has it.
+    pub cancelling: Option<String>,
+    /// When it was asked for, in milliseconds since the epoch.
+    pub submitted_at_ms: i64,
+    /// When its first attempt began.
+    pub started_at_ms: Option<i64>,
+    /// When it ended.
+    pub ended_at_ms: Option<i64>,
+    /// It is not worked on before this time.
+    pub not_before_ms: i64,
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// Attempts whose worker was lost.
+    pub losses: u32,
+    /// Attempts that failed and were followed by another.
+    pub retries: u32,
+    /// Why the attempt before did not come to an end.
+    pub setback: Option<String>,
+    /// Who works on it.
+    pub lease: Option<LeaseView>,
+    /// How it was asked for.
+    pub request: RequestView,
+    /// The loop's run that it is.
+    #[serde(rename = "loop")]
+    pub loop_run: Option<LoopRunView>,
+    /// What it changed, and where that can be seen.
+    pub work: Option<WorkView>,
+    /// How the evals came out.
+    pub evals: Vec<EvalResult>,
+    /// What a person can type next.
+    pub next: Vec<String>,
+}
+
+/// Who works on a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeaseView {
+    /// The worker's name.
+    pub holder: String,
+    /// The number of its lease.
+    pub fence: u64,
+    /// Since when.
+    pub acquired_at_ms: i64,
+    /// When it was heard of last.
+    pub heartbeat_at_ms: i64,
+    /// When it ends unless it is heard of before.
+    pub expires_at_ms: i64,
+}
+
+/// How a task was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RequestView {
+    /// Who asked.
+    pub origin: Origin,
+    /// The agent program, where one was asked for.
+    pub backend: Option<String>,
+    /// The model, where one was asked for.
+    pub model: Option<String>,
+    /// The longest an attempt may take; 0 for no limit.
+    pub timeout_ms: u64,
+    /// What an attempt may use.
+    pub budget: TaskBudget,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// What makes it the same as another.
+    pub key: Option<String>,
+    /// How often a failed attempt is tried again.
+    pub retries_max: u32,
+    /// Commands that must pass before it counts as completed.
+    pub verify: Vec<String>,
+    /// Whose lessons it is told, besides the agent's.
+    pub domain: Option<String>,
+    /// How many tasks it stands below another.
+    pub depth: u32,
+    /// The task it repeats.
+    pub retry_of: Option<String>,
+}
+
+/// A loop's run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoopRunView {
+    /// The loop.
+    pub name: String,
+    /// `manual`, `cron`, `event` or `retrigger`.
+    pub trigger: &'static str,
+    /// Where that came from.
+    pub source: Option<String>,
+    /// How many runs set each other off before this one.
+    pub depth: u32,
+    /// The phase it is in; `null` when all are over.
+    pub phase: Option<&'static str>,
+    /// The phases that are over.
+    pub phases: Vec<PhaseRecord>,
+}
+
+/// What a task changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkView {
+    /// The run whose transcript it is.
+    pub run: Option<String>,
+    /// The branch that has its changes.
+    pub branch: Option<String>,
+    /// The commit that has its changes.
+    pub commit: Option<String>,
+    /// How many files it changed.
+    pub n_files: u64,
+}
+
+/// Returns the word of the specification for where a task stands.
+#[must_use]
+pub const fn status_word(state: State) -> &'static str {
+    match state {
+        State::Pending => "queued",
+        State::Leased | State::Running => "running",
+        State::Completed => "completed",
+        State::Failed => "error",
+        State::Cancelled => "cancelled",
+    }
+}
+
+/// Returns how long a task has taken, in milliseconds.
+#[must_use]
+pub fn duration_ms(task: &Task, now_ms: i64) -> u64 {
+    let since_ms = task.started_at_ms.unwrap_or(task.submitted_at_ms);
+    let until_ms = task.ended_at_ms.unwrap_or(now_ms);
+    u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0)
+}
+
+impl TaskView {
+    /// Builds the view of a task at a time; `waits` is what it waits for, where that is known.
+    #[must_use]
+    pub fn of(task: &Task, waits: Option<String>, now_ms: i64) -> Self {
+        let report = task.report.as_deref();
+        let end = report.map(|report| &report.end);
+        let (failure, skipped) = match end {
+            Some(End::Failed(failure)) => (Some(failure), None),
+            Some(End::Skipped { reason }) => (None, Some(reason.clone())),
+            Some(End::Completed | End::Cancelled) | None => (None, None),
+        };
+        let output = report.map(|report| report.output.clone());
+        Self {
+            kind: "task",
+            id: task.id.to_string(),
+            status: status_word(task.state),
+            agent: task.request.agent.clone(),
+            output: output.filter(|output| !output.is_empty()),
+            usage: task.usage.into(),
+            error: failure.map(|failure| failure.message.clone()),
+            duration: duration_ms(task, now_ms),
+            description: task.request.description.clone(),
+            state: task.state.to_string(),
+            waits,
+            error_kind: failure.map(|failure| failure.kind),
+            exit_code: failure.and_then(|failure| failure.exit_code),
+            skipped,
+            cancelling: task.cancelling.clone(),
+            submitted_at_ms: task.submitted_at_ms,
+            started_at_ms: task.started_at_ms,
+            ended_at_ms: task.ended_at_ms,
+            not_before_ms: task.not_before_ms,
+            attempts: task.attempts,
+            losses: task.losses,
+            retries: task.retries,
+            setback: task.setback.clone(),
+            lease: lease(task),
+            request: request(task),
+            loop_run: loop_run(task),
+            work: work(task),
+            evals: report
+                .map(|report| report.evals.clone())
+                .unwrap_or_default(),
+            next: next(task),
+        }
+    }
+
+    /// Makes it the last line of a stream.
+    #[must_use]
+    pub const fn into_result(mut self) -> Self {
+        self.kind = "result";
+        self
+    }
+}
+
+fn lease(task: &Task) -> Option<LeaseView> {
+    task.lease.as_ref().map(|lease| LeaseView {
+        holder: lease.holder.to_string(),
+        fence: lease.fence.0,
+        acquired_at_ms: lease.acquired_at_ms,
+        heartbeat_at_ms: lease.heartbeat_at_ms,
+        expires_at_ms: lease.expires_at_ms,
+    })
+}
+
+fn request(task: &Task) -> RequestView {
+    let request = &task.request;
+    RequestView {
+        origin: request.origin.clone(),
+        backend: request.backend.clone(),
+        model: request.model.clone(),
+        timeout_ms: request.timeout_ms,
+        budget: request.budget,
+        priority: request.priority,
+        key: request.key.as_ref().map(|key| key.text.clone()),
+        retries_max: request.retry.times,
+        verify: request.verify.clone(),
+        domain: request.domain.clone(),
+        depth: request.depth,
+        retry_of: request.retry_of.map(|task| task.to_string()),
+    }
+}
+
+fn loop_run(task: &Task) -> Option<LoopRunView> {
+    let run = task.loop_run()?;
+    Some(LoopRunView {
+        name: run.name().to_string(),
+        trigger: run.trigger.kind(),
+        source: run.trigger.source(),
+        depth: run.depth,
+        phase: task.phase().map(kapi_core::kernel::task::Phase::name),
+        phases: task.phases.clone(),
+    })
+}
+
+fn work(task: &Task) -> Option<WorkView> {
+    let work = &task.report.as_deref()?.work;
+    Some(WorkView {
+        run: work.run.clone(),
+        branch: work.branch.clone(),
+        commit: work.commit.clone(),
+        n_files: work.n_files,
+    })
+}
+
+/// Returns what a person can type next.
+#[must_use]
+pub fn next(task: &Task) -> Vec<String> {
+    let id = task.id;
+    match task.state {
+        State::Pending | State::Leased | State::Running => {
+            vec![
+                format!("kapi task wait {id}"),
+                format!("kapi task cancel {id}"),
+            ]
+        }
+        State::Completed => {
+            let work = task.report.as_deref().map(|report| &report.work);
+            let branch =
+                work.and_then(|work| work.branch.as_ref().filter(|_| work.commit.is_some()));
+            branch
+                .map(|branch| format!("git merge {branch}"))
+                .into_iter()
+                .collect()
+        }
+        State::Failed => {
+            vec![
+                format!("kapi task logs {id}"),
+                format!("kapi task retry {id}"),
+            ]
+        }
+        State::Cancelled => vec![format!("kapi task retry {id}")],
+    }
+}

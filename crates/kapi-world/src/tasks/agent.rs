@@ -1,0 +1,357 @@
+//! One attempt's agent: launched in a sandbox of its own, metered, and what it left.
+//!
+//! How it ended is put into the words of the kernel; work that was begun is kept whatever the end.
+//! Knows no verify command and no phase.
+
+use std::path::Path;
+
+use kapi_core::goal::outcome::AgentEnd;
+use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
+use kapi_core::status::mapping::Mapping;
+use kapi_core::usage::Usage;
+use kapi_engine::kernel::worker::Hands;
+use kapi_engine::world::Activity;
+use kapi_sys::cancel::Cancel;
+use kapi_sys::process;
+
+use super::Performer;
+use super::ending::{self, not_launched};
+use super::meter::{Meter, linked};
+use super::prompt::{self, Words};
+use super::ruling::Ruling;
+use super::setup::{Deadline, Setup};
+use crate::book::Book;
+use crate::launching::bounds::{Bounds, Remote};
+use crate::launching::place::{SandboxId, SandboxPlace};
+use crate::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
+use crate::launching::reduce;
+use crate::launching::run::{self, Launched, Stage};
+
+/// How an agent that was killed at its time limit is reported, as `timeout` does.
+const TIMED_OUT: i32 = 124;
+/// Stands where an output was cut.
+const CUT: &str = "\n[the output was cut; the transcript has all of it]";
+/// Paths that a failure names.
+const PATHS_SHOWN: usize = 5;
+
+/// An agent that has ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// How.
+    pub(super) end: End,
+    /// Its exit code.
+    pub(super) exit_code: i32,
+    /// Its last words.
+    pub(super) output: String,
+    /// What it changed.
+    pub(super) work: Work,
+    /// The commit it began at.
+    pub(super) start: Option<String>,
+}
+
+impl Ran {
+    /// Returns the commit that holds what it left.
+    pub(super) fn commit(&self) -> Option<&str> {
+        self.work.commit.as_deref().or(self.start.as_deref())
+    }
+}
+
+/// Runs the agent of an attempt to its end.
+pub(super) fn run(
+    performer: &Performer<'_>,
+    (task, hands): (&Task, &Hands<'_>),
+    (setup, ruling): (&Setup, &Ruling),
+    words: &Words<'_>,
+) -> Result<Ran, End> {
+    let prompt = prompt::compose(performer, task, (setup, ruling.network), words)?;
+    let id = Performer::sandbox_id(task, hands)?;
+    let plan = plan(performer, task, (setup, ruling), (&id, prompt));
+    let bounds = Bounds {
+        touch: setup.touch,
+        forbidden: &ruling.forbidden,
+        kept: &ruling.kept,
+        remote: Remote::Ignored,
+    };
+    let mut book = performer.book.clone();
+    book.grant = ruling.grant.clone();
+    let own = Cancel::new();
+    let tell = |usage: Usage| hands.used(usage);
+    let meter = Meter::new(setup.budget, &own, &tell);
+    let notice = |activity: Activity| {
+        if let Activity::Used(usage) = &activity {
+            meter.count(usage);
+        }
+        (performer.notice)(task.id, activity);
+    };
+    for text in &setup.notes {
+        notice(Activity::Note { text: text.clone() });
+    }
+    let mapping = Mapping::built_in();
+    let stage = Stage {
+        clock: performer.project.clock,
+        cancel: &own,
+        notice: &notice,
+        mapping: &mapping,
+    };
+    let launched = linked(hands.cancel(), &own, || {
+        run::launch_within(&book, (&plan, &bounds), &stage)
+    });
+    let at = (&performer.book, &plan.place);
+    let launched = launched.map_err(|error| {
+        tidy(at, None, &stage);
+        if hands.cancel().is_raised() {
+            return End::Cancelled;
+        }
+        let hint = error.hint.map(|hint| format!(" Hint: {hint}"));
+        not_launched(format!(
+            "failed to {}{}",
+            error.message,
+            hint.unwrap_or_default()
+        ))
+    })?;
+    meter.settle(&launched.usage);
+    let how = How {
+        process_end: launched.process_end,
+        agent_end: launched.agent_end.as_ref(),
+        code: launched.agent_exit_code,
+        error: launched.error.as_ref().map(|error| error.message.as_str()),
+    };
+    let mut end = end((setup.deadline_ms, setup.deadline), &how, meter.over());
+    if end == End::Cancelled && !hands.cancel().is_raised() {
+        end = ending::failed(FailureKind::Agent, "the agent was interrupted");
+    }
+    if launched.left_out.is_empty() {
+        tidy(at, Some(&launched.status_path), &stage);
+    }
+    Ok(ran(&id, &bounds, launched, end))
+}
+
+/// Takes away what is left of a sandbox whose work is all on its branch. What could not be taken
+/// away now is taken away by `kapi cleanup`.
+fn tidy((book, place): (&Book, &SandboxPlace), status: Option<&Path>, stage: &Stage<'_>) {
+    let reduced = reduce::reduce(book, (place, status), stage.clock.now_ms());
+    if let Err(error) = reduced {
+        let text = format!("failed to {}", error.message);
+        (stage.notice)(Activity::Note { text });
+    }
+}
+
+fn plan(
+    performer: &Performer<'_>,
+    task: &Task,
+    (setup, ruling): (&Setup, &Ruling),
+    (id, prompt): (&SandboxId, String),
+) -> LaunchPlan {
+    let root = performer.project.layout.root();
+    let branch = setup.branch.as_ref().map(|name| BranchPlan {
+        name: name.clone(),
+        base: None,
+        remote: "origin".to_owned(),
+        remote_name: name.clone(),
+        push: Push::No,
+    });
+    let what = task.request.description.trim();
+    LaunchPlan {
+        place: performer
+            .setting
+            .sandboxes
+            .place(&performer.setting.project_key, id),
+        project: root.to_path_buf(),
+        project_name: root
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        agent: setup.kind.clone(),
+        settings: setup.settings.clone(),
+        prompt,
+        branch,
+        mode: Wanted::Auto,
+        level: performer.setting.level,
+        network: ruling.network,
+        conduct: Conduct::Headless,
+        commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
+        deadline_ms: setup.deadline_ms,
+    }
+}
+
+/// How a launch ended, in its own words.
+struct How<'a> {
+    process_end: process::End,
+    agent_end: Option<&'a AgentEnd>,
+    code: i32,
+    error: Option<&'a str>,
+}
+
+/// Returns how a launch ended, in the words of the kernel; `over` says what of its budget is spent.
+fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<String>) -> End {
+    let bad = |kind, message: String, exit_code| {
+        End::Failed(Failure {
+            kind,
+            message,
+            exit_code,
+        })
+    };
+    if let Some(over) = over {
+        let message = format!("the budget is spent: {over}");
+        return bad(FailureKind::BudgetSpent, message, None);
+    }
+    let seconds = seconds(deadline_ms);
+    match (how.process_end, how.agent_end) {
+        (process::End::Cancelled, _) => End::Cancelled,
+        (process::End::DeadlinePassed, _) if deadline == Deadline::Budget => {
+            let message = format!("the budget is spent: it took longer than {seconds}");
+            bad(FailureKind::BudgetSpent, message, Some(TIMED_OUT))
+        }
+        (process::End::DeadlinePassed, _) => {
+            let message = format!("the agent was ended after {seconds}");
+            bad(FailureKind::TimedOut, message, Some(TIMED_OUT))
+        }
+        (_, Some(AgentEnd::Provider(failure))) => {
+            let message = format!(
+                "the model's provider failed ({}): {}",
+                failure.kind.words(),
+                failure.message
+            );
+            bad(FailureKind::Provider, message, None)
+        }
+        (_, _) => match how.error {
+            Some(error) => {
+                let code = (how.code != 0).then_some(how.code);
+                bad(FailureKind::Agent, error.to_owned(), code)
+            }
+            None => End::Completed,
+        },
+    }
+}
+
+fn seconds(ms: u64) -> String {
+    match (ms / 1_000, ms % 1_000) {
+        (whole, 0) => format!("{whole} s"),
+        (whole, rest) => format!("{whole}.{rest:03} s"),
+    }
+}
+
+fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: Launched, mut end: End) -> Ran {
+    let record = &launched.record;
+    let branch = record.branch.as_ref();
+    let changed: Vec<String> = launched
+        .changed
+        .iter()
+        .map(|one| one.path.clone())
+        .collect();
+    let has_commit = launched.commit.is_some();
+    let work = Work {
+        run: Some(id.as_str().to_owned()),
+        branch: branch
+            .filter(|_| has_commit)
+            .map(|branch| branch.name.clone()),
+        commit: launched.commit.clone(),
+        n_files: changed.len() as u64,
+    };
+    let touched: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let touched: Vec<&str> = touched
+        .into_iter()
+        .filter(|path| bounds.keeps(path))
+        .collect();
+    if let (Some(_), false) = (touched.first(), matches!(end, End::Cancelled)) {
+        let shown: Vec<&str> = touched.iter().take(PATHS_SHOWN).copied().collect();
+        end = ending::denied(format!(
+            "the policy keeps {} as they are, and the agent changed them",
+            shown.join(", ")
+        ));
+    }
+    if let End::Failed(failure) = &mut end {
+        failure.message.push_str(&left(id, &work));
+    }
+    Ran {
+        end,
+        exit_code: launched.agent_exit_code,
+        output: capped(launched.message),
+        work,
+        start: branch
+            .map(|branch| branch.start.clone())
+            .or_else(|| record.below.clone()),
+    }
+}
+
+/// Says where the work of an attempt is that did not come to a good end.
+fn left(id: &SandboxId, work: &Work) -> String {
+    let files = match work.n_files {
+        0 => return String::new(),
+        1 => "1 file".to_owned(),
+        n => format!("{n} files"),
+    };
+    match &work.branch {
+        Some(branch) => format!("; its work until then ({files}) is on branch {branch}"),
+        None => format!(
+            "; its work until then ({files}) is in sandbox {}",
+            id.as_str()
+        ),
+    }
+}
+
+fn capped(mut output: String) -> String {
+    let room = OUTPUT_BYTES_MAX - CUT.len();
+    if output.len() <= room {
+        return output;
+    }
+    output.truncate(output.floor_char_boundary(room));
+    output.push_str(CUT);
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::goal::outcome::{AgentEnd, ProviderFailure, ProviderFailureKind};
+    use kapi_core::kernel::task::{End, FailureKind, OUTPUT_BYTES_MAX};
+    use kapi_sys::process;
+
+    use super::{CUT, Deadline, How, capped, end};
+
+    fn ended(how: &How<'_>, over: Option<&str>) -> (Option<FailureKind>, String) {
+        let over = over.map(str::to_owned);
+        match end((1_500, Deadline::Timeout), how, over) {
+            End::Failed(failure) => (Some(failure.kind), failure.message),
+            End::Completed => (None, "completed".to_owned()),
+            End::Skipped { .. } => (None, "skipped".to_owned()),
+            End::Cancelled => (None, "cancelled".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_provider_is_told_from_the_agent_and_a_spent_budget_from_both() {
+        let failure = AgentEnd::Provider(ProviderFailure {
+            kind: ProviderFailureKind::RateLimited,
+            message: "slow down".to_owned(),
+            retry_after_ms: None,
+        });
+        let mut how = How {
+            process_end: process::End::Exited(1),
+            agent_end: Some(&failure),
+            code: 1,
+            error: Some("the agent exited with code 1"),
+        };
+        let (kind, text) = ended(&how, None);
+        assert_eq!(kind, Some(FailureKind::Provider));
+        assert_eq!(
+            text,
+            "the model's provider failed (rate limited): slow down"
+        );
+        assert_eq!(ended(&how, Some("x")).0, Some(FailureKind::BudgetSpent));
+        let crashed = AgentEnd::Crashed { code: 1 };
+        how.agent_end = Some(&crashed);
+        assert_eq!(ended(&how, None).0, Some(FailureKind::Agent));
+        how.process_end = process::End::DeadlinePassed;
+        assert_eq!(ended(&how, None).0, Some(FailureKind::TimedOut));
+        how.process_end = process::End::Cancelled;
+        assert_eq!(ended(&how, None).1, "cancelled");
+    }
+
+    #[test]
+    fn a_long_output_is_cut_where_a_character_ends_and_says_so() {
+        assert_eq!(capped("short".to_owned()), "short");
+        let cut = capped("\u{e9}".repeat(OUTPUT_BYTES_MAX));
+        assert!(cut.len() <= OUTPUT_BYTES_MAX && cut.ends_with(CUT));
+    }
+}

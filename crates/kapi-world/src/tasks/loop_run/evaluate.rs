@@ -1,0 +1,270 @@
+//! Whether a run did well: each eval of the definition, then the verify commands.
+//!
+//! What an agent says of itself decides nothing but where an eval reads its words. Measured numbers
+//! are kept for the next run.
+
+use kapi_core::goal::quote::tail;
+use kapi_core::kernel::definition::eval::{Bound, Check, Eval, Expect, Millionths};
+use kapi_core::kernel::handoff::EvalResult;
+use kapi_core::kernel::task::{End, FailureKind, PhaseStatus};
+use kapi_core::kernel::value::Value;
+use regex_lite::Regex;
+
+use super::{Course, Ended, schema, skipped};
+use crate::tasks::bench::{Bench, VERIFY_MS};
+use crate::tasks::ending::eval_failed;
+
+/// Bytes of what an eval found that are kept.
+const DETAILS_BYTES_MAX: usize = 1_000;
+/// Places of an output that are tried as the beginning of JSON.
+const JSON_STARTS_MAX: usize = 64;
+
+/// What an eval found.
+pub(super) struct Found {
+    pub(super) passed: bool,
+    pub(super) details: String,
+}
+
+impl Found {
+    pub(super) fn new(passed: bool, details: impl Into<String>) -> Self {
+        Self {
+            passed,
+            details: details.into(),
+        }
+    }
+}
+
+impl Course<'_> {
+    /// Evaluates the run; a blocking eval that does not pass is its end.
+    pub(super) fn evaluate(&mut self) -> Result<Ended, End> {
+        let Some(code) = self.exit_code() else {
+            return Ok(skipped("the agent did not come to its own end"));
+        };
+        let definition = &self.run.definition;
+        let evals = definition.evals.clone();
+        let is_of_code = |eval: &Eval| matches!(eval.check, Check::ExitCode { .. });
+        let own_end = self.report.end.clone();
+        if evals.iter().any(is_of_code) {
+            // What an exit code means is the evals' to say.
+            self.report.end = End::Completed;
+        } else if self.has_failed() {
+            return Ok(skipped("the agent failed"));
+        }
+        self.report.evals.clear();
+        for eval in &evals {
+            let found = self.check(eval, code)?;
+            self.note(&eval.name, eval.blocking, &found);
+        }
+        let verify = self.task.request.verify.clone();
+        for (idx, command) in verify.iter().enumerate() {
+            let found = self.command(command, VERIFY_MS)?;
+            self.note(&format!("verify {}", idx + 1), true, &found);
+        }
+        let codes = evals.iter().filter(|eval| is_of_code(eval));
+        let codes: Vec<&str> = codes.map(|eval| eval.name.as_str()).collect();
+        Ok(self.verdict(&codes, own_end))
+    }
+
+    /// Returns the agent's exit code, if it ended by itself.
+    fn exit_code(&self) -> Option<i32> {
+        match &self.report.end {
+            End::Completed => Some(0),
+            End::Failed(failure) if failure.kind == FailureKind::Agent => failure.exit_code,
+            End::Failed(_) | End::Skipped { .. } | End::Cancelled => None,
+        }
+    }
+
+    fn note(&mut self, name: &str, blocking: bool, found: &Found) {
+        let details = tail(found.details.trim(), DETAILS_BYTES_MAX);
+        self.report.evals.push(EvalResult {
+            name: name.to_owned(),
+            passed: found.passed,
+            blocking,
+            details: (!details.is_empty()).then(|| details.to_owned()),
+        });
+    }
+
+    /// Sums up; `codes` are the evals of the exit code, and `own_end` is how the agent ended.
+    fn verdict(&mut self, codes: &[&str], own_end: End) -> Ended {
+        let evals = &self.report.evals;
+        let n_passed = evals.iter().filter(|eval| eval.passed).count();
+        let detail = format!("{n_passed} of {} evals passed", evals.len());
+        let failed = evals.iter().find(|eval| eval.blocking && !eval.passed);
+        let Some(failed) = failed else {
+            return (PhaseStatus::Ok, Some(detail));
+        };
+        let detail = format!("{detail}; {} did not pass", failed.name);
+        if codes.contains(&failed.name.as_str()) && matches!(own_end, End::Failed(_)) {
+            // The agent's own failure says more than that its code was not the right one.
+            self.report.end = own_end;
+            return (PhaseStatus::Error, Some(detail));
+        }
+        let details = failed.details.clone().unwrap_or_default();
+        let branch = self.report.work.branch.as_ref();
+        let left = branch.map(|branch| format!("; its work is on branch {branch}"));
+        let message = format!(
+            "eval {} did not pass: {details}{}",
+            failed.name,
+            left.unwrap_or_default()
+        );
+        self.report.end = eval_failed(message);
+        (PhaseStatus::Error, Some(detail))
+    }
+
+    fn check(&mut self, eval: &Eval, code: i32) -> Result<Found, End> {
+        match &eval.check {
+            Check::ExitCode { pass_condition } => Ok(Found::new(
+                code == *pass_condition,
+                format!("exit code {code}, expected {pass_condition}"),
+            )),
+            Check::Command { run, timeout_ms } => self.command(run, *timeout_ms),
+            Check::Regex { pattern, expect } => Ok(self.regex(pattern, *expect)),
+            Check::JsonSchema { schema } => Ok(self.json(schema)),
+            Check::Judge { criteria, agent } => {
+                self.judge(&eval.name, (criteria, agent.as_deref()))
+            }
+            Check::Metric {
+                run,
+                timeout_ms,
+                better,
+                bound,
+            } => {
+                let measured = match self.measure(run, *timeout_ms)? {
+                    Ok(measured) => measured,
+                    Err(found) => return Ok(found),
+                };
+                let last = self.last_measured(&eval.name);
+                let passed = bound.is_met(*better, measured, last);
+                self.report
+                    .metrics
+                    .insert(eval.name.clone(), measured.to_string());
+                Ok(Found::new(passed, compared(measured, *bound, last)))
+            }
+        }
+    }
+
+    fn command(&self, command: &str, timeout_ms: u64) -> Result<Found, End> {
+        let proved = self.prove(command, timeout_ms)?;
+        Ok(match proved {
+            Ok(proved) => {
+                let details = format!("`{command}`: {}", proved.words());
+                Found::new(proved.passed(), details)
+            }
+            Err(found) => found,
+        })
+    }
+
+    /// Runs a command on a clean checkout; what cannot be run has not passed.
+    fn prove(
+        &self,
+        command: &str,
+        timeout_ms: u64,
+    ) -> Result<Result<crate::tasks::bench::Proved, Found>, End> {
+        let commit = self.report.work.commit.as_deref();
+        let bench = Bench::new(self.performer, (self.task, self.hands), commit);
+        let proved = bench.and_then(|bench| bench.prove(command, timeout_ms));
+        match proved {
+            Ok(proved) => Ok(Ok(proved)),
+            Err(End::Cancelled) => Err(End::Cancelled),
+            Err(end) => Ok(Err(Found::new(false, super::end_words(&end)))),
+        }
+    }
+
+    fn regex(&self, pattern: &str, expect: Expect) -> Found {
+        let regex = match Regex::new(pattern) {
+            Ok(regex) => regex,
+            Err(error) => return Found::new(false, format!("read {pattern:?}: {error}")),
+        };
+        let is_match = regex.is_match(&self.report.output);
+        match (expect, is_match) {
+            (Expect::Match, true) | (Expect::NoMatch, false) => Found::new(true, ""),
+            (Expect::Match, false) => Found::new(false, format!("nothing matches {pattern}")),
+            (Expect::NoMatch, true) => Found::new(false, format!("something matches {pattern}")),
+        }
+    }
+
+    fn json(&self, schema: &Value) -> Found {
+        let Some(value) = last_json(&self.report.output) else {
+            return Found::new(false, "the last words do not end in JSON");
+        };
+        match schema::check(schema, &value) {
+            Ok(()) => Found::new(true, ""),
+            Err(why) => Found::new(false, why),
+        }
+    }
+
+    fn measure(&self, command: &str, timeout_ms: u64) -> Result<Result<Millionths, Found>, End> {
+        let proved = match self.prove(command, timeout_ms)? {
+            Ok(proved) => proved,
+            Err(found) => return Ok(Err(found)),
+        };
+        if !proved.passed() {
+            return Ok(Err(Found::new(
+                false,
+                format!("`{command}`: {}", proved.words()),
+            )));
+        }
+        let line = proved
+            .stdout
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty());
+        let number = Millionths::parse(line.unwrap_or_default().trim());
+        Ok(number.map_err(|error| Found::new(false, format!("failed to {error}"))))
+    }
+
+    fn last_measured(&self, eval: &str) -> Option<Millionths> {
+        let text = self.known()?.metrics.get(eval)?;
+        Millionths::parse(text).ok()
+    }
+}
+
+fn compared(measured: Millionths, bound: Bound, last: Option<Millionths>) -> String {
+    match (bound, last) {
+        (Bound::AsGoodAs { value }, _) => format!("{measured}, to be as good as {value}"),
+        (Bound::NoWorseThanLast { .. }, None) => format!("{measured}, the first"),
+        (Bound::NoWorseThanLast { tolerance }, Some(last)) => {
+            format!("{measured} after {last}, with a tolerance of {tolerance}")
+        }
+    }
+}
+
+/// Returns the JSON that a text is, or ends in, in a fence or bare.
+fn last_json(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let text = text.strip_suffix("```").unwrap_or(text).trim_end();
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(value);
+    }
+    let starts = text.char_indices().filter(|(at, c)| {
+        let begins_line = *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        begins_line && matches!(c, '{' | '[')
+    });
+    // The first from which everything to the end is one value is the whole of it.
+    starts
+        .take(JSON_STARTS_MAX)
+        .find_map(|(at, _)| serde_json::from_str(text.get(at..)?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_json;
+
+    #[test]
+    fn json_is_found_at_the_end_of_what_was_said() {
+        for (text, expected) in [
+            ("{\"a\":1}", Some("{\"a\":1}")),
+            (
+                "Here it is:\n```json\n{\"a\": [1]}\n```\n",
+                Some("{\"a\":[1]}"),
+            ),
+            ("[\n{\n}\n]", Some("[{}]")),
+            ("{\"a\":1}\nand that is all", None),
+            ("nothing", None),
+            ("12", Some("12")),
+        ] {
+            let found = last_json(text).map(|value| value.to_json());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Whether a value fits a JSON Schema: the part of draft 2020-12 that describes plain shapes.
+//!
+//! `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, the limits of
+//! numbers, texts and lists, `pattern`, `anyOf`, `allOf`, `oneOf`, `not`. Any other word that would
+//! restrict something is an error: what is not understood does not pass.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use kapi_core::kernel::value::Value;
+use regex_lite::Regex;
+
+/// How deep a schema may lie in itself.
+const DEPTH_MAX: usize = 32;
+/// Words that say something to people only.
+const ANNOTATIONS: &[&str] = &[
+    "$schema",
+    "$id",
+    "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
+/// Says why a value does not fit, with the place in it.
+pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+    fits(schema, value, ("$", 0))
+}
+
+fn fits(schema: &Value, value: &Value, (place, depth): (&str, usize)) -> Result<(), String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("{place}: the schema is too deep"));
+    }
+    let words = match schema {
+        Value::Bool(true) => return Ok(()),
+        Value::Bool(false) => return Err(format!("{place}: nothing is allowed here")),
+        Value::Map(words) => words,
+        _ => return Err(format!("{place}: the schema is {}", schema.kind())),
+    };
+    for (word, said) in words {
+        word_fits(words, (word, said), value, (place, depth))?;
+    }
+    Ok(())
+}
+
+fn word_fits(
+    words: &BTreeMap<String, Value>,
+    (word, said): (&str, &Value),
+    value: &Value,
+    (place, depth): (&str, usize),
+) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("{place}: {what}"));
+    let is_met = match word {
+        "type" => list(said).iter().any(|name| is_type(name, value)),
+        "const" => said == value,
+        "enum" => list(said).contains(value),
+        "minimum" => !is_ordered(value, said, &[Ordering::Less]),
+        "maximum" => !is_ordered(value, said, &[Ordering::Greater]),
+        "exclusiveMinimum" => !is_ordered(value, said, &[Ordering::Less, Ordering::Equal]),
+        "exclusiveMaximum" => !is_ordered(value, said, &[Ordering::Greater, Ordering::Equal]),
+        "minLength" | "minItems" | "minProperties" => {
+            size(word, value).is_none_or(|size| whole(said).is_some_and(|limit| size >= limit))
+        }
+        "maxLength" | "maxItems" | "maxProperties" => {
+            size(word, value).is_none_or(|size| whole(said).is_some_and(|limit| size <= limit))
+        }
+        "pattern" => return pattern_fits(said, value, place),
+        "required" | "properties" | "additionalProperties" => {
+            return table_fits(words, (word, said), value, (place, depth));
+        }
+        "items" => return items_fit(said, value, (place, depth)),
+        "anyOf" | "allOf" | "oneOf" | "not" => {
+            return joined_fit((word, said), value, (place, depth));
+        }
+        annotation if ANNOTATIONS.contains(&annotation) => true,
+        unknown => {
+            return wrong(format!(
+                "the schema says {unknown}, which is not understood"
+            ));
+        }
+    };
+    if is_met {
+        return Ok(());
+    }
+    wrong(format!(
+        "{} does not fit {word}: {}",
+        shown(value),
+        said.to_json()
+    ))
+}
+
+/// Returns a list, or what stands for a list of one.
+fn list(said: &Value) -> Vec<Value> {
+    match said {
+        Value::List(items) => items.clone(),
+        one => vec![one.clone()],
+    }
+}
+
+fn is_type(name: &Value, value: &Value) -> bool {
+    let Value::Text(name) = name else {
+        return false;
+    };
+    match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::Integer(_) => name == "integer" || name == "number",
+        Value::Decimal(_) => name == "number",
+        Value::Text(_) => name == "string",
+        Value::List(_) => name == "array",
+        Value::Map(_) => name == "object",
+    }
+}
+
+/// Tells whether two numbers stand so; what is no number is not restricted.
+fn is_ordered(value: &Value, said: &Value, orders: &[Ordering]) -> bool {
+    match value {
+        Value::Integer(_) | Value::Decimal(_) => value
+            .order(said)
+            .is_none_or(|order| orders.contains(&order)),
+        Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => false,
+    }
+}
+
+fn size(word: &str, value: &Value) -> Option<i64> {
+    let size = match value {
+        Value::Text(text) if word.ends_with("Length") => text.chars().count(),
+        Value::List(items) if word.ends_with("Items") => items.len(),
+        Value::Map(entries) if word.ends_with("Properties") => entries.len(),
+        _ => return None,
+    };
+    i64::try_from(size).ok()
+}
+
+/// Returns a limit of sizes; one that is no whole number is met by nothing.
+const fn whole(said: &Value) -> Option<i64> {
+    match said {
+        Value::Integer(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn pattern_fits(said: &Value, value: &Value, place: &str) -> Result<(), String> {
+    let (Value::Text(pattern), Value::Text(text)) = (said, value) else {
+        return Ok(());
+    };
+    let regex = Regex::new(pattern).map_err(|error| format!("{place}: pattern: {error}"))?;
+    if regex.is_match(text) {
+        return Ok(());
+    }
+    Err(format!(
+        "{place}: {} does not match {pattern}",
+        shown(value)
+    ))
+}
+
+fn table_fits(
+    words: &BTreeMap<String, Value>,
+    (word, said): (&str, &Value),
+    value: &Value,
+    (place, depth): (&str, usize),
+) -> Result<(), String> {
+    let Value::Map(entries) = value else {
+        return Ok(());
+    };
+    let known = match words.get("properties") {
+        Some(Value::Map(known)) => Some(known),
+        _ => None,
+    };
+    match word {
+        "required" => {
+            let missing = list(said).into_iter().find(|name| match name {
+                Value::Text(name) => !entries.contains_key(name),
+                _ => true,
+            });
+            match missing {
+                Some(name) => Err(format!("{place}: there is no {name}")),
+                None => Ok(()),
+            }
+        }
+        "properties" => entries.iter().try_for_each(|(name, value)| {
+            match known.and_then(|known| known.get(name)) {
+                Some(schema) => fits(schema, value, (&format!("{place}.{name}"), depth + 1)),
+                None => Ok(()),
+            }
+        }),
+        _ => entries.iter().try_for_each(|(name, value)| {
+            if known.is_some_and(|known| known.contains_key(name)) {
+                return Ok(());
+            }
+            fits(said, value, (&format!("{place}.{name}"), depth + 1))
+        }),
+    }
+}
+
+fn items_fit(said: &Value, value: &Value, (place, depth): (&str, usize)) -> Result<(), String> {
+    let Value::List(items) = value else {
+        return Ok(());
+    };
+    let mut items = items.iter().enumerate();
+    items.try_for_each(|(idx, item)| fits(said, item, (&format!("{place}[{idx}]"), depth + 1)))
+}
+
+fn joined_fit(
+    (word, said): (&str, &Value),
+    value: &Value,
+    (place, depth): (&str, usize),
+) -> Result<(), String> {
+    let schemas = list(said);
+    let tried = schemas
+        .iter()
+        .map(|schema| fits(schema, value, (place, depth + 1)));
+    let tried: Vec<Result<(), String>> = tried.collect();
+    let n_fitting = tried.iter().filter(|one| one.is_ok()).count();
+    let is_met = match word {
+        "anyOf" => n_fitting > 0,
+        "allOf" => n_fitting == schemas.len(),
+        "oneOf" => n_fitting == 1,
+        _ => n_fitting == 0,
+    };
+    if is_met {
+        return Ok(());
+    }
+    let why = tried.into_iter().find_map(Result::err);
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    Err(format!(
+        "{place}: {n_fitting} of {} in {word} fit{why}",
+        schemas.len()
+    ))
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_json();
+    match text.len() {
+        0..=80 => text,
+        _ => format!(
+            "{}…",
+            text.get(..text.floor_char_boundary(80)).unwrap_or_default()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    fn said(schema: &str, value: &str) -> String {
+        let schema = serde_json::from_str(schema).unwrap();
+        let value = serde_json::from_str(value).unwrap();
+        check(&schema, &value).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn shapes_fit_or_say_where_they_do_not() {
+        let schema = r#"{"$schema": "x", "type": "object", "required": ["a"],
+            "additionalProperties": false,
+            "properties": {"a": {"type": "integer", "minimum": 1, "maximum": 3},
+                           "b": {"type": "array", "minItems": 1, "items": {"enum": ["x", 2]}},
+                           "c": {"type": ["string", "null"], "pattern": "^v", "maxLength": 3}}}"#;
+        for (value, expected) in [
+            (r#"{"a": 1}"#, ""),
+            (r#"{"a": 3, "b": ["x", 2], "c": null}"#, ""),
+            (r#"{"b": []}"#, "$.b: [] does not fit minItems: 1"),
+            (r#"{"c": null}"#, "$: there is no a"),
+            (r#"{"a": 4}"#, "$.a: 4 does not fit maximum: 3"),
+            (r#"{"a": 1.5}"#, r#"$.a: 1.5 does not fit type: "integer""#),
+            (r#"{"a": 1, "d": 0}"#, "$.d: nothing is allowed here"),
+            (
+                r#"{"a": 1, "b": ["y"]}"#,
+                r#"$.b[0]: "y" does not fit enum: ["x",2]"#,
+            ),
+            (r#"{"a": 1, "c": "w"}"#, r#"$.c: "w" does not match ^v"#),
+            (
+                r#"{"a": 1, "c": "vvvv"}"#,
+                r#"$.c: "vvvv" does not fit maxLength: 3"#,
+            ),
+            ("[]", r#"$: [] does not fit type: "object""#),
+        ] {
+            let found = said(schema, value);
+            if expected.is_empty() {
+                assert_eq!(found, "", "{value}");
+            } else {
+                assert!(found.contains(expected), "{value}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn joined_shapes_count_what_fits() {
+        let one = r#"{"oneOf": [{"type": "integer"}, {"minimum": 2}]}"#;
+        assert_eq!(said(one, "1"), "");
+        assert!(said(one, "3").contains("2 of 2 in oneOf fit"));
+        assert_eq!(said(r#"{"not": {"const": 1}}"#, "2"), "");
+        assert!(said(r#"{"not": {"const": 1}}"#, "1").contains("1 of 1 in not"));
+        assert!(said(r#"{"anyOf": [{"const": 1}]}"#, "2").contains("0 of 1 in anyOf"));
+        assert_eq!(
+            said(r#"{"allOf": [true, {"exclusiveMinimum": 1}]}"#, "2"),
+            ""
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_does_not_pass() {
+        assert!(said(r#"{"format": "email"}"#, "1").contains("not understood"));
+        assert!(said("3", "1").contains("the schema is a whole number"));
+        assert!(!said(r#"{"minLength": "x"}"#, r#""a""#).is_empty());
+    }
+}

@@ -1,0 +1,202 @@
+//! Counting what an attempt uses, and ending its process tree when that is more than it may.
+//!
+//! What is counted is told to the kernel as it happens. Knows no agent and no price.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::kernel::request::TaskBudget;
+use kapi_core::usage::Usage;
+use kapi_sys::cancel::Cancel;
+
+/// How often it is looked whether the task is still wanted.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// The meter of one attempt.
+pub(super) struct Meter<'a> {
+    budget: TaskBudget,
+    /// Raised when the budget is spent.
+    own: &'a Cancel,
+    tell: &'a (dyn Fn(Usage) + Sync),
+    used: Mutex<Usage>,
+}
+
+impl<'a> Meter<'a> {
+    /// Begins to count.
+    pub(super) fn new(
+        budget: TaskBudget,
+        own: &'a Cancel,
+        tell: &'a (dyn Fn(Usage) + Sync),
+    ) -> Self {
+        Self {
+            budget,
+            own,
+            tell,
+            used: Mutex::new(Usage::default()),
+        }
+    }
+
+    /// Counts what was used since the last call, and ends what uses too much.
+    pub(super) fn count(&self, more: &Usage) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.add(more);
+        let is_over = over(&self.budget, &used).is_some();
+        drop(used);
+        (self.tell)(*more);
+        if is_over {
+            self.own.raise();
+        }
+    }
+
+    /// Counts what only the end told: the sum, less what was counted.
+    pub(super) fn settle(&self, sum: &Usage) {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let usd_micros = match (sum.usd_micros, used.usd_micros) {
+            (Some(sum), counted) => Some(sum.saturating_sub(counted.unwrap_or(0))),
+            (None, _) => None,
+        };
+        let rest = Usage {
+            input_tokens: sum.input_tokens.saturating_sub(used.input_tokens),
+            output_tokens: sum.output_tokens.saturating_sub(used.output_tokens),
+            usd_micros: usd_micros.filter(|micros| *micros > 0 || used.usd_micros.is_none()),
+        };
+        if !rest.is_zero() || rest.usd_micros.is_some() {
+            self.count(&rest);
+        }
+    }
+
+    /// Says which limit was passed and by how much, if one was.
+    pub(super) fn over(&self) -> Option<String> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        over(&self.budget, &used)
+    }
+}
+
+fn over(budget: &TaskBudget, used: &Usage) -> Option<String> {
+    let tokens = used.tokens();
+    if let Some(max) = budget.tokens.filter(|max| tokens > *max) {
+        let by = tokens - max;
+        return Some(format!(
+            "it used {tokens} of {max} tokens, {by} over its budget"
+        ));
+    }
+    let micros = used.usd_micros.unwrap_or(0);
+    let max = budget.usd_micros.filter(|max| micros > *max)?;
+    let (used, limit, by) = (dollars(micros), dollars(max), dollars(micros - max));
+    Some(format!(
+        "it used ${used} of ${limit}, ${by} over its budget"
+    ))
+}
+
+fn dollars(micros: u64) -> String {
+    let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
+    let digits = format!("{rest:06}");
+    let cut = digits.trim_end_matches('0');
+    // Cents are always written.
+    let shown = digits.get(..cut.len().max(2)).unwrap_or(&digits);
+    format!("{whole}.{shown}")
+}
+
+/// Does something that `own` ends, while `wanted` ends it too.
+pub(super) fn linked<T>(wanted: &Cancel, own: &Cancel, work: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (alive, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            let is_under_way = || ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);
+            while !wanted.is_raised() && is_under_way() {}
+            if wanted.is_raised() {
+                own.raise();
+            }
+        });
+        let value = work();
+        drop(alive);
+        value
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use kapi_core::kernel::request::TaskBudget;
+    use kapi_core::usage::Usage;
+    use kapi_sys::cancel::Cancel;
+
+    use super::{Meter, dollars, linked};
+
+    fn usage(input_tokens: u64, usd_micros: Option<u64>) -> Usage {
+        Usage {
+            input_tokens,
+            output_tokens: 0,
+            usd_micros,
+        }
+    }
+
+    #[test]
+    fn a_spent_budget_ends_it_and_says_by_how_much() {
+        for (budget, expected) in [
+            (
+                TaskBudget {
+                    tokens: Some(10),
+                    ..TaskBudget::default()
+                },
+                "it used 12 of 10 tokens, 2 over its budget",
+            ),
+            (
+                TaskBudget {
+                    usd_micros: Some(1_000_000),
+                    ..TaskBudget::default()
+                },
+                "it used $1.25 of $1.00, $0.25 over its budget",
+            ),
+        ] {
+            let cancel = Cancel::new();
+            let told = Mutex::new(Usage::default());
+            let tell = |usage: Usage| told.lock().unwrap().add(&usage);
+            let meter = Meter::new(budget, &cancel, &tell);
+            meter.count(&usage(6, Some(625_000)));
+            assert!(!cancel.is_raised() && meter.over().is_none());
+            meter.count(&usage(6, Some(625_000)));
+            assert!(cancel.is_raised());
+            assert_eq!(meter.over().as_deref(), Some(expected));
+            assert_eq!(*told.lock().unwrap(), usage(12, Some(1_250_000)));
+        }
+    }
+
+    #[test]
+    fn the_end_adds_what_was_not_told_and_nothing_twice() {
+        let cancel = Cancel::new();
+        let told = Mutex::new(Usage::default());
+        let tell = |usage: Usage| told.lock().unwrap().add(&usage);
+        let meter = Meter::new(TaskBudget::default(), &cancel, &tell);
+        meter.count(&usage(6, None));
+        meter.settle(&usage(6, None));
+        meter.settle(&usage(9, Some(5)));
+        meter.settle(&usage(9, Some(5)));
+        assert_eq!(*told.lock().unwrap(), usage(9, Some(5)));
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_ended() {
+        let (wanted, own) = (Cancel::new(), Cancel::new());
+        assert_eq!(linked(&wanted, &own, || 1), 1);
+        assert!(!own.is_raised());
+        linked(&wanted, &own, || {
+            wanted.raise();
+            while !own.is_raised() {
+                std::thread::yield_now();
+            }
+        });
+    }
+
+    #[test]
+    fn money_is_written_with_cents() {
+        let shown: Vec<String> = [0, 1, 250_000, 1_000_000, 12_345_678]
+            .into_iter()
+            .map(dollars)
+            .collect();
+        assert_eq!(shown, ["0.00", "0.000001", "0.25", "1.00", "12.345678"]);
+    }
+}

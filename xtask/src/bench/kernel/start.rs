@@ -1,0 +1,98 @@
+//! How soon a task starts: from before it is submitted until another process has begun its work.
+//!
+//! The other process was asleep. That its work has begun is told through a pipe, for every side
+//! alike.
+
+use std::time::{Duration, Instant};
+
+use kapi_engine::kernel::queue::Queue;
+
+use super::crew::{Member, member as name_member};
+use super::member::{BEGUN, IDLE, READY};
+use super::past::Past;
+use super::redis::{Client, Server};
+use super::rq::Rq;
+use super::{Peers, absent, directory, errand};
+use crate::bench::Place;
+use crate::bench::comparison::measured;
+use crate::bench::sample::by_turns;
+use crate::bench::table::{Quantity, Row, Table};
+
+const ROUNDS: usize = 300;
+const RQ_ROUNDS: usize = 100;
+const PAST: u64 = 100;
+const OURS: &str = "`kapi`, from submit to start";
+const REDIS: &str = "redis, from `LPUSH` to the end of `BRPOP`, synced";
+const RQ: &str = "rq, from enqueue to start, on redis, synced";
+
+/// Measures the time from submitting to starting.
+pub(super) fn compare(place: &Place, peers: &Peers) -> anyhow::Result<Table> {
+    let redis = match &peers.redis {
+        Ok(server) => beside_redis(place, server)?,
+        Err(error) => absent(OURS, REDIS, error),
+    };
+    let rq = match &peers.rq {
+        Ok(rq) => beside_rq(place, rq)?,
+        Err(error) => absent(OURS, RQ, error),
+    };
+    Ok(Table {
+        title: "From submit to start",
+        note: format!(
+            "One process submits; a worker, another process, sleeps until its directory changes, claims the task, records that it begins, and begins. Until then ours has made three durable records. A plain list in redis makes two, and forgets what it gave to a worker that dies. {}.",
+            peers.versions()
+        ),
+        quantity: Quantity::Time,
+        rows: vec![redis, rq],
+    })
+}
+
+fn beside_redis(place: &Place, server: &Server) -> anyhow::Result<Row> {
+    let mut client = Client::connect(&server.socket)?;
+    let socket = server.socket.to_string_lossy();
+    let popping = name_member(&place.scratch, &["pop", &socket])?;
+    let mut popping = Member::start(&popping)?;
+    let prompt = errand::PROMPT.as_bytes();
+    let pair = with_ours(place, "start-redis", ROUNDS, &mut || {
+        popping.hear(IDLE)?;
+        let started = Instant::now();
+        client.ask(&[b"LPUSH", b"bench", prompt])?;
+        popping.hear(BEGUN)?;
+        Ok(started.elapsed())
+    })?;
+    Ok(measured(OURS, REDIS, pair))
+}
+
+fn beside_rq(place: &Place, rq: &Rq) -> anyhow::Result<Row> {
+    let mut worker = Member::start(&rq.process("await", &[]))?;
+    let mut submitting = Member::start(&rq.process("submit", &[]))?;
+    submitting.hear(READY)?;
+    let pair = with_ours(place, "start-rq", RQ_ROUNDS, &mut || {
+        worker.hear(IDLE)?;
+        let started = Instant::now();
+        submitting.tell()?;
+        worker.hear(BEGUN)?;
+        Ok(started.elapsed())
+    })?;
+    Ok(measured(OURS, RQ, pair))
+}
+
+fn with_ours(
+    place: &Place,
+    name: &str,
+    rounds: usize,
+    peer: &mut dyn FnMut() -> anyhow::Result<Duration>,
+) -> anyhow::Result<crate::bench::sample::Pair> {
+    let root = directory(place, name);
+    let past = Past::create(&root, PAST)?;
+    let mut queue = Queue::open(&past.project)?;
+    let waiting = name_member(&place.scratch, &["await", &root.to_string_lossy()])?;
+    let mut waiting = Member::start(&waiting)?;
+    let ours = &mut || {
+        waiting.hear(IDLE)?;
+        let started = Instant::now();
+        errand::submit(&mut queue, errand::PROMPT)?;
+        waiting.hear(BEGUN)?;
+        Ok(started.elapsed())
+    };
+    by_turns(rounds, ours, peer)
+}
