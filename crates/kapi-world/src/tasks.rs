@@ -2,8 +2,8 @@
 //! branch and proved.
 //!
 //! What a worker calls for each task it claimed. Records nothing itself but by the worker's hands;
-//! decides nothing that policy, profile and request have not said. Tour: [`setup`] resolves,
-//! [`ruling`] asks the policy, [`agent`] launches, [`loop_run`] goes through the phases.
+//! decides nothing that policy, profile and request have not said. Tour: `setup` resolves,
+//! `ruling` asks the policy, `agent` launches, `loop_run` goes through the phases.
 
 mod agent;
 mod bench;
