@@ -1,7 +1,7 @@
 //! What must hold before a loop runs: conditions as data, what the world is asked, what they come to.
 //!
 //! Nothing is looked up here: [`needs`] says what to ask, the answers come back as facts, and
-//! [`evaluate`] decides. What nobody could answer does not hold, not even when it stands under `not`.
+//! [`evaluate()`] decides. What nobody could answer does not hold, not even when it stands under `not`.
 
 mod evaluate;
 pub mod expression;
