@@ -43,9 +43,9 @@ pub(super) fn person(context: &Context) -> Option<Person> {
 
 fn asked(ui: Ui, question: &str, is_over: &dyn Fn() -> bool) -> bool {
     ui.clear_live();
-    ui.say(&format!("{question} [y/N, within {} s]", ASKED.as_secs()));
-    // What was typed before the question is no answer to it.
+    // What was typed before the question is no answer to it, and whoever sees it may answer at once.
     drop_typed();
+    ui.say(&format!("{question} [y/N, within {} s]", ASKED.as_secs()));
     let answer = typed(is_over);
     let is_yes = answer
         .as_deref()

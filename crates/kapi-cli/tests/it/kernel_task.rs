@@ -215,9 +215,9 @@ fn what_is_asked_wrong_is_refused_before_anything_is_written() {
     }
     let log = env.repository().join(".ilchul/kernel/events.jsonl");
     assert!(!log.exists(), "a refusal leaves no record");
-    let nowhere = env.root().join("nowhere");
-    fs::create_dir(&nowhere).unwrap();
-    let output = env.kapi_in(&nowhere, &["task", "list"]);
+    // The tests' own directory may lie within a repository.
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = env.kapi_in(nowhere.path(), &["task", "list"]);
     output.assert_error(6, &["there is no project", "git init"]);
 }
 
