@@ -1,7 +1,5 @@
 //! `kapi task`: one agent run that somebody asked for, from its submission to its end.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::environment::{Environment, for_each};
