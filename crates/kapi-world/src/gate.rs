@@ -9,7 +9,7 @@ mod place;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +27,7 @@ use kapi_core::goal::state::Goal;
 use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
+use crate::post::Post;
 use crate::tools::Caller;
 
 /// Questions of one run at once.
@@ -63,12 +64,10 @@ pub(crate) enum Rules<'a> {
 /// A run's gate; when it is dropped, nobody listens there any more.
 pub(crate) struct Gate<'a> {
     rules: Rules<'a>,
-    level: SandboxLevel,
-    directory: PathBuf,
+    post: Post,
     /// The program that asks and the socket, as the agent sees them.
     program: PathBuf,
     socket: PathBuf,
-    listener: UnixListener,
     /// What was recorded in this run, and which entries a person refused in it.
     recorded: Mutex<BTreeSet<(String, String)>>,
     said_no: Mutex<BTreeSet<String>>,
@@ -115,14 +114,12 @@ impl<'a> Gate<'a> {
         }
         check(kind, &["any".to_owned()])?;
         place::check_settings(kind, level, workspace)?;
-        let listener = place::make(directory, level, self_exe)?;
+        let post = Post::open("gate", level, directory, self_exe)?;
         Ok(Some(Self {
             rules,
-            level,
-            directory: directory.to_path_buf(),
-            program: place::seen(level, directory, "bin/kapi"),
-            socket: place::seen(level, directory, "socket").join(place::SOCKET),
-            listener,
+            program: post.program(),
+            socket: post.socket(),
+            post,
             recorded: Mutex::new(BTreeSet::new()),
             said_no: Mutex::new(BTreeSet::new()),
             refused_score: AtomicU32::new(0),
@@ -148,7 +145,7 @@ impl<'a> Gate<'a> {
             connections_max: CONNECTIONS_MAX,
         };
         // Where nobody listens any more, the hook denies.
-        drop(serve_unix(&self.listener, stop, limits, &|stream| {
+        drop(serve_unix(&self.post.listener, stop, limits, &|stream| {
             drop(self.attend(stream, stop));
         }));
     }
@@ -241,12 +238,6 @@ impl<'a> Gate<'a> {
         if submitted.is_ok() {
             recorded.insert(key);
         }
-    }
-}
-
-impl Drop for Gate<'_> {
-    fn drop(&mut self) {
-        place::remove(&self.directory);
     }
 }
 

@@ -29,6 +29,7 @@ mod confine;
 mod doors;
 mod home;
 mod ignored;
+mod post;
 mod run_dir;
 mod tree;
 mod verify;

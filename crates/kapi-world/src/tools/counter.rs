@@ -4,11 +4,8 @@
 //! time it takes are bounded, and who speaks is decided by which socket it came to.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +13,6 @@ use std::time::{Duration, Instant};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
-use kapi_git::owned_dir;
 use kapi_sandbox::spec::Mount;
 use kapi_wire::tools::{Refused, answer};
 use serde::Deserialize;
@@ -25,11 +21,8 @@ use serde_json::Value;
 use super::Caller;
 use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, SOCKET_VARIABLE};
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{self, KAPI_INSIDE};
-use crate::failure;
+use crate::post::Post;
 
-/// The socket's name.
-const SOCKET: &str = "tools.sock";
 /// Connections of one run at once.
 const CONNECTIONS_MAX: usize = 8;
 /// How long one call may take to arrive.
@@ -40,19 +33,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(10);
 const CALLS_MAX: u64 = 10_000;
 /// Bytes of all calls of one run.
 const BYTES_MAX: u64 = 128 << 20;
-/// The program in a container: the launcher's own copy, with its loader where it needs one.
-pub(crate) const PODMAN_PROGRAM: &str = "#!/bin/sh
-ours=/run/.kapi
-if [ -e $ours/loader ]; then exec $ours/loader --library-path $ours/lib $ours/kapi \"$@\"; fi
-exec $ours/kapi \"$@\"
-";
 
 /// A run's counter; when it is dropped, nobody listens there any more.
 pub(crate) struct Counter<'a> {
     caller: Caller<'a>,
-    level: SandboxLevel,
-    directory: PathBuf,
-    listener: UnixListener,
+    post: Post,
     n_calls: AtomicU64,
     n_bytes: AtomicU64,
 }
@@ -73,29 +58,9 @@ impl<'a> Counter<'a> {
         directory: &Path,
         self_exe: &Path,
     ) -> Result<Self, Failure> {
-        owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
-        let make = || {
-            let mut private = fs::DirBuilder::new();
-            private.recursive(true).mode(0o700);
-            private.create(directory.join("bin"))?;
-            private.create(directory.join("socket"))?;
-            let program = directory.join("bin").join("kapi");
-            match level {
-                SandboxLevel::Native => {}
-                SandboxLevel::None => symlink(self_exe, &program)?,
-                SandboxLevel::Podman => {
-                    File::create(&program)?.write_all(PODMAN_PROGRAM.as_bytes())?;
-                    fs::set_permissions(&program, Permissions::from_mode(0o755))?;
-                }
-            }
-            listen(&directory.join("socket"))
-        };
-        let listener = make().map_err(|error| failure::file("listen in", directory, &error))?;
         Ok(Self {
             caller,
-            level,
-            directory: directory.to_path_buf(),
-            listener,
+            post: Post::open("tools", level, directory, self_exe)?,
             n_calls: AtomicU64::new(0),
             n_bytes: AtomicU64::new(0),
         })
@@ -103,30 +68,22 @@ impl<'a> Counter<'a> {
 
     /// Returns what is mounted into the sandbox: the socket's directory and the program.
     pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
-        let program = match self.level {
-            SandboxLevel::None => return Vec::new(),
-            SandboxLevel::Native => self_exe.to_path_buf(),
-            SandboxLevel::Podman => self.directory.join("bin").join("kapi"),
-        };
-        vec![
-            confine::read_only(&self.directory.join("socket"), &self.seen("socket")),
-            confine::read_only(&program, &self.seen("bin").join("kapi")),
-        ]
+        self.post.mounts(self_exe)
     }
 
     /// Returns the directory of the program, as the agent sees it.
     pub(crate) fn programs(&self) -> PathBuf {
-        self.seen("bin")
+        self.post.programs()
     }
 
     /// Returns the program, as the agent sees it.
     pub(crate) fn program(&self) -> PathBuf {
-        self.programs().join("kapi")
+        self.post.program()
     }
 
     /// Returns the variables that lead a process of the run here, whoever starts it.
     pub(crate) fn leading_here(&self) -> BTreeMap<String, String> {
-        let socket = self.seen("socket").join(SOCKET);
+        let socket = self.post.socket();
         let offers_kernel = u8::from(self.caller.desk.kernel.is_some());
         [
             (SOCKET_VARIABLE, socket.to_string_lossy().into_owned()),
@@ -137,22 +94,13 @@ impl<'a> Counter<'a> {
         .into()
     }
 
-    fn seen(&self, name: &str) -> PathBuf {
-        match self.level {
-            SandboxLevel::Native | SandboxLevel::Podman => {
-                Path::new(KAPI_INSIDE).join("tools").join(name)
-            }
-            SandboxLevel::None => self.directory.join(name),
-        }
-    }
-
     /// Answers calls until the run is over.
     pub(crate) fn serve(&self, stop: &Stop) {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };
         // A listener that fails closes the counter; its agent is told by its own end.
-        drop(serve_unix(&self.listener, stop, limits, &|stream| {
+        drop(serve_unix(&self.post.listener, stop, limits, &|stream| {
             drop(self.attend(stream));
         }));
     }
@@ -208,20 +156,4 @@ impl<'a> Counter<'a> {
         Ok(serde_json::from_slice(&line)
             .map_err(|_| Refused::input("the call is not one JSON object in a line".to_owned())))
     }
-}
-
-impl Drop for Counter<'_> {
-    fn drop(&mut self) {
-        // What stays behind leads nowhere, and the next run's counter replaces it.
-        drop(owned_dir::wipe(&self.directory));
-    }
-}
-
-/// Listens at a socket, which is named through its open directory: addresses are short.
-fn listen(directory: &Path) -> io::Result<UnixListener> {
-    let handle = File::open(directory)?;
-    let short = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(SOCKET);
-    let listener = UnixListener::bind(&short)?;
-    fs::set_permissions(&short, Permissions::from_mode(0o600))?;
-    Ok(listener)
 }

@@ -1,0 +1,128 @@
+//! A post: where one run is listened to. A socket in a directory that only its sandbox is shown,
+//! read-only, and the program that speaks there.
+//!
+//! What is said, and who answers, is not known here.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::Failure;
+use kapi_git::owned_dir;
+use kapi_sandbox::spec::Mount;
+
+use crate::confine::{self, KAPI_INSIDE};
+use crate::failure;
+
+/// The program in a container: the launcher's own copy, with its loader where it needs one.
+const PODMAN_PROGRAM: &str = "#!/bin/sh
+ours=/run/.kapi
+if [ -e $ours/loader ]; then exec $ours/loader --library-path $ours/lib $ours/kapi \"$@\"; fi
+exec $ours/kapi \"$@\"
+";
+
+/// A run's post; when it is dropped, nobody listens there any more.
+pub(crate) struct Post {
+    /// Where calls arrive.
+    pub(crate) listener: UnixListener,
+    name: &'static str,
+    level: SandboxLevel,
+    directory: PathBuf,
+}
+
+impl Post {
+    /// Opens a post of this name in a directory, which is made anew.
+    pub(crate) fn open(
+        name: &'static str,
+        level: SandboxLevel,
+        directory: &Path,
+        self_exe: &Path,
+    ) -> Result<Self, Failure> {
+        owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
+        let make = || {
+            let mut private = fs::DirBuilder::new();
+            private.recursive(true).mode(0o700);
+            private.create(directory.join("bin"))?;
+            private.create(directory.join("socket"))?;
+            let program = directory.join("bin").join("kapi");
+            match level {
+                SandboxLevel::Native => {}
+                SandboxLevel::None => symlink(self_exe, &program)?,
+                SandboxLevel::Podman => {
+                    File::create(&program)?.write_all(PODMAN_PROGRAM.as_bytes())?;
+                    fs::set_permissions(&program, Permissions::from_mode(0o755))?;
+                }
+            }
+            listen(&directory.join("socket"), &file_of(name))
+        };
+        let listener = make().map_err(|error| failure::file("listen in", directory, &error))?;
+        Ok(Self {
+            listener,
+            name,
+            level,
+            directory: directory.to_path_buf(),
+        })
+    }
+
+    /// Returns what is mounted into the sandbox: the socket's directory and the program. Nothing
+    /// where there is no sandbox.
+    pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
+        let program = match self.level {
+            SandboxLevel::None => return Vec::new(),
+            SandboxLevel::Native => self_exe.to_path_buf(),
+            SandboxLevel::Podman => self.directory.join("bin").join("kapi"),
+        };
+        vec![
+            confine::read_only(&self.directory.join("socket"), &self.seen("socket")),
+            confine::read_only(&program, &self.program()),
+        ]
+    }
+
+    /// Returns the directory of the program, as the agent sees it.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.seen("bin")
+    }
+
+    /// Returns the program, as the agent sees it.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.programs().join("kapi")
+    }
+
+    /// Returns the socket, as the agent sees it.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.seen("socket").join(file_of(self.name))
+    }
+
+    fn seen(&self, part: &str) -> PathBuf {
+        match self.level {
+            SandboxLevel::Native | SandboxLevel::Podman => {
+                Path::new(KAPI_INSIDE).join(self.name).join(part)
+            }
+            SandboxLevel::None => self.directory.join(part),
+        }
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        // What stays behind leads nowhere, and the next run's post replaces it.
+        drop(owned_dir::wipe(&self.directory));
+    }
+}
+
+fn file_of(name: &str) -> String {
+    format!("{name}.sock")
+}
+
+/// Listens at a socket, which is named through its open directory: addresses are short.
+fn listen(directory: &Path, file: &str) -> io::Result<UnixListener> {
+    let handle = File::open(directory)?;
+    let short = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(file);
+    let listener = UnixListener::bind(&short)?;
+    fs::set_permissions(&short, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
