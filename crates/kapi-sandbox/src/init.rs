@@ -4,15 +4,18 @@
 //! subreaper when there is none) -> payload. Has one thread and prints nothing: whatever goes wrong is
 //! told over the status socket. Does not know what the payload is for.
 
+mod answer;
 mod device;
 mod etc;
 mod group;
+mod host_root;
 pub(crate) mod landlock;
 mod layer;
 mod leader;
 pub(crate) mod limit;
 mod mount;
 mod namespace;
+mod network;
 mod payload;
 mod privilege;
 mod process_view;
@@ -28,14 +31,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getppid, set_parent_process_death_signal, waitpid,
-};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
+use self::host_root::HostRoot;
+use self::network::Network;
 use crate::listen::listen_at;
 use crate::order::{Enclosure, Order, OrderedNetwork, Work};
 use crate::status::{Failure, Status, send};
-use crate::syscall::borrow::start_borrowing;
+use crate::syscall::borrow::run_beside;
 use crate::syscall::{exit_now, take_descriptor};
 
 /// The first argument by which a multicall binary knows that it is the launcher.
@@ -109,23 +112,26 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
             let layers = layer::lock_all(enclosure)?;
             group::join(&enclosure.doors)?;
             namespace::enter(enclosure)?;
-            hand_over_listeners(enclosure, status)?;
-            let code = lead(status, |life| {
-                leader::confine(enclosure, payload, status, life)
-            });
+            let beside = Beside::new(enclosure)?;
+            let code = lead(
+                status,
+                |life| leader::confine(enclosure, payload, &beside, Ties { status, life }),
+                |leader| beside.work(leader),
+            );
             drop(layers);
             code
         }
         Work::Supervise { payload } => {
-            lead(status, |life| leader::supervise(payload, status, life))
+            let run = |life: &OwnedFd| leader::supervise(payload, Ties { status, life });
+            lead(status, run, |_leader| {})
         }
         Work::Probe { binds } => steps::try_all(status.as_fd(), binds).map(|()| 0),
     }
 }
 
-/// Listens in the new network, gives the listeners to the host side, and waits until it has them.
+/// Listens in the new network, which this process is in, gives the listeners to the host side, and waits until it has them.
 fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), Failure> {
-    if enclosure.listeners.is_empty() || enclosure.network == OrderedNetwork::Host {
+    if enclosure.listeners.is_empty() {
         return Ok(());
     }
     let failed =
@@ -140,33 +146,62 @@ fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), Fa
     }
 }
 
-/// Starts the leader and takes over its exit code.
+/// What ties the leader to the outside.
+#[derive(Debug, Clone, Copy)]
+struct Ties<'a> {
+    /// Where it tells how things go.
+    status: &'a OwnedFd,
+    /// Hangs up when the launcher ends.
+    life: &'a OwnedFd,
+}
+
+/// What the launcher does for a confined leader while that goes on.
+#[derive(Debug)]
+struct Beside {
+    network: Option<Network>,
+    host_root: HostRoot,
+}
+
+impl Beside {
+    fn new(enclosure: &Enclosure) -> Result<Self, Failure> {
+        let network = match enclosure.network {
+            OrderedNetwork::Host => None,
+            OrderedNetwork::Loopback => Some(Network::new()?),
+        };
+        Ok(Self {
+            network,
+            host_root: HostRoot::new()?,
+        })
+    }
+
+    fn work(&self, leader: Pid) {
+        if let Some(network) = &self.network {
+            network.make();
+        }
+        self.host_root.take_away(leader);
+    }
+}
+
+/// Starts the leader, does something meanwhile that only calls the kernel, and takes over the leader's
+/// exit code.
 fn lead(
     status: &OwnedFd,
     run: impl FnOnce(&OwnedFd) -> Result<i32, Failure>,
+    meanwhile: impl FnOnce(Pid),
 ) -> Result<i32, Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
     // Only the launcher keeps the writing end open: its end is the leader's sign to go.
     let (life, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe2"))?;
     let life = &life;
-    let leader = start_borrowing(move || {
+    let leader = move || {
         drop(hold);
         run(life).unwrap_or_else(|failure| {
             tell(status.as_fd(), &Status::Failed(failure));
             NOT_RUN
         })
-    });
-    wait_for(leader.map_err(failed("clone"))?).map(|ended| ended.exit_status().unwrap_or(NOT_RUN))
-}
-
-fn wait_for(child: Pid) -> Result<WaitStatus, Failure> {
-    loop {
-        match waitpid(Some(child), WaitOptions::empty()) {
-            Ok(Some((_, ended))) => return Ok(ended),
-            Ok(None) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(Failure::new("waitpid", "the leader", errno)),
-        }
-    }
+    };
+    let ended = run_beside(leader, meanwhile).map_err(failed("clone"))?;
+    Ok(ended.exit_status().unwrap_or(NOT_RUN))
 }
 
 /// Asks to be killed when the parent ends.

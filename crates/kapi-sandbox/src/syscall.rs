@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 
@@ -35,8 +36,8 @@ struct MountAttributes {
 const CAPABILITIES_MAX: libc::c_ulong = 63;
 /// `KEYCTL_JOIN_SESSION_KEYRING`.
 const JOIN_SESSION_KEYRING: libc::c_long = 1;
-/// `SIOCSIFFLAGS`, in the type that this C library takes for it.
-const SET_INTERFACE_FLAGS: libc::Ioctl = 0x8914;
+/// `SIOCSIFFLAGS`.
+const SET_INTERFACE_FLAGS: Opcode = 0x8914;
 /// The last signal that has a disposition of its own in the classic range.
 const SIGNALS_MAX: i32 = 31;
 
@@ -178,7 +179,7 @@ pub(crate) fn leave_session_keyring() -> Result<(), Errno> {
     }
 }
 
-/// Brings the loopback interface of the current network namespace up.
+/// Brings the loopback interface of the current network namespace up, without the C library.
 #[expect(unsafe_code, reason = "the interface ioctl has no safe binding")]
 pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: an all-zero `ifreq` is a valid value of a plain C structure.
@@ -188,10 +189,8 @@ pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     }
     request.ifr_ifru.ifru_flags =
         libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).map_err(|_| Errno::INVAL)?;
-    // SAFETY: the request is an initialised `ifreq` that lives through the call.
-    let result =
-        unsafe { libc::ioctl(socket.as_raw_fd(), SET_INTERFACE_FLAGS, &raw const request) };
-    check(i64::from(result)).map(|_| ())
+    // SAFETY: this call reads an `ifreq`, and the request is an initialised one.
+    unsafe { ioctl(socket, Setter::<SET_INTERFACE_FLAGS, _>::new(request)) }
 }
 
 /// Gives every signal its default meaning and lets all through, as a new program expects.

@@ -1,6 +1,7 @@
 //! The part of `/etc` that programs need, and nothing with a secret in it.
 //!
-//! Files are copied, so that a link into a hidden place still has its content; directories are bound.
+//! Files are opened and copied, or bound if they are long, so that a link into a hidden place still has
+//! its content; directories are bound.
 //! Does not know how pieces are put in place.
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
+use super::mount::Tree;
 use super::room::{Furniture, Piece, shown_directory};
 use crate::order::{Enclosure, OrderedNetwork};
 use crate::status::Failure;
@@ -64,6 +66,8 @@ const NETWORK_FILES: &[&str] = &["gai.conf", "host.conf", "networks"];
 const JAVA: &str = "/usr/lib/jvm";
 /// The largest file that is copied.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// From here on a mount is cheaper than a copy, to make and to take away.
+const BOUND_FROM_BYTES: usize = 16 * 1024;
 /// The mode bit that lets everybody read.
 const READABLE_BY_ALL: u32 = 0o004;
 
@@ -82,7 +86,7 @@ pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
         OrderedNetwork::Loopback => &[],
     };
     for name in FILES.iter().chain(network_files) {
-        pieces.extend(public_copy(etc.join(name))?);
+        pieces.extend(public_piece(etc.join(name))?);
     }
     pieces.extend(local_time()?);
     pieces.extend(made_up(&enclosure.hostname, &enclosure.home.path())?);
@@ -106,28 +110,35 @@ fn java_directories() -> BTreeSet<String> {
     names
 }
 
-/// Returns a copy of a file that any user of the host may read; the host's root, too, gets no more than
-/// that.
-fn public_copy(path: PathBuf) -> Result<Option<Furniture>, Failure> {
+/// Returns a file that any user of the host may read; the host's root, too, gets no more than that.
+fn public_piece(path: PathBuf) -> Result<Option<Furniture>, Failure> {
     let Some((file, n_bytes)) = public_file(&path)? else {
         return Ok(None);
     };
-    let from = OwnedFd::from(file);
+    let piece = if n_bytes < BOUND_FROM_BYTES {
+        Piece::File(content_of(file, n_bytes, &path)?)
+    } else {
+        Piece::Tree(Tree::clone_of_file(&OwnedFd::from(file), &path)?)
+    };
     Ok(Some(Furniture {
         inside: path,
-        piece: Piece::Copy { from, n_bytes },
+        piece,
     }))
 }
 
 fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let Some((file, n_bytes)) = public_file(path)? else {
-        return Ok(None);
-    };
+    let found = public_file(path)?;
+    found
+        .map(|(file, n_bytes)| content_of(file, n_bytes, path))
+        .transpose()
+}
+
+fn content_of(file: fs::File, n_bytes: usize, path: &Path) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::with_capacity(n_bytes + 1);
     let mut rest = file.take(FILE_BYTES_MAX);
     rest.read_to_end(&mut content)
         .map_err(|error| read_failure(path, &error))?;
-    Ok(Some(content))
+    Ok(content)
 }
 
 /// Opens a file that everybody may read and tells how long it is.
@@ -171,7 +182,7 @@ fn local_time() -> Result<Option<Furniture>, Failure> {
             piece: Piece::Link(target),
         }));
     }
-    public_copy(path)
+    public_piece(path)
 }
 
 fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {

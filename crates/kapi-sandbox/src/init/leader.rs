@@ -17,8 +17,8 @@ use rustix::process::{
 
 use super::payload::become_payload;
 use super::{
-    NOT_RUN, die_with_parent, landlock, limit, privilege, release_standard_streams, room, seccomp,
-    tell,
+    Beside, NOT_RUN, Ties, die_with_parent, hand_over_listeners, landlock, limit, privilege,
+    release_standard_streams, room, seccomp, tell,
 };
 use crate::order::{Enclosure, Payload};
 use crate::status::{Ending, Failure, Status, send};
@@ -33,19 +33,25 @@ const PASSES_MAX: u32 = 2_000;
 pub(super) fn confine(
     enclosure: &Enclosure,
     payload: &Payload,
-    status: &OwnedFd,
-    life: &OwnedFd,
+    beside: &Beside,
+    ties: Ties<'_>,
 ) -> Result<i32, Failure> {
+    let Ties { status, life } = ties;
     die_with_parent()?;
     if !may_go(status, life)? {
         return Ok(NOT_RUN);
     }
     umask(Mode::empty());
-    room::enter(enclosure)?;
+    room::enter(enclosure, || beside.host_root.leave())?;
+    if let Some(network) = &beside.network {
+        network.follow()?;
+        hand_over_listeners(enclosure, status)?;
+    }
     limit::lower(&enclosure.limits)?;
     privilege::give_up_all()?;
     landlock::restrict(enclosure)?;
     seccomp::install(seccomp::Profile::of(enclosure))?;
+    beside.host_root.await_gone()?;
     let child = spawn(payload, status)?;
     loop {
         match wait(WaitOptions::empty()) {
@@ -59,11 +65,8 @@ pub(super) fn confine(
 
 /// Runs the payload on the host, and ends all its descendants when it, the launcher or the host side
 /// ends.
-pub(super) fn supervise(
-    payload: &Payload,
-    status: &OwnedFd,
-    life: &OwnedFd,
-) -> Result<i32, Failure> {
+pub(super) fn supervise(payload: &Payload, ties: Ties<'_>) -> Result<i32, Failure> {
+    let Ties { status, life } = ties;
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
     // Out of the launcher's process group: a kill of the group must leave somebody to end the others.
     setsid().map_err(failed("setsid"))?;

@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, sendfile,
-    symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -73,6 +73,19 @@ impl Tree {
         let mount =
             open_tree(CWD, host, flags).map_err(|errno| Failure::new("open_tree", &name, errno))?;
         set_mount_attributes(mount.as_fd(), rights.attributes(), Reach::Recursive)
+            .map_err(|errno| Failure::new("mount_setattr", &name, errno))?;
+        Ok(Self { mount, name })
+    }
+
+    /// Shows an open file of the host, whatever leads to it; `name` is what an error calls it.
+    pub(super) fn clone_of_file(file: &OwnedFd, name: &Path) -> Result<Self, Failure> {
+        let name = name.display().to_string();
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_EMPTY_PATH;
+        let mount =
+            open_tree(file, c"", flags).map_err(|errno| Failure::new("open_tree", &name, errno))?;
+        set_mount_attributes(mount.as_fd(), Rights::Read.attributes(), Reach::One)
             .map_err(|errno| Failure::new("mount_setattr", &name, errno))?;
         Ok(Self { mount, name })
     }
@@ -219,30 +232,6 @@ impl Root {
                     Errno::from_io_error(&error).unwrap_or(Errno::IO),
                 )
             })
-    }
-
-    /// Makes a file with the content of an open one, which never passes through this process's memory.
-    pub(super) fn copy(
-        &self,
-        inside: &Path,
-        from: &OwnedFd,
-        n_bytes: usize,
-    ) -> Result<(), Failure> {
-        let file = self.make_file(inside, 0o644)?;
-        let mut n_left = n_bytes;
-        while n_left > 0 {
-            match sendfile(&file, from, None, n_left) {
-                // It has become shorter.
-                Ok(0) => break,
-                Ok(n_sent) => n_left = n_left.saturating_sub(n_sent),
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    let inside = inside.display().to_string();
-                    return Err(Failure::new("sendfile", &inside, errno));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Makes an empty file and its missing parents, following no link.

@@ -5,18 +5,16 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::fd::AsFd as _;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
-use crate::order::{Enclosure, OrderedNetwork};
+use crate::order::Enclosure;
 use crate::status::Failure;
-use crate::syscall::{raise_loopback, unshare};
+use crate::syscall::unshare;
 
-/// The namespaces of every native sandbox.
+/// The namespaces of every native sandbox but the network, which takes far longer than all of these.
 const ALL: UnshareFlags = UnshareFlags::NEWUSER
     .union(UnshareFlags::NEWNS)
     .union(UnshareFlags::NEWPID)
@@ -49,37 +47,26 @@ impl Identity {
     }
 }
 
-/// Enters every namespace of a native sandbox. The caller's next child is the first of the pid
+/// Enters every namespace of a native sandbox but the network. The caller's next child is the first of the pid
 /// namespace.
 pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
     let users = Users::own();
-    let network = match enclosure.network {
-        OrderedNetwork::Host => UnshareFlags::empty(),
-        OrderedNetwork::Loopback => UnshareFlags::NEWNET,
-    };
-    if unshare(ALL | network).is_err() {
+    if unshare(ALL).is_err() {
         // Nothing was left. One by one, the refusal gets a name.
-        enter_each(network)?;
+        enter_each()?;
     }
     users.map()?;
-    if network == UnshareFlags::NEWNET {
-        raise()?;
-    }
     rustix::system::sethostname(enclosure.hostname.as_bytes())
         .map_err(|errno| Failure::new("sethostname", &enclosure.hostname, errno))
 }
 
-fn enter_each(network: UnshareFlags) -> Result<(), Failure> {
+fn enter_each() -> Result<(), Failure> {
     enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
     enter_one(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
     enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")?;
     enter_one(UnshareFlags::NEWIPC, "CLONE_NEWIPC")?;
     enter_one(UnshareFlags::NEWUTS, "CLONE_NEWUTS")?;
-    enter_cgroup()?;
-    if network.is_empty() {
-        return Ok(());
-    }
-    enter_one(network, "CLONE_NEWNET")
+    enter_cgroup()
 }
 
 /// Makes a user namespace in which this user is one ordinary user and nobody else exists.
@@ -110,24 +97,6 @@ impl Users {
         write_own("uid_map", &self.user.map_line())?;
         write_own("gid_map", &self.group.map_line())
     }
-}
-
-/// Makes a network with a loopback that is up.
-pub(super) fn enter_network() -> Result<(), Failure> {
-    enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
-    raise()
-}
-
-fn raise() -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "lo", errno);
-    let socket = socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(failed("socket"))?;
-    raise_loopback(socket.as_fd()).map_err(failed("ioctl(SIOCSIFFLAGS)"))
 }
 
 /// Leaves one kind of namespace.

@@ -5,13 +5,10 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::mount::{
-    MountAttrFlags, MountPropagationFlags, UnmountFlags, fsconfig_set_string, mount_change, unmount,
-};
+use rustix::mount::{MountAttrFlags, MountPropagationFlags, fsconfig_set_string, mount_change};
 use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::mount::{Fresh, Rights, Root, Tree};
@@ -75,21 +72,17 @@ pub(super) enum Piece {
     Empty,
     /// A file on the root itself.
     File(Vec<u8>),
-    /// A file on the root itself with the content of an open one.
-    Copy {
-        /// The open file.
-        from: OwnedFd,
-        /// How much of it.
-        n_bytes: usize,
-    },
     /// A file that is read-only wherever it lies.
     Sealed(Vec<u8>),
     /// A symbolic link.
     Link(PathBuf),
 }
 
-/// Builds the root and makes it this process's own; the host's is gone afterwards.
-pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
+/// Builds the root and makes it this process's own; `take_away` sees to it that the host's goes.
+pub(super) fn enter(
+    enclosure: &Enclosure,
+    take_away: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
@@ -104,7 +97,7 @@ pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
     for (shown, also_at) in &enclosure.aliases {
         root.alias(&shown.path(), &also_at.path())?;
     }
-    pivot(&root)?;
+    pivot(&root, take_away)?;
     root.seal()?;
     process_view::seal(enclosure.nested_namespaces)
 }
@@ -192,7 +185,6 @@ fn put_all(root: &Root, pieces: Vec<Furniture>) -> Result<(), Failure> {
             Piece::Writable(mode) => root.writable_directory(&inside, mode)?,
             Piece::Empty => root.directory(&inside, 0o555).map(drop)?,
             Piece::File(content) => root.file(&inside, &content)?,
-            Piece::Copy { from, n_bytes } => root.copy(&inside, &from, n_bytes)?,
             Piece::Sealed(content) => root.sealed_file(&inside, &content)?,
             Piece::Link(target) => root.link(&inside, &target)?,
         }
@@ -200,11 +192,15 @@ fn put_all(root: &Root, pieces: Vec<Furniture>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Swaps the roots in place: the old one ends up on top of the new one and is then taken away.
-pub(super) fn pivot(root: &Root) -> Result<(), Failure> {
+/// Swaps the roots in place: the old one ends up on top of the new one and is then taken away. Paths from
+/// the root on lead into the new one at once.
+pub(super) fn pivot(
+    root: &Root,
+    take_away: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "/", errno);
     fchdir(root.top()).map_err(failed("fchdir"))?;
     pivot_root(".", ".").map_err(failed("pivot_root"))?;
-    unmount(".", UnmountFlags::DETACH).map_err(failed("umount2"))?;
+    take_away()?;
     chdir("/").map_err(failed("chdir"))
 }

@@ -15,8 +15,8 @@ use rustix::thread::UnshareFlags;
 use super::mount::{Fresh, Rights, Root, Tree};
 use super::seccomp::Profile;
 use super::{
-    NOT_RUN, device, die_with_parent, landlock, layer, limit, namespace, privilege, process_view,
-    room, seccomp, tell,
+    NOT_RUN, device, die_with_parent, host_root, landlock, layer, limit, namespace, network,
+    privilege, process_view, room, seccomp, tell,
 };
 use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, Text};
 use crate::status::{Failure, Status};
@@ -68,7 +68,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "network namespace",
-        start: network,
+        start: own_network,
         finish: None,
     },
     Step {
@@ -221,9 +221,9 @@ fn privileges() -> Result<(), Failure> {
     privilege::give_up_all()
 }
 
-fn network() -> Result<(), Failure> {
+fn own_network() -> Result<(), Failure> {
     namespace::enter_user()?;
-    namespace::enter_network()
+    network::enter()
 }
 
 /// Mounts one of the mounts to be tried.
@@ -259,7 +259,7 @@ fn memory() -> Result<(), Failure> {
 
 fn change_root() -> Result<(), Failure> {
     private_mounts()?;
-    room::pivot(&memory_root()?)
+    room::pivot(&memory_root()?, host_root::take_own_away)
 }
 
 fn first_process() -> Result<(), Failure> {
@@ -288,12 +288,13 @@ fn empty_enclosure() -> Enclosure {
 }
 
 fn everything() -> Result<(), Failure> {
-    namespace::enter(&empty_enclosure())
+    namespace::enter(&empty_enclosure())?;
+    network::enter()
 }
 
 fn whole() -> Result<(), Failure> {
     umask(Mode::empty());
-    room::enter(&empty_enclosure())?;
+    room::enter(&empty_enclosure(), host_root::take_own_away)?;
     limit::lower(&OrderedLimits::default())?;
     privilege::give_up_all()?;
     seccomp::install(Profile::Strict)

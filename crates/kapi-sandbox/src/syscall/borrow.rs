@@ -1,4 +1,4 @@
-//! A child that borrows this process's memory while this process waits.
+//! A child that borrows this process's memory while this process waits, or does next to nothing.
 //!
 //! The launcher only waits for the leader, and the leader for the payload's exec, so copying their
 //! memory and throwing it away again would be most of what they cost. Knows nothing of what runs.
@@ -6,7 +6,7 @@
 use std::ptr;
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 
 use super::{check, exit_now};
 
@@ -21,15 +21,43 @@ const GUARD_BYTES: usize = 1 << 16;
 /// The child has descriptors, directory and signal dispositions of its own. What it changes in memory
 /// this process sees afterwards, so `run` must leave everything it borrows as valid as it found it: it
 /// may close descriptors that were moved into it, which closes the child's copies alone.
-#[expect(unsafe_code, reason = "clone has no safe binding")]
 pub(crate) fn start_borrowing<F: FnOnce() -> i32>(run: F) -> Result<Pid, Errno> {
-    let top = stack()?;
+    // This process goes on only when the child has left its memory, so the child is alone in it.
+    start(&mut Some(run), libc::CLONE_VFORK)
+}
+
+/// Runs a child to its end and returns how it ended; `meanwhile` runs beside it and is told its number.
+///
+/// They are two threads of one memory of which the C library and the allocator know one: `meanwhile`
+/// may only call the kernel, by ways that neither allocate nor touch `errno`, and touch atomics. As for
+/// the rest, like [`start_borrowing`].
+pub(crate) fn run_beside<F: FnOnce() -> i32>(
+    run: F,
+    meanwhile: impl FnOnce(Pid),
+) -> Result<WaitStatus, Errno> {
     let mut run = Some(run);
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: this process has one thread and goes on only when the child has left this memory, so the
-    // child is alone in it; `enter` is given the very `run` it was made for, and never returns; the
-    // stack is unused, aligned by being a page's end, and never given back.
-    let result = unsafe { libc::clone(enter::<F>, top, flags, ptr::from_mut(&mut run).cast()) };
+    let child = start(&mut run, 0)?;
+    meanwhile(child);
+    // What the child runs lies in this frame, so this returns only when there is no child any more.
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, ended))) => return Ok(ended),
+            Ok(None) | Err(Errno::INTR) => {}
+            // There is none already.
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "clone has no safe binding")]
+fn start<F: FnOnce() -> i32>(run: &mut Option<F>, wait: i32) -> Result<Pid, Errno> {
+    let top = stack()?;
+    let flags = libc::CLONE_VM | wait | libc::SIGCHLD;
+    // SAFETY: this process has one thread, and both callers see to it that the child is alone in this
+    // memory or beside code that leaves it alone, and that `run` outlives the child; `enter` is given
+    // the very `run` it was made for, and never returns; the stack is unused, aligned by being a page's
+    // end, and never given back.
+    let result = unsafe { libc::clone(enter::<F>, top, flags, ptr::from_mut(run).cast()) };
     let pid = check(i64::from(result))?;
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.ok_or(Errno::CHILD)

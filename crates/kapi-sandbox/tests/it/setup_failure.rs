@@ -125,3 +125,23 @@ fn a_host_without_user_namespaces_is_told_what_to_do_and_never_worked_around() {
         assert!(!place.path("work/ran").exists());
     });
 }
+
+/// A shell that forbids networks to what it then executes, within a user namespace of its own.
+const FORBID_NETWORKS: &[&str] = &[
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "sh",
+    "-c",
+    "echo 0 > /proc/sys/user/max_net_namespaces; exec \"$0\" \"$@\"",
+];
+
+#[test]
+fn a_network_that_is_refused_while_the_root_is_made_is_named_and_nothing_runs() {
+    as_each_user(|place| {
+        let reply = place.run_under(FORBID_NETWORKS, &place.shell(RAN));
+        let error = "set up the sandbox: unshare(CLONE_NEWNET) on the launcher: No space left on device (os error 28)";
+        assert_eq!(reply.end, error, "{reply:?}");
+        assert!(!place.path("work/ran").exists());
+    });
+}
