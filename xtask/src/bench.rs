@@ -18,6 +18,7 @@ mod sandbox;
 mod storage;
 mod table;
 mod tree;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,6 +96,7 @@ fn measure(place: &Place, group: Group, options: &Options) -> anyhow::Result<Vec
         Group::Command => vec![program::commands(place)?],
         Group::Storage => vec![storage::appends(place)?, storage::loads(place)?],
         Group::Kernel => kernel::tables(place, &options.extras)?,
+        Group::Workflow => vec![workflows::status(place)?],
     })
 }
 

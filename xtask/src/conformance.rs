@@ -19,7 +19,7 @@ use self::sources::Sources;
 use crate::output::say;
 
 /// The specifications that are answered sentence by sentence.
-const SPECIFICATIONS: [Specification; 2] = [
+const SPECIFICATIONS: [Specification; 3] = [
     Specification {
         file: "until-done",
         name: "pi-until-done",
@@ -29,6 +29,11 @@ const SPECIFICATIONS: [Specification; 2] = [
         file: "creampi",
         name: "oh-my-creampi",
         version: "the build specification of oh-my-creampi v2",
+    },
+    Specification {
+        file: "kapi",
+        name: "Kapi's durable modes",
+        version: "the goal document of Kapi",
     },
 ];
 

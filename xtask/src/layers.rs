@@ -102,6 +102,7 @@ const LAYERS: &[Layer] = &[
             "kapi-sys",
             "kapi-store",
             "kapi-engine",
+            "kapi-fleet",
             "kapi-testkit",
         ],
         &[],

@@ -49,6 +49,7 @@ const FOR_TESTS: &[Peer] = &[
     ),
     peer("useradd", "passwd", "an ordinary user for them"),
     peer("tar", "tar", "those images"),
+    peer("tmux", "tmux", "watching the workers of a workflow"),
     peer(
         "nats-server",
         "nats-server",

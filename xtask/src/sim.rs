@@ -7,10 +7,15 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use kapi_testkit::sim::{Effort, Options, Tally, simulate};
+use kapi_testkit::workflow_sim::{WorkflowTally, crash_everywhere};
 
 use crate::output::say;
 use crate::tool::Tool;
 
+/// What can be asked for.
+const OPTIONS: &str = "`--seeds N`, `--seed N`, `--pairs N` or `--workflows N`";
+/// Everything that may be left after a power failure.
+const SURVIVALS: usize = 4;
 /// Every crash that comes first, each followed by one more during the recovery.
 const FIRST: Options = Options {
     effort: Effort::EveryFirst,
@@ -22,37 +27,30 @@ const PAIRS: Options = Options {
     mistake: None,
 };
 
-/// Simulates what the words ask for: `--seeds N`, `--seed N`, or `--pairs N` for a seed with
-/// every pair of crashes.
+/// Simulates what the words ask for: `--seeds N`, `--seed N`, `--pairs N` for a seed with every pair
+/// of crashes, or `--workflows N` for workflows that are cut off at one disk operation in N.
 ///
 /// # Errors
 /// When an oracle complains, naming the seed; or when the words cannot be read.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let (option, number) = match words {
         [option, number] => (*option, *number),
-        _ => bail!("read the options: give `--seeds N`, `--seed N` or `--pairs N`"),
+        _ => bail!("read the options: give {OPTIONS}"),
     };
     let number: u64 = number
         .parse()
         .with_context(|| format!("read {number:?} as a number"))?;
+    if option == "--workflows" {
+        return workflows(root, number);
+    }
     let (seeds, options, again) = match option {
         "--seeds" => (0..number, FIRST, "--seed"),
         "--seed" => (number..number.saturating_add(1), FIRST, option),
         "--pairs" => (number..number.saturating_add(1), PAIRS, option),
-        _ => bail!("read the option {option:?}: give `--seeds N`, `--seed N` or `--pairs N`"),
+        _ => bail!("read the option {option:?}: give {OPTIONS}"),
     };
     if cfg!(debug_assertions) {
-        let args = [
-            "run",
-            "--release",
-            "--locked",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--",
-            "sim",
-        ];
-        return Tool::new(root, "cargo", &[&args[..], words].concat()).run();
+        return released(root, words);
     }
     let started = Instant::now();
     let mut total = Tally::default();
@@ -72,6 +70,44 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         "{cases} cases with {crashes} crashes in {seconds:.1} s: every promise kept."
     ));
     Ok(())
+}
+
+/// Lets the power fail under an interview and the build that comes of it, in each of four ways.
+fn workflows(root: &Path, one_in: u64) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return released(root, &["--workflows", &one_in.to_string()]);
+    }
+    let started = Instant::now();
+    let tally = crash_everywhere(one_in, SURVIVALS, None).context("keep the promises")?;
+    let seconds = started.elapsed().as_secs_f64();
+    let WorkflowTally {
+        cases,
+        crashes,
+        ops,
+        kinds,
+    } = tally;
+    say(&format!(
+        "{cases} cases with {crashes} crashes of a story of {ops} operations in {seconds:.1} s: every \
+         promise kept. The story has {} kinds of events: {}.",
+        kinds.len(),
+        kinds.into_iter().collect::<Vec<_>>().join(", ")
+    ));
+    Ok(())
+}
+
+/// Runs this again, built as the product is: it takes long.
+fn released(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    let args = [
+        "run",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--",
+        "sim",
+    ];
+    Tool::new(root, "cargo", &[&args[..], words].concat()).run()
 }
 
 #[cfg(test)]

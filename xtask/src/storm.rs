@@ -7,7 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use kapi_testkit::kernel_sim::storm::{StormOptions, Stormed, storm};
+use kapi_engine::kernel::log::Store;
+use kapi_fleet::address::Address;
+use kapi_fleet::client::Settings;
+use kapi_testkit::cluster::Cluster;
+use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, Stormed, storm, storm_elsewhere};
 use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
 
 use crate::output::say;
@@ -22,11 +26,19 @@ const DEFAULT: StormOptions = StormOptions {
     seed: 1,
     deadline: Duration::from_secs(1_800),
 };
+/// How a storm on a cluster is asked for.
+const CLUSTER: &str = "--cluster";
+/// How long a cluster is asked: one of its servers is killed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// After how many kills of workers one server of three is killed too, and when it is started again.
+const SERVER_KILLED: u64 = 10;
+const SERVER_STARTED: u64 = 40;
 /// The most processes: no machine of a developer bears more at once.
 const PROCESSES_MAX: u64 = 64;
 
-/// Lets a storm loose: `--tasks N --processes P --kill-every MS --seed S`; or `--crashes`, which
-/// lets the power of a simulated disk fail at every operation instead.
+/// Lets a storm loose: `--tasks N --processes P --kill-every MS --seed S`, on a cluster of three
+/// servers of which one is killed when `--cluster` comes first; or `--crashes`, which lets the power
+/// of a simulated disk fail at every operation instead.
 ///
 /// # Errors
 /// When the words cannot be read, the program cannot be built, or a promise was broken.
@@ -39,7 +51,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    let options = read(words)?;
+    let is_cluster = words.first() == Some(&CLUSTER);
+    let options = read(words.get(usize::from(is_cluster)..).unwrap_or_default())?;
     let build = [
         "build",
         "--release",
@@ -64,7 +77,12 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let place = Path::new(target).join(format!("storm-{}", std::process::id()));
     std::fs::create_dir(&place).with_context(|| format!("create {}", place.display()))?;
     let program = Path::new(target).join("release").join(PROGRAM);
-    let stormed = storm(&program, &place, &options).with_context(|| {
+    let stormed = if is_cluster {
+        on_cluster(&program, &place, &options)
+    } else {
+        storm(&program, &place, &options).map_err(anyhow::Error::from)
+    };
+    let stormed = stormed.with_context(|| {
         format!(
             "keep the promises; what is left lies in {}",
             place.display()
@@ -73,6 +91,37 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     std::fs::remove_dir_all(&place).with_context(|| format!("remove {}", place.display()))?;
     say(&shown(&options, &stormed));
     Ok(())
+}
+
+/// Lets a storm loose on three servers; one of them is killed, and comes back.
+fn on_cluster(program: &Path, place: &Path, options: &StormOptions) -> anyhow::Result<Stormed> {
+    let mut cluster = Cluster::start(3, place).context("start three servers")?;
+    let address = cluster.address();
+    let store = Store::Fleet {
+        settings: Settings {
+            address: Address::parse(&address).context("read the servers' address")?,
+            authorities: None,
+            replicas: 3,
+            patience: PATIENCE,
+        },
+        project: "storm".to_owned(),
+    };
+    let mut failed = None;
+    let mut killed = |kills: u64| match kills {
+        SERVER_KILLED => cluster.kill(0),
+        SERVER_STARTED => failed = cluster.restart(0).err(),
+        _ => {}
+    };
+    let elsewhere = Elsewhere {
+        store: &store,
+        address: &address,
+        killed: &mut killed,
+    };
+    let stormed = storm_elsewhere(program, place, options, elsewhere)?;
+    match failed {
+        Some(error) => Err(error).context("start the server again"),
+        None => Ok(stormed),
+    }
 }
 
 fn read(words: &[&str]) -> anyhow::Result<StormOptions> {

@@ -1,11 +1,14 @@
 //! The embedded deterministic agent: a YAML file of turns, each a list of steps.
 //!
-//! Turn n plays `turns[n-1]`; as a judge, what a turn says is the answer. This file knows the
-//! format, which `AGENTS.md` shows; `script::runner` performs it.
+//! Turn n plays `turns[n-1]`; as a judge, what a turn says is the answer. A file may also hold what
+//! it answers in each role of a workflow and what it does for each task of a plan. This file knows
+//! the format, which `AGENTS.md` shows; `script::runner` performs it.
 
 pub(crate) mod event;
+pub mod part;
 pub mod runner;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::io::Read as _;
@@ -14,6 +17,8 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::script::part::{Part, Roles};
+
 /// The largest script in bytes.
 const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -21,6 +26,20 @@ const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
+    /// What each turn does, the first first.
+    pub turns: Vec<ScriptTurn>,
+    /// What it answers in each role of a workflow.
+    #[serde(default)]
+    pub roles: Roles,
+    /// What it does in the goals of tasks, by the task's name; `T-001.2` is the second try at it.
+    #[serde(default)]
+    pub tasks: BTreeMap<String, TaskScript>,
+}
+
+/// What is done in the goal of one task.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskScript {
     /// What each turn does, the first first.
     pub turns: Vec<ScriptTurn>,
 }
@@ -48,6 +67,8 @@ pub enum Step {
     Bash(String),
     /// Says something.
     Say(String),
+    /// Says an answer in the form that questions ask for: a fenced block of JSON.
+    Answer(serde_json::Value),
     /// Claims something of the goal.
     Claim(ClaimStep),
     /// Reports usage.
@@ -101,6 +122,21 @@ pub enum ScriptError {
         line: u64,
         /// What is wrong, naming the key.
         problem: String,
+    },
+    /// It is asked more often than it has answers.
+    #[error(
+        "answer question {ordinal} as {role} from script {}: it has {answers} answers for that role",
+        path.display()
+    )]
+    NoAnswer {
+        /// The file.
+        path: PathBuf,
+        /// The role.
+        role: String,
+        /// Which question it is, from 1.
+        ordinal: u32,
+        /// How many it can answer.
+        answers: usize,
     },
     /// A turn of it cannot be handed on.
     #[error("hand on turn {turn} of script {}", path.display())]
@@ -166,22 +202,50 @@ impl Script {
         })
     }
 
-    /// Returns the standard input of the runner for a turn, from 1.
+    /// Returns the standard input of the runner for a turn, from 1. `path` is only named in errors.
     ///
     /// # Errors
-    /// When the steps cannot be written as JSON.
+    /// When a role has no such answer, or the steps cannot be written as JSON.
     pub(crate) fn turn_json(
         &self,
+        (path, part): (&Path, &Part),
         turn: u32,
         gate: Option<Vec<String>>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
+    ) -> Result<Vec<u8>, ScriptError> {
+        let turns = self.turns_of(part);
         let index = turn
             .checked_sub(1)
             .and_then(|index| usize::try_from(index).ok());
-        let steps = index
-            .and_then(|index| self.turns.get(index))
-            .map(|turn| turn.steps.clone());
-        serde_json::to_vec(&TurnInput { turn, steps, gate })
+        let found = index.and_then(|index| turns.get(index));
+        if let (Part::Role(role), None) = (part, found) {
+            return Err(ScriptError::NoAnswer {
+                path: path.to_path_buf(),
+                role: role.clone(),
+                ordinal: turn,
+                answers: turns.len(),
+            });
+        }
+        let steps = found.map(|turn| turn.steps.clone());
+        serde_json::to_vec(&TurnInput { turn, steps, gate }).map_err(|source| ScriptError::HandOn {
+            path: path.to_path_buf(),
+            turn,
+            source,
+        })
+    }
+
+    /// Returns the turns that a part plays; a task without turns of its own plays everybody's.
+    fn turns_of(&self, part: &Part) -> &[ScriptTurn] {
+        match part {
+            Part::Turns => &self.turns,
+            Part::Role(role) => self.roles.of(role),
+            Part::Task(name) => {
+                let whole = name
+                    .rsplit_once('.')
+                    .map_or(name.as_str(), |(task, _)| task);
+                let found = self.tasks.get(name).or_else(|| self.tasks.get(whole));
+                found.map_or(self.turns.as_slice(), |task| &task.turns)
+            }
+        }
     }
 }
 
@@ -226,6 +290,7 @@ impl<'de> Visitor<'de> for ClaimVisitor {
 mod tests {
     use std::path::Path;
 
+    use super::part::{Part, of_role, of_task};
     use super::{ClaimStep, Script, Step};
 
     #[test]
@@ -269,6 +334,56 @@ turns:
         assert!(script.turns[1].steps.is_empty());
     }
 
+    fn steps(text: &str, reference: &str, turn: u32) -> String {
+        let script = Script::parse(Path::new("s.yaml"), text).unwrap();
+        let (path, part) = Part::split(Path::new(reference));
+        match script.turn_json((&path, &part), turn, None) {
+            Ok(json) => String::from_utf8(json).unwrap(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_role_answers_in_order_and_a_task_does_its_own() {
+        let text = "
+turns:
+  - steps: [{say: anybody}]
+roles:
+  reviewer:
+    - steps: [{say: one}]
+    - steps: [{answer: {approve: true, findings: []}}]
+tasks:
+  T-001: {turns: [{steps: [{say: first try}]}]}
+  T-001.2: {turns: [{steps: [{say: second try}]}]}
+";
+        let reviewer = of_role("script:s.yaml", "reviewer");
+        let task = |task, attempt| of_task("script:s.yaml", task, attempt);
+        let asked = [
+            ("script:s.yaml".to_owned(), 1),
+            ("script:s.yaml".to_owned(), 2),
+            (reviewer.clone(), 1),
+            (reviewer.clone(), 2),
+            (reviewer, 3),
+            (of_role("script:s.yaml", "thesis"), 1),
+            (task("T-001", 1), 1),
+            (task("T-001", 2), 1),
+            (task("T-001", 3), 1),
+            (task("T-001", 1), 2),
+            (task("T-002", 1), 1),
+        ];
+        let told = asked.map(|(reference, turn)| {
+            let file = reference.strip_prefix("script:").unwrap();
+            format!("{file} {turn}: {}", steps(text, file, turn))
+        });
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
+    #[test]
+    fn only_a_scripted_agent_has_parts() {
+        assert_eq!(of_role("claude", "reviewer"), "claude");
+        assert_eq!(of_task("command:true", "T-001", 1), "command:true");
+    }
+
     #[test]
     fn what_is_no_script_is_told_with_file_line_and_key() {
         let cases = [
@@ -278,6 +393,8 @@ turns:
             "turns:\n  - steps:\n      - claim: maybe\n",
             "turns:\n  - steps:\n      - claim: {blckd: x}\n",
             "turns:\n  - step: []\n",
+            "turns: []\nroles:\n  judge: []\n",
+            "turns: []\ntasks:\n  T-001:\n    steps: []\n",
             "turn: []\n",
             "turns: [\n",
             "",

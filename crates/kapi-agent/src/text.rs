@@ -6,8 +6,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Bytes kept of a message.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+/// Bytes kept of a message: enough for the plan of many tasks, which is one message.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Characters kept of a tool's detail and of a notice.
 pub(crate) const LINE_CHARS_MAX: usize = 200;
 

@@ -5,9 +5,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, completion, dashboard, demo, diff, doctor,
-    explain, goal, guardrail, health, image, launch, log, loops, mcp, policy, resume, run, sandbox,
-    service, show, spend, status, task, up,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
+    demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
+    policy, ralph, resume, run, sandbox, service, show, spend, status, task, up,
 };
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -39,8 +39,16 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Set goals up, approve them, steer them, and ask about them
     Goal(goal::Args),
-    /// List the goals of this project
+    /// Ask what is wanted until it is clear, and write it down as a spec to approve
+    DeepInterview(Box<deep_interview::Args>),
+    /// Plan, have the plan approved, build it in parallel, review it, account for it
+    Ralph(Box<ralph::Args>),
+    /// Show everything that waits for you, oldest first
+    Inbox(inbox::Args),
+    /// List goals and workflows, what waits, and what is not as it should be
     Status(status::Args),
+    /// Detach this session from its workflow; nothing else changes
+    Clear(clear::Args),
     /// Show one goal: contract, evidence, spend
     Show(show::Args),
     /// Print a goal's events
@@ -94,3 +102,6 @@ pub(crate) enum Command {
     /// Print a shell completion script
     Completion(completion::Args),
 }
+
+#[cfg(test)]
+mod tests;

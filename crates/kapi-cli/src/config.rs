@@ -32,6 +32,7 @@ mod judges;
 pub(crate) mod kernel;
 pub(crate) mod source;
 pub(crate) mod spend;
+pub(crate) mod store;
 pub(crate) mod webhook;
 
 /// Variables that say what a flag of the same name says.
@@ -257,7 +258,7 @@ pub(crate) fn load(
         config.goal = file.goal;
         config.trusted = trusted(&said, file.launch.trust)?;
         config.spending = Spending::said(&said, &file.spend, &file.prices)?;
-        config.kernel.person = kernel::person(&said, file.kernel)?;
+        config.kernel.person = kernel::person(&said, file.kernel, home)?;
         let place = config.origins.first("status.mapping");
         let mapping = file.status.mapping;
         config.mapping = mapping
@@ -284,6 +285,7 @@ impl Config {
             path,
             lines: &lines,
         };
+        store::refuse(&said)?;
         check_project(&said, file)?;
         let line = |key: &str| source::at(path, lines.get(key).copied().unwrap_or(1));
         self.project_limits = grant::limits(&said, &file.sandbox)?;
@@ -327,6 +329,7 @@ impl Config {
             };
             value.map(read).transpose()
         };
+        self.kernel.person.store.hear(variables)?;
         if let Some(agent) = text(AGENT)? {
             self.goal.agent = Some(agent);
             self.origins.set("goal.agent", Source::Variable(AGENT));

@@ -14,7 +14,7 @@ use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, Machine};
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
+use kapi_store::layout::{HomeLayout, ProjectLayout, STATE_DIRECTORY, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
@@ -32,7 +32,7 @@ use crate::ui::{Format, Ui};
 pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
 
 /// What every command stands on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The door to the terminal.
     pub(crate) ui: Ui,
@@ -52,6 +52,8 @@ pub(crate) struct Context {
     pub(crate) clock: SystemClock,
     /// Where the person's configuration is.
     pub(crate) config_path: PathBuf,
+    /// Where tasks are kept, as a flag of this command line says it.
+    pub(crate) store: Option<String>,
 }
 
 impl Context {
@@ -84,7 +86,16 @@ impl Context {
             disk,
             clock,
             config_path,
+            store: None,
         })
+    }
+
+    /// Returns the same with what a flag says of where tasks are kept.
+    pub(crate) fn with_store(&self, store: Option<&str>) -> Self {
+        Self {
+            store: store.map(str::to_owned),
+            ..self.clone()
+        }
     }
 
     /// Returns a variable as text.
@@ -303,7 +314,12 @@ impl Context {
 
     /// Returns the nearest directory upward that holds Kapi's state.
     pub(crate) fn project_root(&self) -> Result<PathBuf, Error> {
-        let is_project = |dir: &Path| dir.join(".ilchul").join("goals").is_dir();
+        let is_project = |dir: &Path| {
+            let state = dir.join(STATE_DIRECTORY);
+            ["goals", "workflows"]
+                .iter()
+                .any(|name| state.join(name).is_dir())
+        };
         // A repository within another is a project of its own, whether it has goals or not.
         let is_limit = |dir: &Path| is_project(dir) || dir.join(".git").exists();
         let nearest = self.cwd.ancestors().find(|dir| is_limit(dir));

@@ -6,9 +6,13 @@ use std::fmt;
 
 use kapi_core::goal::denied::Denied;
 use kapi_core::goal::outcome::Failure;
+use kapi_core::workflow::denied::{Denied as WorkflowDenied, Why};
+use kapi_core::workflow::target::TargetError;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
 use kapi_engine::reference::ResolveError;
+use kapi_engine::workflow::drive::DriveError as WorkflowDriveError;
+use kapi_engine::workflow::error::WorkflowError;
 use kapi_world::launching::error::{Kind, LaunchError};
 
 use crate::exit_code::Exit;
@@ -103,6 +107,68 @@ impl Error {
         }
     }
 
+    /// Builds an error from a workflow's: what a rule refused says what it refused and where that
+    /// stands.
+    pub(crate) fn workflow(error: &WorkflowError) -> Self {
+        let exit = match error {
+            WorkflowError::Denied(denied) => match denied.why {
+                Why::Malformed { .. } => Exit::Usage,
+                Why::NotStarted => Exit::NotFound,
+                Why::AlreadyStarted { .. }
+                | Why::AlreadyTerminal { .. }
+                | Why::NoPendingDecision
+                | Why::SubjectChanged { .. }
+                | Why::RisksNotAccepted { .. }
+                | Why::WrongPhase { .. }
+                | Why::WrongMode { .. }
+                | Why::NotReady { .. }
+                | Why::WeakEvidence { .. }
+                | Why::NotInFlight { .. }
+                | Why::OnlyHuman { .. }
+                | Why::OnlyEngine { .. } => Exit::Denied,
+            },
+            WorkflowError::NotApprovedHere { .. } => Exit::Denied,
+            WorkflowError::NotFound { .. } => Exit::NotFound,
+            WorkflowError::Target(error) => match error {
+                TargetError::Unknown { .. } => Exit::NotFound,
+                TargetError::Ambiguous { .. } => Exit::Usage,
+                TargetError::WrongMode { .. }
+                | TargetError::AlreadyTerminal { .. }
+                | TargetError::NotLinked { .. }
+                | TargetError::NotApproved { .. } => Exit::Denied,
+            },
+            WorkflowError::Name(_) => Exit::Usage,
+            WorkflowError::Engine(error) => return Self::engine(error, ""),
+        };
+        let code = error
+            .denied_code()
+            .map_or_else(String::new, |code| format!("{code}: "));
+        let place = match error {
+            WorkflowError::Denied(denied) => phase(denied),
+            WorkflowError::NotApprovedHere { .. }
+            | WorkflowError::NotFound { .. }
+            | WorkflowError::Target(_)
+            | WorkflowError::Name(_)
+            | WorkflowError::Engine(_) => String::new(),
+        };
+        Self {
+            exit,
+            message: format!("{code}failed to {}{place}", chain(error)),
+            hint: error.hint(),
+        }
+    }
+
+    /// Builds an error from the drive of a workflow that could not go on.
+    pub(crate) fn workflow_drive(error: &WorkflowDriveError) -> Self {
+        match error {
+            WorkflowDriveError::Driven { workflow, .. } => {
+                Self::new(Exit::Busy, format!("failed to {}", chain(error)))
+                    .with_hint(format!("`kapi status {:03}` shows it.", workflow.index()))
+            }
+            WorkflowDriveError::Workflow(error) => Self::workflow(error),
+        }
+    }
+
     /// Builds an error from a reference that does not name one goal.
     pub(crate) fn resolve(error: &ResolveError) -> Self {
         let exit = match error {
@@ -121,6 +187,18 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.message)
+    }
+}
+
+/// Returns where a workflow stands that refused, and what waits there.
+fn phase(denied: &WorkflowDenied) -> String {
+    let Some((phase, subphase)) = denied.phase else {
+        return String::new();
+    };
+    let place = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
+    match denied.pending {
+        Some(decision) => format!(" (in {place}; {} waits)", decision.artifact()),
+        None => format!(" (in {place})"),
     }
 }
 

@@ -148,6 +148,7 @@ const fn approved(means: ApprovalMeans) -> &'static str {
         ApprovalMeans::YesFlag => "the contract was approved with --yes",
         ApprovalMeans::NamedHash => "the contract was approved by its hash",
         ApprovalMeans::Autopilot => "the contract was approved by the autopilot preference",
+        ApprovalMeans::Plan => "the contract was approved with its workflow's plan",
     }
 }
 

@@ -4,8 +4,10 @@
 //! Built by every command that submits, performs or shows tasks. Decides nothing itself.
 
 pub(crate) mod foreground;
+pub(crate) mod listening;
 mod owned;
 mod performing;
+mod place;
 pub(crate) mod terms;
 pub(crate) mod workers;
 
@@ -32,11 +34,13 @@ use kapi_store::error::StoreError;
 use kapi_store::layout::STATE_DIRECTORY;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::lock::LockError;
+use kapi_world::tasks::travel::{self, Home};
 
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::kernel::place::Place;
 use crate::kernel::terms::{Resolved, Setting};
 
 /// The kernel of one project, seen by one process.
@@ -65,7 +69,8 @@ impl<'a> Kernel<'a> {
         config: &'a Config,
     ) -> Result<Self, Error> {
         let resolved = terms::resolve(context, project, config)?;
-        Ok(Self::resolved(context, project, config, resolved))
+        let place = place::resolve(context, project, config)?;
+        Ok(Self::resolved((context, project, config), resolved, place))
     }
 
     /// Reads the same for whoever only shows it: where it cannot be read, what holds when nobody
@@ -75,18 +80,22 @@ impl<'a> Kernel<'a> {
         project: &'a Project<'a>,
         config: &'a Config,
     ) -> (Self, Option<Error>) {
-        let (resolved, error) = match terms::resolve(context, project, config) {
-            Ok(resolved) => (resolved, None),
-            Err(error) => (terms::standard(project), Some(error)),
+        let resolved = terms::resolve(context, project, config);
+        let place = place::resolve(context, project, config);
+        let (resolved, place, error) = match (resolved, place) {
+            (Ok(resolved), Ok(place)) => (resolved, place, None),
+            (Ok(resolved), Err(error)) => (resolved, place::files(), Some(error)),
+            (Err(error), Ok(place)) => (terms::standard(project), place, Some(error)),
+            (Err(error), Err(_)) => (terms::standard(project), place::files(), Some(error)),
         };
-        (Self::resolved(context, project, config, resolved), error)
+        let at = (context, project, config);
+        (Self::resolved(at, resolved, place), error)
     }
 
     fn resolved(
-        context: &'a Context,
-        project: &'a Project<'a>,
-        config: &'a Config,
+        (context, project, config): (&'a Context, &'a Project<'a>, &'a Config),
         resolved: Resolved,
+        place: Place,
     ) -> Self {
         let root = project.layout.root();
         let person = person_dir(context);
@@ -94,10 +103,12 @@ impl<'a> Kernel<'a> {
             project: root,
             person,
         });
+        let mut settings = resolved.settings;
+        settings.push(place.setting);
         Self {
             terms: resolved.terms,
-            settings: resolved.settings,
-            store: Store::Files,
+            settings,
+            store: place.store,
             priorities: resolved.priorities,
             policy,
             profiles: profile_file::discover(root, start(context, root), person),
@@ -121,6 +132,11 @@ impl<'a> Kernel<'a> {
     pub(crate) fn adopt(&self) -> Result<(), Error> {
         self.context.require_own_state(self.project.layout.root())?;
         owned::adopt(self.context, self.project)
+    }
+
+    /// Tells whether the queue was made somewhere else and waits to be taken over.
+    pub(crate) fn is_foreign(&self) -> Result<bool, Error> {
+        owned::is_foreign(self.context, self.project)
     }
 
     /// Returns how urgent a profile's tasks are when a request does not say.
@@ -183,7 +199,31 @@ impl<'a> Kernel<'a> {
             local_times: &local_times,
             terms: &self.terms,
             is_unattended: true,
+            base: &|| {
+                let book = self.context.book(self.config);
+                travel::offer_base(&book, self.project.layout.root(), &self.store)
+            },
         })
+    }
+
+    /// Brings what a task that has ended made to this machine, and says where it is; says only why
+    /// where it cannot be had.
+    pub(crate) fn bring_home(&self, task: &Task) {
+        if !task.state.is_ended() {
+            return;
+        }
+        let book = self.context.book(self.config);
+        let root = self.project.layout.root();
+        let id = task.id;
+        match travel::bring_home(&book, root, &self.store, task) {
+            Ok(Home::Nothing | Home::Branch(_)) => {}
+            Ok(Home::Aside { reference }) => self.context.ui.say(&format!(
+                "note: the branch of {id} holds other work here, so its commit is at {reference}."
+            )),
+            Err(lack) => self.context.ui.say(&format!(
+                "note: the commit of {id} is not here yet: {lack}."
+            )),
+        }
     }
 
     /// Returns the profile with a name, or the default one.
@@ -268,6 +308,7 @@ pub(crate) fn failed(error: &KernelError) -> Error {
         }
         KernelError::Store(_)
         | KernelError::Fleet(_)
+        | KernelError::Base { .. }
         | KernelError::UnknownEvent { .. }
         | KernelError::BadHistory { .. } => (Exit::Failed, format!("failed to {}", chain(error))),
         KernelError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),

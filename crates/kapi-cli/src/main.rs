@@ -9,9 +9,9 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, completion, dashboard, demo, diff, doctor,
-    explain, goal, guardrail, health, image, launch, log, loops, mcp, policy, resume, run, sandbox,
-    service, show, spend, status, task, up,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
+    demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
+    policy, ralph, resume, run, sandbox, service, show, spend, status, task, up,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -40,6 +40,7 @@ mod progress;
 mod report;
 mod ui;
 mod webhook;
+mod workflow;
 
 fn main() -> ExitCode {
     if let Some(code) = inner::enter() {
@@ -83,6 +84,10 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Run(args) => run::run(context, args),
         Command::Demo(args) => demo::run(context, args),
         Command::Goal(args) => goal::run(context, args),
+        Command::DeepInterview(args) => deep_interview::run(context, args),
+        Command::Ralph(args) => ralph::run(context, args),
+        Command::Inbox(args) => inbox::run(context, args),
+        Command::Clear(args) => clear::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Show(args) => show::run(context, args),
         Command::Log(args) => log::run(context, args),

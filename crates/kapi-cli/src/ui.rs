@@ -75,6 +75,11 @@ impl Ui {
         write_err(&format!("{}\n", harmless(text)));
     }
 
+    /// Writes what an answer is typed behind.
+    pub(crate) fn prompt(self, text: &str) {
+        write_err(&harmless(text));
+    }
+
     /// Replaces the live line, on a terminal only.
     pub(crate) fn live(self, text: &str) {
         if self.is_live() {
@@ -118,6 +123,22 @@ impl Ui {
     /// Tells whether a live line is shown at all.
     pub(crate) fn is_live(self) -> bool {
         self.format == Format::Human && io::stderr().is_terminal()
+    }
+
+    /// Tells whether somebody is there to read and to type.
+    pub(crate) fn is_at_keyboard(self) -> bool {
+        self.format == Format::Human && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks for a line; `None` when nobody can type one.
+    pub(crate) fn ask(self, question: &str) -> Option<String> {
+        if !self.is_at_keyboard() {
+            return None;
+        }
+        self.prompt(question);
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(answer)
     }
 
     /// Asks a yes-or-no question; `None` when nobody can answer.

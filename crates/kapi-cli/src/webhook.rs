@@ -1,9 +1,11 @@
 //! Calls over HTTP that set loops off: `POST /loops/<name>`, proved by a secret.
 //!
-//! Whoever can reach the port may send anything: heads, bodies, times and numbers are bounded, and
-//! nothing is told before the secret was shown. What a call sets off is decided by who takes it.
+//! Whoever can reach the port may send anything: heads, bodies, times and numbers are bounded,
+//! strangers who are slow give way to whoever calls after them, and nothing is told before the
+//! secret was shown. What a call sets off is decided by who takes it.
 
 pub(crate) mod proof;
+pub(crate) mod waiting;
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -20,9 +22,10 @@ use kapi_gateway::http::{Error as HttpError, HeadLimits};
 use serde_json::json;
 
 use crate::webhook::proof::Proof;
+use crate::webhook::waiting::{STRANGERS_MAX, Stranger, Waiting};
 
-/// Connections at once.
-pub(crate) const CONNECTIONS_MAX: usize = 16;
+/// Connections at once, those of callers that have shown the secret included.
+pub(crate) const CONNECTIONS_MAX: usize = 2 * STRANGERS_MAX;
 /// The longest body.
 const BODY_BYTES_MAX: u64 = 64 * 1024;
 /// What a head may use.
@@ -81,15 +84,21 @@ pub(crate) struct Counter<'env> {
     pub(crate) line: SyncSender<Asked>,
     /// Wakes whoever takes them.
     pub(crate) ring: &'env (dyn Fn() + Sync),
+    /// The connections of those that have not shown the secret.
+    pub(crate) waiting: Waiting,
 }
 
 impl Counter<'_> {
     /// Serves one connection: one request, one answer.
     pub(crate) fn serve(&self, stream: &TcpStream) {
+        // Without a descriptor for it there is no more to be done for a caller.
+        let Ok(stranger) = self.waiting.enter(stream) else {
+            return;
+        };
         let mut socket = Timed::new(stream, IDLE_MAX);
         socket.set_deadline(Some(Instant::now() + LIFE_MAX));
         let mut reader = Reader::new(socket);
-        let answer = match self.answer(&mut reader) {
+        let answer = match self.answer(&mut reader, stranger) {
             Ok(Some(reply)) => written(&reply),
             Ok(None) => return,
             Err(error) => match error.status() {
@@ -102,7 +111,11 @@ impl Counter<'_> {
         drop(reader.inner_mut().write_all(&answer));
     }
 
-    fn answer(&self, reader: &mut Reader<Timed<'_>>) -> Result<Option<Reply>, HttpError> {
+    fn answer(
+        &self,
+        reader: &mut Reader<Timed<'_>>,
+        stranger: Stranger<'_>,
+    ) -> Result<Option<Reply>, HttpError> {
         let Some(head) = reader.request(&HEAD)? else {
             return Ok(None);
         };
@@ -126,6 +139,7 @@ impl Counter<'_> {
         if !self.proof.is_given(&head.headers, &body) {
             return Ok(Some(Reply::error(401, "the secret was not shown")));
         }
+        drop(stranger);
         let payload = if body.is_empty() {
             Value::Null
         } else {

@@ -20,3 +20,4 @@ pub mod slash;
 pub mod spend;
 pub mod status;
 pub mod usage;
+pub mod workflow;

@@ -1,4 +1,4 @@
-//! Keeping the inventory true to the streams, and listing goals from both.
+//! Keeping the inventory true to the streams of goals, and listing goals from both.
 //!
 //! A goal that has ended cannot change, so its entry is believed; any other is read from its
 //! stream.
@@ -22,7 +22,11 @@ pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, Engine
             goals.push(entry(project, &goal));
         }
     }
-    Ok(Inventory::rebuild(project.disk, &project.layout, goals)?)
+    let mut inventory = Inventory::rebuild(project.disk, &project.layout, goals)?;
+    for entry in crate::workflow::index::rebuild(project)? {
+        inventory.put_workflow(entry);
+    }
+    Ok(inventory)
 }
 
 /// Brings a goal's entry up to date, if it is not.
@@ -49,9 +53,17 @@ pub(crate) fn note(project: &Project<'_>, goal: &Goal) -> Result<(), EngineError
 /// Lists every goal there is.
 pub(crate) fn list(project: &Project<'_>) -> Result<Vec<Listed>, EngineError> {
     let inventory = Inventory::read(project.disk, &project.layout)?;
+    list_with(project, inventory.as_ref())
+}
+
+/// Lists every goal there is, with an inventory that was read before.
+pub(crate) fn list_with(
+    project: &Project<'_>,
+    inventory: Option<&Inventory>,
+) -> Result<Vec<Listed>, EngineError> {
     let ids = goal_ids(project.disk, &project.layout)?;
     let standing = |id| {
-        let known = inventory.as_ref().and_then(|inventory| inventory.find(id));
+        let known = inventory.and_then(|inventory| inventory.find(id));
         match known.filter(|entry| entry.status.is_terminal()) {
             Some(entry) => Standing::Known(entry.clone()),
             None => match project.load(id) {

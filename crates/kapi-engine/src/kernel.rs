@@ -18,6 +18,7 @@ pub mod guardrails;
 pub mod history;
 pub mod leader;
 pub mod log;
+pub mod parcels;
 pub mod policy_file;
 pub mod profile_file;
 pub mod queue;

@@ -24,5 +24,6 @@ pub mod snapshot;
 pub mod spend;
 pub mod supervise;
 mod tagged;
+pub mod workflow;
 pub mod world;
 pub mod yaml;

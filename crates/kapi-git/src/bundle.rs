@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
+use crate::reference::branch_ref;
 use crate::reference::plain::RefChange;
 use crate::repository::{ObjectFormat, Repository};
 
@@ -15,6 +16,11 @@ use crate::repository::{ObjectFormat, Repository};
 const FLEET_REFS: &str = "refs/kapi/fleet";
 /// The longest first part of a bundle: its signature and the ids it names.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// The most commits that a bundle builds on: each is asked for on its own.
+const BASIS_MAX: usize = 16;
+/// The most commits of which the nearest are looked for.
+const CANDIDATES_MAX: usize = 256;
 
 /// A bundle that is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +109,66 @@ impl Repository {
             }])?;
         }
         Ok(name)
+    }
+
+    /// Returns those of the candidates that a commit builds on, without those that another of them
+    /// builds on; some of them where there are many.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn nearest(
+        &self,
+        tip: &CommitId,
+        candidates: &[CommitId],
+    ) -> Result<Vec<CommitId>, GitError> {
+        let candidates = candidates.get(..candidates.len().min(CANDIDATES_MAX));
+        let here = self.present(candidates.unwrap_or_default())?;
+        let mut below = Vec::new();
+        for commit in here.iter().filter(|commit| *commit != tip) {
+            if self.is_ancestor(commit, tip)? {
+                below.push(commit.clone());
+            }
+        }
+        if below.len() > 1 {
+            let names = below.iter().map(CommitId::as_str);
+            let call = self.call("merge-base").arg("--independent");
+            let text = call.args(names).text()?;
+            below.retain(|commit| text.lines().any(|line| line == commit.as_str()));
+        }
+        below.truncate(BASIS_MAX);
+        Ok(below)
+    }
+
+    /// Returns the commit that the history of HEAD began with, which is the same in every clone; of
+    /// several the one that sorts first. `None` where the history is cut short.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn first_commit(&self) -> Result<Option<CommitId>, GitError> {
+        if self.common_dir().join("shallow").exists() {
+            return Ok(None);
+        }
+        let roots = self.call("rev-list").args(["--max-parents=0", "HEAD"]);
+        let text = roots.text()?;
+        Ok(text.lines().min().and_then(|id| CommitId::parse(id).ok()))
+    }
+
+    /// Makes a branch, or moves it forward from exactly where it was found.
+    ///
+    /// # Errors
+    /// When it is somewhere else by now, or git fails.
+    pub fn forward_branch(
+        &self,
+        branch: &str,
+        from: Option<&CommitId>,
+        to: &CommitId,
+    ) -> Result<(), GitError> {
+        let name = branch_ref(branch);
+        self.set_refs(&[RefChange {
+            name: &name,
+            from,
+            to,
+        }])
     }
 
     /// Returns those of the commits that are here.

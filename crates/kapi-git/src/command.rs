@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Line, ProcessError, Program};
-
-use self::version::version_of;
 
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
@@ -204,20 +202,6 @@ impl Git {
             cancel: cancel.clone(),
             is_checked: Arc::default(),
         })
-    }
-
-    /// Makes sure that it is new enough.
-    fn check(&self) -> Result<(), GitError> {
-        if self.is_checked.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let output = self.call(Path::new("/"), VERSION).text()?;
-        let found = output.trim().trim_start_matches("git version ").to_owned();
-        if version_of(&found).is_some_and(|version| version >= GIT_VERSION_MIN) {
-            self.is_checked.store(true, Ordering::Relaxed);
-            return Ok(());
-        }
-        Err(GitError::TooOld { found })
     }
 
     /// Returns a command to run in the directory `cwd`.

@@ -15,6 +15,7 @@ pub mod diff;
 pub mod hidden;
 pub mod id;
 pub mod ignored;
+pub mod land;
 pub mod layer;
 pub mod owned_dir;
 pub mod private_view;

@@ -87,6 +87,25 @@ impl Repository {
         self.change_refs(&lines, &names)
     }
 
+    /// Makes refs of ours at one commit, which is known to be there, in this order.
+    ///
+    /// For refs that say where work began and can be made again: they are whole after a crash, or not
+    /// there. One that is there already is an error.
+    pub(crate) fn claim_refs(&self, names: &[&str], to: &CommitId) -> Result<(), GitError> {
+        if self.ref_files().is_some_and(|files| files.claim(names, to)) {
+            return Ok(());
+        }
+        let changes: Vec<RefChange<'_>> = names
+            .iter()
+            .map(|name| RefChange {
+                name,
+                from: None,
+                to,
+            })
+            .collect();
+        self.set_refs(&changes)
+    }
+
     /// Applies changes as one transaction; `owned` are the refs whose stale locks may go.
     ///
     /// Each change is a line of the `update-ref --stdin` language.

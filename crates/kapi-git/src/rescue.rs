@@ -3,6 +3,8 @@
 //! Removes only what is provably a goal's own, and no commit without another ref that holds it:
 //! a rescue ref is written first. Decides nothing about age or wishes; those are the caller's.
 
+pub mod batch;
+
 mod owned;
 
 use std::path::PathBuf;

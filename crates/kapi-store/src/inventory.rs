@@ -1,17 +1,25 @@
-//! `inventory.json`: which goals there are, where they stand, and the next free index.
+//! `inventory.json`: which goals and workflows there are, where they stand, which sessions are
+//! attached, and the next free index.
 //!
 //! An index is never given twice, even when its directory is deleted. The entries repeat what
 //! the streams say and are rebuilt from them; this file does not know how.
 
+pub mod workflow_entry;
+
+use std::path::PathBuf;
+
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_sys::disk::{Disk, replace_durably};
 use kapi_sys::lock::Lock;
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{Position, decode};
 use crate::error::StoreError;
+use crate::inventory::workflow_entry::{Attachment, Connection, WorkflowEntry};
 use crate::layout::ProjectLayout;
 
 /// The layout of `inventory.json`.
@@ -19,13 +27,29 @@ const INVENTORY_VERSION: u32 = 1;
 /// How many indexes in a row are tried when their directories appear meanwhile.
 const CLAIM_TRIES_MAX: u32 = 1_000;
 
-/// The goals of a project.
+/// The most sessions that are remembered as attached; the oldest is forgotten then.
+const ATTACHMENTS_MAX: usize = 256;
+
+/// The goals and workflows of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {
     v: u32,
     next_index: u32,
     goals: Vec<Entry>,
+    #[serde(default)]
+    workflows: Vec<WorkflowEntry>,
+    /// Which sessions are attached to what: the only thing here that no stream repeats. Losing it
+    /// detaches, and nothing else.
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+    // What follows is derived from the workflows at every writing, for those who only read files.
+    #[serde(default)]
+    active: Vec<GoalId>,
+    #[serde(default)]
+    resumable: Vec<GoalId>,
+    #[serde(default)]
+    links: Vec<Connection>,
 }
 
 /// One goal in the inventory.
@@ -77,6 +101,11 @@ impl Inventory {
             v: INVENTORY_VERSION,
             next_index,
             goals,
+            workflows: Vec::new(),
+            attachments: Vec::new(),
+            active: Vec::new(),
+            resumable: Vec::new(),
+            links: Vec::new(),
         })
     }
 
@@ -111,6 +140,60 @@ impl Inventory {
         }
     }
 
+    /// Returns the workflows, sorted by index.
+    #[must_use]
+    pub fn workflows(&self) -> &[WorkflowEntry] {
+        &self.workflows
+    }
+
+    /// Returns a workflow's entry.
+    #[must_use]
+    pub fn find_workflow(&self, workflow: &GoalId) -> Option<&WorkflowEntry> {
+        let idx = self
+            .workflows
+            .binary_search_by(|known| known.id.cmp(workflow));
+        self.workflows.get(idx.ok()?)
+    }
+
+    /// Puts one workflow's entry in, or replaces it.
+    pub fn put_workflow(&mut self, entry: WorkflowEntry) {
+        self.next_index = self.next_index.max(entry.id.index().saturating_add(1));
+        let place = self
+            .workflows
+            .binary_search_by(|known| known.id.cmp(&entry.id));
+        match place {
+            Ok(idx) => {
+                if let Some(known) = self.workflows.get_mut(idx) {
+                    *known = entry;
+                }
+            }
+            Err(idx) => self.workflows.insert(idx, entry),
+        }
+    }
+
+    /// Returns what every session is attached to, oldest first.
+    #[must_use]
+    pub fn attachments(&self) -> &[Attachment] {
+        &self.attachments
+    }
+
+    /// Attaches a session, which lets go of whatever it was attached to.
+    pub fn attach(&mut self, attachment: Attachment) {
+        self.detach(&attachment.session);
+        self.attachments.push(attachment);
+        let n_old = self.attachments.len().saturating_sub(ATTACHMENTS_MAX);
+        self.attachments.drain(..n_old);
+    }
+
+    /// Detaches a session, and returns what it was attached to.
+    pub fn detach(&mut self, session: &str) -> Option<Attachment> {
+        let idx = self
+            .attachments
+            .iter()
+            .position(|known| known.session == session)?;
+        Some(self.attachments.remove(idx))
+    }
+
     /// Writes the inventory, durably: it alone remembers the indexes of deleted goals.
     ///
     /// # Errors
@@ -122,10 +205,13 @@ impl Inventory {
         _held: &Lock,
     ) -> Result<(), StoreError> {
         let file = layout.inventory();
-        let mut bytes = serde_json::to_vec_pretty(self).map_err(|source| StoreError::Encode {
-            file: file.clone(),
-            source,
-        })?;
+        let mut derived = self.clone();
+        derived.derive();
+        let mut bytes =
+            serde_json::to_vec_pretty(&derived).map_err(|source| StoreError::Encode {
+                file: file.clone(),
+                source,
+            })?;
         bytes.push(b'\n');
         Ok(replace_durably(disk, &file, &bytes)?)
     }
@@ -144,6 +230,32 @@ impl Inventory {
         slug: &Slug,
         held: &Lock,
     ) -> Result<GoalId, StoreError> {
+        let parent = layout.goals_dir();
+        self.claim_below(disk, (layout, &parent), slug, held)
+    }
+
+    /// Claims the next index by making the directory of a workflow.
+    ///
+    /// # Errors
+    /// When the disk refuses, or no index is left.
+    pub fn claim_workflow(
+        &mut self,
+        disk: &dyn Disk,
+        (layout, mode): (&ProjectLayout, Mode),
+        slug: &Slug,
+        held: &Lock,
+    ) -> Result<GoalId, StoreError> {
+        let parent = layout.mode_dir(mode);
+        self.claim_below(disk, (layout, &parent), slug, held)
+    }
+
+    fn claim_below(
+        &mut self,
+        disk: &dyn Disk,
+        (layout, parent): (&ProjectLayout, &PathBuf),
+        slug: &Slug,
+        held: &Lock,
+    ) -> Result<GoalId, StoreError> {
         let highest = highest_index(disk, layout)?;
         for _ in 0..CLAIM_TRIES_MAX {
             let index = self.next_index.max(highest.saturating_add(1)).max(1);
@@ -152,14 +264,28 @@ impl Inventory {
             };
             self.next_index = after;
             self.write(disk, layout, held)?;
-            let goal = GoalId::new(index, slug.clone());
-            if disk.create_dir(layout.goal(&goal).dir())? {
-                return Ok(goal);
+            let id = GoalId::new(index, slug.clone());
+            if disk.create_dir(&parent.join(id.to_string()))? {
+                return Ok(id);
             }
         }
         Err(StoreError::IndexesUsedUp {
-            directory: layout.goals_dir(),
+            directory: parent.clone(),
         })
+    }
+
+    /// Makes the lists that follow from the workflows.
+    fn derive(&mut self) {
+        let of = |fits: &dyn Fn(&WorkflowEntry) -> bool| -> Vec<GoalId> {
+            let fitting = self.workflows.iter().filter(|entry| fits(entry));
+            fitting.map(|entry| entry.id.clone()).collect()
+        };
+        let active = of(&|entry| entry.status == WorkflowStatus::Active);
+        let resumable = of(&|entry| !entry.status.is_terminal());
+        let links = self.workflows.iter().flat_map(WorkflowEntry::connections);
+        self.links = links.collect();
+        self.active = active;
+        self.resumable = resumable;
     }
 }
 
@@ -174,7 +300,9 @@ pub fn goal_ids(disk: &dyn Disk, layout: &ProjectLayout) -> Result<Vec<GoalId>, 
         let Ok(goal) = GoalId::parse(&name) else {
             continue;
         };
-        if has_events(disk, layout, &goal)? {
+        let goal_layout = layout.goal(&goal);
+        let files = (goal_layout.state(), goal_layout.events());
+        if has_events(disk, &goal, &files)? {
             ids.push(goal);
         }
     }
@@ -182,16 +310,46 @@ pub fn goal_ids(disk: &dyn Disk, layout: &ProjectLayout) -> Result<Vec<GoalId>, 
     Ok(ids)
 }
 
+/// Returns the workflows of a mode, sorted by index: the directories whose log has a finished
+/// record, or is damaged. What the inventory knows already is not looked at again.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn workflow_ids(
+    disk: &dyn Disk,
+    (layout, mode): (&ProjectLayout, Mode),
+    known: Option<&Inventory>,
+) -> Result<Vec<GoalId>, StoreError> {
+    let mut ids = Vec::new();
+    for name in disk.list(&layout.mode_dir(mode))? {
+        let Ok(id) = GoalId::parse(&name) else {
+            continue;
+        };
+        let is_known =
+            || known.is_some_and(|known| known.find_workflow(&id).is_some_and(|e| e.mode == mode));
+        let workflow = layout.workflow(mode, &id);
+        if is_known() || has_events(disk, &id, &(workflow.state(), workflow.events()))? {
+            ids.push(id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
 /// Tells whether a directory was more than claimed: whoever wrote its first record may not have
-/// finished.
-fn has_events(disk: &dyn Disk, layout: &ProjectLayout, goal: &GoalId) -> Result<bool, StoreError> {
-    let layout = layout.goal(goal);
+/// finished. `files` are the fold and the log.
+fn has_events(
+    disk: &dyn Disk,
+    id: &GoalId,
+    files: &(PathBuf, PathBuf),
+) -> Result<bool, StoreError> {
+    let (state, events) = files;
     // A fold is only ever made of accepted records, so the log need not be read.
-    if disk.len(&layout.state())?.is_some() {
+    if disk.len(state)?.is_some() {
         return Ok(true);
     }
-    let log = disk.read(&layout.events(), 0)?.unwrap_or_default();
-    let tail = decode(&goal.to_string(), &Position::start(), &log);
+    let log = disk.read(events, 0)?.unwrap_or_default();
+    let tail = decode(&id.to_string(), &Position::start(), &log);
     Ok(tail.map_or(true, |tail| !tail.records.is_empty()))
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::workflow::mode::Mode;
 
 use crate::hash::sha256_hex;
 
@@ -91,6 +92,20 @@ impl ProjectLayout {
         }
     }
 
+    /// Returns the directory of all workflows of a mode.
+    #[must_use]
+    pub fn mode_dir(&self, mode: Mode) -> PathBuf {
+        self.workflows_dir().join(mode.as_str())
+    }
+
+    /// Returns the paths of one workflow.
+    #[must_use]
+    pub fn workflow(&self, mode: Mode, workflow: &GoalId) -> WorkflowLayout {
+        WorkflowLayout {
+            dir: self.mode_dir(mode).join(workflow.to_string()),
+        }
+    }
+
     /// Returns the directory of one agent process or verification.
     #[must_use]
     pub fn run(&self, run: &str) -> PathBuf {
@@ -98,7 +113,7 @@ impl ProjectLayout {
     }
 }
 
-/// Returns the id of the run that performs an effect of a goal; safe as a file name.
+/// Returns the id of the run that performs an effect of a goal or workflow; safe as a file name.
 #[must_use]
 pub fn run_id(goal: &GoalId, effect: &EffectId) -> String {
     format!("{goal}.{effect}")
@@ -175,6 +190,56 @@ impl GoalLayout {
     #[must_use]
     pub fn hidden(&self) -> PathBuf {
         self.dir.join("hidden")
+    }
+}
+
+/// The paths of one workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowLayout {
+    dir: PathBuf,
+}
+
+impl WorkflowLayout {
+    /// Returns the workflow's directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the log.
+    #[must_use]
+    pub fn events(&self) -> PathBuf {
+        self.dir.join("events.jsonl")
+    }
+
+    /// Returns the fold.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.dir.join("state.json")
+    }
+
+    /// Returns the public view.
+    #[must_use]
+    pub fn snapshot(&self) -> PathBuf {
+        self.dir.join("snapshot.json")
+    }
+
+    /// Returns an artifact, `spec.md`.
+    #[must_use]
+    pub fn document(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Returns the lock held over load, decide and append.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    /// Returns the lock held by the process that drives the workflow.
+    #[must_use]
+    pub fn drive_lock(&self) -> PathBuf {
+        self.dir.join("drive.lock")
     }
 }
 

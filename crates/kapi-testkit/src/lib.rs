@@ -3,6 +3,7 @@
 //! Nothing that ships depends on this crate.
 
 pub mod agent_tools;
+pub mod cluster;
 pub mod converge;
 pub mod kernel_sim;
 pub mod model_server;
@@ -11,3 +12,4 @@ pub mod sim;
 mod sim_case;
 pub mod sim_scenario;
 pub mod sim_world;
+pub mod workflow_sim;

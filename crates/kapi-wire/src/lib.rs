@@ -8,3 +8,4 @@ pub mod loops;
 pub mod result;
 pub mod status;
 pub mod tools;
+pub mod workflow;

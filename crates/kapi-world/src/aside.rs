@@ -1,7 +1,7 @@
 //! A side question: an agent looks at the work so far and answers, beside whatever goes on.
 //!
-//! It has a read-only checkout, a home of its own and no session, so the loop never notices it. What
-//! becomes of the answer is the caller's affair.
+//! It has a read-only checkout, a home of its own and no session, so the loop never notices it. The
+//! caps on spending hold it like a turn. What becomes of the answer is the caller's affair.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use kapi_core::goal::quote::fenced;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
 use kapi_core::plan::task_list::task_list;
+use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::checkout::CheckoutPlan;
@@ -26,6 +27,8 @@ use crate::confine::Cell;
 use crate::gate::{Rules, open_entries};
 use crate::place::Place;
 use crate::run_dir::RunDir;
+use crate::spending::turn::Turn;
+use crate::spending::{Spending, Spent, Stopped};
 use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 use crate::{failure, home};
@@ -55,20 +58,50 @@ pub struct Answered {
     pub end: AgentEnd,
 }
 
-/// Lets a goal's agent answer a question about the work so far; `None` when it was cut off.
+/// Lets a goal's agent answer a question about the work so far, within the caps on spending; `None`
+/// when it was cut off.
 ///
 /// # Errors
-/// When the checkout, the sandbox or the agent cannot be had. Nothing of the goal has changed.
+/// When a cap is used up, or the checkout, the sandbox or the agent cannot be had. Nothing of the
+/// goal has changed.
 pub fn answer(
-    book: &Book,
+    (book, spending): (&Book, &Spending<'_>),
     place: &Place,
     goal: &Goal,
     question: SideQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<Option<Answered>, Failure> {
+    let kind = Kind::parse(&goal.contract.agent).map_err(|error| failure::agent(&error))?;
+    let name = (goal.id.to_string(), question.name.to_owned());
+    let turn = Turn::of_agent(name, &kind, Role::Executor, book);
+    let booked = spending.booked(&turn, watch, |watch| {
+        let asked = ask(book, place, (goal, &kind), question, watch);
+        Spent {
+            rest: match &asked {
+                Ok((_, rest)) => *rest,
+                Err(_) => Usage::default(),
+            },
+            has_run: asked.is_ok(),
+            value: asked.map(|(answered, _)| answered),
+        }
+    });
+    let (answered, stopped) = booked.map_err(Stopped::failure)?;
+    match stopped {
+        Some(stopped) => Err(stopped.failure()),
+        None => answered,
+    }
+}
+
+/// Asks, and also returns what of the use no notice told.
+fn ask(
+    book: &Book,
+    place: &Place,
+    (goal, kind): (&Goal, &Kind),
+    question: SideQuestion<'_>,
+    watch: &Watch<'_>,
+) -> Result<(Option<Answered>, Usage), Failure> {
     let contract = &goal.contract;
-    let kind = Kind::parse(&contract.agent).map_err(|error| failure::agent(&error))?;
-    let settings = book.settings(&kind);
+    let settings = book.settings(kind);
     let workshop = Workshop::open(book, &place.project, watch.cancel)?;
     let checkout_dir = checkout(
         &workshop,
@@ -95,7 +128,7 @@ pub fn answer(
     };
     let prompt = prompt(goal, question.text);
     let asked = Asked {
-        kind: &kind,
+        kind,
         settings: &settings,
         prompt: &prompt,
         session: None,
@@ -129,11 +162,13 @@ pub fn answer(
     let (run, end) = ended?;
     let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);
     usage.add(&run.usage);
-    Ok((end != End::Cancelled).then_some(Answered {
+    let rest = run.usage;
+    let answered = (end != End::Cancelled).then_some(Answered {
         text: run.message,
         usage,
         end: run.end,
-    }))
+    });
+    Ok((answered, rest))
 }
 
 fn prompt(goal: &Goal, question: &str) -> String {

@@ -4,6 +4,7 @@
 //! pushes. Every sandbox has a directory of its own below `~/.ilchul/sandboxes`, whose record says
 //! what it is. Knows nothing of command lines.
 
+pub mod booked;
 pub mod bounds;
 pub mod clean;
 pub mod enter;
@@ -18,10 +19,12 @@ pub mod record;
 pub mod run;
 
 pub(crate) mod head_view;
+pub(crate) mod masked;
 pub(crate) mod reduce;
+pub(crate) mod remains;
 
 mod agent;
-mod branch;
+pub(crate) mod branch;
 mod decide;
 mod patterns;
 mod ports;

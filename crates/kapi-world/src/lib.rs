@@ -22,6 +22,7 @@ pub mod survey;
 pub mod tasks;
 pub mod tools;
 pub mod waits;
+pub mod workflows;
 
 mod agent_run;
 mod beside;

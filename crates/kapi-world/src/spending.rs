@@ -1,12 +1,15 @@
-//! Booking every turn and every judgement: reserved before, metered while it runs, settled after.
+//! Booking whatever asks a model: reserved before, metered while it runs, settled after.
 //!
-//! A cap that is used up stops a turn before it begins, and one that is exceeded ends it in the
-//! middle. Without caps nothing is refused and the books are kept all the same. Knows no rule: the
-//! ledger answers.
+//! Turns and judgements of goals, attempts and judges of tasks, launches, side questions. A cap that
+//! is used up stops one before it begins, and one that is exceeded ends it in the middle. Without
+//! caps nothing is refused and the books are kept all the same. Knows no rule: the ledger answers.
 
 pub mod turn;
 
-mod metering;
+pub(crate) mod metering;
+
+use std::thread;
+use std::time::Duration;
 
 use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_core::spend::caps::{Caps, Standing};
@@ -14,6 +17,7 @@ use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::{Answer, Request};
 use kapi_core::spend::event::Question;
 use kapi_core::usage::Usage;
+use kapi_engine::drive::monotonic_ms;
 use kapi_engine::spend::Ledger;
 use kapi_engine::spend::error::LedgerError;
 use kapi_engine::world::{Activity, Watch};
@@ -22,6 +26,11 @@ use kapi_sys::clock::Clock;
 use crate::failure;
 use crate::spending::metering::Metering;
 use crate::spending::turn::Turn;
+
+/// How often it is looked whether a cap has room again: at midnight, or when another turn ends.
+const ROOM_MS: u64 = 2_000;
+/// How often whoever waits for that looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where turns are booked, and what they may cost.
 pub struct Spending<'a> {
@@ -44,6 +53,16 @@ pub enum Stopped {
     Ledger(Failure),
 }
 
+/// Something that was booked, after its end.
+pub(crate) struct Spent<T> {
+    /// What came of it.
+    pub(crate) value: T,
+    /// What it used and no notice told.
+    pub(crate) rest: Usage,
+    /// Whether somebody was really asked, whether or not anybody counted it.
+    pub(crate) has_run: bool,
+}
+
 impl Spending<'_> {
     /// Tells whether anything may be refused.
     #[must_use]
@@ -58,29 +77,68 @@ impl Spending<'_> {
         watch: &Watch<'_>,
         act: impl FnOnce(&Watch<'_>) -> Outcome,
     ) -> Outcome {
-        let metering = match self.begin(turn, watch) {
-            Ok(metering) => metering,
-            Err(stopped) => return stopped.outcome(),
-        };
-        let notice = |activity: Activity| {
-            if let Activity::Used(usage) = &activity {
-                metering.count(usage);
+        let booked = self.booked(turn, watch, |watch| {
+            let outcome = act(watch);
+            Spent {
+                rest: unreported(&outcome),
+                has_run: has_run(&outcome),
+                value: outcome,
             }
-            (watch.notice)(activity);
-        };
-        let outcome = act(&Watch {
-            cancel: watch.cancel,
-            notice: &notice,
         });
-        let stopped = metering.finish(&unreported(&outcome), has_run(&outcome));
-        match (outcome, stopped) {
-            (Outcome::Cancelled { usage, .. }, Some(stopped)) => {
+        match booked {
+            Err(stopped) => stopped.outcome(),
+            Ok((Outcome::Cancelled { usage, .. }, Some(stopped))) => {
                 // This outcome has no place for it.
                 (watch.notice)(Activity::Used(usage));
                 stopped.outcome()
             }
-            (outcome, _) => outcome,
+            Ok((outcome, _)) => outcome,
         }
+    }
+
+    /// Does something within the caps, and books it; also returns what ended it early, if the caps
+    /// did. The cancel flag of the watch is raised then.
+    ///
+    /// # Errors
+    /// When it may not begin.
+    pub(crate) fn booked<T>(
+        &self,
+        turn: &Turn,
+        watch: &Watch<'_>,
+        act: impl FnOnce(&Watch<'_>) -> Spent<T>,
+    ) -> Result<(T, Option<Stopped>), Stopped> {
+        let metering = self.begin(turn, watch)?;
+        Ok(metered(&metering, watch, act))
+    }
+
+    /// Reserves what something may cost, and waits as long as a cap is used up; `None` when it is
+    /// called off before. `told` is handed each new reason for waiting.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written, and there are caps to keep.
+    pub(crate) fn begin_when_there_is_room<'s>(
+        &'s self,
+        turn: &'s Turn,
+        watch: &'s Watch<'s>,
+        told: &dyn Fn(&str),
+    ) -> Result<Option<Metering<'s>>, Stopped> {
+        let mut reason = String::new();
+        while !watch.cancel.is_raised() {
+            match self.begin(turn, watch) {
+                Ok(metering) => return Ok(Some(metering)),
+                Err(Stopped::Cap(cap)) if cap == reason => {}
+                Err(Stopped::Cap(cap)) => {
+                    told(&cap);
+                    reason = cap;
+                }
+                Err(stopped @ Stopped::Ledger(_)) => return Err(stopped),
+            }
+            let until_ms = monotonic_ms() + ROOM_MS;
+            while monotonic_ms() < until_ms && !watch.cancel.is_raised() {
+                thread::sleep(LOOK);
+            }
+        }
+        Ok(None)
     }
 
     /// Reserves what a turn may cost; what it uses is counted from here on.
@@ -119,7 +177,48 @@ impl Spending<'_> {
     }
 }
 
+/// Does something whose use is counted, and books it; also returns what ended it early, if the caps
+/// did.
+pub(crate) fn metered<T>(
+    metering: &Metering<'_>,
+    watch: &Watch<'_>,
+    act: impl FnOnce(&Watch<'_>) -> Spent<T>,
+) -> (T, Option<Stopped>) {
+    let notice = |activity: Activity| {
+        if let Activity::Used(usage) = &activity {
+            metering.count(usage);
+        }
+        (watch.notice)(activity);
+    };
+    let spent = act(&Watch {
+        cancel: watch.cancel,
+        notice: &notice,
+    });
+    let stopped = metering.finish(&spent.rest, spent.has_run);
+    (spent.value, stopped)
+}
+
 impl Stopped {
+    /// Returns why, for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Cap(cap) => format!("a cap on spending is reached: {cap}"),
+            Self::Ledger(failure) => format!("failed to {}", failure.message),
+        }
+    }
+
+    /// Returns it as the failure of what was not begun, or was ended.
+    pub(crate) fn failure(self) -> Failure {
+        match self {
+            Self::Cap(cap) => Failure {
+                message: format!("stay within the caps on spending: {cap}"),
+                hint: Some("look with `kapi spend`; caps are in [spend].".to_owned()),
+            },
+            Self::Ledger(failure) => failure,
+        }
+    }
+
     fn outcome(self) -> Outcome {
         match self {
             Self::Cap(cap) => Outcome::CapReached { cap },

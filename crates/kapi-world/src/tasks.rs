@@ -3,9 +3,12 @@
 //!
 //! What a worker calls for each task it claimed. Records nothing itself but by the worker's hands;
 //! decides nothing that policy, profile and request have not said. Tour: `setup` resolves,
-//! `ruling` asks the policy, `agent` launches, `loop_run` goes through the phases.
+//! `ruling` asks the policy, `agent` launches within its `allowance`, `loop_run` goes through the
+//! phases, `leavings` takes away what attempts left.
 
 mod agent;
+mod allowance;
+mod attempt;
 mod bench;
 mod ending;
 mod facts;
@@ -16,7 +19,9 @@ mod prompt;
 mod ruling;
 mod setup;
 
+pub mod leavings;
 pub mod room;
+pub mod travel;
 
 use std::path::PathBuf;
 
@@ -33,7 +38,9 @@ use kapi_engine::world::Activity;
 
 use crate::book::Book;
 use crate::launching::place::{SandboxId, Sandboxes};
+use crate::spending::Spending;
 use crate::tasks::agent::Ran;
+use crate::tasks::attempt::Attempt;
 use crate::tasks::prompt::Words;
 use crate::tasks::room::Room;
 
@@ -49,6 +56,8 @@ pub struct Performer<'a> {
     pub setting: Setting,
     /// Where its kernel is kept.
     pub store: Store,
+    /// Where what its tasks use is booked, and what a day may cost.
+    pub spending: Spending<'a>,
     /// Takes what happens, from any thread.
     pub notice: &'a (dyn Fn(TaskId, Activity) + Sync),
 }
@@ -73,18 +82,35 @@ pub struct Setting {
 }
 
 impl Performer<'_> {
-    /// Performs one attempt of a task to its end.
+    /// Performs one attempt of a task to its end, then takes away what killed ones before it left.
     ///
     /// Whatever happens is in the report; what was used is told by the worker's hands as it
     /// happens. Ends soon after the cancel of the hands is raised.
     #[must_use]
     pub fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
-        if let Some(run) = task.loop_run() {
-            return loop_run::perform(self, (task, run), hands);
+        if let Err(lack) = travel::arrive(self, task) {
+            return set_back(hands, lack);
         }
-        match self.single(task, hands) {
-            Ok(report) => report,
-            Err(end) => Report::of(end),
+        let mut report = allowance::within(task, hands, |allowance| {
+            let attempt = Attempt {
+                task,
+                hands,
+                allowance,
+            };
+            match task.loop_run() {
+                Some(run) => loop_run::perform(self, attempt, run),
+                None => self.single(attempt).unwrap_or_else(Report::of),
+            }
+        });
+        leavings::after(self, (task, hands), &mut report);
+        if report.end == End::Cancelled {
+            return report;
+        }
+        let commit = report.work.commit.as_deref();
+        match travel::depart(self, task, commit) {
+            Ok(()) => report,
+            // Its work stays on its branch here.
+            Err(lack) => set_back(hands, lack),
         }
     }
 
@@ -102,7 +128,8 @@ impl Performer<'_> {
         }
     }
 
-    fn single(&self, task: &Task, hands: &Hands<'_>) -> Result<Report, End> {
+    fn single(&self, attempt: Attempt<'_>) -> Result<Report, End> {
+        let task = attempt.task;
         let setup = setup::resolve(self, task)?;
         let words = Words {
             prompt: &task.request.prompt,
@@ -110,9 +137,9 @@ impl Performer<'_> {
             checks: &task.request.verify,
         };
         let ruling = ruling::ask(self, task, &setup, words.prompt)?;
-        let mut ran = agent::run(self, (task, hands), (&setup, &ruling), &words)?;
+        let mut ran = agent::run(self, attempt, (&setup, &ruling), &words)?;
         if ran.end == End::Completed {
-            ran.end = match self.verify(task, hands, &ran) {
+            ran.end = match self.verify(attempt, &ran) {
                 Ok(()) => End::Completed,
                 Err(end) => end,
             };
@@ -121,17 +148,30 @@ impl Performer<'_> {
     }
 
     /// Runs the verify commands of a request; the first that does not pass is the end.
-    fn verify(&self, task: &Task, hands: &Hands<'_>, ran: &Ran) -> Result<(), End> {
+    fn verify(&self, attempt: Attempt<'_>, ran: &Ran) -> Result<(), End> {
+        let Attempt {
+            task,
+            hands,
+            allowance,
+        } = attempt;
         let commands = &task.request.verify;
         if commands.is_empty() {
             return Ok(());
         }
         let bench = bench::Bench::new(self, (task, hands), ran.commit())?;
         for command in commands {
-            let proved = bench.prove(command, bench::VERIFY_MS)?;
-            if !proved.passed() {
-                return Err(ending::eval_failed(proved.sentence(command)));
+            let what = format!("`{command}`");
+            let timeout_ms = allowance
+                .bounded(bench::VERIFY_MS)
+                .map_err(|end| with_left(end, ran))?;
+            let proved = bench.prove(command, timeout_ms)?;
+            if proved.passed() {
+                continue;
             }
+            return Err(match allowance.spent_in(&what) {
+                Some(end) => with_left(end, ran),
+                None => ending::eval_failed(proved.sentence(command)),
+            });
         }
         Ok(())
     }
@@ -154,6 +194,20 @@ pub fn transcript(sandboxes: &Sandboxes, project_key: &str, run: &str) -> Option
     let id = SandboxId::parse(run).ok()?;
     let place = sandboxes.place(project_key, &id);
     Some(place.runs().join("1").join("transcript.jsonl"))
+}
+
+/// Leaves a task to whoever can work on it, or to later.
+fn set_back(hands: &Hands<'_>, lack: String) -> Report {
+    hands.set_back(lack);
+    Report::of(End::Cancelled)
+}
+
+/// Says with a bad end where the work is that there is all the same.
+fn with_left(mut end: End, ran: &Ran) -> End {
+    if let End::Failed(failure) = &mut end {
+        failure.message.push_str(&ran.left);
+    }
+    end
 }
 
 fn report(ran: Ran) -> Report {

@@ -19,10 +19,11 @@ pub(super) enum Group {
     Command,
     Storage,
     Kernel,
+    Workflow,
 }
 
 /// Every group by its name, in the order of the document.
-pub(super) const GROUPS: [(&str, Group); 9] = [
+pub(super) const GROUPS: [(&str, Group); 10] = [
     ("sandbox", Group::Sandbox),
     ("crowd", Group::Crowd),
     ("tree", Group::Tree),
@@ -32,6 +33,7 @@ pub(super) const GROUPS: [(&str, Group); 9] = [
     ("command", Group::Command),
     ("storage", Group::Storage),
     ("kernel", Group::Kernel),
+    ("workflow", Group::Workflow),
 ];
 
 /// A peer that is installed only when it is asked for with `--with`.

@@ -15,15 +15,21 @@ pub(super) struct Process {
     pub(super) arguments: Vec<String>,
 }
 
-/// Returns every process that this one started, and those they started.
-pub(super) fn below_this_process() -> anyhow::Result<Vec<Process>> {
-    let mut others = Vec::new();
+/// Returns every process of the machine.
+pub(super) fn all() -> anyhow::Result<Vec<Process>> {
+    let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("list /proc")? {
         let name = entry.context("list /proc")?.file_name();
         if let Some(process) = name.to_str().and_then(|name| read(name.parse().ok()?)) {
-            others.push(process);
+            found.push(process);
         }
     }
+    Ok(found)
+}
+
+/// Returns every process that this one started, and those they started.
+pub(super) fn below_this_process() -> anyhow::Result<Vec<Process>> {
+    let mut others = all()?;
     let mut below = BTreeSet::from([process::id()]);
     let mut found = Vec::new();
     loop {

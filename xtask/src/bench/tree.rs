@@ -105,7 +105,7 @@ fn tables(rows: Rows, ground: &Ground) -> Vec<Table> {
         ),
         table(
             "A workspace with a branch of its own",
-            "Ours is the time inside the program for finding the repository, taking a layer and making the branch; the mount is part of every sandbox's start above, and the view of the repository that git reads inside is part of a whole launch below. The commit is built from the layer after ten files were changed in a sandbox; the peer changes the same files in a new worktree, then runs `git add -A` and `git commit`. Both trees were compared and are the same. Of a peer that takes seconds, few rounds are run.",
+            "Ours is the time inside the program for finding the repository, taking a layer and making the branch; the mount is part of every sandbox's start above, and the view of the repository that git reads inside is part of a whole launch below. The commit is built from the layer after ten files were changed in a sandbox; the peer changes the same files in a new worktree, then runs `git add -A` and `git commit`. Both trees were compared and are the same. Of workspaces on one commit the first, which is not counted, also makes the file that later branches are names of. Of a peer that takes seconds, few rounds are run.",
             rows.workspaces,
         ),
         table(

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 /// Directories that hold nothing of ours.
-const NOT_OURS: &[&str] = &["target", ".git", ".ilchul", ".test-tools", "node_modules"];
+const NOT_OURS: &[&str] = &[".git", ".ilchul", ".test-tools", "node_modules"];
 
 /// The documents at the top that a decision may point at.
 const TOP_DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "SECURITY.md", "STYLE.md"];

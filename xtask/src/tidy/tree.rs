@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 /// Directories that hold nothing of ours, wherever they stand.
-const NOT_OURS: &[&str] = &["target", ".git", ".ilchul", ".test-tools", "node_modules"];
+const NOT_OURS: &[&str] = &[".git", ".ilchul", ".test-tools", "node_modules"];
 
 /// One text file.
 #[derive(Debug)]
@@ -40,7 +40,10 @@ impl Tree {
             let entry = entry.with_context(reading)?;
             let path = entry.path();
             let kind = entry.file_type().with_context(reading)?;
-            if NOT_OURS.iter().any(|name| entry.file_name() == *name) || kind.is_symlink() {
+            let name = entry.file_name();
+            let is_build = name == "target" && directory == root;
+            let is_ours = !is_build && !NOT_OURS.iter().any(|other| name == *other);
+            if !is_ours || kind.is_symlink() {
                 continue;
             }
             if kind.is_dir() {

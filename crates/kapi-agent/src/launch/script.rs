@@ -6,16 +6,13 @@ use std::path::Path;
 
 use crate::agent::AgentError;
 use crate::launch::{Launch, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, gate, words};
-use crate::script::{Script, ScriptError};
+use crate::script::Script;
+use crate::script::part::Part;
 
 pub(super) fn launch(file: &Path, turn: &Turn<'_>) -> Result<Launch, AgentError> {
-    let script = Script::read(file)?;
-    let stdin = script
-        .turn_json(turn.turn, gate::script(turn)?)
-        .map_err(|source| {
-            let (path, turn) = (file.to_path_buf(), turn.turn);
-            ScriptError::HandOn { path, turn, source }
-        })?;
+    let (file, part) = Part::split(file);
+    let script = Script::read(&file)?;
+    let stdin = script.turn_json((&file, &part), turn.turn, gate::script(turn)?)?;
     Ok(Launch {
         program: SELF_EXE.to_owned(),
         args: words(&[SCRIPT_AGENT_COMMAND]),

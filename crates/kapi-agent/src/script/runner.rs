@@ -126,6 +126,11 @@ impl Player<'_> {
                 self.print(&output)
             }
             Step::Say(text) => self.print(&Event::Say { text }),
+            Step::Answer(value) => {
+                let answer = serde_json::to_string_pretty(&value).map_err(RunnerError::Encode)?;
+                let text = format!("```json\n{answer}\n```");
+                self.print(&Event::Say { text })
+            }
             Step::Claim(claim) => {
                 let claim = match claim {
                     ClaimStep::Done => Claim::Done,

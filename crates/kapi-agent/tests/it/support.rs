@@ -45,7 +45,7 @@ pub(crate) fn check_invariants(events: &[StreamEvent], run: &AgentRun) {
         .filter(|event| matches!(event, StreamEvent::Tool { .. }))
         .count();
     assert_eq!(usize::try_from(run.tools).unwrap(), n_tools);
-    assert!(run.message.len() <= 16 * 1024);
+    assert!(run.message.len() <= 64 * 1024);
     for event in events {
         match event {
             StreamEvent::Tool { name, detail } => {
@@ -53,7 +53,7 @@ pub(crate) fn check_invariants(events: &[StreamEvent], run: &AgentRun) {
                 check_line(detail);
             }
             StreamEvent::Retrying { message } => check_line(message),
-            StreamEvent::Text(text) => assert!(text.len() <= 16 * 1024),
+            StreamEvent::Text(text) => assert!(text.len() <= 64 * 1024),
             StreamEvent::Session(session) => assert!(!session.is_empty()),
             StreamEvent::Used(usage) => assert!(!usage.is_zero()),
         }

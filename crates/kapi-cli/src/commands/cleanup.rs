@@ -1,12 +1,14 @@
 //! `kapi cleanup`: removes sandboxes that hold nothing any more, and says why others stay.
 
+mod workflows;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::clean::goals::{self, GoalFiles};
+use kapi_world::launching::clean::goals::{self, GoalFiles, Whose};
 use kapi_world::launching::clean::stores::{self, Lent};
 use kapi_world::launching::clean::{self, Choice, CleanPlan, Cleaned, Fate, Thing, What};
 use kapi_world::launching::place::SandboxId;
@@ -74,7 +76,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let (book, sandboxes) = (book(context)?, sandboxes(context));
     let mut things =
         clean::survey(&book, &sandboxes, &plan).map_err(|error| Error::launch(&error))?;
-    let goals = goals(context, args, plan.used_before_ms)?;
+    let mut goals = goals(context, args, plan.used_before_ms)?;
+    if args.ids.is_empty() {
+        let root = root(context, args)?;
+        goals.extend(workflows::files(context, &root, plan.used_before_ms)?);
+    }
     things.extend(goals::survey(&book, &goals));
     let lent = lent(context, args, &plan, &goals)?;
     let objects: Vec<(Thing, &Lent)> = lent
@@ -90,7 +96,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut cleaned = clean::clean(&book, &sandboxes, &plan, &things);
     for thing in &things {
         let goal = goals.iter().find(|goal| goal.name == thing.name);
-        if let (What::Goal, Fate::Goes(_), Some(goal)) = (thing.what, &thing.fate, goal) {
+        if let (What::Goal | What::Workflow, Fate::Goes(_), Some(goal)) =
+            (thing.what, &thing.fate, goal)
+        {
             match goals::remove(&book, goal) {
                 Ok(()) => cleaned.removed.push(thing.clone()),
                 Err(error) => cleaned.failed.push((thing.clone(), error)),
@@ -185,12 +193,7 @@ fn goals(
         let Ok(goal) = project.load(&id) else {
             continue;
         };
-        let log = fs::metadata(project.layout.goal(&id).events());
-        let used = log.and_then(|found| found.modified()).ok();
-        let used = used.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let used_ms = used.map_or(i64::MAX, |at| {
-            i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
-        });
+        let used_ms = used_ms(&project.layout.goal(&id).events());
         let candidate = goal
             .candidate
             .as_ref()
@@ -203,6 +206,7 @@ fn goals(
             None
         };
         found.push(GoalFiles {
+            whose: Whose::Goal,
             name: id.to_string(),
             place: context.place(&project, &id)?,
             known: candidate.unwrap_or_else(|| goal.contract.base.commit.clone()),
@@ -211,6 +215,15 @@ fn goals(
         });
     }
     Ok(found)
+}
+
+/// Returns when a log was last written to; the end of time where nobody knows.
+fn used_ms(log: &Path) -> i64 {
+    let used = fs::metadata(log).and_then(|found| found.modified()).ok();
+    let used = used.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    used.map_or(i64::MAX, |at| {
+        i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
+    })
 }
 
 /// Asks before anything that holds work goes.
@@ -303,6 +316,7 @@ fn view(thing: &Thing, error: Option<String>) -> ThingView {
             What::Logs => "logs",
             What::Remains => "remains",
             What::Goal => "goal",
+            What::Workflow => "workflow",
             What::Container => "container",
             What::Objects => "objects",
         },

@@ -14,10 +14,15 @@ use crate::ui::Format;
 
 /// Options of `kapi dashboard`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    #[arg(long, value_name = "STORE")]
+    store: Option<String>,
+}
 
 /// Shows the kernel.
-pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let context = &context.with_store(args.store.as_deref());
     let root = kernel::root(context)?;
     let project = context.project(&root, "kapi dashboard");
     let mut errors = Vec::new();

@@ -121,6 +121,7 @@ fn run_there(
         disk: RealDisk,
         clock: SystemClock,
         config_path: home.join("config.toml"),
+        store: None,
     };
     run::run(&there, &run_args)
 }

@@ -2,6 +2,8 @@
 //!
 //! Every step of the sandbox is really tried.
 
+mod modes;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -28,7 +30,12 @@ const PODMAN: &str = "sandbox podman";
 
 /// Options of `kapi doctor`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Probe the durable modes instead: their commands, their starts, and the records of every
+    /// workflow here
+    #[arg(long)]
+    modes: bool,
+}
 
 #[derive(Debug, Serialize)]
 struct View {
@@ -47,7 +54,10 @@ struct Check {
 }
 
 /// Looks at the machine.
-pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if args.modes {
+        return modes::run(context);
+    }
     let config = context.config(context.project_root().ok().as_deref())?;
     let mut checks = vec![git(context)];
     let has_image = !config.grant.podman.image.is_empty();

@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Says why the memory could not answer.
-fn failed(error: &MemoryError) -> Error {
+pub(crate) fn failed(error: &MemoryError) -> Error {
     let text = format!("failed to {}", chain(error));
     match error {
         MemoryError::Domain(_) | MemoryError::Lesson(_) => Error::usage(error.to_string()),

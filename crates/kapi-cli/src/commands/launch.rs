@@ -15,6 +15,7 @@ use kapi_sys::clock::Clock as _;
 use kapi_wire::status::timestamp;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
+use kapi_world::launching::booked;
 use kapi_world::launching::place::{SandboxId, Sandboxes};
 use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
 use kapi_world::launching::run::{self, Launched, Stage};
@@ -123,7 +124,9 @@ fn perform(
         notice: &notice,
         mapping,
     };
-    let launched = run::launch(book, plan, &stage);
+    let config = context.config(Some(&plan.project))?;
+    let spending = context.spending(&plan.project, &config)?;
+    let launched = booked::launch((book, &spending), plan, &stage);
     ui.clear_live();
     let launched = launched.map_err(|error| Error::launch(&error))?;
     Ok((

@@ -21,6 +21,15 @@ pub(crate) struct Args {
     reference: String,
 }
 
+impl Args {
+    /// Returns the options that show a goal.
+    pub(crate) fn of(reference: &str) -> Self {
+        Self {
+            reference: reference.to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct View<'a> {
     #[serde(flatten)]

@@ -1,18 +1,30 @@
-//! `kapi status`: the goals of this project and where they stand. Reads no log.
+//! `kapi status`: the goals and workflows of this project, where they stand, what waits, and what
+//! is not as it should be. Reads no log but of what is named.
+
+mod health;
 
 use kapi_core::goal::contract::{Race, SandboxLevel};
-use kapi_engine::project::Standing;
+use kapi_core::goal::state::Status;
+use kapi_engine::project::{Listed, Project, Standing};
+use kapi_engine::workflow::requests::Standings;
+use kapi_wire::workflow::row::WorkflowRow;
 use serde::Serialize;
 
+use crate::commands::show;
+use crate::commands::status::health::{Health, Leftover};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
-use crate::ui::Format;
+use crate::ui::{Format, Ui};
+use crate::workflow::{find, listing, report, session};
 
 /// Options of `kapi status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Show ended goals as well
+    /// The workflow or goal to look at; everything in the project if none is named
+    #[arg(value_name = "WORKFLOW")]
+    reference: Option<String>,
+    /// Show what has ended as well
     #[arg(short, long)]
     all: bool,
 }
@@ -20,6 +32,15 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct View {
     goals: Vec<Row>,
+    workflows: Vec<WorkflowRow>,
+    /// The name of this session.
+    session: Option<String>,
+    /// What this session is attached to.
+    attached: Option<String>,
+    /// How many things wait for a person; `kapi inbox` shows them.
+    waiting: usize,
+    health: Vec<Health>,
+    cleanup: Vec<Leftover>,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,42 +54,78 @@ struct Row {
     updated: Option<String>,
     fault: Option<String>,
     race: Option<Race>,
+    #[serde(skip)]
+    is_over: bool,
 }
 
-/// Lists the goals.
+/// Lists goals and workflows, or shows the one that is named.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if let Some(reference) = &args.reference {
+        return one(context, reference);
+    }
     let project = match context.project_root() {
         Ok(root) => context.project(&root, "kapi status"),
         Err(error) if error.exit == Exit::NotFound => return Ok(nothing(context)),
         Err(error) => return Err(error),
     };
-    let failed = |error| Error::engine(&error, "");
-    let mut rows = Vec::new();
-    let mut hidden = 0;
-    for listed in project.goals().map_err(failed)? {
+    let standings = project
+        .standings()
+        .map_err(|error| Error::engine(&error, ""))?;
+    let goals = goal_rows(&project, &standings.goals)?;
+    let workflows = listing::rows(context, &project, &standings)?;
+    let attached = workflows.iter().find(|row| row.attached);
+    let view = View {
+        session: session::session(context),
+        attached: attached.map(|row| row.id.clone()),
+        waiting: waiting(&standings),
+        health: health::of(context, &project, &standings),
+        cleanup: health::leftovers(context, &project, &standings)?,
+        goals,
+        workflows,
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&view),
+        Format::Human => human(context.ui, &view, args.all),
+    }
+    Ok(Exit::Success)
+}
+
+/// Shows one workflow, or one goal.
+fn one(context: &Context, reference: &str) -> Result<Exit, Error> {
+    match find::any(context, reference)? {
+        Some(found) => {
+            report::looked_at(context.ui, &found.dir(), &found.workflow);
+            Ok(Exit::Success)
+        }
+        None => show::run(context, &show::Args::of(reference)),
+    }
+}
+
+fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error> {
+    let mut rows = Vec::with_capacity(goals.len());
+    for listed in goals {
         let id = listed.id.to_string();
-        match listed.standing {
+        match &listed.standing {
             Standing::Known(entry) => {
                 let is_over = entry.status.is_terminal();
-                if is_over && !args.all && context.ui.format == Format::Human {
-                    hidden += 1;
-                    continue;
-                }
                 let driver = if is_over {
                     None
                 } else {
-                    project.driver(&listed.id).map_err(failed)?
+                    project
+                        .driver(&listed.id)
+                        .map_err(|error| Error::engine(&error, ""))?
                 };
                 rows.push(Row {
                     id,
                     sandbox: Some(entry.sandbox),
                     status: entry.status.to_string(),
                     driver,
-                    branch: Some(entry.branch),
-                    worktree: entry.worktree,
-                    updated: Some(entry.updated),
+                    branch: Some(entry.branch.clone()),
+                    worktree: entry.worktree.clone(),
+                    updated: Some(entry.updated.clone()),
                     fault: None,
-                    race: entry.race,
+                    race: entry.race.clone(),
+                    is_over,
                 });
             }
             Standing::Damaged(error) => rows.push(Row {
@@ -79,21 +136,50 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 worktree: None,
                 sandbox: None,
                 updated: None,
-                fault: Some(chain(&error)),
+                fault: Some(chain(error)),
                 race: None,
+                is_over: false,
             }),
         }
     }
-    match context.ui.format {
-        Format::Json => context.ui.json(&View { goals: rows }),
-        Format::Human => human(context, &rows, hidden),
-    }
-    Ok(Exit::Success)
+    Ok(rows)
+}
+
+/// Counts what waits for a person, as far as the inventory knows.
+fn waiting(standings: &Standings) -> usize {
+    use kapi_engine::workflow::index::WorkflowStanding;
+    let waits = |status| {
+        matches!(
+            status,
+            Status::Proposed | Status::Blocked | Status::Stalled | Status::Paused
+        )
+    };
+    let goals = standings
+        .goals
+        .iter()
+        .filter(|listed| match &listed.standing {
+            Standing::Known(entry) => waits(entry.status),
+            Standing::Damaged(_) => true,
+        });
+    let workflows = standings.workflows.iter();
+    let workflows = workflows.filter(|listed| match &listed.standing {
+        WorkflowStanding::Known(entry) => !entry.status.is_terminal() && entry.waits.is_some(),
+        WorkflowStanding::Damaged(_) => true,
+    });
+    goals.count() + workflows.count()
 }
 
 fn nothing(context: &Context) -> Exit {
     match context.ui.format {
-        Format::Json => context.ui.json(&View { goals: Vec::new() }),
+        Format::Json => context.ui.json(&View {
+            goals: Vec::new(),
+            workflows: Vec::new(),
+            session: session::session(context),
+            attached: None,
+            waiting: 0,
+            health: Vec::new(),
+            cleanup: Vec::new(),
+        }),
         Format::Human => {
             context.ui.line("There are no goals here.");
             context
@@ -104,7 +190,74 @@ fn nothing(context: &Context) -> Exit {
     Exit::Success
 }
 
-fn human(context: &Context, rows: &[Row], hidden: usize) {
+fn human(ui: Ui, view: &View, all: bool) {
+    let shown: Vec<&Row> = view
+        .goals
+        .iter()
+        .filter(|row| all || !row.is_over)
+        .collect();
+    goals(ui, &shown);
+    let (ended, going): (Vec<WorkflowRow>, Vec<WorkflowRow>) = view
+        .workflows
+        .iter()
+        .cloned()
+        .partition(|row| is_ended(&row.status));
+    let workflows: Vec<WorkflowRow> = if all { view.workflows.clone() } else { going };
+    if !workflows.is_empty() && !shown.is_empty() {
+        ui.line("");
+    }
+    listing::lines(ui, &workflows);
+    for health in &view.health {
+        ui.line(&format!("warning: {}: {}", health.what, health.detail));
+        if let Some(hint) = &health.hint {
+            ui.line(&format!("         {hint}"));
+        }
+    }
+    for leftover in &view.cleanup {
+        ui.line(&format!(
+            "left over: the worktree of {}, which has ended ({}); once its branch is merged: {}",
+            leftover.workflow,
+            crate::commands::sandbox::list::size(leftover.bytes),
+            leftover.command
+        ));
+    }
+    hidden(
+        ui,
+        view.goals.len() - shown.len(),
+        if all { 0 } else { ended.len() },
+    );
+    if view.waiting > 0 {
+        ui.say(&format!(
+            "{} waiting for you: `kapi inbox` shows what.",
+            match view.waiting {
+                1 => "1 thing is".to_owned(),
+                n_waiting => format!("{n_waiting} things are"),
+            }
+        ));
+    } else if view.goals.is_empty() && view.workflows.is_empty() {
+        ui.line("There are no goals here.");
+    }
+}
+
+fn is_ended(status: &str) -> bool {
+    !matches!(status, "active" | "blocked" | "damaged")
+}
+
+fn hidden(ui: Ui, n_goals: usize, n_workflows: usize) {
+    let what = match (n_goals, n_workflows) {
+        (0, 0) => return,
+        (n_goals, 0) => format!("{n_goals} ended goals are"),
+        (0, n_workflows) => format!("{n_workflows} ended workflows are"),
+        (n_goals, n_workflows) => {
+            format!("{n_goals} ended goals and {n_workflows} ended workflows are")
+        }
+    };
+    ui.say(&format!(
+        "{what} not shown; `kapi status --all` lists them."
+    ));
+}
+
+fn goals(ui: Ui, rows: &[&Row]) {
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
         let state = match (&row.driver, row.status.as_str()) {
@@ -121,21 +274,12 @@ fn human(context: &Context, rows: &[Row], hidden: usize) {
         let race = row.race.as_ref().map_or_else(String::new, |race| {
             format!("  lane {} of race {:03}", race.lane, race.of)
         });
-        context.ui.line(&format!(
+        ui.line(&format!(
             "{:width$}  {state}{isolation}  {branch}{race}",
             row.id
         ));
         if let Some(fault) = &row.fault {
-            context
-                .ui
-                .line(&format!("{:width$}  failed to {fault}", ""));
+            ui.line(&format!("{:width$}  failed to {fault}", ""));
         }
-    }
-    if hidden > 0 {
-        context.ui.say(&format!(
-            "{hidden} ended goals are not shown; `kapi status --all` lists them."
-        ));
-    } else if rows.is_empty() {
-        context.ui.line("There are no goals here.");
     }
 }

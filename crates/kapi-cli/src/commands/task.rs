@@ -24,6 +24,9 @@ use crate::exit_code::Exit;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
+    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    #[arg(long, value_name = "STORE", global = true)]
+    store: Option<String>,
     /// What to do
     #[command(subcommand)]
     verb: Verb,
@@ -59,6 +62,7 @@ pub(crate) struct Reference {
 
 /// Carries out one verb.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let context = &context.with_store(args.store.as_deref());
     match &args.verb {
         Verb::Run(args) => run::run(context, args),
         Verb::Status(args) => status::run(context, args),

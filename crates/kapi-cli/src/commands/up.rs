@@ -11,7 +11,7 @@ mod said;
 mod supervisor;
 mod tasks;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Do what is due, wait until it has ended, then end; for cron and CI
     #[arg(long)]
     once: bool,
+    /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
+    #[arg(long, value_name = "STORE")]
+    store: Option<String>,
 }
 
 /// How long it goes on.
@@ -56,12 +59,16 @@ enum Until {
 
 /// Supervises the goals, tasks and loops of the project.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let context = &context.with_store(args.store.as_deref());
     context.require_human("supervise goals")?;
-    let root = root(context)?;
+    let root = kernel::root(context)?;
     context.require_own_state(&root)?;
     let project = context.project(&root, "kapi up");
     let config = context.config(Some(project.layout.root()))?;
     let kernel = Kernel::new(context, &project, &config)?;
+    if !kernel.store.is_shared() {
+        require_something(context, &root)?;
+    }
     kernel.prepare()?;
     let interrupts = interrupts()?;
     let shop = crew::Shop {
@@ -97,6 +104,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         ),
     };
     let tally = thread::scope(|scope| {
+        scope.spawn(|| {
+            let swept = performer.sweep(&interrupts.cancel());
+            for text in swept.kept.iter().chain(&swept.failed) {
+                context.ui.say(&format!("note: {text}"));
+            }
+        });
         let crew = crew::Crew::new(scope, &shop, alarm.bell());
         let tasks = Tasks::new(scope, floor)?;
         let jobs = usize::from(args.jobs);
@@ -106,9 +119,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     Ok(exit_of(&tally, interrupts.is_raised()))
 }
 
-/// Returns the project at hand, where there is something to supervise.
-fn root(context: &Context) -> Result<PathBuf, Error> {
-    let root = kernel::root(context)?;
+/// Refuses a project where there is nothing to supervise.
+fn require_something(context: &Context, root: &Path) -> Result<(), Error> {
     let state = root.join(STATE_DIRECTORY);
     let is_there = [
         state.join("goals"),
@@ -120,10 +132,10 @@ fn root(context: &Context) -> Result<PathBuf, Error> {
     let has_loops = context
         .cwd
         .ancestors()
-        .take_while(|dir| dir.starts_with(&root))
+        .take_while(|dir| dir.starts_with(root))
         .any(|dir| dir.join(".pi/loops").is_dir());
     if is_there || has_loops {
-        return Ok(root);
+        return Ok(());
     }
     let text = format!(
         "there are no goals in {}, nor tasks or loops",

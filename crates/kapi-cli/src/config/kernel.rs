@@ -4,13 +4,15 @@
 //! keys are those of `.pi/oh-my-creampi.jsonc` in snake case, and some more.
 
 use std::collections::BTreeMap;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use kapi_core::kernel::command::Overflow;
 use kapi_core::kernel::request::Priority;
+use kapi_core::spend::price::parse_usd_micros;
 use serde::Deserialize;
 
 use crate::config::source::{At, Text, at};
+use crate::config::store::{self, StoreSaid, StoreTable};
 use crate::config::webhook::{self, Webhook, WebhookTable};
 use crate::error::Error;
 
@@ -44,6 +46,12 @@ pub(crate) struct KernelTable {
     accept_learnt_after: Option<u32>,
     runs_submit_tasks: Option<bool>,
     webhook: Option<WebhookTable>,
+    usd_per_day: Option<f64>,
+    store: Option<String>,
+    store_project: Option<String>,
+    store_credentials: Option<PathBuf>,
+    store_authorities: Option<PathBuf>,
+    store_replicas: Option<u8>,
 }
 
 /// `[kernel]` in a project's file: nothing that would give it more.
@@ -62,6 +70,9 @@ pub(crate) struct ProjectKernelTable {
     overflow: Option<OverflowWord>,
     priorities: BTreeMap<String, Priority>,
     guardrail_tokens_max: Option<u32>,
+    usd_per_day: Option<f64>,
+    // Read so that whoever writes it is told what is wrong with that, and where.
+    store: Option<toml::Value>,
 }
 
 /// `[kernel.backends.<name>]`.
@@ -119,6 +130,10 @@ pub(crate) struct Said {
     pub(crate) runs_submit_tasks: Option<At<bool>>,
     /// Where calls that set loops off are taken; only the person can say so.
     pub(crate) webhook: Option<Webhook>,
+    /// Millionths of a US dollar that a day of the project may cost.
+    pub(crate) usd_micros_per_day: Option<At<u64>>,
+    /// Where tasks are kept; only the person can say so.
+    pub(crate) store: StoreSaid,
 }
 
 /// What both files say.
@@ -131,7 +146,7 @@ pub(crate) struct KernelSaid {
 }
 
 /// Takes what the person's file says.
-pub(crate) fn person(file: &Text<'_>, table: KernelTable) -> Result<Said, Error> {
+pub(crate) fn person(file: &Text<'_>, table: KernelTable, home: &Path) -> Result<Said, Error> {
     let read = Reader { file };
     let mut said = read.shared(ProjectKernelTable {
         default_agent: table.default_agent,
@@ -146,7 +161,17 @@ pub(crate) fn person(file: &Text<'_>, table: KernelTable) -> Result<Said, Error>
         overflow: table.overflow,
         priorities: table.priorities,
         guardrail_tokens_max: table.guardrail_tokens_max,
+        usd_per_day: table.usd_per_day,
+        store: None,
     })?;
+    let place = StoreTable {
+        store: table.store,
+        store_project: table.store_project,
+        store_credentials: table.store_credentials,
+        store_authorities: table.store_authorities,
+        store_replicas: table.store_replicas,
+    };
+    said.store = store::person(file, place, home)?;
     for (name, backend) in table.backends {
         let value = read.at(&format!("backends.{name}"), backend);
         said.backends.insert(name, value);
@@ -233,6 +258,7 @@ impl Reader<'_> {
                 table.guardrail_tokens_max,
                 tokens,
             )?,
+            usd_micros_per_day: self.dollars("usd_per_day", table.usd_per_day)?,
             ..Said::default()
         })
     }
@@ -264,6 +290,13 @@ impl Reader<'_> {
             return Err(self.wrong(key, &rule));
         }
         Ok(Some(self.at(key, number)))
+    }
+
+    fn dollars(&self, key: &str, usd: Option<f64>) -> Result<Option<At<u64>>, Error> {
+        let Some(usd) = usd else { return Ok(None) };
+        let micros = parse_usd_micros(&usd.to_string());
+        let micros = micros.map_err(|error| self.wrong(key, &format!("failed to {error}")))?;
+        Ok(Some(self.at(key, micros)))
     }
 
     /// Lessons are written into it: it must not lead out of the project.

@@ -37,9 +37,7 @@ pub(crate) fn in_advance(
 
 /// Checks that what a person names is the hash of the contract on record, or its beginning.
 pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
-    let is_hash = (HASH_DIGITS_MIN..=HASH_DIGITS).contains(&named.len())
-        && named.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_hash {
+    if !is_hash(named) {
         return Err(Error::usage(format!(
             "{named:?} is no hash: it takes {HASH_DIGITS_MIN} to {HASH_DIGITS} hexadecimal digits"
         ))
@@ -55,6 +53,12 @@ pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
     .with_hint("look at it with `kapi goal detail`, and approve the hash that it has now."))
 }
 
+/// Tells whether a text can name a hash.
+pub(crate) fn is_hash(named: &str) -> bool {
+    (HASH_DIGITS_MIN..=HASH_DIGITS).contains(&named.len())
+        && named.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Returns how a contract was approved, in words.
 pub(crate) const fn words(means: ApprovalMeans) -> &'static str {
     match means {
@@ -62,6 +66,7 @@ pub(crate) const fn words(means: ApprovalMeans) -> &'static str {
         ApprovalMeans::YesFlag => "with --yes",
         ApprovalMeans::NamedHash => "by its hash",
         ApprovalMeans::Autopilot => "by the autopilot preference",
+        ApprovalMeans::Plan => "with its workflow's plan",
     }
 }
 

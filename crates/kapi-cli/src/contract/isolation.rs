@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::Error;
 
 /// Returns how far a run is kept from the host, and what it can reach.
-pub(super) fn level_and_network(
+pub(crate) fn level_and_network(
     args: &Args,
     config: &Config,
 ) -> Result<(SandboxLevel, NetworkMode), Error> {

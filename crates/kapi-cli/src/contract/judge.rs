@@ -17,6 +17,9 @@ use crate::exit_code::Exit;
 /// Agents that can judge with nothing said but their names, in the order they are offered.
 const BUILT_IN: [Kind; 4] = [Kind::Claude, Kind::Codex, Kind::Gemini, Kind::Pi];
 
+/// How a note begins that nobody judges.
+pub(crate) const NOBODY: &str = "No judge";
+
 /// What names a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JudgeName {
@@ -169,7 +172,7 @@ fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
              (`--judge codex`, `--judge provider/model`) is stronger."
                 .to_owned(),
         ),
-        Judge::None => notes.push("No judge: no model looks at the result.".to_owned()),
+        Judge::None => notes.push(format!("{NOBODY}: no model looks at the result.")),
         Judge::Agent(name) => {
             if is_executors_model(parties, name) {
                 notes.push(format!(

@@ -181,7 +181,8 @@ fn list(items: &[String]) -> String {
     }
 }
 
-fn budget_words(budget: &Budget) -> String {
+/// Returns limits in words.
+pub(crate) fn budget_words(budget: &Budget) -> String {
     let mut parts = vec![format!("{} turns", budget.turns)];
     parts.extend(
         budget

@@ -120,6 +120,7 @@ pub(super) fn working(args: &Args) -> Working {
             Distill::WhenPlanned
         },
         reminders: args.reminders.map(Reminders::from).unwrap_or_default(),
+        workflow: None,
     }
 }
 

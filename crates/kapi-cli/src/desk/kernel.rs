@@ -130,7 +130,7 @@ fn submit(kernel: &Kernel<'_>, asker: &Asker, request: &TaskRequest) -> Result<D
     match answer {
         Ok(decide::Answer::Submitted(id)) => {
             let task = found(&queue, id)?;
-            let answer = told::submitted(&task, &worker(kernel, asker)?);
+            let answer = told::submitted(&task, &worker(kernel, &queue, asker)?);
             Ok(Done {
                 answer,
                 task: Some(id),
@@ -228,8 +228,8 @@ fn add(
 }
 
 /// Says who will work on a task.
-fn worker(kernel: &Kernel<'_>, asker: &Asker) -> Result<String, Error> {
-    let living = kernel.living()?;
+fn worker(kernel: &Kernel<'_>, queue: &Queue<'_>, asker: &Asker) -> Result<String, Error> {
+    let living = kernel.living(queue)?;
     if let Some(up) = living.iter().find(|worker| worker.takes_all()) {
         return Ok(up.owner.clone());
     }
@@ -258,6 +258,7 @@ fn words(error: &KernelError) -> String {
         | KernelError::BadHistory { .. }
         | KernelError::Encode { .. }
         | KernelError::Place(_)
+        | KernelError::Base { .. }
         | KernelError::Fleet(_) => format!("failed to {}", chain(error)),
     }
 }

@@ -14,12 +14,12 @@ use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, Watched};
-use kapi_sys::clock::Clock as _;
 use kapi_sys::signal::Interrupts;
 use kapi_world::tasks::room::Room;
 
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::error::Error;
+use crate::kernel::listening::listen;
 use crate::kernel::{Kernel, failed};
 
 /// The longest until the task is looked at again, in milliseconds, should the system not tell of a
@@ -91,6 +91,7 @@ pub(crate) fn attend(
     };
     let room = foreground.kernel.room();
     thread::scope(|scope| {
+        let _listening = listen(scope, &queue, ring)?;
         let worker = Worker::new(scope, queue, terms).map_err(|error| failed(&error))?;
         let mut bench = Bench {
             foreground,
@@ -178,7 +179,7 @@ impl Bench<'_, '_, '_> {
     }
 
     /// Returns when the task is to be looked at again though nobody tells of a change.
-    fn again_at_ms(&self, task: &Task) -> u64 {
+    fn again_at_ms(&mut self, task: &Task) -> u64 {
         let now_ms = monotonic_ms();
         if self.is_elsewhere(task) {
             return now_ms + OTHERS_MS;
@@ -186,7 +187,7 @@ impl Bench<'_, '_, '_> {
         if task.state != State::Pending {
             return now_ms + LOOK_MS;
         }
-        let clock_ms = self.foreground.kernel.context.clock.now_ms();
+        let clock_ms = self.worker.queue().0.now_ms();
         let pause_ms = u64::try_from(task.not_before_ms.saturating_sub(clock_ms)).unwrap_or(0);
         match pause_ms {
             // Nobody tells when the machine has room again.

@@ -43,6 +43,14 @@ pub(super) fn require(context: &Context, project: &Project<'_>) -> Result<(), Er
     ))
 }
 
+/// Tells whether there is a queue that was made somewhere else and was not taken over.
+pub(super) fn is_foreign(context: &Context, project: &Project<'_>) -> Result<bool, Error> {
+    let log = project.layout.kernel_dir().join("events.jsonl");
+    let is_there = project.disk.len(&log).map_err(failed)?.unwrap_or(0) > 0;
+    let mark = context.disk.len(&mark(context, project)).map_err(failed)?;
+    Ok(is_there && mark.is_none())
+}
+
 /// Marks a queue as this person's.
 pub(super) fn adopt(context: &Context, project: &Project<'_>) -> Result<(), Error> {
     let mark = mark(context, project);

@@ -7,12 +7,17 @@ use kapi_core::kernel::task::{Report, Task};
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::world::Activity;
 use kapi_store::layout::project_key;
+use kapi_sys::cancel::Cancel;
+use kapi_world::tasks::leavings::Swept;
 use kapi_world::tasks::room::Room;
 use kapi_world::tasks::{Performer, Setting};
 
 use crate::commands::launch::sandboxes;
 use crate::error::Error;
 use crate::kernel::{Kernel, person_dir};
+
+/// Tasks of which a worker that starts takes away at most what dead workers left.
+const SWEPT_MAX: usize = 256;
 
 /// Performs tasks where the machine has a place for them.
 pub(crate) struct Performing<'p> {
@@ -24,6 +29,11 @@ impl Performing<'_> {
     /// Performs one attempt, once the machine has a place for it.
     pub(crate) fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
         self.performer.perform_in(&self.room, task, hands)
+    }
+
+    /// Takes away what dead workers left of tasks that have ended; stops when it is called off.
+    pub(crate) fn sweep(&self, cancel: &Cancel) -> Swept {
+        self.performer.sweep(SWEPT_MAX, cancel)
     }
 }
 
@@ -48,6 +58,9 @@ impl Kernel<'_> {
                 is_unattended: true,
             },
             store: self.store.clone(),
+            spending: self
+                .context
+                .spending(self.project.layout.root(), self.config)?,
             notice,
         };
         Ok(Performing {

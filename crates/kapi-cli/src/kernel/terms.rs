@@ -14,6 +14,7 @@ use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError, Set};
 use kapi_engine::kernel::terms::{BackendTerms, KernelTerms};
 use kapi_engine::project::Project;
 
+use crate::amount;
 use crate::config::Config;
 use crate::config::kernel::{self, BackendTable, Said};
 use crate::config::source::{At, Source, at};
@@ -97,6 +98,7 @@ struct Held {
     tasks_max: At<u32>,
     overflow: At<Overflow>,
     machine_max: At<Option<u32>>,
+    usd_micros_per_day: At<Option<u64>>,
     priorities: BTreeMap<String, At<Priority>>,
     guardrail_tokens_max: At<u32>,
     accept_learnt_after: At<Option<u32>>,
@@ -120,6 +122,7 @@ impl Held {
             tasks_max: At::default(terms.tasks_max),
             overflow: At::default(terms.overflow),
             machine_max: At::default(terms.machine_max),
+            usd_micros_per_day: At::default(terms.usd_micros_per_day),
             priorities: BTreeMap::new(),
             guardrail_tokens_max: At::default(terms.guardrail_tokens_max),
             accept_learnt_after: At::default(terms.accept_learnt_after),
@@ -149,6 +152,9 @@ impl Held {
         set(&mut self.tasks_max, said.tasks_max.clone());
         set(&mut self.overflow, said.overflow.clone());
         set(&mut self.machine_max, said.machine_max.as_ref().map(number));
+        let usd = said.usd_micros_per_day.as_ref();
+        let usd = usd.map(|usd| At::new(Some(usd.value), usd.source.clone()));
+        set(&mut self.usd_micros_per_day, usd);
         self.priorities.extend(said.priorities.clone());
         set(
             &mut self.guardrail_tokens_max,
@@ -207,6 +213,8 @@ impl Held {
         rows.extend(numbers.map(|(name, n)| row(&format!("per_agent.{name}"), n, &n.value)));
         let machine = self.machine_max.value.map(|n| n.to_string());
         let machine = word(machine.as_deref(), "as many as it bears");
+        let usd = self.usd_micros_per_day.value.map(amount::usd);
+        let usd = word(usd.as_deref(), "no limit");
         let accept = self.accept_learnt_after.value.map(|n| n.to_string());
         let accept = word(accept.as_deref(), "never");
         let (timeout, ttl) = (
@@ -215,6 +223,7 @@ impl Held {
         );
         rows.extend([
             row("machine_max", &self.machine_max, &machine),
+            row("usd_per_day", &self.usd_micros_per_day, &usd),
             row("tasks_max", &self.tasks_max, &self.tasks_max.value),
             row(
                 "overflow",
@@ -245,6 +254,7 @@ impl Held {
         terms.tasks_max = self.tasks_max.value;
         terms.overflow = self.overflow.value;
         terms.machine_max = self.machine_max.value;
+        terms.usd_micros_per_day = self.usd_micros_per_day.value;
         terms.guardrail_tokens_max = self.guardrail_tokens_max.value;
         terms.accept_learnt_after = self.accept_learnt_after.value;
         let backends = self.backends.into_iter().map(|(name, said)| {
@@ -281,6 +291,8 @@ impl Said {
         );
         let tokens = person.guardrail_tokens_max.as_ref().map(|n| n.value);
         keep_smaller(&mut said.guardrail_tokens_max, tokens);
+        let usd = person.usd_micros_per_day.as_ref().map(|n| n.value);
+        keep_smaller(&mut said.usd_micros_per_day, usd);
         let timeout_ms = person.default_timeout_ms.as_ref().map(|n| n.value);
         keep_shorter(&mut said.default_timeout_ms, timeout_ms);
         said.per_agent.retain(|name, n| {
@@ -308,6 +320,7 @@ impl Said {
             &mut self.guardrail_tokens_max,
             Some(held.guardrail_tokens_max.value),
         );
+        keep_smaller(&mut self.usd_micros_per_day, held.usd_micros_per_day.value);
         keep_shorter(&mut self.default_timeout_ms, Some(held.timeout_ms.value));
         self.overflow = self.overflow.filter(|said| said.value == Overflow::Reject);
         self.per_agent.retain(|name, n| {
@@ -331,8 +344,8 @@ fn keep_persons<T>(said: &mut Option<At<T>>, person: Option<&At<T>>) {
     }
 }
 
-fn keep_smaller(said: &mut Option<At<u32>>, limit: Option<u32>) {
-    let is_less = |said: &At<u32>| limit.is_none_or(|limit| said.value < limit);
+fn keep_smaller<T: PartialOrd + Copy>(said: &mut Option<At<T>>, limit: Option<T>) {
+    let is_less = |said: &At<T>| limit.is_none_or(|limit| said.value < limit);
     *said = said.take().filter(is_less);
 }
 

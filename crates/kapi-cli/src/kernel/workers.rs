@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 
 use kapi_core::kernel::admission::{self, Waits};
-use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::queue::{Queue, workers_dir};
-use kapi_sys::clock::Clock as _;
 use kapi_sys::lock::LockError;
 
 use crate::amount;
@@ -35,8 +34,16 @@ impl Living {
 }
 
 impl Kernel<'_> {
-    /// Returns the workers that live, by their places.
-    pub(crate) fn living(&self) -> Result<Vec<Living>, Error> {
+    /// Returns the workers that live: by their places, or by the leases they hold where that is
+    /// all that can be known of them.
+    pub(crate) fn living(&self, queue: &Queue<'_>) -> Result<Vec<Living>, Error> {
+        if let Some(holders) = queue.holders() {
+            let living = holders.into_iter().map(|Holder(holder)| Living {
+                owner: holder.clone(),
+                holder,
+            });
+            return Ok(living.collect());
+        }
         let dir = workers_dir(self.project);
         let disk = self.project.disk;
         let names = disk.list(&dir).map_err(|error| Error::failed(&error))?;
@@ -63,16 +70,18 @@ impl Kernel<'_> {
 
     /// Returns what each task that waits is waiting for, in words.
     pub(crate) fn waits(&self, queue: &Queue<'_>) -> BTreeMap<TaskId, String> {
-        let now_ms = self.context.clock.now_ms();
+        let now_ms = queue.now_ms();
         let waits = admission::waits(queue.kernel(), &self.terms.capacity(), now_ms);
         let words = |waits: &Waits| match waits {
             Waits::Until { at_ms } => {
                 let pause_ms = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
                 format!("it is tried again in {}", amount::duration(pause_ms))
             }
-            Waits::Project { .. } | Waits::Agent { .. } | Waits::Loop { .. } | Waits::Worker => {
-                waits.to_string()
-            }
+            Waits::Project { .. }
+            | Waits::Agent { .. }
+            | Waits::Loop { .. }
+            | Waits::Spend { .. }
+            | Waits::Worker => waits.to_string(),
         };
         waits.iter().map(|(id, why)| (*id, words(why))).collect()
     }

@@ -32,3 +32,4 @@ mod program;
 mod proved;
 mod quota;
 mod tools;
+mod workflow;

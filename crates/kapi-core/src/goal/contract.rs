@@ -8,7 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::goal::budget::Budget;
-use crate::plan::task::Phase;
+use crate::id::GoalId;
+use crate::plan::task::{Phase, TaskId};
 
 /// The only contract layout there is so far.
 pub const CONTRACT_VERSION: u32 = 1;
@@ -89,6 +90,24 @@ pub struct Working {
     pub reminders: Reminders,
     /// Whether the agent is asked to distil the journey once the goal is done.
     pub distill: Distill,
+    /// The task of a workflow that it carries out. Left out of the contract's JSON where there is
+    /// none, so that contracts from before keep their hashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<OfWorkflow>,
+}
+
+/// The task of a workflow that a goal carries out, and the plan that says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfWorkflow {
+    /// The workflow.
+    pub id: GoalId,
+    /// The task of its plan.
+    pub task: TaskId,
+    /// The try at it, from 1.
+    pub attempt: u32,
+    /// SHA-256 of the plan that was approved, in hexadecimal.
+    pub plan_sha256: String,
 }
 
 /// What a goal ends with.
@@ -424,5 +443,22 @@ impl Working {
             ));
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Working;
+
+    #[test]
+    fn how_a_goal_is_worked_on_reads_as_before_there_were_workflows() {
+        let mise = Working {
+            mise: true,
+            ..Working::default()
+        };
+        let json = serde_json::to_string(&mise).unwrap();
+        let golden = r#"{"goal_type":"ticket","surfaces":[],"ask_before":[],"decision_style":null,"start_phase":"analysis","mise":true,"reminders":"all","distill":"when_planned"}"#;
+        assert_eq!(json, golden);
+        assert_eq!(serde_json::from_str::<Working>(golden).unwrap(), mise);
     }
 }

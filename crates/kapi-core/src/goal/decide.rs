@@ -121,6 +121,12 @@ fn approve(goal: &Goal, shown: &str, means: ApprovalMeans) -> Result<Vec<Event>,
             shown: shown.to_owned(),
         });
     }
+    if means == ApprovalMeans::Plan && goal.contract.working.workflow.is_none() {
+        return Err(Denied::Refused {
+            code: "no_plan",
+            message: "the contract names no plan that could have been approved".to_owned(),
+        });
+    }
     let contract_hash = shown.to_owned();
     Ok(vec![Event::ContractApproved {
         contract_hash,

@@ -279,6 +279,8 @@ pub enum ApprovalMeans {
     NamedHash,
     /// Given in advance, by the person's own autopilot preference.
     Autopilot,
+    /// Given with the approval of the plan that the contract names.
+    Plan,
 }
 
 #[expect(

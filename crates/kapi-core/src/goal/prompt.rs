@@ -228,10 +228,13 @@ fn failure(run: &VerifyRun) -> String {
 pub fn commit_message(goal: &Goal) -> String {
     let contract = &goal.contract;
     let kind = contract.branch.split('/').next().unwrap_or("feat");
-    let first_line = contract.intent.lines().next().unwrap_or_default().trim();
-    let subject: String = format!("{kind}: {first_line}").chars().take(72).collect();
     let intent = contract.intent.trim();
-    let body = if subject.ends_with(intent) {
+    let first_line = intent.lines().next().unwrap_or_default().trim();
+    let subject: String = format!("{kind}: {first_line}").chars().take(72).collect();
+    let body = if let Some(whole) = &contract.working.workflow {
+        // The worker's guidance and the plan around its task are no part of the history.
+        format!("Task {} of workflow {}.\n\n", whole.task, whole.id)
+    } else if subject.ends_with(intent) {
         String::new()
     } else {
         format!("{intent}\n\n")

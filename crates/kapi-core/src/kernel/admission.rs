@@ -14,6 +14,8 @@ use crate::kernel::task::{State, Task};
 
 /// The time after which a waiting task counts as one step more urgent, in milliseconds.
 const AGEING_MS: u64 = 15 * 60 * 1_000;
+/// Millionths of a US dollar in one.
+const MICROS: u64 = 1_000_000;
 
 /// What a task waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +42,11 @@ pub enum Waits {
         /// How many may run at once.
         places: u32,
     },
+    /// The next day, UTC: this one has cost what it may.
+    Spend {
+        /// What a day may cost, in millionths of a US dollar.
+        usd_micros: u64,
+    },
     /// A worker: nothing else keeps it.
     Worker,
 }
@@ -53,6 +60,12 @@ impl fmt::Display for Waits {
                 write!(out, "all {places} places of agent {agent} are taken")
             }
             Self::Loop { places } => write!(out, "{places} at once of its loop already run"),
+            Self::Spend { usd_micros } => write!(
+                out,
+                "spend: the day's ${}.{:02} are spent",
+                usd_micros / MICROS,
+                usd_micros % MICROS / (MICROS / 100)
+            ),
             Self::Worker => out.write_str("waits for a worker"),
         }
     }
@@ -61,6 +74,7 @@ impl fmt::Display for Waits {
 /// What is taken at a moment.
 struct Taken<'a> {
     n: u32,
+    kernel: &'a Kernel,
     per_agent: BTreeMap<&'a str, u32>,
     per_loop: BTreeMap<&'a str, u32>,
 }
@@ -69,6 +83,7 @@ impl<'a> Taken<'a> {
     fn of(kernel: &'a Kernel) -> Self {
         let mut taken = Self {
             n: 0,
+            kernel,
             per_agent: BTreeMap::new(),
             per_loop: BTreeMap::new(),
         };
@@ -87,6 +102,11 @@ impl<'a> Taken<'a> {
         if task.not_before_ms > now_ms {
             let at_ms = task.not_before_ms;
             return Some(Waits::Until { at_ms });
+        }
+        if let Some(usd_micros) = capacity.usd_micros_per_day
+            && self.kernel.spent_on_day_of(now_ms) >= usd_micros
+        {
+            return Some(Waits::Spend { usd_micros });
         }
         if let Some(run) = task.loop_run() {
             let places = run.definition.max_concurrent;

@@ -69,6 +69,8 @@ pub enum Command {
         why: String,
         /// What was used since the last word.
         usage: Usage,
+        /// How long nobody takes it, in milliseconds.
+        pause_ms: u64,
     },
     /// Not have a task done after all.
     Cancel {
@@ -157,4 +159,7 @@ pub struct Capacity {
     pub project: u32,
     /// Of one agent profile, by its name.
     pub per_agent: BTreeMap<String, u32>,
+    /// Millionths of a US dollar that a day of the project may cost, UTC: when it has, nothing more
+    /// is begun.
+    pub usd_micros_per_day: Option<u64>,
 }

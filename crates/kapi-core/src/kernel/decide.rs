@@ -91,9 +91,12 @@ pub fn decide(
             }]))
         }
         Command::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
-        Command::GiveBack { hold, why, usage } => {
-            attempt::give_back(kernel, *hold, (why, usage), now_ms)
-        }
+        Command::GiveBack {
+            hold,
+            why,
+            usage,
+            pause_ms,
+        } => attempt::give_back(kernel, *hold, (why, usage), later(now_ms, *pause_ms)),
         Command::Cancel { task, why } => cancel(kernel, actor, *task, why),
         Command::Expire { gone } => Ok(done(attempt::expire(kernel, gone, now_ms))),
         Command::Skip {

@@ -41,6 +41,10 @@ pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
         | KernelEvent::Requeued { task, .. } => {
             if let Some(task) = kernel.tasks.get_mut(task) {
                 evolve_task(task, event, at_ms);
+                if let KernelEvent::Beat { usage, .. } | KernelEvent::Requeued { usage, .. } = event
+                {
+                    kernel.book(usage, at_ms);
+                }
             }
         }
         KernelEvent::PhaseEnded {
@@ -255,6 +259,7 @@ fn ended(kernel: &mut Kernel, id: TaskId, report: &Report, at_ms: i64) {
     task.lease = None;
     task.ended_at_ms = Some(at_ms);
     task.usage.add(&report.usage);
+    kernel.book(&report.usage, at_ms);
     task.report = Some(Box::new(report.clone()));
     if task.state != State::Completed {
         // A request that failed may be made again at once.

@@ -56,6 +56,10 @@ pub struct Request {
     /// Shell commands that must pass in a clean checkout before it counts as completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// The commit it begins at, where the queue is shared by several machines; without it what
+    /// is checked out where it is worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// Who asked.
     pub origin: Origin,
     /// How many tasks it stands below another, from 0.

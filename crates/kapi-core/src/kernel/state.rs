@@ -11,6 +11,11 @@ use crate::kernel::definition::Definition;
 use crate::kernel::handoff::Handoff;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::task::{State, Task};
+use crate::spend::day::Day;
+use crate::usage::Usage;
+
+/// How many days of spending are remembered.
+const SPENT_DAYS_MAX: usize = 31;
 
 /// One project's kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +43,10 @@ pub struct Kernel {
     /// How many tasks have ended.
     #[serde(default)]
     pub totals: Totals,
+    /// What attempts cost by day, in millionths of a US dollar; whoever works on the queue, and
+    /// wherever, adds to it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spent: BTreeMap<Day, u64>,
 }
 
 /// What an idempotency key stands for.
@@ -159,6 +168,24 @@ impl Kernel {
     pub fn n_held(&self) -> u32 {
         let held = self.tasks.values().filter(|task| task.lease.is_some());
         u32::try_from(held.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns what the day of a moment has cost so far, in millionths of a US dollar.
+    #[must_use]
+    pub fn spent_on_day_of(&self, at_ms: i64) -> u64 {
+        self.spent.get(&Day::of_ms(at_ms)).copied().unwrap_or(0)
+    }
+
+    /// Adds what was used to the day on which it was told.
+    pub(crate) fn book(&mut self, usage: &Usage, at_ms: i64) {
+        let Some(usd_micros @ 1..) = usage.usd_micros else {
+            return;
+        };
+        let day = self.spent.entry(Day::of_ms(at_ms)).or_default();
+        *day = day.saturating_add(usd_micros);
+        while self.spent.len() > SPENT_DAYS_MAX {
+            self.spent.pop_first();
+        }
     }
 
     /// Hands over the tasks that have ended and forgets them.

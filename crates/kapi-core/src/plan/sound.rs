@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::denied::PlanDenied;
 use crate::plan::draft::Draft;
-use crate::plan::graph::{circle, derive_blocks, unknown_dependency};
+use crate::plan::graph::{circle, derive_blocks, nodes, unknown_dependency};
 use crate::plan::task::{Task, TaskId, TaskStatus};
 use crate::plan::{PLAN_BYTES_MAX, TASKS_MAX};
 
@@ -43,14 +43,14 @@ pub(crate) fn sound(draft: Draft) -> Result<Vec<Task>, PlanDenied> {
     let unsettled = tasks
         .iter()
         .find_map(|task| Some((&task.id, task.blocks.first()?)));
-    if let Some((task, dependency)) = unsettled.or_else(|| unknown_dependency(&tasks)) {
+    if let Some((task, dependency)) = unsettled.or_else(|| unknown_dependency(&nodes(&tasks))) {
         return Err(PlanDenied::UnknownDependency {
             task: task.clone(),
             dependency: dependency.clone(),
             operation: written.get(task).copied(),
         });
     }
-    if let Some(path) = circle(&tasks) {
+    if let Some(path) = circle(&nodes(&tasks)) {
         let operation = last_written(&path, &written);
         return Err(PlanDenied::Cycle { path, operation });
     }

@@ -1,14 +1,18 @@
-//! A full check of a project's kernel: its log, line by line.
+//! A full check of a project's kernel: its log, line by line, wherever it is kept.
 //!
-//! Reads everything and changes nothing.
+//! Reads everything and records nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::event::KernelEvent;
+use kapi_fleet::error::FleetError;
+use kapi_fleet::log::NetLog;
 use kapi_store::audit::{AuditFault, audit};
+use kapi_store::record::Record;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
+use crate::kernel::log::{STREAM, Store};
 use crate::project::Project;
 use crate::tagged;
 
@@ -23,6 +27,8 @@ pub struct KernelAudit {
     pub torn_bytes: u64,
     /// Everything that is wrong with its lines.
     pub faults: Vec<AuditFault>,
+    /// Why the log on a cluster is not the one that was accepted.
+    pub broken: Option<FleetError>,
     /// The first sound line that this program does not understand, and why.
     pub unknown: Option<KernelError>,
 }
@@ -30,27 +36,76 @@ pub struct KernelAudit {
 /// Checks the kernel of a project; `None` where there is none.
 ///
 /// # Errors
-/// When the disk refuses.
-pub fn audit_kernel(project: &Project<'_>) -> Result<Option<KernelAudit>, KernelError> {
+/// When the disk refuses, or the cluster does not answer.
+pub fn audit_kernel(
+    project: &Project<'_>,
+    store: &Store,
+) -> Result<Option<KernelAudit>, KernelError> {
+    match store {
+        Store::Files => audit_files(project),
+        Store::Fleet { settings, project } => {
+            let log = NetLog::open(settings.clone(), project, STREAM)?;
+            audit_fleet(&log).map(Some)
+        }
+    }
+}
+
+fn audit_files(project: &Project<'_>) -> Result<Option<KernelAudit>, KernelError> {
     let stream = stream(project);
     let file = stream.log();
     if project.disk.len(&file)?.is_none() {
         return Ok(None);
     }
     let found = audit(&stream)?;
-    let unknown = found.records.iter().find_map(|record| {
-        let read = tagged::from_record::<KernelEvent>(record);
-        read.err().map(|source| KernelError::UnknownEvent {
-            file: file.clone(),
-            line: record.seq,
-            source,
-        })
-    });
     Ok(Some(KernelAudit {
         records: u64::try_from(found.records.len()).unwrap_or(u64::MAX),
         torn_bytes: found.torn_bytes,
         faults: found.faults,
-        unknown,
+        broken: None,
+        unknown: unknown(&file, &found.records),
         file,
     }))
+}
+
+/// Reads every batch anew: each must chain to the one before, and nothing that the fold knows may
+/// be missing.
+fn audit_fleet(log: &NetLog) -> Result<KernelAudit, KernelError> {
+    let file = PathBuf::from(log.name());
+    let (records, mut broken) = match log.load_all() {
+        Ok(loaded) => (loaded.records, None),
+        Err(error @ (FleetError::Corrupt { .. } | FleetError::Missing { .. })) => {
+            (Vec::new(), Some(error))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let n_records = u64::try_from(records.len()).unwrap_or(u64::MAX);
+    // What somebody records meanwhile only adds to both.
+    if broken.is_none()
+        && log.saved_seq()? > n_records
+        && log.load_all()?.records.len() == records.len()
+    {
+        broken = Some(FleetError::Missing {
+            stream: log.name(),
+            message: n_records.saturating_add(1),
+        });
+    }
+    Ok(KernelAudit {
+        records: n_records,
+        torn_bytes: 0,
+        faults: Vec::new(),
+        broken,
+        unknown: unknown(&file, &records),
+        file,
+    })
+}
+
+fn unknown(file: &Path, records: &[Record]) -> Option<KernelError> {
+    records.iter().find_map(|record| {
+        let read = tagged::from_record::<KernelEvent>(record);
+        read.err().map(|source| KernelError::UnknownEvent {
+            file: file.to_path_buf(),
+            line: record.seq,
+            source,
+        })
+    })
 }

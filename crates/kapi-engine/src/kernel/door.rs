@@ -34,6 +34,9 @@ pub struct Door<'a> {
     pub terms: &'a KernelTerms,
     /// Whether nobody is there to answer.
     pub is_unattended: bool,
+    /// Returns the commit that a task begins at, once every machine that may work on it can have
+    /// it; `None` where all of them work in one directory. Asked only for what is let in.
+    pub base: &'a (dyn Fn() -> Result<Option<String>, String> + 'a),
 }
 
 /// A task, as it is asked for; what is absent is as the terms have it.
@@ -115,7 +118,7 @@ impl Door<'_> {
         actor: &Actor,
         ask: TaskAsk<'_>,
     ) -> Result<Answer, KernelError> {
-        let root = queue.project().layout.root().display().to_string();
+        let root = queue.place();
         let request = Request {
             timeout_ms: ask.timeout_ms.unwrap_or(self.terms.default_timeout_ms),
             key: self.key(&ask.key, || {
@@ -139,6 +142,7 @@ impl Door<'_> {
             priority: ask.priority,
             retry: ask.retry,
             verify: ask.verify,
+            base: None,
             origin: ask.origin,
             depth: ask.depth,
             retry_of: ask.retry_of,
@@ -190,6 +194,7 @@ impl Door<'_> {
             })?,
             retry: definition.retry,
             verify: definition.verify.clone(),
+            base: None,
             origin: ask.origin,
             depth: 0,
             retry_of: None,
@@ -250,7 +255,7 @@ impl Door<'_> {
         &self,
         queue: &mut Queue<'_>,
         actor: &Actor,
-        request: Request,
+        mut request: Request,
         profile: &AgentProfile,
     ) -> Result<Answer, KernelError> {
         let project = queue.project().layout.root().display().to_string();
@@ -258,6 +263,7 @@ impl Door<'_> {
         if !decision.allowed {
             return Err(KernelError::Policy(Box::new(decision)));
         }
+        request.base = (self.base)().map_err(|why| KernelError::Base { why })?;
         let command = Command::Submit {
             request: Box::new(request),
             admission: self.terms.admission(),

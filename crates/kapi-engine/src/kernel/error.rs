@@ -61,6 +61,12 @@ pub enum KernelError {
         #[source]
         source: serde_json::Error,
     },
+    /// The commit that a task begins at could not be offered to other machines.
+    #[error("offer the commit that the task begins at: {why}")]
+    Base {
+        /// What went wrong.
+        why: String,
+    },
     /// There is no place for one more worker.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -98,6 +104,7 @@ impl KernelError {
             Self::Denied(_)
             | Self::Inputs(_)
             | Self::Place(PlaceError::Lock(_))
+            | Self::Base { .. }
             | Self::Encode { .. } => None,
         }
     }

@@ -31,8 +31,6 @@ use crate::kernel::profile_file::Profiles;
 use crate::kernel::queue::{Enlisted, Queue};
 use crate::kernel::schedule::Schedule;
 
-/// How long the leader's lease lasts without a word, in milliseconds.
-pub const LEAD_MS: u64 = 5 * 60_000;
 /// The pause before something that cannot be done now is tried again, in milliseconds.
 const WAIT_MS: i64 = 1_000;
 
@@ -276,7 +274,10 @@ impl Desk<'_, '_, '_> {
                 unreachable!("a run that is asked for is let in or not, and never {answer:?}")
             }
             Err(
-                error @ (KernelError::Denied(_) | KernelError::Policy(_) | KernelError::Inputs(_)),
+                error @ (KernelError::Denied(_)
+                | KernelError::Policy(_)
+                | KernelError::Inputs(_)
+                | KernelError::Base { .. }),
             ) => return self.skip(plan, trigger, &error.to_string()),
             Err(error) => return Err(error),
         };

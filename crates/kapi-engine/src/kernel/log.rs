@@ -24,12 +24,19 @@ use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::files::Files;
 use crate::kernel::log::fleet::Fleet;
+use crate::kernel::parcels::Parcels;
 use crate::kernel::worker::LEASE_MS;
 use crate::places::Place;
 use crate::project::Project;
 
+/// The name of the stream in the ids of its records, in files as on a cluster.
+pub(super) const STREAM: &str = "kernel";
 /// How long a lease lasts without a word on a cluster, in milliseconds.
 const FLEET_LEASE_MS: u64 = 15_000;
+/// How long the leader's lease lasts without a word, in milliseconds: in files it is seen at once
+/// when a leader dies, from afar only by time.
+pub const LEAD_MS: u64 = 5 * 60_000;
+const FLEET_LEAD_MS: u64 = 30_000;
 
 /// Where a project's kernel is kept.
 #[derive(Debug, Clone)]
@@ -46,6 +53,15 @@ pub enum Store {
 }
 
 impl Store {
+    /// Tells whether several machines may share it.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        match self {
+            Self::Files => false,
+            Self::Fleet { .. } => true,
+        }
+    }
+
     /// Returns how long a worker's lease lasts without a word, in milliseconds.
     ///
     /// From afar only time tells that a worker is gone, so it is short there: longer than a
@@ -231,7 +247,7 @@ impl<'a> Log<'a> {
                 let holder = files::holder_of(place.number);
                 Ok((Seat::Place(place), holder))
             }
-            Self::Fleet(fleet) => Ok((Seat::Afar, fleet.holder())),
+            Self::Fleet(fleet) => Ok((Seat::Afar, fleet.holder(owner))),
         }
     }
 
@@ -253,6 +269,30 @@ impl<'a> Log<'a> {
         match self {
             Self::Files(_) => now_ms,
             Self::Fleet(fleet) => fleet.shared_ms(now_ms),
+        }
+    }
+
+    /// Returns how long the leader's lease lasts without a word, in milliseconds.
+    pub(super) const fn lead_ms(&self) -> u64 {
+        match self {
+            Self::Files(_) => LEAD_MS,
+            Self::Fleet(_) => FLEET_LEAD_MS,
+        }
+    }
+
+    /// Returns what the project is called where several machines share its kernel.
+    pub(super) fn shared_name(&self) -> Option<&str> {
+        match self {
+            Self::Files(_) => None,
+            Self::Fleet(fleet) => Some(fleet.project()),
+        }
+    }
+
+    /// Returns what travels between the machines; `None` where there is one.
+    pub(super) fn parcels(&self) -> Option<Parcels> {
+        match self {
+            Self::Files(_) => None,
+            Self::Fleet(fleet) => Some(Parcels::of(fleet.objects())),
         }
     }
 

@@ -22,6 +22,7 @@ use kapi_store::record::{Batch, Record};
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
+use crate::kernel::parcels::Parcels;
 use crate::project::Project;
 use crate::tagged;
 
@@ -132,6 +133,47 @@ impl<'a> Queue<'a> {
     pub fn refresh(&mut self) -> Result<Vec<Noted>, KernelError> {
         let records = self.log.refresh()?;
         self.fold(&records)
+    }
+
+    /// Returns the time that leases are measured by, in milliseconds since the epoch: the same for
+    /// everybody who shares the queue.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.log.shared_ms(self.project.clock.now_ms())
+    }
+
+    /// Returns how long the leader's lease lasts without a word, in milliseconds.
+    #[must_use]
+    pub const fn lead_ms(&self) -> u64 {
+        self.log.lead_ms()
+    }
+
+    /// Returns what tells the project from others, the same for everybody who shares the queue.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let root = || self.project.layout.root().display().to_string();
+        self.log.shared_name().map_or_else(root, str::to_owned)
+    }
+
+    /// Returns what travels between the machines; `None` where there is one.
+    #[must_use]
+    pub fn parcels(&self) -> Option<Parcels> {
+        self.log.parcels()
+    }
+
+    /// Returns those who hold a lease that has not run out, where leases are all that is known of
+    /// who lives; `None` where the system tells.
+    #[must_use]
+    pub fn holders(&self) -> Option<BTreeSet<Holder>> {
+        self.log.shared_name()?;
+        let now_ms = self.now_ms();
+        let leases = self.kernel.tasks.values();
+        let leases = leases.filter_map(|task| task.lease.as_ref());
+        let leases = leases.map(|lease| (&lease.holder, lease.expires_at_ms));
+        let leader = self.kernel.leader.iter();
+        let held = leases.chain(leader.map(|leader| (&leader.holder, leader.expires_at_ms)));
+        let held = held.filter(|(_, until_ms)| *until_ms > now_ms);
+        Some(held.map(|(holder, _)| holder.clone()).collect())
     }
 
     /// Returns what waits for others' records; `None` where looking costs nothing.

@@ -43,6 +43,8 @@ pub struct KernelTerms {
     pub machine_max: Option<u32>,
     /// Tasks that have not ended, at most.
     pub tasks_max: u32,
+    /// Millionths of a US dollar that a day of the project may cost, UTC; `None` for no limit.
+    pub usd_micros_per_day: Option<u64>,
     /// What becomes of a task that finds every place taken.
     pub overflow: Overflow,
     /// How long an idempotency key holds, in milliseconds.
@@ -78,6 +80,7 @@ impl KernelTerms {
             per_agent: BTreeMap::new(),
             machine_max: None,
             tasks_max: TASKS_MAX,
+            usd_micros_per_day: None,
             overflow: Overflow::Queue,
             key_ttl_ms: KEY_TTL_MS,
             guardrails_dir,
@@ -102,6 +105,7 @@ impl KernelTerms {
         Capacity {
             project: self.project_max,
             per_agent: self.per_agent.clone(),
+            usd_micros_per_day: self.usd_micros_per_day,
         }
     }
 }

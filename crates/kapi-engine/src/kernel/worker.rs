@@ -23,6 +23,11 @@ use crate::kernel::queue::{Enlisted, Queue};
 
 /// How long a lease lasts without a word from its holder, in milliseconds.
 pub const LEASE_MS: u64 = 60_000;
+/// The pause after a worker had to give a task back: the first, which doubles, and the longest.
+const SETBACK_MS: u64 = 5_000;
+const SETBACK_MS_MAX: u64 = 10 * 60_000;
+/// How many attempts may end so before the task has failed.
+const SETBACK_ATTEMPTS_MAX: u32 = 20;
 /// Messages that may wait for the worker before a thread has to.
 const MESSAGES_MAX: usize = 256;
 
@@ -57,6 +62,7 @@ pub struct LeaseLost;
 
 enum Message {
     Used(TaskId, Usage),
+    SetBack(TaskId, String),
     Asked(Box<Asked>),
     Ended(TaskId, Box<Report>),
 }
@@ -85,6 +91,12 @@ impl Hands<'_> {
     /// Notes what was used since the last call.
     pub fn used(&self, usage: Usage) {
         self.say(Message::Used(self.hold.task, usage));
+    }
+
+    /// Says why nothing can be done for the task here at present. An attempt that ends as cancelled
+    /// after it is given back, and tried again after a while.
+    pub fn set_back(&self, why: String) {
+        self.say(Message::SetBack(self.hold.task, why));
     }
 
     /// Records that a phase of a loop's run is over.
@@ -134,6 +146,8 @@ struct Job {
     cancel: Cancel,
     usage: Usage,
     beat_at_ms: u64,
+    /// Why nothing can be done for it here.
+    setback: Option<String>,
 }
 
 /// The worker.
@@ -248,6 +262,11 @@ impl<'scope, 'env> Worker<'scope, 'env> {
                     job.usage.add(&usage);
                 }
             }
+            Message::SetBack(task, why) => {
+                if let Some(job) = self.jobs.get_mut(&task) {
+                    job.setback = Some(why);
+                }
+            }
             Message::Asked(asked) => {
                 let answer = self.queue.submit(&asked.actor, &asked.command);
                 if let Err(KernelError::Denied(Denied::Fenced { .. })) = &answer
@@ -270,18 +289,25 @@ impl<'scope, 'env> Worker<'scope, 'env> {
         let Some(job) = self.jobs.remove(&task) else {
             return Ok(());
         };
-        let is_unwanted = self
-            .queue
-            .kernel()
-            .task(task)
-            .is_some_and(|task| task.cancelling.is_some());
+        let known = self.queue.kernel().task(task);
+        let is_unwanted = known.is_some_and(|task| task.cancelling.is_some());
+        let attempts = known.map_or(0, |task| task.attempts);
+        if let Some(why) = job.setback.as_ref().filter(|_| !is_unwanted)
+            && report.end == End::Cancelled
+            && attempts >= SETBACK_ATTEMPTS_MAX
+        {
+            report.end = not_launched(why.clone());
+        }
         let command = if report.end == End::Cancelled && !is_unwanted {
             let mut usage = job.usage;
             usage.add(&report.usage);
+            let pause_ms = job.setback.as_ref().map_or(0, |_| pause_ms(attempts));
+            let told = || "its worker was told to stop".to_owned();
             Command::GiveBack {
                 hold: job.hold,
-                why: "its worker was told to stop".to_owned(),
+                why: job.setback.unwrap_or_else(told),
                 usage,
+                pause_ms,
             }
         } else {
             report.usage.add(&job.usage);
@@ -315,7 +341,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
     /// which may jump, and does after a machine has slept.
     fn hasten(&mut self) {
         let soon_ms = i64::try_from(self.terms.lease_ms / 3).unwrap_or(i64::MAX);
-        let wall_ms = self.queue.project().clock.now_ms();
+        let wall_ms = self.queue.now_ms();
         for (id, job) in &mut self.jobs {
             let task = self.queue.kernel().tasks.get(id);
             let lease = task.and_then(|task| task.lease.as_ref());
@@ -369,6 +395,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
                     hold,
                     why: "it was cancelled before it began".to_owned(),
                     usage: Usage::default(),
+                    pause_ms: 0,
                 };
                 return match self.queue.submit(&Actor::Engine, &finish) {
                     // Or its lease was over already, and it is somebody else's.
@@ -394,6 +421,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
                 cancel: cancel.clone(),
                 usage: Usage::default(),
                 beat_at_ms: monotonic_ms() + self.terms.lease_ms / 3,
+                setback: None,
             },
         );
         let (perform, ring, line) = (self.terms.perform, self.terms.ring, self.line.clone());
@@ -412,9 +440,20 @@ impl<'scope, 'env> Worker<'scope, 'env> {
 }
 
 fn panicked(task: &Task) -> Report {
-    Report::of(End::Failed(Failure {
+    let message = format!("{} ended in a panic; this is a defect of Kapi.", task.id);
+    Report::of(not_launched(message))
+}
+
+const fn not_launched(message: String) -> End {
+    End::Failed(Failure {
         kind: FailureKind::NotLaunched,
-        message: format!("{} ended in a panic; this is a defect of Kapi.", task.id),
+        message,
         exit_code: None,
-    }))
+    })
+}
+
+/// Returns how long a task rests after so many attempts.
+fn pause_ms(attempts: u32) -> u64 {
+    let doublings = attempts.saturating_sub(1).min(16);
+    (SETBACK_MS << doublings).min(SETBACK_MS_MAX)
 }

@@ -16,7 +16,8 @@ use kapi_core::kernel::value::Value;
 use kapi_engine::kernel::definition_file;
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::events::Sight;
-use kapi_engine::kernel::leader::{Dealt, LEAD_MS, Leader, Led, Outcome, Surroundings};
+use kapi_engine::kernel::leader::{Dealt, Leader, Led, Outcome, Surroundings};
+use kapi_engine::kernel::log::LEAD_MS;
 use kapi_engine::kernel::profile_file::{self, Profiles};
 use kapi_engine::kernel::queue::{Enlisted, Queue};
 use kapi_engine::kernel::terms::KernelTerms;
@@ -120,6 +121,7 @@ impl Process<'_> {
             local_times: &local_times,
             terms: &place.terms,
             is_unattended: true,
+            base: &|| Ok(None),
         };
         let around = Surroundings {
             door: &door,

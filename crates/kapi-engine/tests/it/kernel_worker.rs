@@ -81,6 +81,7 @@ pub(crate) fn request(number: u64) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: "user".to_owned(),
         },
@@ -109,6 +110,7 @@ pub(crate) fn capacity() -> Capacity {
     Capacity {
         project: 10,
         per_agent: BTreeMap::new(),
+        usd_micros_per_day: None,
     }
 }
 
@@ -205,6 +207,39 @@ fn a_worker_performs_what_waits_and_records_what_came_of_it() {
         assert_eq!(task.usage, used(7));
         assert_eq!(task.report.unwrap().output, format!("Number {number} done"));
     }
+}
+
+#[test]
+fn what_cannot_be_done_here_at_present_goes_back_with_the_reason_and_rests() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    let bell = Bell::default();
+    let ring = || bell.ring();
+    let perform = |_: &Task, hands: &Hands<'_>| {
+        hands.set_back("commit 1 is not here".to_owned());
+        Report::of(End::Cancelled)
+    };
+    thread::scope(|scope| {
+        let own = Queue::open(&project).unwrap();
+        let mut worker = Worker::new(scope, own, terms(&perform, &ring)).unwrap();
+        step_until(&mut worker, &bell, &|worker| {
+            let task = &worker.queue().0.kernel().tasks[&task];
+            task.setback.is_some() && task.lease.is_none()
+        });
+    });
+    queue.refresh().unwrap();
+    let waits = &queue.kernel().tasks[&task];
+    assert_eq!(waits.setback.as_deref(), Some("commit 1 is not here"));
+    assert_eq!(
+        (waits.state, waits.attempts, waits.losses, waits.retries),
+        (State::Pending, 1, 0, 0)
+    );
+    assert!(
+        waits.not_before_ms >= project.clock.now_ms() + 4_000,
+        "it rests"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A process that submits tasks and works on whatever is there, for tests that need several and
 //! kill some.
 //!
-//! `kapi-engine-worker ROOT NAME NUMBER PROCESSES TASKS`: of the tasks of all processes it submits
+//! `kapi-engine-worker ROOT NAME NUMBER PROCESSES TASKS [CLUSTER]`: of the tasks of all processes it submits
 //! each whose number is its own modulo the processes, and works until all have ended. What it was
 //! told and what it performed goes to `ROOT/said` and `ROOT/did`, one line each.
 
@@ -24,9 +24,12 @@ use kapi_core::kernel::command::{Admission, Capacity, Command, Overflow};
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Report, Task};
+use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
+use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_engine::project::Project;
+use kapi_fleet::address::Address;
+use kapi_fleet::client::Settings;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -37,6 +40,8 @@ const SLOTS: usize = 2;
 const SUBMITS: usize = 2;
 /// How long to wait for a ring at most.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long a cluster is asked: one of its servers may be killed.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A key outlives every storm.
 const KEY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -45,6 +50,7 @@ struct Plan {
     name: String,
     own: Vec<u64>,
     n_tasks: u64,
+    store: Store,
 }
 
 fn main() {
@@ -58,8 +64,21 @@ fn main() {
             .filter(|task| task % processes == own)
             .collect(),
         n_tasks,
+        store: args.get(6).map_or(Store::Files, |address| cluster(address)),
     };
     work(&plan);
+}
+
+fn cluster(address: &str) -> Store {
+    Store::Fleet {
+        settings: Settings {
+            address: Address::parse(address).unwrap(),
+            authorities: None,
+            replicas: 3,
+            patience: PATIENCE,
+        },
+        project: "storm".to_owned(),
+    }
 }
 
 fn work(plan: &Plan) {
@@ -88,13 +107,14 @@ fn work(plan: &Plan) {
             capacity: Capacity {
                 project: 1_000,
                 per_agent: BTreeMap::new(),
+                usd_micros_per_day: None,
             },
             only: None,
-            lease_ms: LEASE_MS,
+            lease_ms: plan.store.lease_ms(),
             perform: &perform,
             ring: &ring,
         };
-        let queue = Queue::open(&project).unwrap();
+        let queue = Queue::open_in(&project, &plan.store).unwrap();
         let mut worker = Worker::new(scope, queue, terms).unwrap();
         let mut open = plan.own.iter().copied().peekable();
         loop {
@@ -171,6 +191,7 @@ fn request(plan: &Plan, number: u64) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: plan.name.clone(),
         },

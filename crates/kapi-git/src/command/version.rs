@@ -1,9 +1,43 @@
-//! The version in the words of every vendor's git.
+//! The version of the installed git, in the words of every vendor.
 //!
-//! Reads text only; which version is new enough is not known here.
+//! What a version is needed for is not known here.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use crate::command::{GIT_VERSION_MIN, Git, GitError, VERSION};
+
+impl Git {
+    /// Returns its major and minor version.
+    pub(crate) fn version(&self) -> Result<(u32, u32), GitError> {
+        Ok(self.asked_version()?.0)
+    }
+
+    /// Makes sure that it is new enough.
+    pub(super) fn check(&self) -> Result<(), GitError> {
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (version, found) = self.asked_version()?;
+        if version >= GIT_VERSION_MIN {
+            self.is_checked.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(GitError::TooOld { found })
+    }
+
+    fn asked_version(&self) -> Result<((u32, u32), String), GitError> {
+        let output = self.call(Path::new("/"), VERSION).text()?;
+        let found = output.trim().trim_start_matches("git version ").to_owned();
+        match version_of(&found) {
+            Some(version) => Ok((version, found)),
+            None => Err(GitError::TooOld { found }),
+        }
+    }
+}
 
 /// Returns major and minor version, of what `git version` says.
-pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
+fn version_of(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     let major = numbers.next()?.parse().ok()?;
     let minor = numbers.next()?.parse().ok()?;

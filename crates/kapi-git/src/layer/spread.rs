@@ -6,7 +6,6 @@
 use super::commit::{LayerCandidate, LayerCommitError, LayerPlan};
 use super::{Layer, LayerError};
 use crate::reference::branch_ref;
-use crate::reference::plain::RefChange;
 use crate::repository::Repository;
 use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspacePlan, goal_ref};
 
@@ -72,12 +71,7 @@ impl Repository {
         let is_there = self
             .resolve_commit("HEAD")
             .is_ok_and(|head| head == plan.base);
-        let create = [&base, &branch].map(|name| RefChange {
-            name,
-            from: None,
-            to: &plan.base,
-        });
-        is_there && self.set_refs(&create).is_ok()
+        is_there && self.claim_refs(&[&base, &branch], &plan.base).is_ok()
     }
 
     /// Commits a layer and makes a worktree with the files of that commit.

@@ -6,11 +6,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, AtFlags, CWD, Mode, OFlags, RawMode, fadvise, linkat, open};
+use rustix::io::Errno;
 
 use crate::id::CommitId;
+use crate::owned_dir;
 use crate::repository::small_file;
 
 /// The largest file of packed refs that is read here.
@@ -21,6 +24,14 @@ const LOOSE_BYTES_MAX: u64 = 65;
 const FILES_MAX: usize = 10_000;
 /// The longest name that is handled here; a file name has room for it with `.lock`.
 const NAME_BYTES_MAX: usize = 200;
+
+/// Where the file lies that new refs are names of: git keeps what helps it to find objects there, and
+/// leaves alone what it does not know.
+const SEEDS: &str = "objects/info";
+/// What its name begins with; the commit follows, so that no two contents ever have one name.
+const SEED: &str = "kapi-base-";
+/// Nobody writes into the seed: what has other names would change under all of them.
+const SEED_MODE: RawMode = 0o444;
 
 /// The refs of a repository that keeps them in files.
 #[derive(Debug, Clone, Copy)]
@@ -71,16 +82,74 @@ impl Files<'_> {
     ///
     /// That the commits exist is for the caller to know.
     pub(super) fn change(&self, changes: &[RefChange<'_>]) -> bool {
+        self.lock(changes)
+            .is_some_and(|locks| locks.settle(changes).is_some())
+    }
+
+    /// Makes refs at one commit that can be made again from what is known elsewhere; tells whether it
+    /// did, as [`Files::change`] does.
+    ///
+    /// Nothing is waited for but the first time for a commit: each becomes one more name of a file
+    /// whose content is on disk, so a crash may take a ref away, but never leaves a torn one.
+    pub(super) fn claim(&self, names: &[&str], to: &CommitId) -> bool {
+        let change = |name| RefChange {
+            name,
+            from: None,
+            to,
+        };
+        let changes: Vec<RefChange<'_>> = names.iter().copied().map(change).collect();
+        let claimed = self.lock(&changes).and_then(|locks| {
+            let seed = self.seed(to)?;
+            locks.name(&seed)
+        });
+        claimed.is_some()
+    }
+
+    /// Takes the locks of refs if all of them are what the changes say.
+    fn lock(&self, changes: &[RefChange<'_>]) -> Option<Locks> {
         let mut locks = Locks::default();
-        let made = changes.iter().try_for_each(|change| {
+        for change in changes {
             if !is_plain_name(change.name) || self.has_log(change.name) {
                 return None;
             }
-            locks.take(&self.common_dir.join(change.name))
-        });
-        made.is_some()
-            && self.are_as_expected(changes) == Some(true)
-            && locks.settle(changes).is_some()
+            locks.take(&self.common_dir.join(change.name))?;
+        }
+        self.are_as_expected(changes)?.then_some(locks)
+    }
+
+    /// Returns a file that holds a commit's id and is on disk.
+    fn seed(&self, to: &CommitId) -> Option<PathBuf> {
+        let dir = self.common_dir.join(SEEDS);
+        let seed = dir.join(format!("{SEED}{to}"));
+        let content = format!("{to}\n");
+        if small_file(&seed, LOOSE_BYTES_MAX).is_some_and(|found| found == content.as_bytes()) {
+            return Some(seed);
+        }
+        owned_dir::create(&dir).ok()?;
+        // Those of other commits will hardly be asked for again; the refs keep what they name. Whoever is
+        // about to use one takes the longer way.
+        for other in fs::read_dir(&dir).ok()? {
+            let other = other.ok()?;
+            let is_seed = other
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(SEED.as_bytes());
+            if is_seed {
+                owned_dir::wipe(&other.path()).ok()?;
+            }
+        }
+        // It has no name until it is on disk, so a crash leaves nothing of it.
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mut file = File::from(open(&dir, flags, Mode::from_raw_mode(SEED_MODE)).ok()?);
+        file.write_all(content.as_bytes()).ok()?;
+        file.sync_all().ok()?;
+        let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+        match linkat(CWD, nameless, CWD, &seed, AtFlags::SYMLINK_FOLLOW) {
+            // Another process was faster, with the same content.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(_) => return None,
+        }
+        Some(seed)
     }
 
     /// Tells whether refs are what the changes say, and whether their names are free of others.
@@ -204,6 +273,16 @@ impl Locks {
         let file = options.write(true).create_new(true).open(&lock).ok()?;
         self.held.push((file, lock, path.to_path_buf()));
         Some(())
+    }
+
+    /// Makes every ref one more name of a file, in the order given.
+    fn name(self, file: &Path) -> Option<()> {
+        let mut paths = self.held.iter().map(|(_, _, path)| path);
+        // What is left of refs that were below this name is for git to clear away.
+        if paths.clone().any(|path| path.is_dir()) {
+            return None;
+        }
+        paths.try_for_each(|path| fs::hard_link(file, path).ok())
     }
 
     /// Gives every ref its value: all are on disk before the first has its name.

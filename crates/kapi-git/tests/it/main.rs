@@ -16,6 +16,7 @@ mod dirt;
 mod fixture;
 mod hidden;
 mod hostile;
+mod land;
 mod layer;
 mod layer_fill;
 mod layer_fixture;

@@ -1,7 +1,8 @@
 //! Refs that are read and changed without git: always what git would have read and done.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
 
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
@@ -175,6 +176,87 @@ fn a_branch_of_a_layer_is_made_and_moved_without_a_git_command() {
     assert_eq!(refs, expected);
     assert_eq!(fixture.git(&["fsck", "--no-dangling"]), "");
     assert_eq!(shell(&fixture.repo(), "find .git -name '*.lock'"), "");
+}
+
+/// Claims a branch for a goal and returns the files of its two refs.
+fn claimed(fixture: &Fixture, goal: &str) -> [PathBuf; 2] {
+    let branch = format!("feat/{goal}");
+    let plan = WorkspacePlan {
+        goal: RefPart::parse(goal).expect("goal"),
+        base: fixture.base(),
+        content: fixture.base(),
+        ..plan(fixture, &branch)
+    };
+    let layer = open(fixture);
+    fixture.open().claim_layer(&layer, &plan).expect("claim");
+    let refs = fixture.repo().join(".git/refs");
+    [
+        refs.join("kapi").join(goal).join("base"),
+        refs.join("heads").join(branch),
+    ]
+}
+
+fn seed(fixture: &Fixture) -> PathBuf {
+    let name = format!("kapi-base-{}", fixture.base());
+    fixture.repo().join(".git/objects/info").join(name)
+}
+
+fn file_number(path: &Path) -> u64 {
+    fs::symlink_metadata(path).expect("metadata").ino()
+}
+
+#[test]
+fn branches_on_one_commit_are_names_of_one_file_that_nobody_can_write() {
+    let fixture = Fixture::new();
+    let first = claimed(&fixture, "010-first");
+    let second = claimed(&fixture, "011-second");
+    let seed = seed(&fixture);
+    for path in first.iter().chain(&second) {
+        assert_eq!(file_number(path), file_number(&seed), "{}", path.display());
+    }
+    let mode = fs::metadata(&seed).expect("metadata").mode();
+    assert_eq!(mode & 0o222, 0, "{mode:o}");
+    // Git replaces a ref and never writes into one: the others stay.
+    let base = fixture.base();
+    write(&fixture.repo().join("README"), "next\n");
+    fixture.commit("next");
+    fixture.git(&["update-ref", "refs/heads/feat/010-first", "HEAD"]);
+    for name in ["refs/kapi/010-first/base", "feat/011-second"] {
+        assert_eq!(fixture.git(&["rev-parse", name]), base.as_str(), "{name}");
+    }
+    // Another commit has another file, and the names of the first stay what they were.
+    let third = claimed(&fixture, "012-third");
+    assert_ne!(file_number(&third[1]), file_number(&second[1]));
+    let left = shell(&fixture.repo(), "cd .git/objects/info; ls -A | grep kapi");
+    assert_eq!(left, format!("kapi-base-{}", fixture.base()));
+    assert_eq!(
+        fixture.git(&["rev-parse", "feat/011-second", "feat/012-third"]),
+        format!("{base}\n{}", fixture.base())
+    );
+    assert_eq!(fixture.git(&["fsck", "--no-dangling"]), "");
+    assert_eq!(shell(&fixture.repo(), "find .git -name '*.lock'"), "");
+}
+
+#[test]
+fn whatever_stands_where_the_file_of_a_commit_should_be_is_replaced() {
+    let seeds: [fn(&Path); 4] = [
+        |path| write(path, ""),
+        |path| write(path, &format!("{}\n", "1".repeat(40))),
+        |path| symlink("/dev/null", path).expect("link"),
+        |path| fs::create_dir_all(path.join("x")).expect("create"),
+    ];
+    for make in seeds {
+        let fixture = Fixture::new();
+        make(&seed(&fixture));
+        let refs = claimed(&fixture, "010-first");
+        assert_eq!(
+            fixture.git(&["rev-parse", "feat/010-first", "refs/kapi/010-first/base"]),
+            format!("{base}\n{base}", base = fixture.base())
+        );
+        let n_names = fs::metadata(&refs[0]).expect("metadata").nlink();
+        assert_eq!(n_names, 3);
+        assert_eq!(shell(&fixture.repo(), "find .git -name '*.lock'"), "");
+    }
 }
 
 #[test]

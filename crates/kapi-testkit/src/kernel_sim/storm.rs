@@ -12,6 +12,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use kapi_engine::kernel::log::Store;
+
 use crate::kernel_sim::storm::judge::{Judged, judge};
 use crate::oracle::Violation;
 
@@ -31,6 +33,16 @@ pub struct StormOptions {
     pub seed: u64,
     /// The longest it may take.
     pub deadline: Duration,
+}
+
+/// Where a storm rages, if not in files.
+pub struct Elsewhere<'a> {
+    /// Where the kernel is kept.
+    pub store: &'a Store,
+    /// The same, as the program is told by its last argument.
+    pub address: &'a str,
+    /// Called after each kill, with their number.
+    pub killed: &'a mut dyn FnMut(u64),
 }
 
 /// What came of it.
@@ -86,10 +98,33 @@ pub fn storm(
     root: &Path,
     options: &StormOptions,
 ) -> Result<Stormed, Box<StormError>> {
+    rage(program, root, options, None)
+}
+
+/// Does the same with a kernel that is not kept in files: `root` holds only what workers wrote down.
+///
+/// # Errors
+/// As for one in files.
+pub fn storm_elsewhere(
+    program: &Path,
+    root: &Path,
+    options: &StormOptions,
+    elsewhere: Elsewhere<'_>,
+) -> Result<Stormed, Box<StormError>> {
+    rage(program, root, options, Some(elsewhere))
+}
+
+fn rage(
+    program: &Path,
+    root: &Path,
+    options: &StormOptions,
+    mut elsewhere: Option<Elsewhere<'_>>,
+) -> Result<Stormed, Box<StormError>> {
     let started = Instant::now();
     let mut crowd = Crowd {
         program: program.to_path_buf(),
         root: root.to_path_buf(),
+        address: elsewhere.as_ref().map(|there| there.address.to_owned()),
         options: *options,
         workers: Vec::new(),
         seed: options.seed,
@@ -107,12 +142,17 @@ pub fn storm(
         }
         if Instant::now() >= kill_at {
             kills += u64::from(crowd.kill_one()?);
+            if let Some(there) = &mut elsewhere {
+                (there.killed)(kills);
+            }
             kill_at += options.kill_every;
         }
         thread::park_timeout(LOOK);
     }
     let took = started.elapsed();
-    let judged = judge(root, options.tasks).map_err(|violation| Box::new(violation.into()))?;
+    let store = elsewhere.map_or(&Store::Files, |there| there.store);
+    let judged =
+        judge(root, options.tasks, store).map_err(|violation| Box::new(violation.into()))?;
     Ok(Stormed {
         took,
         kills,
@@ -138,6 +178,8 @@ impl Drop for Worker {
 struct Crowd {
     program: PathBuf,
     root: PathBuf,
+    /// Where the kernel is kept, if not in files.
+    address: Option<String>,
     options: StormOptions,
     workers: Vec<Worker>,
     seed: u64,
@@ -164,6 +206,7 @@ impl Crowd {
             .arg(number.to_string())
             .arg(self.options.processes.to_string())
             .arg(self.options.tasks.to_string())
+            .args(&self.address)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(words)

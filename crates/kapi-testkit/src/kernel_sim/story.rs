@@ -225,6 +225,7 @@ fn work(queue: &mut Queue<'_>, holder: &Holder) -> Result<Option<TaskId>, Kernel
         capacity: Capacity {
             project: 4,
             per_agent: BTreeMap::new(),
+            usd_micros_per_day: None,
         },
         only: None,
     };
@@ -255,6 +256,7 @@ fn submit(number: u64) -> Command {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: "user".to_owned(),
         },

@@ -209,7 +209,7 @@ pub(crate) fn refuse_checked_out(
 }
 
 /// Returns another worktree, or the main one, where a branch is checked out.
-fn elsewhere(common_dir: &Path, branch: &str, own: &Path) -> Option<String> {
+pub(crate) fn elsewhere(common_dir: &Path, branch: &str, own: &Path) -> Option<String> {
     let wanted = format!("ref: refs/heads/{branch}");
     let is_on =
         |dir: &Path| small_text(&dir.join("HEAD")).is_some_and(|head| head.trim_end() == wanted);

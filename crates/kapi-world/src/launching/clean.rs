@@ -6,7 +6,9 @@
 pub mod goals;
 pub mod stores;
 
+mod batch;
 mod containers;
+mod known;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,16 +17,16 @@ use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::owned_dir;
 use kapi_sandbox::podman::cleanup;
 use kapi_sandbox::podman::options::{Options, Volume};
-use kapi_sys::cancel::Cancel;
 
-use super::branch;
+use self::known::Known;
 use super::error::{Kind, LaunchError};
 use super::look::size;
 use super::merge::remove;
 use super::place::{SandboxId, SandboxPlace, Sandboxes};
 use super::record::{Made, Record, State, Work};
+use super::{branch, masked};
 use crate::book::Book;
-use crate::workshop::{self, Workshop};
+use crate::workshop;
 
 /// The most things that are cleaned up in one go.
 const THINGS_MAX: usize = 100_000;
@@ -83,6 +85,8 @@ pub enum What {
     Remains,
     /// The worktree and working files of a goal; [`goals::remove`] removes them.
     Goal,
+    /// The worktree and working files of a workflow; [`goals::remove`] removes them.
+    Workflow,
     /// Objects that sandboxes were lent; [`stores::remove`] removes those of a project.
     Objects,
     /// A container whose launcher was killed; its path is podman's id of it.
@@ -138,8 +142,16 @@ pub fn survey(
             "`kapi sandbox list` shows those there are.",
         ));
     }
-    for place in places.iter().take(THINGS_MAX) {
-        let sandbox = look_at(book, place, plan);
+    let looked_at = places.iter().take(THINGS_MAX);
+    let found: Vec<(&SandboxPlace, Result<Option<Record>, LaunchError>)> = looked_at
+        .map(|place| (place, Record::load(place)))
+        .collect();
+    let records = found
+        .iter()
+        .filter_map(|(_, found)| found.as_ref().ok()?.as_ref());
+    let known = Known::of(book, records);
+    for (place, found) in found {
+        let sandbox = look_at(&known, place, &found, plan);
         let stays = matches!(sandbox.fate, Fate::Stays(_));
         things.push(sandbox);
         if stays && plan.logs == Choice::Yes {
@@ -156,12 +168,16 @@ pub fn survey(
     Ok(things)
 }
 
-fn look_at(book: &Book, place: &SandboxPlace, plan: &CleanPlan) -> Thing {
-    let record = Record::load(place);
-    let (project, fate) = match &record {
+fn look_at(
+    known: &Known,
+    place: &SandboxPlace,
+    record: &Result<Option<Record>, LaunchError>,
+    plan: &CleanPlan,
+) -> Thing {
+    let (project, fate) = match record {
         Ok(Some(record)) => (
             Some(record.project.clone()),
-            fate(book, place, record, plan)
+            fate(known, place, record, plan)
                 .unwrap_or_else(|error| Fate::Stays(format!("failed to {}", error.message))),
         ),
         Ok(None) => (None, Fate::Stays("it has just gone".to_owned())),
@@ -179,7 +195,7 @@ fn look_at(book: &Book, place: &SandboxPlace, plan: &CleanPlan) -> Thing {
 
 /// Decides about one sandbox.
 fn fate(
-    book: &Book,
+    known: &Known,
     place: &SandboxPlace,
     record: &Record,
     plan: &CleanPlan,
@@ -193,7 +209,7 @@ fn fate(
     {
         return Ok(Fate::Stays("it was used since".to_owned()));
     }
-    let precious = precious(book, place, record)?;
+    let precious = precious(known, place, record)?;
     Ok(match precious {
         None => Fate::Goes("it holds nothing that is not elsewhere".to_owned()),
         Some(why) if plan.ids.contains(place.id()) => {
@@ -205,7 +221,7 @@ fn fate(
 
 /// Returns what a sandbox holds that is nowhere else.
 fn precious(
-    book: &Book,
+    known: &Known,
     place: &SandboxPlace,
     record: &Record,
 ) -> Result<Option<String>, LaunchError> {
@@ -216,12 +232,12 @@ fn precious(
         let why = "its project is gone, so nobody knows what is in it";
         return Ok(Some(why.to_owned()));
     }
-    let workshop = Workshop::open(book, &record.project, &Cancel::new())?;
-    let repository = &workshop.repository;
+    let ground = known.ground(&record.project)?;
+    let repository = &ground.workshop.repository;
     let goal = workshop::ref_part(&branch.refs)?;
     let known = branch.commit.as_ref().unwrap_or(&branch.start);
     let known = workshop::commit_id(known)?;
-    if record.made == Made::Checkout {
+    if record.made == Made::Checkout && place.worktree().exists() {
         let found = repository.find_workspace(&goal, &place.worktree());
         if let Some(workspace) = found.map_err(|error| LaunchError::failed(&error))? {
             let unsaved = repository.unsaved_tree(&workspace, &known);
@@ -240,16 +256,11 @@ fn precious(
     if branch.commit.is_none() {
         return Ok(None);
     }
-    let standing = repository
-        .standing(&known, &branch.name)
-        .map_err(|error| LaunchError::failed(&error))?;
-    Ok(match (standing.is_pushed(), standing.is_merged()) {
-        (false, false) => Some(format!(
-            "commit {known} of branch {} is neither pushed nor merged",
-            branch.name
-        )),
-        (true, _) | (_, true) => None,
-    })
+    let why = || {
+        let name = &branch.name;
+        format!("commit {known} of branch {name} is neither pushed nor merged")
+    };
+    Ok((!ground.has_arrived(branch)?).then(why))
 }
 
 fn layer_changes(place: &SandboxPlace, record: &Record) -> Result<Option<String>, LaunchError> {
@@ -264,7 +275,10 @@ fn layer_changes(place: &SandboxPlace, record: &Record) -> Result<Option<String>
         ));
     }
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let n = walk.changes.len();
+    let n = match masked::is_all(place, &layer, &walk) {
+        true => 0,
+        false => walk.changes.len(),
+    };
     Ok((n > 0).then(|| match record.state {
         State::Running => format!("it was cut off and holds {n} changes"),
         State::Finished => format!("it holds {n} changes that were not taken over"),
@@ -338,13 +352,17 @@ pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thi
         What::Sandbox | What::Logs | What::Remains | What::Container => true,
         // Those of no project are of a repository that is gone.
         What::Objects => thing.project.is_none(),
-        What::Goal => false,
+        What::Goal | What::Workflow => false,
     };
     let going = things
         .iter()
         .filter(|thing| matches!(thing.fate, Fate::Goes(_)))
         .filter(is_ours);
-    for thing in going {
+    let (alike, other): (Vec<&Thing>, Vec<&Thing>) =
+        going.partition(|thing| thing.what == What::Sandbox && plan.volumes == Choice::No);
+    let rest = batch::clean(book, sandboxes, (plan, &alike), &mut cleaned);
+    // What could not be done for all is tried one by one, where it is said why it fails.
+    for thing in rest.unwrap_or(alike).into_iter().chain(other) {
         match remove_thing(book, sandboxes, plan, thing) {
             Ok(mut kept) => {
                 cleaned.kept.append(&mut kept);
@@ -369,7 +387,12 @@ fn remove_thing(
         return stores::forget(plan, thing).map(|()| Vec::new());
     }
     let key = thing.path.ancestors().nth(match thing.what {
-        What::Sandbox | What::Remains | What::Goal | What::Objects | What::Container => 1,
+        What::Sandbox
+        | What::Remains
+        | What::Goal
+        | What::Workflow
+        | What::Objects
+        | What::Container => 1,
         What::Logs => 2,
     });
     let key = key.and_then(Path::file_name).unwrap_or_default();
@@ -380,7 +403,8 @@ fn remove_thing(
         What::Sandbox => {
             let record = super::merge::known(&place)?;
             let is_named = plan.ids.contains(place.id());
-            if let (Some(why), false) = (precious(book, &place, &record)?, is_named) {
+            let known = Known::of(book, std::iter::once(&record));
+            if let (Some(why), false) = (precious(&known, &place, &record)?, is_named) {
                 return Err(LaunchError::new(
                     Kind::Denied,
                     why,
@@ -398,7 +422,7 @@ fn remove_thing(
             owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
-        What::Goal | What::Objects | What::Container => Vec::new(),
+        What::Goal | What::Workflow | What::Objects | What::Container => Vec::new(),
         What::Remains => {
             owned_dir::wipe(&place.dir()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()

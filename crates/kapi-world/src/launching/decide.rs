@@ -18,7 +18,7 @@ use super::place::SandboxPlace;
 use super::plan::{BranchPlan, LaunchPlan, Wanted};
 use super::record::{BranchRecord, Made, Record, State, VERSION, Work};
 use super::run::{Decided, Scene, Stage, kept_notes};
-use super::{ports, prepare, shown};
+use super::{masked, ports, prepare, shown};
 use crate::book::Book;
 use crate::workshop::Workshop;
 
@@ -72,7 +72,10 @@ pub(crate) fn decide(
 pub(crate) fn holds_work(earlier: &Record, place: &SandboxPlace) -> bool {
     match (earlier.state, earlier.work) {
         (State::Running, _) | (State::Finished, Work::Pending) => match earlier.made {
-            Made::Layer => !prepare::is_empty(&place.layer().join("upper")),
+            Made::Layer => {
+                let is_empty = prepare::is_empty(&place.layer().join("upper"));
+                !is_empty && !masked::is_all_of(place, earlier)
+            }
             Made::Checkout => place.worktree().is_dir(),
         },
         (State::Finished, Work::Committed) => false,

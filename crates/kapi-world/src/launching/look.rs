@@ -83,7 +83,9 @@ fn counted(place: &SandboxPlace, record: &Record) -> usize {
     walk::walk(&layer, &record.project).map_or(record.n_changed, |walk| walk.changes.len())
 }
 
-pub(crate) fn size(dir: &Path) -> u64 {
+/// Returns the bytes of the files below a directory, as far as they can be listed.
+#[must_use]
+pub fn size(dir: &Path) -> u64 {
     let mut bytes = 0;
     let mut n_seen = 0;
     let mut dirs = vec![dir.to_path_buf()];

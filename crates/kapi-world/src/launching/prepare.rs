@@ -24,7 +24,7 @@ use kapi_sys::real_disk::RealDisk;
 use super::error::{Kind, LaunchError};
 use super::place::SandboxPlace;
 use super::record::{Made, Record};
-use super::{branch, head_view, shown};
+use super::{branch, head_view, masked, shown};
 use crate::confine::{self, GitView, WORKSPACE_INSIDE};
 use crate::failure;
 use crate::ignored::Ignored;
@@ -98,6 +98,7 @@ pub(crate) fn open(
         };
         let filled = workshop.repository.fill_layer(&plan);
         filled.map_err(|error| LaunchError::failed(&error))?;
+        masked::note(place, record, layer)?;
     }
     let shown = shown::excluded(place, &ready.host, record)?;
     if let Some(workshop) = workshop {

@@ -22,7 +22,7 @@ const REPORT_MS: i64 = 1_000;
 const SHARE: u64 = 8;
 
 /// A turn under way.
-pub(super) struct Metering<'a> {
+pub(crate) struct Metering<'a> {
     spending: &'a Spending<'a>,
     turn: &'a Turn,
     watch: &'a Watch<'a>,

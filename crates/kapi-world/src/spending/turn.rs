@@ -88,22 +88,47 @@ impl Turn {
 
     /// Returns the turn of an agent under a name of two parts.
     #[must_use]
-    pub fn of_agent(
+    pub fn of_agent(name: (String, String), kind: &Kind, role: Role, book: &Book) -> Self {
+        Self::of_settings(name, (kind, &book.settings(kind)), role, book)
+    }
+
+    /// Returns the turn of an agent that is wanted with settings of its own.
+    #[must_use]
+    pub fn of_settings(
         (goal, effect): (String, String),
-        kind: &Kind,
+        (kind, settings): (&Kind, &Settings),
         role: Role,
         book: &Book,
     ) -> Self {
-        let settings = book.settings(kind);
-        let (provider, model) = served(kind, &settings);
+        let (provider, model) = served(kind, settings);
         Self {
             goal,
             effect,
             agent: words::agent_name(&kind.to_string()),
             role,
-            worth: worth(kind, &settings, &provider),
+            worth: worth(kind, settings, &provider),
             provider,
             model,
+            prices: book.prices.clone(),
+        }
+    }
+
+    /// Returns the turn of a model that is asked directly; `provider` is the name of its prices.
+    #[must_use]
+    pub fn of_model(
+        (goal, effect): (String, String),
+        (provider, model): (&str, &str),
+        role: Role,
+        book: &Book,
+    ) -> Self {
+        Self {
+            goal,
+            effect,
+            agent: format!("{provider}/{model}"),
+            role,
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            worth: Worth::Listed,
             prices: book.prices.clone(),
         }
     }

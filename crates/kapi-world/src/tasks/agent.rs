@@ -7,28 +7,26 @@ use std::path::Path;
 
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
+use kapi_core::spend::account::Role;
 use kapi_core::status::mapping::Mapping;
-use kapi_core::usage::Usage;
-use kapi_engine::kernel::worker::Hands;
-use kapi_engine::world::Activity;
-use kapi_sys::cancel::Cancel;
+use kapi_engine::world::{Activity, Watch};
 use kapi_sys::process;
 
-use super::Performer;
-use super::ending::{self, not_launched};
-use super::meter::{Meter, linked};
+use super::allowance::{TIMED_OUT, seconds};
+use super::attempt::Attempt;
 use super::prompt::{self, Words};
 use super::ruling::Ruling;
 use super::setup::{Deadline, Setup};
+use super::{Performer, ending, leavings};
 use crate::book::Book;
 use crate::launching::bounds::{Bounds, Remote};
 use crate::launching::place::{SandboxId, SandboxPlace};
 use crate::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
 use crate::launching::reduce;
 use crate::launching::run::{self, Launched, Stage};
+use crate::spending::turn::Turn;
+use crate::spending::{self, Spent, Stopped};
 
-/// How an agent that was killed at its time limit is reported, as `timeout` does.
-const TIMED_OUT: i32 = 124;
 /// Stands where an output was cut.
 const CUT: &str = "\n[the output was cut; the transcript has all of it]";
 /// Paths that a failure names.
@@ -47,6 +45,8 @@ pub(super) struct Ran {
     pub(super) work: Work,
     /// The commit it began at.
     pub(super) start: Option<String>,
+    /// Says where its work is, should the attempt not come to a good end.
+    pub(super) left: String,
 }
 
 impl Ran {
@@ -56,16 +56,18 @@ impl Ran {
     }
 }
 
-/// Runs the agent of an attempt to its end.
+/// Runs the agent of an attempt to its end, within the budget of its task and the caps on spending.
 pub(super) fn run(
     performer: &Performer<'_>,
-    (task, hands): (&Task, &Hands<'_>),
+    attempt: Attempt<'_>,
     (setup, ruling): (&Setup, &Ruling),
     words: &Words<'_>,
 ) -> Result<Ran, End> {
+    let Attempt {
+        task, allowance, ..
+    } = attempt;
     let prompt = prompt::compose(performer, task, (setup, ruling.network), words)?;
-    let id = Performer::sandbox_id(task, hands)?;
-    let plan = plan(performer, task, (setup, ruling), (&id, prompt));
+    let id = Performer::sandbox_id(task, attempt.hands)?;
     let bounds = Bounds {
         touch: setup.touch,
         forbidden: &ruling.forbidden,
@@ -74,78 +76,108 @@ pub(super) fn run(
     };
     let mut book = performer.book.clone();
     book.grant = ruling.grant.clone();
-    let own = Cancel::new();
-    let tell = |usage: Usage| hands.used(usage);
-    let meter = Meter::new(setup.budget, &own, &tell);
+    let part = allowance.meter.part();
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
-            meter.count(usage);
+            part.count(usage);
         }
         (performer.notice)(task.id, activity);
     };
     for text in &setup.notes {
         notice(Activity::Note { text: text.clone() });
     }
-    let mapping = Mapping::built_in();
-    let stage = Stage {
-        clock: performer.project.clock,
-        cancel: &own,
+    let watch = Watch {
+        cancel: allowance.own,
         notice: &notice,
-        mapping: &mapping,
     };
-    let launched = linked(hands.cancel(), &own, || {
-        run::launch_within(&book, (&plan, &bounds), &stage)
+    let name = attempt.booked_as("attempt");
+    let agent = (&setup.kind, &setup.settings);
+    let turn = Turn::of_settings(name, agent, Role::Executor, &performer.book);
+    let metering = attempt.reserve(performer, &turn, &watch)?;
+    let deadline_ms = allowance.bounded(setup.deadline_ms)?;
+    let plan = plan(performer, task, (setup, ruling, deadline_ms), (&id, prompt));
+    let mapping = Mapping::built_in();
+    let (launched, stopped) = spending::metered(&metering, &watch, |watch| {
+        let stage = Stage {
+            clock: performer.project.clock,
+            cancel: watch.cancel,
+            notice: watch.notice,
+            mapping: &mapping,
+        };
+        let launched = run::launch_within(&book, (&plan, &bounds), &stage);
+        let sum = launched.as_ref().map(|launched| launched.usage);
+        Spent {
+            rest: part.settle(&sum.unwrap_or_default()),
+            has_run: launched.is_ok(),
+            value: launched,
+        }
     });
     let at = (&performer.book, &plan.place);
+    let now_ms = performer.project.clock.now_ms();
     let launched = launched.map_err(|error| {
-        tidy(at, None, &stage);
-        if hands.cancel().is_raised() {
-            return End::Cancelled;
-        }
-        let hint = error.hint.map(|hint| format!(" Hint: {hint}"));
-        not_launched(format!(
-            "failed to {}{}",
-            error.message,
-            hint.unwrap_or_default()
-        ))
+        tidy(at, None, (now_ms, &notice));
+        attempt.not_begun(&error)
     })?;
-    meter.settle(&launched.usage);
+    let end = ended(attempt, setup, &launched, stopped);
+    if launched.left_out.is_empty() {
+        tidy(at, Some(&launched.status_path), (now_ms, &notice));
+    } else {
+        leavings::keep(&plan.place);
+    }
+    Ok(ran(&id, &bounds, launched, end))
+}
+
+/// Returns how an attempt's agent ended.
+fn ended(
+    attempt: Attempt<'_>,
+    setup: &Setup,
+    launched: &Launched,
+    stopped: Option<Stopped>,
+) -> End {
+    let time_ms = attempt.task.request.budget.time_ms;
+    let is_of_budget = attempt.allowance.left_ms() == Some(0);
+    let limit = match time_ms.filter(|_| is_of_budget || setup.deadline == Deadline::Budget) {
+        Some(time_ms) => (time_ms, Deadline::Budget),
+        None => (setup.deadline_ms, Deadline::Timeout),
+    };
     let how = How {
         process_end: launched.process_end,
         agent_end: launched.agent_end.as_ref(),
         code: launched.agent_exit_code,
         error: launched.error.as_ref().map(|error| error.message.as_str()),
     };
-    let mut end = end((setup.deadline_ms, setup.deadline), &how, meter.over());
-    if end == End::Cancelled && !hands.cancel().is_raised() {
-        end = ending::failed(FailureKind::Agent, "the agent was interrupted");
+    let over = attempt.allowance.meter.over();
+    let over = over.map(|over| format!("the budget is spent: {over}"));
+    let end = end(limit, &how, over.or(stopped.map(|stopped| stopped.text())));
+    if end == End::Cancelled && !attempt.hands.cancel().is_raised() {
+        return ending::failed(FailureKind::Agent, "the agent was interrupted");
     }
-    if launched.left_out.is_empty() {
-        tidy(at, Some(&launched.status_path), &stage);
-    }
-    Ok(ran(&id, &bounds, launched, end))
+    end
 }
 
 /// Takes away what is left of a sandbox whose work is all on its branch. What could not be taken
 /// away now is taken away by `kapi cleanup`.
-fn tidy((book, place): (&Book, &SandboxPlace), status: Option<&Path>, stage: &Stage<'_>) {
-    let reduced = reduce::reduce(book, (place, status), stage.clock.now_ms());
-    if let Err(error) = reduced {
+fn tidy(
+    (book, place): (&Book, &SandboxPlace),
+    status: Option<&Path>,
+    (now_ms, notice): (i64, &dyn Fn(Activity)),
+) {
+    if let Err(error) = reduce::reduce(book, (place, status), now_ms) {
         let text = format!("failed to {}", error.message);
-        (stage.notice)(Activity::Note { text });
+        notice(Activity::Note { text });
     }
 }
 
 fn plan(
     performer: &Performer<'_>,
     task: &Task,
-    (setup, ruling): (&Setup, &Ruling),
+    (setup, ruling, deadline_ms): (&Setup, &Ruling, u64),
     (id, prompt): (&SandboxId, String),
 ) -> LaunchPlan {
     let root = performer.project.layout.root();
     let branch = setup.branch.as_ref().map(|name| BranchPlan {
         name: name.clone(),
-        base: None,
+        base: task.request.base.clone(),
         remote: "origin".to_owned(),
         remote_name: name.clone(),
         push: Push::No,
@@ -171,7 +203,7 @@ fn plan(
         network: ruling.network,
         conduct: Conduct::Headless,
         commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
-        deadline_ms: setup.deadline_ms,
+        deadline_ms,
     }
 }
 
@@ -183,7 +215,7 @@ struct How<'a> {
     error: Option<&'a str>,
 }
 
-/// Returns how a launch ended, in the words of the kernel; `over` says what of its budget is spent.
+/// Returns how a launch ended, in the words of the kernel; `over` says which limit is spent.
 fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<String>) -> End {
     let bad = |kind, message: String, exit_code| {
         End::Failed(Failure {
@@ -193,8 +225,7 @@ fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<Str
         })
     };
     if let Some(over) = over {
-        let message = format!("the budget is spent: {over}");
-        return bad(FailureKind::BudgetSpent, message, None);
+        return bad(FailureKind::BudgetSpent, over, None);
     }
     let seconds = seconds(deadline_ms);
     match (how.process_end, how.agent_end) {
@@ -222,13 +253,6 @@ fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<Str
             }
             None => End::Completed,
         },
-    }
-}
-
-fn seconds(ms: u64) -> String {
-    match (ms / 1_000, ms % 1_000) {
-        (whole, 0) => format!("{whole} s"),
-        (whole, rest) => format!("{whole}.{rest:03} s"),
     }
 }
 
@@ -265,6 +289,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: Launched, mut end: End) ->
         failure.message.push_str(&left(id, &work));
     }
     Ran {
+        left: left(id, &work),
         end,
         exit_code: launched.agent_exit_code,
         output: capped(launched.message),

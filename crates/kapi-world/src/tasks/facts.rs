@@ -16,6 +16,7 @@ use kapi_engine::kernel::worker::Hands;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
+use super::allowance::Allowance;
 use super::{Performer, look};
 use crate::workshop::{self, Workshop};
 use crate::{failure, tree};
@@ -30,6 +31,8 @@ pub(super) struct Finder<'a> {
     pub(super) performer: &'a Performer<'a>,
     pub(super) task: &'a Task,
     pub(super) hands: &'a Hands<'a>,
+    /// What is left of the task's budget.
+    pub(super) allowance: &'a Allowance<'a>,
     /// What is known of the loops of the project.
     pub(super) loops: &'a BTreeMap<LoopName, LoopState>,
     /// The loop that asks.
@@ -53,18 +56,16 @@ impl Finder<'_> {
     /// Looks up everything.
     ///
     /// # Errors
-    /// Only when the run is not wanted any more.
+    /// Only when the run is not wanted any more, or its budget is spent.
     pub(super) fn find(&self, condition: &Condition) -> Result<Facts, End> {
         let now_ms = self.performer.project.clock.now_ms();
         let mut facts = condition_file::times(condition, now_ms);
         for question in needs(condition) {
-            if self.hands.cancel().is_raised() {
-                return Err(End::Cancelled);
-            }
+            let left_ms = self.allowance.bounded(u64::MAX)?;
             if facts.contains_key(&question) {
                 continue;
             }
-            let answer = self.answer(&question);
+            let answer = self.answer(&question, left_ms);
             facts.insert(
                 question,
                 answer.unwrap_or_else(|failure| Answer::Unknown {
@@ -75,16 +76,20 @@ impl Finder<'_> {
         if self.hands.cancel().is_raised() {
             return Err(End::Cancelled);
         }
-        Ok(facts)
+        match self.allowance.spent_in("its condition") {
+            Some(end) => Err(end),
+            None => Ok(facts),
+        }
     }
 
-    fn answer(&self, question: &Question) -> Result<Answer, Failure> {
+    fn answer(&self, question: &Question, left_ms: u64) -> Result<Answer, Failure> {
         match question {
             Question::Files { glob } => self.files(glob),
             Question::FilesChanged { glob } => self.changed(std::slice::from_ref(glob)),
             Question::Changed { globs } => self.changed(globs),
             Question::Command { run, timeout_ms } => {
-                look::command(self.performer, (self.task, self.hands), (run, *timeout_ms))
+                let timeout_ms = left_ms.min(*timeout_ms);
+                look::command(self.performer, (self.task, self.hands), (run, timeout_ms))
             }
             Question::Branch => {
                 let name = self.repository()?.head_branch();

@@ -13,8 +13,10 @@ use kapi_core::kernel::task::{End, FailureKind, LoopRun, Phase, PhaseStatus, Rep
 use kapi_core::kernel::value::Value;
 use kapi_engine::kernel::worker::Hands;
 
+use super::allowance::Allowance;
+use super::attempt::Attempt;
 use super::ending::not_launched;
-use super::{Performer, agent, facts, prompt, ruling, setup};
+use super::{Performer, agent, facts, prompt, ruling, setup, travel};
 use crate::failure;
 
 mod context;
@@ -37,6 +39,8 @@ struct Course<'a> {
     task: &'a Task,
     run: &'a LoopRun,
     hands: &'a Hands<'a>,
+    /// What is left of the task's budget.
+    allowance: &'a Allowance<'a>,
     /// What is known of the loops of the project.
     loops: BTreeMap<LoopName, LoopState>,
     /// What came of the run so far.
@@ -44,11 +48,12 @@ struct Course<'a> {
 }
 
 /// Goes through the phases that are left.
-pub(super) fn perform(
-    performer: &Performer<'_>,
-    (task, run): (&Task, &LoopRun),
-    hands: &Hands<'_>,
-) -> Report {
+pub(super) fn perform(performer: &Performer<'_>, attempt: Attempt<'_>, run: &LoopRun) -> Report {
+    let Attempt {
+        task,
+        hands,
+        allowance,
+    } = attempt;
     let queue = performer.queue();
     let loops = match &queue {
         Ok(queue) => queue.kernel().loops.clone(),
@@ -64,6 +69,7 @@ pub(super) fn perform(
         task,
         run,
         hands,
+        allowance,
         loops,
         report: begun.unwrap_or_else(|| Report::of(End::Completed)),
     };
@@ -115,6 +121,7 @@ impl Course<'_> {
             Phase::Trigger => Ok((PhaseStatus::Ok, Some(self.run.trigger.kind().to_owned()))),
             _ if is_skipped => Ok(skipped("the condition did not hold")),
             Phase::ShouldRun => self.should_run(),
+            Phase::Context if self.has_failed() => Ok(skipped("it was not let on")),
             Phase::Context => self.context(),
             Phase::Execute if self.has_failed() => Ok(skipped("there is no prompt")),
             Phase::Execute => self.execute(),
@@ -150,7 +157,27 @@ impl Course<'_> {
         inputs.map_err(|error| not_launched(format!("failed to {error}")))
     }
 
+    fn attempt(&self) -> Attempt<'_> {
+        Attempt {
+            task: self.task,
+            hands: self.hands,
+            allowance: self.allowance,
+        }
+    }
+
+    /// Asks the policy as it is now: the run may have waited since before a rule was written, and
+    /// nothing of what is denied is done, its condition's commands included.
+    fn is_let_in(&self) -> Result<(), End> {
+        // What keeps it from being resolved is said where its prompt is made.
+        let Ok(setup) = setup::resolve(self.performer, self.task) else {
+            return Ok(());
+        };
+        let prompt = &self.task.request.prompt;
+        ruling::ask(self.performer, self.task, &setup, prompt).map(drop)
+    }
+
     fn should_run(&mut self) -> Result<Ended, End> {
+        self.is_let_in()?;
         let Some(condition) = &self.run.definition.should_run else {
             return Ok((PhaseStatus::Ok, None));
         };
@@ -190,6 +217,7 @@ impl Course<'_> {
             performer: self.performer,
             task: self.task,
             hands: self.hands,
+            allowance: self.allowance,
             loops: &self.loops,
             own: self.run.name(),
         }
@@ -218,9 +246,13 @@ impl Course<'_> {
         let told = self.told()?;
         let words = told.words();
         let ruling = ruling::ask(self.performer, self.task, &setup, words.prompt)?;
-        let at = (self.task, self.hands);
-        let ran = agent::run(self.performer, at, (&setup, &ruling), &words)?;
+        let ran = agent::run(self.performer, self.attempt(), (&setup, &ruling), &words)?;
         let mut work = ran.work;
+        // The phases after this one may be another machine's.
+        if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {
+            self.hands.set_back(lack);
+            return Err(End::Cancelled);
+        }
         // Where nothing was changed, what it looked at is what the next run compares with.
         work.commit = work.commit.or(ran.start);
         let n_files = match work.n_files {

@@ -1,9 +1,10 @@
 //! Counting what an attempt uses, and ending its process tree when that is more than it may.
 //!
-//! What is counted is told to the kernel as it happens. Knows no agent and no price.
+//! What is counted is told to the kernel as it happens: by the agent, and by everybody else who asks
+//! a model for the task. Knows no agent and no price.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use kapi_sys::cancel::Cancel;
 /// How often it is looked whether the task is still wanted.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// The meter of one attempt.
+/// The meter of one attempt, shared by all its parts.
 pub(super) struct Meter<'a> {
     budget: TaskBudget,
     /// Raised when the budget is spent.
@@ -23,10 +24,16 @@ pub(super) struct Meter<'a> {
     used: Mutex<Usage>,
 }
 
+/// What one part of an attempt uses, such as its agent: counted alone, and with all others.
+pub(super) struct Part<'m> {
+    meter: &'m Meter<'m>,
+    used: Mutex<Usage>,
+}
+
 impl<'a> Meter<'a> {
-    /// Begins to count.
+    /// Begins to count, with what was used before.
     pub(super) fn new(
-        budget: TaskBudget,
+        (budget, before): (TaskBudget, Usage),
         own: &'a Cancel,
         tell: &'a (dyn Fn(Usage) + Sync),
     ) -> Self {
@@ -34,13 +41,25 @@ impl<'a> Meter<'a> {
             budget,
             own,
             tell,
+            used: Mutex::new(before),
+        }
+    }
+
+    /// Begins to count one part.
+    pub(super) fn part(&self) -> Part<'_> {
+        Part {
+            meter: self,
             used: Mutex::new(Usage::default()),
         }
     }
 
-    /// Counts what was used since the last call, and ends what uses too much.
-    pub(super) fn count(&self, more: &Usage) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Says which limit was passed and by how much, if one was.
+    pub(super) fn over(&self) -> Option<String> {
+        over(&self.budget, &held(&self.used))
+    }
+
+    fn count(&self, more: &Usage) {
+        let mut used = held(&self.used);
         used.add(more);
         let is_over = over(&self.budget, &used).is_some();
         drop(used);
@@ -49,10 +68,18 @@ impl<'a> Meter<'a> {
             self.own.raise();
         }
     }
+}
 
-    /// Counts what only the end told: the sum, less what was counted.
-    pub(super) fn settle(&self, sum: &Usage) {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+impl Part<'_> {
+    /// Counts what was used since the last call, and ends what uses too much.
+    pub(super) fn count(&self, more: &Usage) {
+        held(&self.used).add(more);
+        self.meter.count(more);
+    }
+
+    /// Counts what only the end told, and returns it: the sum of the part, less what was counted.
+    pub(super) fn settle(&self, sum: &Usage) -> Usage {
+        let used = *held(&self.used);
         let usd_micros = match (sum.usd_micros, used.usd_micros) {
             (Some(sum), counted) => Some(sum.saturating_sub(counted.unwrap_or(0))),
             (None, _) => None,
@@ -65,13 +92,12 @@ impl<'a> Meter<'a> {
         if !rest.is_zero() || rest.usd_micros.is_some() {
             self.count(&rest);
         }
+        rest
     }
+}
 
-    /// Says which limit was passed and by how much, if one was.
-    pub(super) fn over(&self) -> Option<String> {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        over(&self.budget, &used)
-    }
+fn held(used: &Mutex<Usage>) -> MutexGuard<'_, Usage> {
+    used.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn over(budget: &TaskBudget, used: &Usage) -> Option<String> {
@@ -155,10 +181,10 @@ mod tests {
             let cancel = Cancel::new();
             let told = Mutex::new(Usage::default());
             let tell = |usage: Usage| told.lock().unwrap().add(&usage);
-            let meter = Meter::new(budget, &cancel, &tell);
-            meter.count(&usage(6, Some(625_000)));
+            let meter = Meter::new((budget, Usage::default()), &cancel, &tell);
+            meter.part().count(&usage(6, Some(625_000)));
             assert!(!cancel.is_raised() && meter.over().is_none());
-            meter.count(&usage(6, Some(625_000)));
+            meter.part().count(&usage(6, Some(625_000)));
             assert!(cancel.is_raised());
             assert_eq!(meter.over().as_deref(), Some(expected));
             assert_eq!(*told.lock().unwrap(), usage(12, Some(1_250_000)));
@@ -170,12 +196,30 @@ mod tests {
         let cancel = Cancel::new();
         let told = Mutex::new(Usage::default());
         let tell = |usage: Usage| told.lock().unwrap().add(&usage);
-        let meter = Meter::new(TaskBudget::default(), &cancel, &tell);
-        meter.count(&usage(6, None));
-        meter.settle(&usage(6, None));
-        meter.settle(&usage(9, Some(5)));
-        meter.settle(&usage(9, Some(5)));
+        let before = usage(100, Some(1));
+        let meter = Meter::new((TaskBudget::default(), before), &cancel, &tell);
+        let part = meter.part();
+        part.count(&usage(6, None));
+        part.settle(&usage(6, None));
+        part.settle(&usage(9, Some(5)));
+        part.settle(&usage(9, Some(5)));
         assert_eq!(*told.lock().unwrap(), usage(9, Some(5)));
+        meter.part().settle(&usage(1, None));
+        assert_eq!(*told.lock().unwrap(), usage(10, Some(5)));
+    }
+
+    #[test]
+    fn what_was_used_before_is_gone_from_the_budget() {
+        let cancel = Cancel::new();
+        let budget = TaskBudget {
+            tokens: Some(10),
+            ..TaskBudget::default()
+        };
+        let meter = Meter::new((budget, usage(9, None)), &cancel, &|_| {});
+        meter.part().count(&usage(1, None));
+        assert!(!cancel.is_raised());
+        meter.part().count(&usage(1, None));
+        assert!(cancel.is_raised());
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub(super) fn ask(
         local_times: &local_times,
         terms: &performer.terms,
         is_unattended: performer.setting.is_unattended,
+        base: &|| Ok(None),
     };
     let project = root.display().to_string();
     let mut asked = door.policy_request(&project, &task.request, &setup.profile);

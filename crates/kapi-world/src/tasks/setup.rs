@@ -33,7 +33,7 @@ pub(super) struct Setup {
     pub(super) settings: Settings,
     /// What of the workspace it may change.
     pub(super) touch: Touch,
-    /// The branch of its work, where it can change anything.
+    /// The branch of its work, where it can change anything or begins at a commit of its own.
     pub(super) branch: Option<String>,
     /// The longest it may take, in milliseconds.
     pub(super) deadline_ms: u64,
@@ -91,7 +91,9 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, E
         kind,
         settings,
         touch,
-        branch: (touch == Touch::Workspace).then(|| branch(performer, task)),
+        // Whoever only reads must see the same commit on every machine.
+        branch: (touch == Touch::Workspace || request.base.is_some())
+            .then(|| branch(performer, task)),
         deadline_ms,
         deadline,
         budget,

@@ -7,7 +7,7 @@ use kapi_core::kernel::task::{End, PhaseStatus, State, Task};
 use crate::loops::{detail, phases};
 use crate::machine::Machine;
 
-fn with(definition: &Definition, should_run: &str) -> Definition {
+pub(crate) fn with(definition: &Definition, should_run: &str) -> Definition {
     let value = serde_saphyr::from_str(should_run).unwrap();
     let place = kapi_core::kernel::value::place::Place::root(&value);
     let condition: Condition = kapi_core::kernel::condition::read(&place).unwrap();

@@ -21,6 +21,7 @@ use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::request::{Origin, Priority, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Failure, Task, Trigger};
 use kapi_core::kernel::value::Value;
+use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;
 use kapi_engine::kernel::door::{Door, KeyAsk, LoopAsk, TaskAsk};
 use kapi_engine::kernel::log::Store;
@@ -29,6 +30,7 @@ use kapi_engine::kernel::terms::KernelTerms;
 use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
 use kapi_engine::kernel::{definition_file, profile_file};
 use kapi_engine::project::Project;
+use kapi_engine::spend::{Ledger, Machine as Ledgers};
 use kapi_engine::world::Activity;
 use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
@@ -36,6 +38,7 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::grant::Grant;
 use kapi_world::launching::place::Sandboxes;
+use kapi_world::spending::Spending;
 use kapi_world::tasks::{Performer, Setting};
 use tempfile::TempDir;
 
@@ -56,6 +59,8 @@ pub(crate) struct Machine {
     pub(crate) terms: KernelTerms,
     /// How agents are run.
     pub(crate) setting: Setting,
+    /// What a day may cost.
+    pub(crate) caps: Caps,
 }
 
 /// What every loop's agent is told.
@@ -157,6 +162,7 @@ impl Machine {
             slots: 1,
             terms,
             setting,
+            caps: Caps::none(),
         }
     }
 
@@ -203,6 +209,22 @@ impl Machine {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "git {args:?}: {text}{said}");
         text
+    }
+
+    /// Returns the ledger of the machine, with its caps.
+    pub(crate) fn spending(&self) -> Spending<'static> {
+        let machine = Ledgers {
+            disk: &RealDisk,
+            clock: &SystemClock,
+            home: self.root.path().join("home"),
+            owner: "test".to_owned(),
+        };
+        Spending {
+            ledger: Some(Ledger::open(machine).unwrap()),
+            caps: self.caps,
+            project: self.setting.project_key.clone(),
+            clock: &SystemClock,
+        }
     }
 
     fn book(&self) -> Book {
@@ -298,7 +320,12 @@ impl Machine {
 
     /// Has a loop run and works until the run has ended.
     pub(crate) fn trigger(&self, definition: &Definition) -> Task {
-        self.work(&|_, _| {}, |queue, door| {
+        self.trigger_watched(definition, &|_, _| {})
+    }
+
+    /// Does the same, and tells of everything that happens.
+    pub(crate) fn trigger_watched(&self, definition: &Definition, watch: &Watcher<'_>) -> Task {
+        self.work(watch, |queue, door| {
             let app = self.app();
             let profiles = profile_file::discover(&app, &app, &self.setting.person);
             let ask = LoopAsk {
@@ -351,6 +378,7 @@ impl Machine {
             local_times: &BTreeMap::new(),
             terms: &self.terms,
             is_unattended: true,
+            base: &|| Ok(None),
         };
         let Answer::Submitted(id) = submit(&mut queue, &door) else {
             panic!("it was not let in");
@@ -397,6 +425,7 @@ impl Machine {
             terms: self.terms.clone(),
             store: Store::Files,
             setting: self.setting.clone(),
+            spending: self.spending(),
             notice: &notice,
         };
         let perform = |task: &Task, hands: &Hands<'_>| performer.perform(task, hands);

@@ -15,4 +15,6 @@ mod evals;
 mod loops;
 mod machine;
 mod policies;
+mod spending;
 mod tasks;
+mod workflows;

@@ -1,8 +1,13 @@
 //! The policy at the moment of launch: each kind of rule stops a real one, or holds inside it.
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::kernel::task::{FailureKind, State};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::kernel::task::{FailureKind, PhaseStatus, State};
+use kapi_engine::world::Activity;
+
+use crate::conditions::with;
+use crate::loops::phases;
 use crate::machine::{Ask, Machine, failure, shell};
 
 fn denied(machine: &Machine, ask: &Ask, words: &[&str]) {
@@ -23,6 +28,29 @@ fn a_rule_that_came_after_the_request_stops_the_launch() {
         &shell("touch never"),
         &["policy denied request", "no-shell", "line 2"],
     );
+    assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "");
+}
+
+#[test]
+fn a_rule_that_came_after_the_request_stops_a_run_before_its_condition() {
+    let mut machine = Machine::new();
+    let definition = machine.define("fix", "workspace: branch", "touch never");
+    // The condition would be skipped over, and takes a command that must not run either.
+    let definition = with(&definition, "{command: {run: 'exit 1'}}");
+    machine.policy("rules:\n  - {name: no-shell, effect: deny, when: {backend: 'command:*'}}\n");
+    let ran = AtomicBool::new(false);
+    let task = machine.trigger_watched(&definition, &|activity, _| {
+        if matches!(activity, Activity::Tool { .. } | Activity::Verifying { .. }) {
+            ran.store(true, Ordering::SeqCst);
+        }
+    });
+    let why = failure(&task);
+    assert_eq!(why.kind, FailureKind::PolicyDenied, "{task:#?}");
+    assert!(why.message.contains("no-shell"), "{why:?}");
+    let phases = phases(&task);
+    assert_eq!(phases[1], ("shouldRun", PhaseStatus::Error), "{phases:?}");
+    assert_eq!(phases[2], ("context", PhaseStatus::Skipped), "{phases:?}");
+    assert!(!ran.load(Ordering::SeqCst));
     assert_eq!(machine.git(&["branch", "--list", "kapi/*"]), "");
 }
 

@@ -56,6 +56,7 @@ pub(super) fn request(prompt: &str) -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: USER.to_owned(),
         },
@@ -70,6 +71,7 @@ pub(super) const fn capacity() -> Capacity {
     Capacity {
         project: 1_000,
         per_agent: BTreeMap::new(),
+        usd_micros_per_day: None,
     }
 }
 

@@ -25,7 +25,7 @@ const TASKS_MAX: usize = 20;
 /// Gathers everything; `errors` are those of configuration files.
 pub(super) fn gather(kernel: &Kernel<'_>, errors: &[Error]) -> Result<DashboardView, Error> {
     let queue = kernel.queue()?;
-    let living = kernel.living()?;
+    let living = kernel.living(&queue)?;
     let mut warnings: Vec<WarningView> = errors.iter().map(of_error).collect();
     let loops = kernel.loops();
     warnings.extend(kernel.policy.faults().map(|fault| WarningView {

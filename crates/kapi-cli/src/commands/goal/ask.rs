@@ -77,7 +77,9 @@ pub(super) fn put(
         text: question.trim(),
         name: &name,
     };
-    let answered = aside::answer(&book, &place, &picked.goal, asked, &watch);
+    let spending = context.spending(picked.project.layout.root(), &config)?;
+    let with = (&book, &spending);
+    let answered = aside::answer(with, &place, &picked.goal, asked, &watch);
     context.ui.clear_live();
     match answered.map_err(|failure| Error::world(&failure))? {
         None => Ok(Exit::Interrupted),

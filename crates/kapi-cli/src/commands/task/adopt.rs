@@ -6,8 +6,11 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel;
+use crate::kernel::{self, failed};
 use crate::ui::Format;
+
+/// The most tasks that have ended whose commits are brought here.
+const HOME_MAX: usize = 100;
 
 /// Takes a queue over.
 pub(super) fn run(context: &Context) -> Result<Exit, Error> {
@@ -20,6 +23,10 @@ pub(super) fn run(context: &Context) -> Result<Exit, Error> {
             .filter(|task| task.state == State::Pending)
             .count();
         kernel.adopt()?;
+        let ended = queue.history().last(HOME_MAX, None);
+        let ended = ended.map_err(|error| failed(&error))?;
+        let left = queue.kernel().ended.values();
+        left.chain(&ended).for_each(|task| kernel.bring_home(task));
         match context.ui.format {
             Format::Json => context.ui.json(&json!({
                 "type": "adopted", "tasks": tasks.len(), "waiting": n_waiting,

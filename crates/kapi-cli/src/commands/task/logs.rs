@@ -1,28 +1,35 @@
 //! `kapi task logs`: the transcripts of a task's attempts, all of them or as they are written.
 //!
-//! Lines are printed as the agent wrote them; nothing is read from them.
+//! For people in the words of the agent's own events, and with `--json` line by line as it wrote
+//! them; nothing is decided by what is read.
+
+mod said;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::queue::Queue;
 use kapi_store::layout::project_key;
-use kapi_sys::alarm::Watched;
+use kapi_sys::alarm::{Alarm, Watched};
 use kapi_world::launching::place::SandboxId;
 use kapi_world::tasks;
 use serde_json::{Value, json};
 
 use crate::commands::launch::sandboxes;
 use crate::commands::task::Reference;
+use crate::commands::task::logs::said::Said;
 use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::kernel::listening::listen;
 use crate::kernel::{self, Kernel, failed, no_task};
 use crate::ui::{Fate, Format};
 
@@ -42,8 +49,9 @@ pub(crate) struct Args {
 }
 
 /// One attempt's transcript, and how much of it was printed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Printed {
+    said: Said,
     offset: u64,
     /// A line whose end has not come yet.
     begun: Vec<u8>,
@@ -55,14 +63,26 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 fn print(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
+    let alarm = alarm()?;
+    let bell = alarm.bell();
+    let queue = kernel.queue()?;
+    thread::scope(|scope| {
+        let _listening = listen(scope, &queue, move || bell.ring())?;
+        follow(kernel, args, (queue, alarm))
+    })
+}
+
+fn follow(
+    kernel: &Kernel<'_>,
+    args: &Args,
+    (mut queue, mut alarm): (Queue<'_>, Alarm),
+) -> Result<Exit, Error> {
     let (context, id) = (kernel.context, args.task.id);
     let interrupts = interrupts()?;
-    let mut alarm = alarm()?;
-    let mut queue = kernel.queue()?;
     let mut printed: BTreeMap<u64, Printed> = BTreeMap::new();
     loop {
         // Asked first, so that whatever it wrote last is among what is read next.
-        let is_over = is_over(&mut queue, id)?;
+        let task = task(&mut queue, id)?;
         let found = transcripts(kernel, id)?;
         let mut watched = Watched::default();
         watched
@@ -77,15 +97,21 @@ fn print(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
             .watch(&watched)
             .map_err(|error| alarm_failed(&error))?;
         for (attempt, path) in &found {
-            let so_far = printed.entry(*attempt).or_default();
+            let so_far = printed.entry(*attempt).or_insert_with(|| Printed {
+                said: Said::of(kernel, &task),
+                offset: 0,
+                begun: Vec::new(),
+            });
             more(context, (id, *attempt), path, so_far)?;
         }
-        let is_enough = !args.follow || is_over || context.ui.fate() == Fate::Closed;
+        let is_enough = !args.follow || task.state.is_ended() || context.ui.fate() == Fate::Closed;
         if is_enough {
             if found.is_empty() {
-                context.ui.say(&format!(
-                    "{id} has no transcript: no agent was launched for it yet."
-                ));
+                let why = match queue.holders() {
+                    None => "no agent was launched for it yet",
+                    Some(_) => "no agent was launched for it on this machine",
+                };
+                context.ui.say(&format!("{id} has no transcript: {why}."));
             }
             return Ok(Exit::Success);
         }
@@ -97,10 +123,10 @@ fn print(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
     }
 }
 
-fn is_over(queue: &mut Queue<'_>, id: TaskId) -> Result<bool, Error> {
+fn task(queue: &mut Queue<'_>, id: TaskId) -> Result<Task, Error> {
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
-    Ok(found.ok_or_else(|| no_task(id))?.state.is_ended())
+    found.ok_or_else(|| no_task(id))
 }
 
 /// Returns the transcripts of a task's attempts, by the numbers of their leases. They outlive the
@@ -158,7 +184,10 @@ fn more(
             let line: Vec<u8> = so_far.begun.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line);
             match context.ui.format {
-                Format::Human => context.ui.line(text.trim_end()),
+                Format::Human => {
+                    let lines = so_far.said.lines(text.trim_end());
+                    lines.iter().for_each(|line| context.ui.line(line));
+                }
                 Format::Json => context.ui.json(&json!({
                     "type": "transcript",
                     "task": id.to_string(),

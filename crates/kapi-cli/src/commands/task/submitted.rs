@@ -56,9 +56,10 @@ pub(crate) fn follow_up(
     queue.refresh().map_err(|error| failed(&error))?;
     let found = queue.find(id).map_err(|error| failed(&error))?;
     let task = found.ok_or_else(|| no_task(id))?;
+    submitted(kernel, (&queue, &task), is_duplicate, place)?;
     drop(queue);
-    submitted(kernel, &task, is_duplicate, place)?;
     if task.state.is_ended() {
+        kernel.bring_home(&task);
         return Ok(answer::give_result(context, &task));
     }
     match place {
@@ -70,12 +71,12 @@ pub(crate) fn follow_up(
 /// Says which task it is, and who works on it.
 fn submitted(
     kernel: &Kernel<'_>,
-    task: &Task,
+    (queue, task): (&Queue<'_>, &Task),
     is_duplicate: bool,
     place: Where,
 ) -> Result<(), Error> {
     let (ui, id) = (kernel.context.ui, task.id);
-    let living = kernel.living()?;
+    let living = kernel.living(queue)?;
     let up = living.iter().find(|worker| worker.takes_all());
     if ui.format == Format::Json {
         ui.json(&json!({
@@ -122,7 +123,10 @@ pub(crate) fn work(kernel: &Kernel<'_>, id: TaskId) -> Result<Exit, Error> {
     let left = attend(&foreground, id, &mut |seen| follower.show(seen));
     context.ui.clear_live();
     match left? {
-        Left::Ended(task) => Ok(answer::give_result(context, &task)),
+        Left::Ended(task) => {
+            kernel.bring_home(&task);
+            Ok(answer::give_result(context, &task))
+        }
         Left::Open(task) => leave(kernel, &task, &interrupts),
     }
 }

@@ -1,9 +1,11 @@
 //! `kapi task wait`: look on until a task has ended, and exit as `kapi task run` would have.
 
+use std::thread;
 use std::time::Duration;
 
 use kapi_engine::drive::monotonic_ms;
-use kapi_sys::alarm::Watched;
+use kapi_engine::kernel::queue::Queue;
+use kapi_sys::alarm::{Alarm, Watched};
 
 use crate::amount;
 use crate::commands::task::follow::Follower;
@@ -14,6 +16,7 @@ use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::foreground::Seen;
+use crate::kernel::listening::listen;
 use crate::kernel::{self, Kernel, failed, no_task};
 
 /// The longest until the task is looked at again, should the system not tell of a change.
@@ -35,14 +38,26 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 fn wait(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
+    let alarm = alarm()?;
+    let bell = alarm.bell();
+    let queue = kernel.queue()?;
+    thread::scope(|scope| {
+        let _listening = listen(scope, &queue, move || bell.ring())?;
+        look_on(kernel, args, (queue, alarm))
+    })
+}
+
+fn look_on(
+    kernel: &Kernel<'_>,
+    args: &Args,
+    (mut queue, mut alarm): (Queue<'_>, Alarm),
+) -> Result<Exit, Error> {
     let (context, id) = (kernel.context, args.task.id);
     let interrupts = interrupts()?;
-    let mut alarm = alarm()?;
     let mut watched = Watched::default();
     watched
         .directories
         .insert(kernel.project.layout.kernel_dir());
-    let mut queue = kernel.queue()?;
     let mut follower = Follower::new(context.ui);
     let end_ms = args.timeout.map(|ms| monotonic_ms().saturating_add(ms));
     loop {
@@ -54,9 +69,10 @@ fn wait(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
         let task = found.ok_or_else(|| no_task(id))?;
         let waits = kernel.waits_of(&queue, &task);
         if task.state.is_ended() {
+            kernel.bring_home(&task);
             return Ok(answer::give_result(context, &task));
         }
-        if follower.is_first() && kernel.living()?.is_empty() {
+        if follower.is_first() && kernel.living(&queue)?.is_empty() {
             context.ui.say(
                 "note: nobody works on this project's tasks; `kapi up --once` does, in another terminal.",
             );

@@ -3,10 +3,11 @@
 //! With `--json` each change, and each event of a goal that is driven here, is one line on standard
 //! output. Knows where goals stand, and not what is done about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::id::GoalId;
+use kapi_core::kernel::admission::Waits;
 use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::task::{State, Task, Trigger};
 use kapi_engine::drive::Observed;
@@ -68,6 +69,8 @@ pub(super) struct Board {
     rows: BTreeMap<GoalId, Row>,
     /// Tasks that have not ended, a line each.
     tasks: BTreeMap<TaskId, String>,
+    /// What tasks wait for, as it was told last.
+    waits: BTreeSet<String>,
     /// The loops that are due next.
     upcoming: Vec<(i64, String)>,
     /// What is wrong with files, as it was told last.
@@ -82,6 +85,7 @@ impl Board {
             ui,
             rows: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            waits: BTreeSet::new(),
             upcoming: Vec::new(),
             faults: Vec::new(),
             shown: Vec::new(),
@@ -154,12 +158,33 @@ impl Board {
                 "text": text,
             })),
             Format::Human if self.ui.is_live() && !task.state.is_ended() => {}
+            // Said once for all that wait for the same.
+            Format::Human if task.state == State::Pending => {}
             Format::Human if self.ui.is_live() => self.say(&format!("{id}  {text}")),
             Format::Human => self.ui.line(&format!("{id}  {text}")),
         }
         if !task.state.is_ended() {
             self.tasks.insert(id, format!("{id}  {text}"));
         }
+    }
+
+    /// Says what tasks wait for, each reason once for as long as something waits for it.
+    pub(super) fn put_waits(&mut self, waits: &BTreeMap<TaskId, Waits>) {
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        for why in waits.values() {
+            *reasons.entry(why.to_string()).or_default() += 1;
+        }
+        for (why, n) in &reasons {
+            let is_news = !self.waits.contains(why);
+            if is_news && self.ui.format == Format::Human && !self.ui.is_live() {
+                let tasks = match n {
+                    1 => "1 task waits".to_owned(),
+                    n => format!("{n} tasks wait"),
+                };
+                self.ui.line(&format!("{tasks}: {why}"));
+            }
+        }
+        self.waits = reasons.into_keys().collect();
     }
 
     /// Says what became of what sets a loop off.

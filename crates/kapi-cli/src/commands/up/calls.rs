@@ -18,6 +18,7 @@ use crate::config::webhook::Webhook;
 use crate::error::Error;
 use crate::kernel::{Kernel, failed};
 use crate::webhook::proof::Proof;
+use crate::webhook::waiting::Waiting;
 use crate::webhook::{Asked, CONNECTIONS_MAX, Counter, Reply};
 
 /// Calls that may wait before others are refused.
@@ -121,6 +122,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
             proof: self.proof.clone(),
             line: self.line.clone(),
             ring: self.ring,
+            waiting: Waiting::default(),
         };
         let stop = self.stop.clone();
         self.scope.spawn(move || {

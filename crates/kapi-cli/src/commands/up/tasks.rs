@@ -13,7 +13,7 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, State, Task};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
-use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
+use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::Watched;
 use kapi_sys::clock::Clock as _;
 use kapi_world::book::Book;
@@ -24,6 +24,7 @@ use crate::commands::up::calls::Calls;
 use crate::commands::up::crew::Shop;
 use crate::commands::up::said::Said;
 use crate::error::Error;
+use crate::kernel::listening::{Listening, listen};
 use crate::kernel::{Kernel, failed};
 
 /// How often a task that found no room on the machine is tried again, in milliseconds.
@@ -64,6 +65,8 @@ pub(super) struct Tasks<'scope, 'env> {
     book: Book,
     said: Said,
     calls: Option<Calls<'scope, 'env>>,
+    /// Rings when other machines record something.
+    listening: Option<Listening>,
     /// When each part wants to be called again, in milliseconds of the monotonic clock.
     work_at_ms: u64,
     lead_at_ms: u64,
@@ -96,17 +99,20 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
             slots: floor.slots,
             capacity: kernel.terms.capacity(),
             only: None,
-            lease_ms: LEASE_MS,
+            lease_ms: kernel.store.lease_ms(),
             perform: floor.perform,
             ring: floor.ring,
         };
-        let worker = Worker::new(scope, kernel.queue()?, terms).map_err(|error| failed(&error))?;
+        let queue = kernel.queue()?;
+        let listening = listen(scope, &queue, floor.ring)?;
+        let worker = Worker::new(scope, queue, terms).map_err(|error| failed(&error))?;
         Ok(Self {
             shop: floor.shop,
             lookout: Lookout::new(root),
             book: kernel.context.book(kernel.config),
             said: Said::new(&kernel),
             calls: Calls::wanted(scope, &kernel, floor.ring)?,
+            listening: Some(listening),
             kernel,
             has_room: floor.has_room,
             has_rung: floor.has_rung,
@@ -269,7 +275,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
         let is_time = now_ms >= self.work_at_ms && self.is_anything_held();
         if !has_news && !waits && !is_time && !self.is_leaving {
             if now_ms >= self.work_at_ms {
-                self.work_at_ms = now_ms + LEASE_MS / 6;
+                self.work_at_ms = now_ms + self.kernel.store.lease_ms() / 6;
             }
             return Ok(());
         }
@@ -296,16 +302,15 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     }
 
     fn is_there_work(&mut self) -> bool {
-        let clock_ms = self.kernel.context.clock.now_ms();
         let capacity = self.kernel.terms.capacity();
         let (queue, _) = self.worker.queue();
-        admission::pick(queue.kernel(), &capacity, None, clock_ms).is_some()
+        admission::pick(queue.kernel(), &capacity, None, queue.now_ms()).is_some()
     }
 
     /// Returns when the next task that pauses may be worked on.
     fn not_before_ms(&mut self, now_ms: u64) -> Option<u64> {
-        let clock_ms = self.kernel.context.clock.now_ms();
         let (queue, _) = self.worker.queue();
+        let clock_ms = queue.now_ms();
         let tasks = queue.kernel().tasks.values();
         let pauses = tasks
             .filter(|task| task.state == State::Pending)
@@ -324,6 +329,9 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
                 board.put_task(task);
             }
         }
+        let now_ms = self.kernel.context.clock.now_ms();
+        let capacity = self.kernel.terms.capacity();
+        board.put_waits(&admission::waits(queue.kernel(), &capacity, now_ms));
         // What is left has ended.
         for id in std::mem::replace(&mut self.told, told).into_keys() {
             let Some(task) = queue.find(id).map_err(|error| failed(&error))? else {
@@ -350,12 +358,14 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     /// Calls everything off, for a supervisor that has failed.
     pub(super) fn call_off(&mut self) {
         self.calls.iter_mut().for_each(Calls::end);
+        self.listening = None;
         self.worker.leave();
     }
 
     /// Leads no more, and tells what was done.
     pub(super) fn end(mut self) -> Result<TaskTally, Error> {
         self.calls.iter_mut().for_each(Calls::end);
+        self.listening = None;
         let (queue, own) = self.worker.queue();
         let resigned = self.leader.resign(queue, own);
         resigned.map_err(|error| failed(&error))?;

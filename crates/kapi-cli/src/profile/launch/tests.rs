@@ -81,6 +81,7 @@ impl Machine {
             disk: RealDisk,
             clock: SystemClock,
             config_path: self.home().join(".config/kapi/config.toml"),
+            store: None,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::goal::budget::Raise;
 use crate::goal::command::Command;
-use crate::goal::contract::{Contract, Judge, JudgeUnavailable};
+use crate::goal::contract::{Contract, Judge, JudgeUnavailable, OfWorkflow};
 use crate::goal::event::{ApprovalMeans, TurnVerdict};
 use crate::goal::outcome::{
     Checks, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
@@ -15,7 +15,8 @@ use crate::goal::story::{
     approve, cancelled, claims, committed, contract, crashed, create, failed, judged, passed, play,
     provider, ready, render, to_judge, to_verify, unchanged, verdict, verified, worked,
 };
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
+use crate::plan::task::TaskId;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -57,6 +58,24 @@ fn a_contract_is_proposed_and_approved_by_its_hash() {
     check(&[create(contract())], wrong, denied);
     let again = "denied: the goal is active, so it cannot be approved";
     check(&[create(contract()), approve()], approve(), again);
+}
+
+#[test]
+fn only_a_contract_that_names_a_plan_is_approved_with_one() {
+    let by_plan = Person(Command::Approve {
+        contract_hash: "hash".to_owned(),
+        means: ApprovalMeans::Plan,
+    });
+    let denied = "denied: no_plan: the contract names no plan that could have been approved";
+    check(&[create(contract())], by_plan.clone(), denied);
+    let mut of_plan = contract();
+    of_plan.working.workflow = Some(OfWorkflow {
+        id: GoalId::parse("002-y").unwrap(),
+        task: TaskId::parse("T-001").unwrap(),
+        attempt: 1,
+        plan_sha256: "p".repeat(64),
+    });
+    check(&[create(of_plan)], by_plan, "approved");
 }
 
 #[test]

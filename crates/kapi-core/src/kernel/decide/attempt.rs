@@ -134,7 +134,7 @@ pub(super) fn give_back(
     kernel: &Kernel,
     hold: Hold,
     (why, usage): (&str, &Usage),
-    now_ms: i64,
+    not_before_ms: i64,
 ) -> Result<Decided, Denied> {
     let task = held(kernel, hold)?;
     let event = if task.cancelling.is_some() {
@@ -142,7 +142,7 @@ pub(super) fn give_back(
     } else {
         KernelEvent::Requeued {
             task: hold.task,
-            not_before_ms: now_ms,
+            not_before_ms,
             cause: Setback::GivenBack,
             why: why.to_owned(),
             usage: *usage,

@@ -6,6 +6,7 @@ mod keys;
 mod lease;
 mod loops;
 mod random;
+mod spend;
 mod table;
 mod turns;
 
@@ -141,6 +142,7 @@ pub(super) fn give_back(hold: Hold) -> Command {
         hold,
         why: "told to stop".to_owned(),
         usage: Usage::default(),
+        pause_ms: 0,
     }
 }
 
@@ -148,6 +150,7 @@ pub(super) const fn places(project: u32) -> Capacity {
     Capacity {
         project,
         per_agent: BTreeMap::new(),
+        usd_micros_per_day: None,
     }
 }
 
@@ -189,6 +192,7 @@ pub(super) fn request(origin: Origin) -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin,
         depth: 0,
         retry_of: None,

@@ -25,6 +25,7 @@ fn request() -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: "user".to_owned(),
         },
@@ -81,6 +82,7 @@ fn a_request_says_everything_that_was_asked() {
             backoff_ms_max: 60_000,
         },
         verify: vec!["make test".to_owned()],
+        base: None,
         origin: Origin::Agent {
             run: "r1".to_owned(),
             task: Some(TaskId::new(3)),

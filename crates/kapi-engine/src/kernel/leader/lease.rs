@@ -6,11 +6,11 @@ use kapi_core::actor::Actor;
 use kapi_core::kernel::command::Command;
 
 use crate::kernel::error::KernelError;
-use crate::kernel::leader::{LEAD_MS, Leader};
+use crate::kernel::leader::Leader;
 use crate::kernel::queue::{Enlisted, Queue};
 
-/// How often the lease is renewed, in milliseconds.
-const RENEW_MS: i64 = 100_000;
+/// How often the lease is renewed while it lasts.
+const RENEWALS: u64 = 3;
 /// How often somebody who does not lead asks whether the leader is gone, in milliseconds.
 const ASK_MS: i64 = 5_000;
 
@@ -45,6 +45,8 @@ impl Leader {
         own: &Enlisted,
         now_ms: i64,
     ) -> Result<i64, KernelError> {
+        let lead_ms = queue.lead_ms();
+        let renew_ms = i64::try_from(lead_ms / RENEWALS).unwrap_or(i64::MAX);
         let leader = queue.kernel().leader.as_ref();
         let is_ours = leader.is_some_and(|leader| leader.holder == own.holder);
         let again_at_ms = match self.lead {
@@ -55,12 +57,12 @@ impl Leader {
             Lead::Not { .. } => i64::MIN,
         };
         // A clock that was put back must not keep anybody from asking.
-        let is_soon = again_at_ms.saturating_sub(now_ms) <= RENEW_MS;
+        let is_soon = again_at_ms.saturating_sub(now_ms) <= renew_ms;
         if again_at_ms > now_ms && is_soon {
             return Ok(again_at_ms);
         }
-        if queue.lead(own, LEAD_MS)? {
-            let renew_at_ms = now_ms.saturating_add(RENEW_MS);
+        if queue.lead(own, lead_ms)? {
+            let renew_at_ms = now_ms.saturating_add(renew_ms);
             if !matches!(self.lead, Lead::Until { .. }) {
                 // What was planned is as old as the last time it led.
                 self.plans.values_mut().for_each(|plan| plan.next_at_ms = 0);

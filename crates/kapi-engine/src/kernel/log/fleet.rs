@@ -5,6 +5,7 @@
 use kapi_core::kernel::id::Holder;
 use kapi_fleet::client::Settings;
 use kapi_fleet::log::{self, Cursor, NetLog};
+use kapi_fleet::objects::Objects;
 use kapi_fleet::watch::Watch;
 use kapi_store::record::{Batch, Record};
 use kapi_sys::clock::Clock;
@@ -13,14 +14,13 @@ use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, Loaded};
-
-/// The name of the stream in the ids of its records, as in files.
-const STREAM: &str = "kernel";
+use crate::kernel::log::{Appended, Loaded, STREAM};
 
 /// The log, and how far it was read.
 pub(in crate::kernel) struct Fleet {
     log: NetLog,
+    /// What the project is called there.
+    project: String,
     cursor: Cursor,
     /// How long the fold was when this process met it last.
     fold_bytes: u64,
@@ -38,6 +38,7 @@ impl Fleet {
         Ok(Self {
             offset_ms: log.clock_offset_ms(clock)?,
             log,
+            project: project.to_owned(),
             cursor: Cursor::start(),
             fold_bytes: 0,
         })
@@ -98,11 +99,11 @@ impl Fleet {
     }
 
     /// One process of one machine: two never have the same.
-    pub(super) fn holder(&self) -> Holder {
+    pub(super) fn holder(&self, owner: &str) -> Holder {
         let host = uname().nodename().to_string_lossy().into_owned();
         let process = std::process::id();
         let random: String = self.log.writer().chars().take(8).collect();
-        Holder(format!("{host} pid {process} {random}"))
+        Holder(format!("{owner} on {host}, pid {process}, {random}"))
     }
 
     pub(super) const fn shared_ms(&self, now_ms: i64) -> i64 {
@@ -111,6 +112,14 @@ impl Fleet {
 
     pub(super) fn watch(&self) -> Result<Watch, KernelError> {
         Ok(self.log.watch()?)
+    }
+
+    pub(super) fn project(&self) -> &str {
+        &self.project
+    }
+
+    pub(super) fn objects(&self) -> Objects {
+        self.log.objects()
     }
 
     pub(super) fn name(&self) -> String {

@@ -75,6 +75,7 @@ pub(super) fn request(key: &str) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        base: None,
         origin: Origin::Person {
             user: "user".to_owned(),
         },
@@ -101,6 +102,7 @@ pub(super) fn capacity() -> Capacity {
     Capacity {
         project: 10,
         per_agent: BTreeMap::new(),
+        usd_micros_per_day: None,
     }
 }
 

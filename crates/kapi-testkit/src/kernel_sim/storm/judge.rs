@@ -9,8 +9,12 @@ use std::path::{Path, PathBuf};
 use kapi_core::kernel::event::{KernelEvent, Setback};
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, State};
+use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
+use kapi_fleet::client::Settings;
+use kapi_fleet::error::FleetError;
+use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
 use kapi_store::layout::ProjectLayout;
 use kapi_store::record::Record;
@@ -49,27 +53,20 @@ struct Trail {
 
 type Trails = BTreeMap<TaskId, Trail>;
 
-pub(super) fn judge(root: &Path, n_tasks: u64) -> Result<Judged, Violation> {
-    let layout = ProjectLayout::new(root.to_path_buf());
-    let dir = layout.kernel_dir();
-    let stream = Stream {
-        disk: &RealDisk,
-        name: "kernel".to_owned(),
-        dir: dir.clone(),
-        anchor: root.to_path_buf(),
+pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, Violation> {
+    let dir = ProjectLayout::new(root.to_path_buf()).kernel_dir();
+    let records = match store {
+        Store::Files => in_files(root, &dir)?,
+        Store::Fleet { settings, project } => on_cluster(settings, project)?,
     };
-    let audited = audit(&stream).map_err(|error| broken(&error.to_string()))?;
-    if let Some(fault) = audited.faults.first() {
-        return Err(broken(&format!("{fault}: {}", fault.fault)));
-    }
     let mut judged = Judged {
-        records: audited.records.len().try_into().unwrap_or(u64::MAX),
+        records: records.len().try_into().unwrap_or(u64::MAX),
         lost: (0, 0),
         repeated: 0,
         waited_ms: BTreeMap::new(),
         submit_micros: (0, 0, 0),
     };
-    let (trails, keys) = follow(&audited.records, &mut judged)?;
+    let (trails, keys) = follow(&records, &mut judged)?;
     for (task, trail) in &trails {
         if trail.n_ends != 1 {
             let detail = format!("{task} ended {} times", trail.n_ends);
@@ -85,10 +82,39 @@ pub(super) fn judge(root: &Path, n_tasks: u64) -> Result<Judged, Violation> {
     }
     check_said(root, &keys, &mut judged)?;
     check_did(root, &trails, &mut judged)?;
-    check_history(root, &trails)?;
-    check_files(&dir)?;
+    check_history(root, &trails, store)?;
+    if matches!(store, Store::Files) {
+        check_files(&dir)?;
+    }
     judged.waited_ms = waited(&trails);
     Ok(judged)
+}
+
+/// Returns the records of a log in files, each of which chains to the one before.
+fn in_files(root: &Path, dir: &Path) -> Result<Vec<Record>, Violation> {
+    let stream = Stream {
+        disk: &RealDisk,
+        name: "kernel".to_owned(),
+        dir: dir.to_path_buf(),
+        anchor: root.to_path_buf(),
+    };
+    let audited = audit(&stream).map_err(|error| broken(&error.to_string()))?;
+    match audited.faults.first() {
+        Some(fault) => Err(broken(&format!("{fault}: {}", fault.fault))),
+        None => Ok(audited.records),
+    }
+}
+
+/// Returns the records of a log on a cluster, each of which chains to the one before; nothing that
+/// was to travel lies about there.
+fn on_cluster(settings: &Settings, project: &str) -> Result<Vec<Record>, Violation> {
+    let failed = |error: FleetError| broken(&error.to_string());
+    let log = NetLog::open(settings.clone(), project, "kernel").map_err(failed)?;
+    if let Some(name) = log.objects().names().map_err(failed)?.first() {
+        let detail = format!("object {name} lies about");
+        return Err(Violation::new(Oracle::Ownership, detail));
+    }
+    Ok(log.load_all().map_err(failed)?.records)
 }
 
 /// Follows each task through the log.
@@ -189,7 +215,7 @@ fn check_did(root: &Path, trails: &Trails, judged: &mut Judged) -> Result<(), Vi
 }
 
 /// Checks that every ended task can still be looked up, and that none is left over.
-fn check_history(root: &Path, trails: &Trails) -> Result<(), Violation> {
+fn check_history(root: &Path, trails: &Trails, store: &Store) -> Result<(), Violation> {
     let project = Project {
         disk: &RealDisk,
         clock: &SystemClock,
@@ -197,7 +223,7 @@ fn check_history(root: &Path, trails: &Trails) -> Result<(), Violation> {
         owner: "storm".to_owned(),
         home: None,
     };
-    let queue = Queue::open(&project).map_err(|error| broken(&error.to_string()))?;
+    let queue = Queue::open_in(&project, store).map_err(|error| broken(&error.to_string()))?;
     let history = queue.history().last(trails.len(), None);
     let history = history.map_err(|error| broken(&error.to_string()))?;
     let kernel = queue.kernel();

@@ -1,7 +1,8 @@
-//! Worktrees and working files of goals that have ended.
+//! Worktrees and working files of goals and workflows that have ended.
 //!
-//! What a goal committed stays: its branch and its refs are not touched. A worktree goes only when
-//! its files are those of the goal's last commit.
+//! What one committed stays: its branch and its refs are not touched. A worktree goes only when its
+//! files are those of the last commit; that of a workflow also only when what is checked out in the
+//! person's repository holds the work of its branch.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -17,9 +18,26 @@ use crate::launching::look::size;
 use crate::place::Place;
 use crate::workshop::{self, Workshop};
 
-/// A goal, as far as cleaning up needs to know it.
+/// The directory below the scratch in which it is tried whether a merge would bring anything.
+const MERGE_DIRECTORY: &str = "merge-tried";
+
+/// Whose files they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// A goal's.
+    Goal,
+    /// A workflow's.
+    Workflow {
+        /// Its branch, if it came to one.
+        branch: Option<String>,
+    },
+}
+
+/// A goal or workflow, as far as cleaning up needs to know it.
 #[derive(Debug, Clone)]
 pub struct GoalFiles {
+    /// Whose they are.
+    pub whose: Whose,
     /// Its id.
     pub name: String,
     /// Where its files are.
@@ -32,6 +50,15 @@ pub struct GoalFiles {
     pub stays: Option<String>,
 }
 
+impl GoalFiles {
+    const fn what(&self) -> What {
+        match self.whose {
+            Whose::Goal => What::Goal,
+            Whose::Workflow { .. } => What::Workflow,
+        }
+    }
+}
+
 /// Looks at goals and says what of them would go.
 #[must_use]
 pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<Thing> {
@@ -39,28 +66,32 @@ pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<Thing> {
         .iter()
         .filter(|goal| goal.place.worktree.exists() || goal.place.scratch.exists());
     let things = with_files.map(|goal| Thing {
-        what: What::Goal,
+        what: goal.what(),
         name: goal.name.clone(),
         project: Some(goal.place.project.clone()),
         path: goal.place.worktree.clone(),
         bytes: size(&goal.place.worktree) + size(&goal.place.scratch),
-        fate: match (goal.stays.clone(), unsaved(book, goal)) {
+        fate: match (goal.stays.clone(), holds(book, goal)) {
             (Some(why), _) | (None, Ok(Some(why))) => Fate::Stays(why),
             (None, Err(error)) => Fate::Stays(format!("failed to {}", error.message)),
-            (None, Ok(None)) => {
-                Fate::Goes("its goal has ended and all its work is committed".to_owned())
-            }
+            (None, Ok(None)) => Fate::Goes(
+                match &goal.whose {
+                    Whose::Goal => "its goal has ended and all its work is committed",
+                    Whose::Workflow { .. } => "its workflow has ended and all its work is merged",
+                }
+                .to_owned(),
+            ),
         },
     });
     things.collect()
 }
 
-/// Removes the worktree and the working files of a goal; looks once more before.
+/// Removes the worktree and the working files of a goal or workflow; looks once more before.
 ///
 /// # Errors
-/// When they hold uncommitted work by now, or cannot be removed.
+/// When they hold work by now that is nowhere else, or cannot be removed.
 pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
-    if let Some(why) = goal.stays.clone().or(unsaved(book, goal)?) {
+    if let Some(why) = goal.stays.clone().or(holds(book, goal)?) {
         return Err(LaunchError::new(
             Kind::Denied,
             why,
@@ -97,6 +128,40 @@ pub fn remove_homes(place: &Place) -> Result<(), LaunchError> {
         }
     }
     Ok(())
+}
+
+/// Returns what would be missed if the files went.
+fn holds(book: &Book, goal: &GoalFiles) -> Result<Option<String>, LaunchError> {
+    let Whose::Workflow { branch } = &goal.whose else {
+        return unsaved(book, goal);
+    };
+    let workshop = Workshop::open(book, &goal.place.project, &Cancel::new())?;
+    let repository = &workshop.repository;
+    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
+    let mut known = workshop::commit_id(&goal.known)?;
+    if let Some(branch) = branch {
+        // The person may have gone on with the branch, so it is looked at as it is now.
+        let name = format!("refs/heads/{branch}");
+        let refs = repository.refs_at(&name).map_err(|error| failed(&error))?;
+        if let Some((_, tip)) = refs.into_iter().find(|(other, _)| *other == name) {
+            known = tip;
+        }
+        let head = repository.resolve_commit("HEAD");
+        let head = head.map_err(|error| failed(&error))?;
+        let scratch = goal.place.scratch.join(MERGE_DIRECTORY);
+        let is_merged = repository.holds_content((&head, &known), &scratch);
+        drop(owned_dir::wipe(&scratch));
+        if !is_merged.map_err(|error| failed(&error))? {
+            return Ok(Some(format!(
+                "its branch {branch} is not merged into what is checked out"
+            )));
+        }
+    }
+    let goal = GoalFiles {
+        known: known.to_string(),
+        ..goal.clone()
+    };
+    unsaved(book, &goal)
 }
 
 /// Returns what a worktree holds that is in no commit.

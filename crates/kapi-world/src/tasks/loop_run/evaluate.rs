@@ -54,11 +54,15 @@ impl Course<'_> {
         for eval in &evals {
             let found = self.check(eval, code)?;
             self.note(&eval.name, eval.blocking, &found);
+            self.within_budget(&format!("eval {}", eval.name))?;
         }
         let verify = self.task.request.verify.clone();
         for (idx, command) in verify.iter().enumerate() {
             let found = self.command(command, VERIFY_MS)?;
             self.note(&format!("verify {}", idx + 1), true, &found);
+            if !found.passed {
+                self.within_budget(&format!("`{command}`"))?;
+            }
         }
         let codes = evals.iter().filter(|eval| is_of_code(eval));
         let codes: Vec<&str> = codes.map(|eval| eval.name.as_str()).collect();
@@ -72,6 +76,22 @@ impl Course<'_> {
             End::Failed(failure) if failure.kind == FailureKind::Agent => failure.exit_code,
             End::Failed(_) | End::Skipped { .. } | End::Cancelled => None,
         }
+    }
+
+    /// Ends the run once the budget of its task is spent; its work stays where it is.
+    pub(super) fn within_budget(&self, what: &str) -> Result<(), End> {
+        match self.allowance.spent_in(what) {
+            Some(end) => Err(self.with_left(end)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn with_left(&self, mut end: End) -> End {
+        if let (End::Failed(failure), Some(branch)) = (&mut end, &self.report.work.branch) {
+            let left = format!("; its work is on branch {branch}");
+            failure.message.push_str(&left);
+        }
+        end
     }
 
     fn note(&mut self, name: &str, blocking: bool, found: &Found) {
@@ -160,6 +180,8 @@ impl Course<'_> {
         command: &str,
         timeout_ms: u64,
     ) -> Result<Result<crate::tasks::bench::Proved, Found>, End> {
+        let bounded = self.allowance.bounded(timeout_ms);
+        let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
         let commit = self.report.work.commit.as_deref();
         let bench = Bench::new(self.performer, (self.task, self.hands), commit);
         let proved = bench.and_then(|bench| bench.prove(command, timeout_ms));

@@ -13,7 +13,8 @@ use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Failure, JudgeAnswer, Verdict};
 use kapi_core::goal::prompt::judge::instructions;
 use kapi_core::goal::quote::{fenced, visible};
-use kapi_core::kernel::task::End;
+use kapi_core::kernel::task::{End, FailureKind};
+use kapi_core::spend::account::Role;
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::profile_file;
@@ -33,19 +34,36 @@ use crate::gate::Rules;
 use crate::judge::provider::{Reference, price_name, server};
 use crate::judge::token::{sealed, token};
 use crate::run_dir::RunDir;
+use crate::spending::turn::Turn;
+use crate::spending::{self, Spent};
+use crate::tasks::ending::failed;
 use crate::tasks::{Performer, setup};
 use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 use crate::{failure, home};
 
-/// The longest a judge may take.
-const DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// The longest a judge may take, in milliseconds.
+const DEADLINE_MS: u64 = 15 * 60 * 1_000;
 /// Bytes of the change that a judge is shown.
 const DIFF_BYTES_MAX: usize = 100_000;
 /// The most tokens of a model's verdict, with the thinking before it.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
 /// The variable that holds the token, for programs that are no model.
 const TOKEN_VARIABLE: &str = "KAPI_JUDGE_TOKEN";
+
+/// Why there is no answer of a judge.
+enum Unjudged {
+    /// The run ends with that.
+    Ended(End),
+    /// The judge could not be asked.
+    Failed(Failure),
+}
+
+impl From<Failure> for Unjudged {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
 
 impl Course<'_> {
     /// Asks whether the criteria are met.
@@ -60,15 +78,65 @@ impl Course<'_> {
         };
         let answer = match Reference::parse(&by) {
             Reference::Agent(reference) => self.by_agent(eval, reference, criteria),
-            Reference::Model { provider, model } => self.by_model(provider, model, criteria),
+            Reference::Model { provider, model } => {
+                self.by_model(eval, (provider, model), criteria)
+            }
         };
         if self.hands.cancel().is_raised() {
             return Err(End::Cancelled);
         }
+        self.within_budget(&format!("judge {by}"))?;
         Ok(match answer {
             Ok(answer) => found(&by, &answer),
-            Err(failure) => Found::new(false, format!("failed to {}", failure.message)),
+            Err(Unjudged::Ended(end)) => return Err(self.with_left(end)),
+            Err(Unjudged::Failed(failure)) => {
+                Found::new(false, format!("failed to {}", failure.message))
+            }
         })
+    }
+
+    /// Asks a judge within the budget of the task and the caps on spending; `ask` is handed how many
+    /// milliseconds it may take, and returns what it used that no notice told.
+    fn booked(
+        &self,
+        turn: &Turn,
+        ask: impl FnOnce(u64, &Watch<'_>) -> (Result<JudgeAnswer, Failure>, Usage),
+    ) -> Result<JudgeAnswer, Unjudged> {
+        let part = self.allowance.meter.part();
+        let notice = |activity: Activity| {
+            if let Activity::Used(usage) = &activity {
+                part.count(usage);
+            }
+            (self.performer.notice)(self.task.id, activity);
+        };
+        let watch = Watch {
+            cancel: self.allowance.own,
+            notice: &notice,
+        };
+        let metering = self.attempt().reserve(self.performer, turn, &watch);
+        let metering = metering.map_err(Unjudged::Ended)?;
+        let limit_ms = self.allowance.bounded(DEADLINE_MS);
+        let limit_ms = limit_ms.map_err(Unjudged::Ended)?;
+        let (answer, stopped) = spending::metered(&metering, &watch, |watch| {
+            let (answer, rest) = ask(limit_ms, watch);
+            part.count(&rest);
+            Spent {
+                rest,
+                has_run: answer.is_ok(),
+                value: answer,
+            }
+        });
+        match stopped {
+            Some(stopped) => {
+                let text = stopped.text();
+                Err(Unjudged::Ended(failed(FailureKind::BudgetSpent, text)))
+            }
+            None => answer.map_err(Unjudged::Failed),
+        }
+    }
+
+    fn booked_as(&self, eval: &str) -> (String, String) {
+        self.attempt().booked_as(&format!("judge-{}", plain(eval)))
     }
 
     /// Returns who judges: never a program of the vendor that worked.
@@ -104,7 +172,7 @@ impl Course<'_> {
         eval: &str,
         reference: &str,
         criteria: &[String],
-    ) -> Result<JudgeAnswer, Failure> {
+    ) -> Result<JudgeAnswer, Unjudged> {
         let performer = self.performer;
         let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
         let settings = performer.book.settings(&kind);
@@ -116,10 +184,7 @@ impl Course<'_> {
             .setting
             .sandboxes
             .place(&performer.setting.project_key, &id);
-        let plain: String = eval
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect();
+        let plain = plain(eval);
         let run_dir = RunDir::open(&place.runs(), &format!("judge-{plain}"))?;
         let dir = place.dir().join("judge");
         owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
@@ -128,17 +193,6 @@ impl Course<'_> {
         let token = token(&performer.book.grant, &run_id)?;
         let prompt = format!("{}\n\n----\n\n{material}", sealed(&instructions(), &token));
         let is_model = !matches!(kind, Kind::Command(_) | Kind::Script(_));
-        let cell = Cell {
-            name: &run_id,
-            level: performer.setting.level,
-            workspace: &to,
-            workspace_access: Access::ReadOnly,
-            home: &home::make_anew(&dir.join("home"))?,
-            git_view: None,
-            mounts: Vec::new(),
-            deadline: DEADLINE,
-            idle: None,
-        };
         let asked = Asked {
             kind: &kind,
             settings: &settings,
@@ -154,36 +208,38 @@ impl Course<'_> {
                 false => vec![(TOKEN_VARIABLE.into(), token.clone().into())],
             },
         };
-        let notice = |activity: Activity| {
-            if let Activity::Used(usage) = &activity {
-                self.hands.used(*usage);
+        let home = home::make_anew(&dir.join("home"))?;
+        let name = self.booked_as(eval);
+        let turn = Turn::of_settings(name, (&kind, &settings), Role::Judge, &performer.book);
+        let answer = self.booked(&turn, |limit_ms, watch| {
+            let cell = Cell {
+                name: &run_id,
+                level: performer.setting.level,
+                workspace: &to,
+                workspace_access: Access::ReadOnly,
+                home: &home,
+                git_view: None,
+                mounts: Vec::new(),
+                deadline: Duration::from_millis(limit_ms),
+                idle: None,
+            };
+            let at_gate = (&asked, Rules::Fixed(&[]), &*dir);
+            match ask_gated(&performer.book, cell, at_gate, &run_dir, watch) {
+                Ok((run, process::End::Cancelled)) => (Err(cut_off()), run.usage),
+                Ok((run, _)) => (Ok(judge_answer(&run, Token::Required(&token))), run.usage),
+                Err(failure) => (Err(failure), Usage::default()),
             }
-            (performer.notice)(self.task.id, activity);
-        };
-        let watch = Watch {
-            cancel: self.hands.cancel(),
-            notice: &notice,
-        };
-        let at_gate = (&asked, Rules::Fixed(&[]), &*dir);
-        let asked = ask_gated(&performer.book, cell, at_gate, &run_dir, &watch);
+        });
         owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
-        let (run, end) = asked?;
-        self.hands.used(run.usage);
-        if end == process::End::Cancelled {
-            return Err(Failure {
-                message: "wait for the judge".to_owned(),
-                hint: None,
-            });
-        }
-        Ok(judge_answer(&run, Token::Required(&token)))
+        answer
     }
 
     fn by_model(
         &self,
-        provider: &str,
-        model: &str,
+        eval: &str,
+        (provider, model): (&str, &str),
         criteria: &[String],
-    ) -> Result<JudgeAnswer, Failure> {
+    ) -> Result<JudgeAnswer, Unjudged> {
         let performer = self.performer;
         let server = server(&performer.book, provider)?;
         let token = token(&performer.book.grant, &self.task.id.to_string())?;
@@ -197,17 +253,21 @@ impl Course<'_> {
             output_tokens_max: OUTPUT_TOKENS_MAX,
             form: Form::Object(&SEALED_VERDICT),
         };
-        let asked = ask::ask(&server, &question, DEADLINE, self.hands.cancel());
-        let today = Day::of_ms(performer.project.clock.now_ms());
-        let prices = &performer.book.prices;
-        let provider = price_name(&performer.book, provider);
-        let cost = prices.cost(&provider, model, today, &asked.usage);
-        let usage: Usage = asked.usage.usage(cost);
-        self.hands.used(usage);
-        match asked.outcome {
-            Ok(answer) => Ok(parse_verdict(&answer.text, Token::Required(&token))),
-            Err(error) => Err(failure::plain(&error)),
-        }
+        let priced = price_name(&performer.book, provider);
+        let name = self.booked_as(eval);
+        let turn = Turn::of_model(name, (&priced, model), Role::Judge, &performer.book);
+        self.booked(&turn, |limit_ms, watch| {
+            let limit = Duration::from_millis(limit_ms);
+            let asked = ask::ask(&server, &question, limit, watch.cancel);
+            let today = Day::of_ms(performer.project.clock.now_ms());
+            let prices = &performer.book.prices;
+            let cost = prices.cost(&priced, model, today, &asked.usage);
+            let usage: Usage = asked.usage.usage(cost);
+            let answer = asked
+                .outcome
+                .map(|answer| parse_verdict(&answer.text, Token::Required(&token)));
+            (answer.map_err(|error| failure::plain(&error)), usage)
+        })
     }
 
     fn workshop(&self) -> Result<Workshop, Failure> {
@@ -276,6 +336,19 @@ impl Course<'_> {
         let key = &self.performer.setting.project_key;
         let digits = key.get(key.len().saturating_sub(12)..);
         format!("{}-{}", digits.unwrap_or_default(), id.as_str())
+    }
+}
+
+/// Returns a name as a part of a file's.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    name.chars().map(plain).collect()
+}
+
+fn cut_off() -> Failure {
+    Failure {
+        message: "wait for the judge".to_owned(),
+        hint: None,
     }
 }
 

@@ -42,6 +42,7 @@ fn whoever_comes_back_late_can_do_nothing_at_all() {
         hold: late,
         why: "late".to_owned(),
         usage: used(7),
+        pause_ms: 0,
     };
     let report = || Box::new(Report::of(End::Completed));
     let finish = Command::Finish {

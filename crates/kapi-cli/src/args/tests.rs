@@ -1,0 +1,161 @@
+//! Every command that is printed as what to type next can be typed as it stands.
+
+use clap::Parser as _;
+use kapi_core::actor::Actor;
+use kapi_core::goal::budget::Budget;
+use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
+use kapi_core::id::GoalId;
+use kapi_core::workflow::command::{Command, Start};
+use kapi_core::workflow::decide::{Given, decide};
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::interview::state::InterviewPhase;
+use kapi_core::workflow::link::{Link, Relation};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::pending::{Decision, Pending};
+use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::target::TargetError;
+use kapi_core::workflow::terms::{PlanApproval, Terms};
+
+use super::Args;
+
+const STATUSES: [Status; 7] = [
+    Status::Active,
+    Status::Blocked,
+    Status::Completed,
+    Status::Failed,
+    Status::Abandoned,
+    Status::Linked,
+    Status::Integrated,
+];
+
+/// Splits a line as a shell does where it has but plain words and words in single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (place, part) in line.split('\'').enumerate() {
+        if place % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+fn check(line: &str) {
+    assert!(!line.contains(['<', '…', '"', '`']), "{line}");
+    if let Err(error) = Args::try_parse_from(words(line)) {
+        panic!("{line}: {error}");
+    }
+}
+
+fn id(name: &str) -> GoalId {
+    GoalId::parse(name).unwrap()
+}
+
+fn begun(begin: Begin) -> Workflow {
+    let start = Command::Start(Box::new(Start {
+        id: id("001-greet"),
+        purpose: "greet 'em all".to_owned(),
+        terms: Terms {
+            agent: "claude".to_owned(),
+            reviewer: None,
+            judge: Judge::None,
+            sandbox: SandboxLevel::Native,
+            network: NetworkMode::None,
+            budget: Budget {
+                turns: 3,
+                tokens: None,
+                usd_micros: None,
+                wall_ms: None,
+            },
+            tokens: None,
+            usd_micros: None,
+            jobs: 2,
+            verify_timeout_ms: 60_000,
+            question_timeout_ms: 60_000,
+            protect: Vec::new(),
+            verify: Vec::new(),
+            plan_approval: PlanApproval::Ask,
+        },
+        begin,
+    }));
+    let person = Actor::Human {
+        user: "somebody".to_owned(),
+    };
+    let given = Given {
+        now_ms: 0,
+        sha256: |_| String::new(),
+    };
+    let mut workflow = None;
+    for event in decide(None, &person, &start, &given).unwrap() {
+        evolve(&mut workflow, &event);
+    }
+    workflow.unwrap()
+}
+
+/// Returns what is named next where a workflow stands so, with and without a decision that waits.
+fn at(workflow: &Workflow, status: Status) -> Vec<String> {
+    let mut workflow = workflow.clone();
+    workflow.status = status;
+    workflow.links.push(Link {
+        relation: Relation::Successor,
+        mode: Mode::Ralph,
+        workflow: id("002-greet-2"),
+        at_ms: 0,
+    });
+    let mut lines = next_commands(&workflow);
+    workflow.pending = Some(Pending {
+        decision: Decision::ApproveRalphPlan,
+        sha256: "4f1c".to_owned(),
+        risks: Vec::new(),
+        since_ms: 0,
+    });
+    lines.extend(next_commands(&workflow));
+    lines
+}
+
+#[test]
+fn what_a_workflow_names_next_can_be_typed() {
+    let interview = begun(Begin::Interview { commit: None });
+    let mut approved = interview.clone();
+    if let Body::Interview(interview) = &mut approved.body {
+        interview.phase = InterviewPhase::Branch;
+    }
+    let ralph = begun(Begin::Ralph {
+        base: "c0ffee".to_owned(),
+        interview: None,
+        spec: None,
+    });
+    assert_eq!(next_commands(&approved)[0], "kapi ralph --from 001");
+    let mut n_checked = 0;
+    for workflow in [interview, approved, ralph] {
+        for line in STATUSES
+            .into_iter()
+            .flat_map(|status| at(&workflow, status))
+        {
+            check(&line);
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked > 60, "{n_checked}");
+}
+
+#[test]
+fn what_is_named_instead_of_a_wrong_reference_can_be_typed() {
+    let interview = || id("001-greet");
+    for error in [
+        TargetError::NotLinked {
+            interview: interview(),
+            asked: Mode::Ralph,
+        },
+        TargetError::NotApproved {
+            interview: interview(),
+        },
+    ] {
+        for line in error.next_commands() {
+            check(&line);
+        }
+    }
+}

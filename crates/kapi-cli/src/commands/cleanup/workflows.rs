@@ -1,0 +1,74 @@
+//! Workflows whose worktree and working files may go, and why those of others stay.
+//!
+//! Whether the branch is merged and the worktree clean is looked at where they are removed.
+
+use std::path::Path;
+
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_world::launching::clean::goals::{GoalFiles, Whose};
+
+use super::used_ms;
+use crate::context::Context;
+use crate::error::Error;
+
+/// Returns the workflows of a project that have files.
+pub(super) fn files(
+    context: &Context,
+    root: &Path,
+    used_before_ms: Option<i64>,
+) -> Result<Vec<GoalFiles>, Error> {
+    if !root.join(".ilchul").join("workflows").is_dir() {
+        return Ok(Vec::new());
+    }
+    let project = context.project(root, "kapi cleanup");
+    let listed = project.workflows();
+    let listed = listed.map_err(|error| Error::engine(&error, ""))?;
+    let mut found = Vec::new();
+    for key in listed.into_iter().map(|listed| listed.key) {
+        let place = context.place(&project, &key.id)?;
+        if !place.worktree.exists() && !place.scratch.exists() {
+            continue;
+        }
+        // What a damaged workflow made nobody can tell; `kapi audit` says what is wrong with it.
+        let Ok(workflow) = project.workflow(&key) else {
+            continue;
+        };
+        let Some((base, known, branch)) = commits(&workflow) else {
+            continue;
+        };
+        let log = project.layout.workflow(key.mode, &key.id).events();
+        let stays = if !workflow.status.is_terminal() {
+            Some("its workflow has not ended".to_owned())
+        } else if used_before_ms.is_some_and(|before| used_ms(&log) >= before) {
+            Some("it was used since".to_owned())
+        } else {
+            None
+        };
+        found.push(GoalFiles {
+            whose: Whose::Workflow { branch },
+            name: key.id.to_string(),
+            place,
+            known,
+            base,
+            stays,
+        });
+    }
+    Ok(found)
+}
+
+/// Returns where a workflow began, its last commit and its branch; `None` where there is no
+/// repository, and so no worktree.
+fn commits(workflow: &Workflow) -> Option<(String, String, Option<String>)> {
+    match &workflow.body {
+        Body::Interview(interview) => {
+            let commit = interview.commit.clone()?;
+            Some((commit.clone(), commit, None))
+        }
+        Body::Ralph(ralph) => {
+            let base = ralph.base.clone();
+            let head = ralph.branch.as_ref().map(|branch| branch.head.clone());
+            let branch = ralph.branch.as_ref().map(|branch| branch.name.clone());
+            Some((base.clone(), head.unwrap_or(base), branch))
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The records of every workflow of the project: log, fold, snapshot, documents, inventory, leave.
+//!
+//! Each is parsed and compared with what the log says; nothing is mended.
+
+use std::path::Path;
+
+use kapi_core::workflow::documents::documents;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::audit::audit_workflow;
+use kapi_engine::workflow::index::WorkflowStanding;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_store::inventory::Inventory;
+use kapi_store::layout::HomeLayout;
+use kapi_sys::disk::Disk as _;
+
+use crate::commands::doctor::modes::{Class, Probe};
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::exit_code::Exit;
+use crate::workflow::driving;
+
+/// A workflow that is looked at.
+#[derive(Clone, Copy)]
+struct Looked<'a> {
+    context: &'a Context,
+    project: &'a Project<'a>,
+    key: &'a WorkflowKey,
+}
+
+/// Looks at every workflow.
+pub(super) fn probes(context: &Context) -> Result<Vec<Probe>, Error> {
+    let root = match context.project_root() {
+        Ok(root) => root,
+        Err(error) if error.exit == Exit::NotFound => return Ok(vec![none()]),
+        Err(error) => return Err(error),
+    };
+    let project = context.project(&root, "kapi doctor");
+    let listed = project
+        .workflows()
+        .map_err(|error| Error::engine(&error, ""))?;
+    if listed.is_empty() {
+        return Ok(vec![none()]);
+    }
+    let mut probes = Vec::new();
+    for listed in &listed {
+        let looked = Looked {
+            context,
+            project: &project,
+            key: &listed.key,
+        };
+        match &listed.standing {
+            WorkflowStanding::Damaged(error) => {
+                probes.push(looked.failed(Class::EventSnapshot, error));
+            }
+            WorkflowStanding::Known(_) => probes.extend(looked.probes()),
+        }
+    }
+    Ok(probes)
+}
+
+fn none() -> Probe {
+    Probe::good(Class::EventSnapshot, "workflows", "there are none here yet")
+}
+
+impl Looked<'_> {
+    fn probes(self) -> Vec<Probe> {
+        let mut probes = vec![self.event_snapshot()];
+        match self.project.workflow(self.key) {
+            Ok(workflow) => {
+                probes.push(self.artifact(&workflow));
+                probes.push(self.source_of_truth(&workflow));
+                probes.push(self.ownership(&workflow));
+            }
+            Err(error) => probes.push(self.failed(Class::EventSnapshot, &error)),
+        }
+        probes
+    }
+
+    fn good(self, class: Class, detail: String) -> Probe {
+        Probe::good(class, &self.key.id.to_string(), detail)
+    }
+
+    fn bad(self, class: Class, detail: String) -> Probe {
+        Probe::bad(class, &self.key.id.to_string(), detail)
+    }
+
+    fn failed(self, class: Class, error: &dyn std::error::Error) -> Probe {
+        let index = self.key.id.index();
+        self.bad(class, format!("failed to {}", chain(error)))
+            .with_hint(format!("`kapi audit {index:03}` lists the damage."))
+    }
+
+    fn derived(self, class: Class, detail: String) -> Probe {
+        let (mode, index) = (self.key.mode, self.key.id.index());
+        self.bad(class, detail).with_hint(format!(
+            "`kapi {mode} resume {index:03}` writes it again from the log."
+        ))
+    }
+
+    fn event_snapshot(self) -> Probe {
+        const CLASS: Class = Class::EventSnapshot;
+        let audit = match audit_workflow(self.project, self.key) {
+            Ok(audit) => audit,
+            Err(error) => return self.failed(CLASS, &error),
+        };
+        let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
+        let records = [layout.state(), layout.snapshot()];
+        // Documents have a class of their own.
+        let is_document = |file: &Path| file.extension().is_some_and(|extension| extension == "md");
+        let mut faults = audit.faults.iter().filter(|fault| match fault {
+            kapi_engine::audit::GoalFault::NotDerived { file } => !is_document(file),
+            kapi_engine::audit::GoalFault::Log(_)
+            | kapi_engine::audit::GoalFault::UnknownEvent { .. }
+            | kapi_engine::audit::GoalFault::OtherGoal { .. } => true,
+        });
+        if let Some(fault) = faults.next() {
+            return self.failed(CLASS, fault);
+        }
+        if let Some(path) = audit.stale.iter().find(|path| records.contains(path)) {
+            let detail = format!("{} is missing or behind the log", path.display());
+            return self.derived(CLASS, detail);
+        }
+        let n_records = audit.records;
+        self.good(
+            CLASS,
+            format!("{n_records} events; fold and snapshot agree with them"),
+        )
+    }
+
+    fn artifact(self, workflow: &Workflow) -> Probe {
+        let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
+        let documents = documents(workflow);
+        let pending = workflow.pending.as_ref();
+        let pending = pending.map(|pending| pending.decision.artifact());
+        for document in &documents {
+            let file = layout.document(&document.name);
+            let what = match self.context.disk.read(&file, 0) {
+                Ok(Some(bytes)) if bytes == document.text.as_bytes() => continue,
+                Ok(Some(_)) if pending == Some(document.name.as_str()) => {
+                    let detail = format!("{} was edited while it waits", file.display());
+                    let hint = driving::edited_hint(self.key, &file);
+                    return self.bad(Class::Artifact, detail).with_hint(hint);
+                }
+                Ok(Some(_)) => "says something else than the log".to_owned(),
+                Ok(None) => "is missing".to_owned(),
+                Err(error) => format!("cannot be read: {}", chain(&error)),
+            };
+            return self.derived(Class::Artifact, format!("{} {what}", file.display()));
+        }
+        let names: Vec<&str> = documents
+            .iter()
+            .map(|document| document.name.as_str())
+            .collect();
+        self.good(Class::Artifact, names.join(", "))
+    }
+
+    /// The inventory and the snapshot repeat what the log says; where they say something else,
+    /// somebody reads it from the wrong place.
+    fn source_of_truth(self, workflow: &Workflow) -> Probe {
+        const CLASS: Class = Class::SourceOfTruth;
+        let (key, disk) = (self.key, &self.context.disk);
+        if workflow.id != key.id || workflow.mode() != key.mode {
+            let detail = format!("its directory is {key}, its log says {}", workflow.id);
+            return self
+                .bad(CLASS, detail)
+                .with_hint("give the directory its name back.");
+        }
+        let (phase, subphase) = workflow.phase();
+        let stands = (
+            workflow.status,
+            phase.to_owned(),
+            subphase.map(str::to_owned),
+        );
+        let inventory = match Inventory::read(disk, &self.project.layout) {
+            Ok(inventory) => inventory,
+            Err(error) => return self.failed(CLASS, &error),
+        };
+        let entry = inventory
+            .as_ref()
+            .and_then(|known| known.find_workflow(&key.id));
+        let said = entry.map(|entry| (entry.status, entry.phase.clone(), entry.subphase.clone()));
+        if said.as_ref() != Some(&stands) {
+            let detail = format!("the inventory does not say that it stands in {phase}");
+            return self.derived(CLASS, detail);
+        }
+        let file = self.project.layout.workflow(key.mode, &key.id).snapshot();
+        let bytes = disk.read(&file, 0).ok().flatten().unwrap_or_default();
+        let snapshot: Option<Snapshot> = serde_json::from_slice(&bytes).ok();
+        let said = snapshot.map(|snapshot| (snapshot.status, snapshot.phase, snapshot.subphase));
+        if said != Some(stands) {
+            let detail = format!("{} does not say what the log says", file.display());
+            return self.derived(CLASS, detail);
+        }
+        self.good(
+            CLASS,
+            "log, fold, snapshot and inventory say the same".to_owned(),
+        )
+    }
+
+    fn ownership(self, workflow: &Workflow) -> Probe {
+        const CLASS: Class = Class::Ownership;
+        match self.project.unapproved_workflow(workflow) {
+            Ok(None) => {}
+            Ok(Some(lack)) => {
+                return self
+                    .bad(CLASS, lack.to_string())
+                    .with_hint("it is shown and never driven; start one of your own.");
+            }
+            Err(error) => return self.failed(CLASS, &error),
+        }
+        let branch = match &workflow.body {
+            Body::Interview(_) => None,
+            Body::Ralph(ralph) => ralph.branch.as_ref(),
+        };
+        let Some(branch) = branch else {
+            return self.good(CLASS, "yours; it has no worktree".to_owned());
+        };
+        let worktree = Path::new(&branch.worktree);
+        let own = HomeLayout::new(&self.context.home)
+            .state_dir()
+            .join("worktrees");
+        if !worktree.starts_with(&own) {
+            let detail = format!("{} is no worktree of Kapi's", worktree.display());
+            return self.bad(CLASS, detail);
+        }
+        self.good(CLASS, format!("yours, and so is {}", worktree.display()))
+    }
+}

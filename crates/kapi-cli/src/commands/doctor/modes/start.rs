@@ -1,0 +1,143 @@
+//! The start contracts: a workflow of each mode is really started, in a project that is made for it
+//! and gone afterwards.
+//!
+//! No agent is asked; what is looked at is what stands on disk after the start.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::budget::Budget;
+use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel, TURNS_DEFAULT};
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::audit::audit_workflow;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_engine::workflow::start::NewWorkflow;
+use kapi_store::layout::ProjectLayout;
+use kapi_sys::clock::Clock as _;
+
+use crate::commands::doctor::modes::surface::MODES;
+use crate::commands::doctor::modes::{Class, Probe};
+use crate::context::Context;
+use crate::error::chain;
+
+/// A commit that nobody looks for: nothing is driven here.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+/// Milliseconds that nothing here ever takes.
+const TIME_MS: u64 = 60_000;
+
+/// Starts a workflow of each mode.
+pub(super) fn probes(context: &Context) -> Vec<Probe> {
+    let now_ms = context.clock.now_ms();
+    let name = format!("kapi-probe-{}-{now_ms}", std::process::id());
+    let root = std::env::temp_dir().join(name);
+    let probes = MODES
+        .iter()
+        .map(|mode| probe(context, &root, *mode))
+        .collect();
+    // What stays behind in the temporary directory holds nothing of anybody's.
+    drop(fs::remove_dir_all(&root));
+    probes
+}
+
+fn probe(context: &Context, root: &Path, mode: Mode) -> Probe {
+    let name = format!("{mode} starts");
+    match started(context, root, mode) {
+        Ok(detail) => Probe::good(Class::Runtime, &name, detail),
+        Err(detail) => Probe::bad(Class::Runtime, &name, detail),
+    }
+}
+
+fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String> {
+    let (app, home) = (root.join("app"), root.join("home"));
+    for dir in [&app, &home] {
+        fs::create_dir_all(dir)
+            .map_err(|error| format!("failed to make {}: {error}", dir.display()))?;
+    }
+    let failed = |error: &dyn std::error::Error| format!("failed to {}", chain(error));
+    let project = project(context, app, home);
+    let new = NewWorkflow {
+        purpose: format!("probe that {mode} starts"),
+        terms: terms(),
+        begin: begin(mode).ok_or("it is not in this version")?,
+    };
+    let person = Actor::Human {
+        user: "probe".to_owned(),
+    };
+    let workflow = project
+        .start_workflow(&person, &new)
+        .map_err(|error| failed(&error))?;
+    let key = WorkflowKey::of(&workflow);
+    let audit = audit_workflow(&project, &key).map_err(|error| failed(&error))?;
+    if let Some(fault) = audit.faults.first() {
+        return Err(failed(fault));
+    }
+    if let Some(path) = audit.stale.first() {
+        return Err(format!(
+            "{} is not what it should be after a start",
+            path.display()
+        ));
+    }
+    let layout = project.layout.workflow(key.mode, &key.id);
+    let bytes = fs::read(layout.snapshot()).map_err(|error| format!("no snapshot: {error}"))?;
+    let snapshot: Snapshot = serde_json::from_slice(&bytes)
+        .map_err(|error| format!("the snapshot does not parse: {error}"))?;
+    let place = snapshot.subphase.map_or_else(
+        || snapshot.phase.clone(),
+        |sub| format!("{}/{sub}", snapshot.phase),
+    );
+    Ok(format!(
+        "in {place}, with log, fold, snapshot and documents that agree ({} events)",
+        audit.records
+    ))
+}
+
+fn project(context: &Context, app: PathBuf, home: PathBuf) -> Project<'_> {
+    Project {
+        disk: &context.disk,
+        clock: &context.clock,
+        layout: ProjectLayout::new(app),
+        owner: "kapi doctor".to_owned(),
+        home: Some(home),
+    }
+}
+
+fn begin(mode: Mode) -> Option<Begin> {
+    match mode {
+        Mode::DeepInterview => Some(Begin::Interview { commit: None }),
+        Mode::Ralph => Some(Begin::Ralph {
+            base: NO_COMMIT.to_owned(),
+            interview: None,
+            spec: None,
+        }),
+        Mode::Autoresearch | Mode::Integrate => None,
+    }
+}
+
+fn terms() -> Terms {
+    Terms {
+        agent: "command:true".to_owned(),
+        reviewer: None,
+        judge: Judge::None,
+        sandbox: SandboxLevel::Native,
+        network: NetworkMode::None,
+        budget: Budget {
+            turns: TURNS_DEFAULT,
+            tokens: None,
+            usd_micros: None,
+            wall_ms: None,
+        },
+        tokens: None,
+        usd_micros: None,
+        jobs: 1,
+        verify_timeout_ms: TIME_MS,
+        question_timeout_ms: TIME_MS,
+        protect: Vec::new(),
+        verify: Vec::new(),
+        plan_approval: PlanApproval::Ask,
+    }
+}

@@ -1,0 +1,28 @@
+//! Gathers what waits for a person: goals, workflows, lessons, a queue from elsewhere.
+//!
+//! Reads only. Oldest first; what nobody dated comes last.
+
+use crate::commands::inbox::item::Item;
+use crate::commands::inbox::{goals, kernel, workflows};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+
+/// Returns what waits, oldest first.
+pub(super) fn gather(context: &Context) -> Result<Vec<Item>, Error> {
+    let mut items = Vec::new();
+    match context.project_root() {
+        Ok(root) => {
+            let project = context.project(&root, "kapi inbox");
+            let standings = project.standings();
+            let standings = standings.map_err(|error| Error::engine(&error, ""))?;
+            items.extend(goals::waiting(&project, &standings.goals)?);
+            items.extend(workflows::waiting(&project, &standings.workflows)?);
+        }
+        Err(error) if error.exit == Exit::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    items.extend(kernel::waiting(context)?);
+    items.sort_by_key(|item| item.view.since_ms.unwrap_or(i64::MAX));
+    Ok(items)
+}

@@ -1,0 +1,136 @@
+//! Goals that wait for a person: a contract, a consent, an approval, a limit, a hindrance.
+//!
+//! The words and the commands are the goals' own.
+
+use kapi_core::goal::event::Stop;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::wait::WaitFor;
+use kapi_core::goal::words;
+use kapi_engine::project::{Listed, Project, Standing};
+
+use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::error::{Error, chain};
+use crate::workflow::listing::updated_ms;
+
+/// Returns the goals that wait.
+pub(super) fn waiting(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Item>, Error> {
+    let mut items = Vec::new();
+    for listed in goals {
+        let entry = match &listed.standing {
+            Standing::Known(entry) => entry,
+            Standing::Damaged(error) => {
+                let index = format!("{:03}", listed.id.index());
+                items.push(damaged(&listed.id.to_string(), &index, &chain(error)));
+                continue;
+            }
+        };
+        if !can_wait(entry.status) {
+            continue;
+        }
+        let goal = project
+            .load(&listed.id)
+            .map_err(|error| Error::engine(&error, &listed.id.to_string()))?;
+        items.extend(item(&goal, updated_ms(&entry.updated)));
+    }
+    Ok(items)
+}
+
+const fn can_wait(status: Status) -> bool {
+    match status {
+        Status::Proposed | Status::Waiting | Status::Blocked | Status::Stalled | Status::Paused => {
+            true
+        }
+        Status::Setup
+        | Status::Active
+        | Status::Impossible
+        | Status::Cancelled
+        | Status::Unverified
+        | Status::Done => false,
+    }
+}
+
+/// Returns something whose log cannot be trusted.
+pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> Item {
+    Waiting {
+        kind: "goal_damaged",
+        subject: subject.to_owned(),
+        since_ms: None,
+        what: format!("its log cannot be trusted: failed to {fault}"),
+        risks: Vec::new(),
+        on_yes: "the damage is listed; nothing is changed".to_owned(),
+        yes: Some(Line::of(&["audit", index])),
+        change: Vec::new(),
+        look: None,
+    }
+    .into()
+}
+
+fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
+    let index = format!("{:03}", goal.id.index());
+    let of = |words: &[&str]| Some(Line::of(words));
+    let (kind, on_yes, yes) = match (&goal.status, &goal.stop, wanted(goal)) {
+        (Status::Proposed, _, _) => (
+            "contract",
+            "the contract is fixed by its hash, and the goal is driven at once",
+            of(&["goal", "approve", &index]),
+        ),
+        (Status::Waiting, _, Some(what)) => (
+            "approval",
+            "the agent is told that it may, and goes on when the goal is driven",
+            of(&["goal", "allow", &index, what]),
+        ),
+        // Other waits end by themselves.
+        (Status::Waiting, _, None) => return None,
+        (_, Some(Stop::ConsentNeeded { pattern, .. }), _) => (
+            "consent",
+            "the agent may run what matches it for the rest of this goal; `kapi goal resume` goes on",
+            of(&["goal", "allow", &index, pattern]),
+        ),
+        (Status::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => {
+            ("budget", "the goal goes on once its limit was raised", None)
+        }
+        (_, _, _) => (
+            "goal_blocked",
+            "the goal goes on where it stopped",
+            of(&["resume", &index]),
+        ),
+    };
+    let own = yes.as_ref().map(Line::typed);
+    let next = words::next_commands(goal).into_iter();
+    Some(
+        Waiting {
+            kind,
+            subject: format!("goal {}", goal.id),
+            since_ms: goal.wait.as_ref().map(|wait| wait.since_ms).or(updated_ms),
+            what: what(goal),
+            risks: Vec::new(),
+            on_yes: on_yes.to_owned(),
+            yes,
+            change: next.filter(|line| Some(line) != own.as_ref()).collect(),
+            look: of(&["show", &index]),
+        }
+        .into(),
+    )
+}
+
+fn wanted(goal: &Goal) -> Option<&str> {
+    match goal.wait.as_ref().map(|wait| &wait.until) {
+        Some(WaitFor::Approval { what }) => Some(what),
+        Some(
+            WaitFor::Time { .. }
+            | WaitFor::File { .. }
+            | WaitFor::Process { .. }
+            | WaitFor::Command { .. }
+            | WaitFor::Quota { .. },
+        )
+        | None => None,
+    }
+}
+
+fn what(goal: &Goal) -> String {
+    let reason = words::reason(goal).unwrap_or_else(|| format!("it is {}", goal.status));
+    match words::hint(goal) {
+        Some(hint) => format!("{}: {reason} ({hint})", goal.status),
+        None => format!("{}: {reason}", goal.status),
+    }
+}

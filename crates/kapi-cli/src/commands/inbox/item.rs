@@ -1,0 +1,104 @@
+//! One thing that waits, with the commands that settle it as words of a command line.
+//!
+//! What is shown is made of the words that are run, and of nothing else.
+
+use kapi_wire::workflow::inbox::InboxItem;
+
+/// One thing that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Item {
+    /// What others see of it.
+    pub(super) view: InboxItem,
+    /// What a yes runs.
+    pub(super) yes: Option<Line>,
+    /// What a look runs.
+    pub(super) look: Option<Line>,
+}
+
+/// A command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Its words.
+    pub(super) words: Vec<String>,
+}
+
+impl Line {
+    /// Makes a command line of words.
+    pub(super) fn of(words: &[&str]) -> Self {
+        let all = ["kapi"].iter().chain(words);
+        Self {
+            words: all.map(|&word| word.to_owned()).collect(),
+        }
+    }
+
+    /// Returns it as it is typed in a shell.
+    pub(super) fn typed(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// What an item is made of.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Its kind, see [`InboxItem::kind`].
+    pub(super) kind: &'static str,
+    /// What it is about.
+    pub(super) subject: String,
+    /// Since when.
+    pub(super) since_ms: Option<i64>,
+    /// What waits, in a sentence.
+    pub(super) what: String,
+    /// What speaks against it.
+    pub(super) risks: Vec<String>,
+    /// What will happen on yes.
+    pub(super) on_yes: String,
+    /// What a yes runs.
+    pub(super) yes: Option<Line>,
+    /// What to type to have it changed.
+    pub(super) change: Vec<String>,
+    /// What a look runs.
+    pub(super) look: Option<Line>,
+}
+
+impl From<Waiting> for Item {
+    fn from(waiting: Waiting) -> Self {
+        Self {
+            view: InboxItem {
+                kind: waiting.kind,
+                subject: waiting.subject,
+                since_ms: waiting.since_ms,
+                what: waiting.what,
+                risks: waiting.risks,
+                on_yes: waiting.on_yes,
+                yes: waiting.yes.as_ref().map(Line::typed),
+                change: waiting.change,
+                look: waiting.look.as_ref().map(Line::typed),
+            },
+            yes: waiting.yes,
+            look: waiting.look,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+
+    #[test]
+    fn what_is_shown_can_be_typed() {
+        let line = Line::of(&["goal", "allow", "003", "rm -rf 'x'", "a.b/c:d"]);
+        assert_eq!(
+            line.typed(),
+            r"kapi goal allow 003 'rm -rf '\''x'\''' a.b/c:d"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! What of tasks and loops waits for a person: lessons that were proposed, a queue from elsewhere.
+//!
+//! Outside a project, or where nothing of it was ever used, there is nothing.
+
+use kapi_core::kernel::guardrail::LessonState;
+
+use crate::commands::guardrail::failed;
+use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, Kernel};
+
+/// Returns what waits.
+pub(super) fn waiting(context: &Context) -> Result<Vec<Item>, Error> {
+    match kernel::with(context, "kapi inbox", gathered) {
+        Ok(items) => Ok(items),
+        Err(error) if error.exit == Exit::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn gathered(kernel: &Kernel<'_>) -> Result<Vec<Item>, Error> {
+    let mut items = Vec::new();
+    if kernel.is_foreign()? {
+        items.push(foreign().into());
+    }
+    let listing = kernel.memory().list(None).map_err(|error| failed(&error))?;
+    for entry in listing.entries {
+        if entry.state != LessonState::Proposed {
+            continue;
+        }
+        let (domain, lesson) = (entry.domain.to_string(), entry.lesson.as_str().to_owned());
+        items.push(
+            Waiting {
+                kind: "lesson",
+                subject: format!("lesson {}", entry.id),
+                since_ms: Some(entry.at_ms),
+                what: format!("proposed about {domain}: {lesson}"),
+                risks: Vec::new(),
+                on_yes: "every later run that it is about is told".to_owned(),
+                yes: Some(Line::of(&["guardrail", "accept", &entry.id])),
+                change: vec![format!("kapi guardrail reject {}", entry.id)],
+                look: Some(Line::of(&["guardrail", "list", &domain])),
+            }
+            .into(),
+        );
+    }
+    Ok(items)
+}
+
+fn foreign() -> Waiting {
+    Waiting {
+        kind: "queue",
+        subject: "tasks from elsewhere".to_owned(),
+        since_ms: None,
+        what: "the tasks in this project were not asked for here; nothing works on them".to_owned(),
+        risks: vec!["they may be anybody's".to_owned()],
+        on_yes: "the queue is yours, and whoever works here works on its tasks".to_owned(),
+        yes: Some(Line::of(&["task", "adopt"])),
+        change: Vec::new(),
+        look: Some(Line::of(&["task", "list", "--all"])),
+    }
+}

@@ -1,0 +1,116 @@
+//! Workflows that wait for a person: a decision, a question, a goal said back, a hindrance.
+//!
+//! Which of them wait stands in the inventory; only those are loaded.
+
+use kapi_core::workflow::state::{Status, Workflow};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
+
+use crate::commands::inbox::goals::damaged;
+use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::error::{Error, chain};
+use crate::event_words::first_line;
+use crate::workflow::dialog::{Asked, asked};
+use crate::workflow::listing::updated_ms;
+use crate::workflow::words;
+
+/// Returns the workflows that wait.
+pub(super) fn waiting(
+    project: &Project<'_>,
+    workflows: &[WorkflowListed],
+) -> Result<Vec<Item>, Error> {
+    let mut items = Vec::new();
+    for listed in workflows {
+        let key = &listed.key;
+        let entry = match &listed.standing {
+            WorkflowStanding::Known(entry) => entry,
+            WorkflowStanding::Damaged(error) => {
+                let index = format!("{:03}", key.id.index());
+                let mut item = damaged(&key.to_string(), &index, &chain(error));
+                item.view.kind = "workflow_damaged";
+                items.push(item);
+                continue;
+            }
+        };
+        if entry.waits.is_none() || entry.status.is_terminal() {
+            continue;
+        }
+        let workflow = project
+            .workflow(key)
+            .map_err(|error| Error::workflow(&error))?;
+        items.extend(item(&workflow, updated_ms(&entry.updated)));
+    }
+    Ok(items)
+}
+
+fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
+    let mode = workflow.mode().as_str();
+    let index = format!("{:03}", workflow.id.index());
+    let resume = format!("kapi {mode} resume {index}");
+    let of = |words: &[&str]| Some(Line::of(words));
+    let mut waiting = Waiting {
+        kind: "workflow_blocked",
+        subject: format!("{mode} {}", workflow.id),
+        since_ms: updated_ms,
+        what: String::new(),
+        risks: Vec::new(),
+        on_yes: "it goes on where it stopped".to_owned(),
+        yes: of(&[mode, "resume", &index]),
+        change: vec![format!("{resume} --abandon '<reason>'")],
+        look: of(&["status", &index]),
+    };
+    if let Some(blocked) = workflow
+        .blocked
+        .as_ref()
+        .filter(|_| workflow.status == Status::Blocked)
+    {
+        waiting.what = format!(
+            "blocked: {}; {}",
+            first_line(&blocked.reason),
+            first_line(&blocked.unblock)
+        );
+    } else if let Some(pending) = &workflow.pending {
+        let artifact = pending.decision.artifact();
+        waiting.kind = if artifact == "spec.md" {
+            "spec"
+        } else {
+            "plan"
+        };
+        waiting.since_ms = Some(pending.since_ms);
+        waiting.what = format!(
+            "{artifact} waits for your approval (hash {})",
+            pending.sha256
+        );
+        waiting.risks.clone_from(&pending.risks);
+        waiting.on_yes = words::on_approval(pending.decision).to_owned();
+        waiting.yes = of(&[mode, "approve", &index]);
+        waiting.change = vec![
+            format!("{resume} --revise '<what should change>'"),
+            format!("{resume} --abandon '<reason>'"),
+        ];
+    } else {
+        let (_, asked) = asked(workflow)?;
+        let (kind, what) = match asked {
+            Asked::Question(round) => (
+                "question",
+                format!(
+                    "question {}: {}",
+                    round.number,
+                    first_line(&round.question.text)
+                ),
+            ),
+            Asked::Goal { goal, .. } => (
+                "restated_goal",
+                format!("is this the goal: {}", first_line(goal)),
+            ),
+        };
+        waiting.kind = kind;
+        waiting.what = what;
+        waiting.on_yes = "you are asked it, and the interview goes on".to_owned();
+        waiting.change = vec![
+            format!("{resume} --answer '<text>'"),
+            format!("{resume} --answer /later"),
+        ];
+    }
+    Some(waiting.into())
+}

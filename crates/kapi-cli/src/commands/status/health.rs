@@ -1,0 +1,112 @@
+//! What is not as it should be in a project, and what ended workflows left behind.
+//!
+//! Tells only; nothing is mended and nothing removed.
+
+use kapi_engine::project::{Project, Standing};
+use kapi_engine::workflow::index::WorkflowStanding;
+use kapi_engine::workflow::requests::Standings;
+use kapi_world::launching::look::size;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, chain};
+
+/// The directory of the layout before this one.
+const OLD_DIRECTORY: &str = ".kapi";
+
+/// Something that is not as it should be.
+#[derive(Debug, Serialize)]
+pub(super) struct Health {
+    /// What.
+    pub(super) what: String,
+    /// How one sees it.
+    pub(super) detail: String,
+    /// What to do about it.
+    pub(super) hint: Option<String>,
+}
+
+/// The worktree of a workflow that has ended.
+#[derive(Debug, Serialize)]
+pub(super) struct Leftover {
+    /// The workflow.
+    pub(super) workflow: String,
+    /// Its branch, which stays whatever becomes of the worktree.
+    pub(super) branch: Option<String>,
+    /// The worktree.
+    pub(super) worktree: String,
+    /// Bytes on disk, working files included.
+    pub(super) bytes: u64,
+    /// What a person can type to remove it; it stays where its branch is not merged or its files
+    /// are in no commit.
+    pub(super) command: &'static str,
+}
+
+/// Returns what is not as it should be.
+pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings) -> Vec<Health> {
+    let mut health = Vec::new();
+    for listed in &standings.goals {
+        if let Standing::Damaged(error) = &listed.standing {
+            health.push(damaged(
+                &format!("goal {}", listed.id),
+                listed.id.index(),
+                error,
+            ));
+        }
+    }
+    for listed in &standings.workflows {
+        if let WorkflowStanding::Damaged(error) = &listed.standing {
+            let what = format!("workflow {}", listed.key);
+            health.push(damaged(&what, listed.key.id.index(), error));
+        }
+    }
+    let old = project.layout.root().join(OLD_DIRECTORY);
+    if old.is_dir() && old != context.home.join(OLD_DIRECTORY) {
+        health.push(Health {
+            what: "old state".to_owned(),
+            detail: format!(
+                "{} is of an older layout, and neither read nor touched",
+                old.display()
+            ),
+            hint: Some("remove it yourself once you need nothing of it.".to_owned()),
+        });
+    }
+    health
+}
+
+fn damaged(what: &str, index: u32, error: &dyn std::error::Error) -> Health {
+    Health {
+        what: what.to_owned(),
+        detail: format!("its log cannot be trusted: failed to {}", chain(error)),
+        hint: Some(format!("`kapi audit {index:03}` lists the damage.")),
+    }
+}
+
+/// Returns the worktrees that workflows which have ended left behind: those in the places where Kapi
+/// makes them, whatever a record names.
+pub(super) fn leftovers(
+    context: &Context,
+    project: &Project<'_>,
+    standings: &Standings,
+) -> Result<Vec<Leftover>, Error> {
+    let mut found = Vec::new();
+    for listed in &standings.workflows {
+        let WorkflowStanding::Known(entry) = &listed.standing else {
+            continue;
+        };
+        if !entry.status.is_terminal() || entry.worktree.is_none() {
+            continue;
+        }
+        let place = context.place(project, &entry.id)?;
+        if !place.worktree.is_dir() {
+            continue;
+        }
+        found.push(Leftover {
+            workflow: entry.id.to_string(),
+            branch: entry.branch.clone(),
+            bytes: size(&place.worktree) + size(&place.scratch),
+            worktree: place.worktree.display().to_string(),
+            command: "kapi cleanup",
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,119 @@
+//! Making a workflow one's own that came from elsewhere: everything that is trusted by that is shown
+//! first, and only a person can say yes to it.
+//!
+//! The workflow itself stays as it is; the leave is kept in the person's home.
+
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::terms::{PlanApproval, Terms};
+
+use crate::context::Context;
+use crate::contract::words::{self, budget_words};
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::workflow::found::Found;
+
+/// How a person gives their leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// They are asked at their terminal.
+    Asked,
+    /// They gave it with the command.
+    Given,
+}
+
+/// Records a person's leave for a workflow, of exactly what it says of itself now.
+pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Result<(), Error> {
+    let ui = context.ui;
+    let workflow = &found.workflow;
+    let lack = found.project.unapproved_workflow(workflow);
+    let Some(lack) = lack.map_err(|error| Error::engine(&error, ""))? else {
+        ui.say("note: it is yours already.");
+        return Ok(());
+    };
+    if ui.format == Format::Human {
+        ui.line(&format!("Workflow {}: {lack}.", found.key));
+        ui.line("You would trust, as it stands:");
+        for line in words::lines(&trusted(workflow)) {
+            ui.line(&line);
+        }
+    }
+    if leave == Leave::Asked {
+        ask(context, found)?;
+    }
+    found
+        .project
+        .adopt_workflow(&context.actor, workflow)
+        .map_err(|error| Error::workflow(&error))?;
+    ui.say(&format!("Workflow {} is yours now.", found.key.id));
+    Ok(())
+}
+
+fn ask(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+    match context.ui.confirm("Make it yours?") {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::new(Exit::Denied, "the workflow was not adopted")
+            .with_hint("nothing has changed; start a workflow of your own.")),
+        None => {
+            let (mode, index) = (found.key.mode, found.key.id.index());
+            Err(Error::usage(
+                "adopting a workflow needs a yes, and nobody is at a terminal",
+            )
+            .with_hint(format!(
+                "read the lines above, then type `kapi {mode} resume {index:03} --adopt --yes`."
+            )))
+        }
+    }
+}
+
+/// Returns everything that going on with a workflow would carry out or rest on.
+fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("purpose", workflow.purpose.clone())];
+    lines.push(("begun by", workflow.started_by.clone()));
+    of_terms(&workflow.terms, &mut lines);
+    for approval in &workflow.approvals {
+        let artifact = approval.decision.artifact();
+        lines.push((
+            "approved",
+            format!("{artifact} ({}) by {}", approval.sha256, approval.by),
+        ));
+    }
+    if let Body::Ralph(ralph) = &workflow.body {
+        lines.push(("base", ralph.base.clone()));
+        if let Some(branch) = &ralph.branch {
+            lines.push(("branch", format!("{} at {}", branch.name, branch.head)));
+        }
+        if let Some(plan) = &ralph.plan {
+            lines.push(("plan", plan.summary.clone()));
+            for task in &plan.tasks {
+                lines.push(("task", format!("{}: {}", task.id, task.title)));
+            }
+            let of_tasks = plan.tasks.iter().flat_map(|task| &task.verify);
+            let of_criteria = plan.criteria.iter().filter_map(|one| one.verify.as_ref());
+            let all = of_tasks.chain(of_criteria).chain(&plan.verify);
+            lines.extend(all.map(|command| ("runs", command.clone())));
+        }
+    }
+    lines
+}
+
+fn of_terms(terms: &Terms, lines: &mut Vec<(&'static str, String)>) {
+    lines.push(("agent", terms.agent.clone()));
+    lines.push(("reviewer", terms.reviewer().to_owned()));
+    lines.push(("judge", terms.judge.to_string()));
+    lines.push((
+        "sandbox",
+        format!("{}, network {}", terms.sandbox, terms.network),
+    ));
+    for command in &terms.verify {
+        lines.push(("runs", command.clone()));
+    }
+    for path in &terms.protect {
+        lines.push(("protects", path.clone()));
+    }
+    lines.push(("each goal", budget_words(&terms.budget)));
+    if terms.plan_approval == PlanApproval::InAdvance {
+        let text = "every plan that reaches consensus, in advance";
+        lines.push(("approves", text.to_owned()));
+    }
+}

@@ -1,0 +1,192 @@
+//! `kapi <mode> approve`: a person approves what waits, by the hash of what they were shown.
+//!
+//! At a terminal after it was shown whole, with `--yes`, or by naming its hash. It does not go on by
+//! itself: that is said, with the command, unless `--go` asks for it.
+
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::pending::{Means, Pending};
+use kapi_engine::workflow::requests::Approving;
+use kapi_wire::workflow::{Looked, WorkflowView};
+
+use crate::context::Context;
+use crate::driving::interrupts;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::workflow::driving::{self, With};
+use crate::workflow::find::{self, Verb};
+use crate::workflow::found::{Found, Sought};
+use crate::workflow::{purpose, words};
+
+/// Options of `kapi <mode> approve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The workflow: its index, its slug, or both
+    #[arg(value_name = "WORKFLOW")]
+    reference: String,
+    /// Words of a purpose that begins with `approve`, to say how it is meant
+    #[arg(hide = true)]
+    more: Vec<String>,
+    /// Approve what is shown, whatever it is; the record says so
+    #[arg(short, long, conflicts_with = "hash")]
+    yes: bool,
+    /// The hash of what is approved, or its first 12 digits or more
+    #[arg(long, value_name = "HASH")]
+    hash: Option<String>,
+    /// Accept the risks that stand with it
+    #[arg(long)]
+    accept_risks: bool,
+    /// Go on with the workflow at once
+    #[arg(long)]
+    go: bool,
+}
+
+/// Approves what waits.
+pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Error> {
+    if !args.more.is_empty() {
+        return Err(purpose::own_word(mode, "approve", &args.more));
+    }
+    context.require_human("approve what a workflow waits with")?;
+    let sought = Sought {
+        mode,
+        reference: &args.reference,
+        owner: "kapi approve",
+    };
+    let mut found = find::find(context, &sought, Verb::Approve)?;
+    let Some(pending) = found.workflow.pending.clone() else {
+        return Err(nothing_pending(&found));
+    };
+    driving::check_unedited(&found, &pending)?;
+    show(context, &found, &pending)?;
+    let means = means(context, args, &found, &pending)?;
+    let approving = Approving {
+        shown: pending.sha256.clone(),
+        means: means.0,
+        accepts_risks: means.1,
+    };
+    approve(context, &mut found, &approving)?;
+    if args.go {
+        let interrupts = interrupts()?;
+        let with = With {
+            answers: None,
+            watch: None,
+        };
+        return driving::go_on(context, &mut found, with, &interrupts);
+    }
+    said(context, &found, &pending);
+    Ok(Exit::Success)
+}
+
+/// Shows what waits, whole: the artifact as it stands in its file, its hash, and its risks.
+pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> Result<(), Error> {
+    if context.ui.format == Format::Json {
+        return Ok(());
+    }
+    let ui = context.ui;
+    ui.line(&driving::artifact(found, pending)?);
+    ui.line(&format!(
+        "{} of workflow {}",
+        pending.decision.artifact(),
+        found.key.id
+    ));
+    ui.line(&format!("  hash     {}", pending.sha256));
+    for risk in &pending.risks {
+        ui.line(&format!("  risk     {risk}"));
+    }
+    ui.line(&format!(
+        "  on yes   {}",
+        words::on_approval(pending.decision)
+    ));
+    Ok(())
+}
+
+/// Records an approval of what was shown.
+pub(crate) fn approve(
+    context: &Context,
+    found: &mut Found<'_>,
+    approving: &Approving,
+) -> Result<(), Error> {
+    let submitted = found
+        .project
+        .approve_workflow(&found.key, &context.actor, approving)
+        .map_err(|error| Error::workflow(&error))?;
+    found.workflow = submitted.workflow;
+    Ok(())
+}
+
+/// Returns how it is approved, and whether its risks are accepted with it.
+fn means(
+    context: &Context,
+    args: &Args,
+    found: &Found<'_>,
+    pending: &Pending,
+) -> Result<(Means, bool), Error> {
+    let accepts = args.accept_risks;
+    if let Some(hash) = &args.hash {
+        driving::check_hash(hash, pending)?;
+        return Ok((Means::NamedHash, accepts));
+    }
+    if args.yes {
+        return Ok((Means::YesFlag, accepts));
+    }
+    let artifact = pending.decision.artifact();
+    let question = match (pending.risks.len(), accepts) {
+        (0, _) | (_, true) => format!("Approve this {artifact}?"),
+        (1, false) => format!("Approve this {artifact}, and accept the risk above?"),
+        (n_risks, false) => {
+            format!("Approve this {artifact}, and accept the {n_risks} risks above?")
+        }
+    };
+    match context.ui.confirm(&question) {
+        Some(true) => Ok((Means::Terminal, true)),
+        Some(false) => Err(
+            Error::new(Exit::Denied, format!("{artifact} was not approved")).with_hint(format!(
+                "nothing has changed. Say what should: `kapi {} resume {:03} --revise \"<text>\"`.",
+                found.key.mode,
+                found.key.id.index()
+            )),
+        ),
+        None => Err(Error::usage(format!(
+            "{artifact} needs an approval, and nobody is at a terminal"
+        ))
+        .with_hint(format!(
+            "read it, then type `{}`.",
+            driving::approve_line(found, pending)
+        ))),
+    }
+}
+
+fn nothing_pending(found: &Found<'_>) -> Error {
+    let text = format!(
+        "workflow {} has nothing to approve: it stands in {}",
+        found.key.id,
+        words::standing(&found.workflow)
+    );
+    let next = next_commands(&found.workflow);
+    match next.first() {
+        Some(next) => Error::new(Exit::Denied, text).with_hint(format!("type `{next}`.")),
+        None => Error::new(Exit::Denied, text),
+    }
+}
+
+fn said(context: &Context, found: &Found<'_>, pending: &Pending) {
+    let workflow = &found.workflow;
+    let next = next_commands(workflow);
+    match context.ui.format {
+        Format::Json => context
+            .ui
+            .json(&WorkflowView::of(workflow, Looked::Last, next)),
+        Format::Human => {
+            let ui = context.ui;
+            ui.line(&format!(
+                "{} of workflow {} is approved. Nothing runs yet.",
+                pending.decision.artifact(),
+                found.key.id
+            ));
+            for command in next {
+                ui.line(&format!("  next     {command}"));
+            }
+        }
+    }
+}

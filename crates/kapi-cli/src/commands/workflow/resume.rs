@@ -1,0 +1,160 @@
+//! `kapi <mode> resume`: goes on with a workflow, after whatever is asked of it first.
+//!
+//! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
+
+use std::path::Path;
+
+use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::ralph::command::RalphCommand;
+use kapi_core::workflow::state::Status;
+
+use crate::commands::workflow::adopt::{self, Leave};
+use crate::context::Context;
+use crate::driving::interrupts;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::workflow::answers::Answers;
+use crate::workflow::driving::{self, With};
+use crate::workflow::find::{self, Verb};
+use crate::workflow::found::{Found, Sought};
+use crate::workflow::reply::Reply;
+use crate::workflow::watching::{self, Watch};
+use crate::workflow::{dialog, purpose, report};
+
+/// Options of `kapi <mode> resume` that every mode has.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The workflow, or the interview it came from: index, slug, or both
+    #[arg(value_name = "WORKFLOW")]
+    reference: String,
+    /// Words of a purpose that begins with `resume`, to say how it is meant
+    #[arg(hide = true)]
+    more: Vec<String>,
+    /// Say what should be changed; what waits for approval is drawn up anew
+    #[arg(long, value_name = "TEXT", group = "asked", allow_hyphen_values = true)]
+    revise: Option<String>,
+    /// Give it up for good; branches, worktrees and documents stay
+    #[arg(
+        long,
+        value_name = "REASON",
+        group = "asked",
+        allow_hyphen_values = true
+    )]
+    abandon: Option<String>,
+    /// Make a workflow yours that came from elsewhere, after seeing what you trust by that
+    #[arg(long)]
+    adopt: bool,
+    /// Adopt it without being asked; the record says it is you who did
+    #[arg(short, long, requires = "adopt")]
+    yes: bool,
+    /// Record it and do not go on yet
+    #[arg(long)]
+    no_drive: bool,
+}
+
+/// What a mode lets a person ask besides.
+#[derive(Debug)]
+pub(crate) struct More<'a> {
+    /// What is asked.
+    pub(crate) ask: Option<Ask>,
+    /// A file of answers.
+    pub(crate) answers: Option<&'a Path>,
+    /// Where its workers are watched.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// What is asked of a workflow before it goes on.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    /// Take this as the reply to the open question.
+    Answer(String),
+    /// Interview further.
+    Reopen(String),
+    /// Let a task go on.
+    Retry(String),
+    /// Plan anew.
+    Replan(String),
+}
+
+/// Goes on with a workflow.
+pub(crate) fn run(
+    context: &Context,
+    mode: Mode,
+    args: &Args,
+    more: More<'_>,
+) -> Result<Exit, Error> {
+    if !args.more.is_empty() {
+        return Err(purpose::own_word(mode, "resume", &args.more));
+    }
+    context.require_human("go on with a workflow")?;
+    watching::require(context, more.watch)?;
+    let answers = more
+        .answers
+        .map(|path| Answers::read(context, path))
+        .transpose()?;
+    let sought = Sought {
+        mode,
+        reference: &args.reference,
+        owner: "kapi resume",
+    };
+    let mut found = find::find(context, &sought, Verb::Resume)?;
+    if args.adopt {
+        let means = if args.yes { Leave::Given } else { Leave::Asked };
+        adopt::adopt(context, &found, means)?;
+    }
+    found.attach(context)?;
+    ask(context, &mut found, args, more.ask)?;
+    let is_over = found.workflow.status.is_terminal();
+    if args.no_drive || is_over {
+        let exit = report::outcome(context.ui, &found.dir(), &found.workflow);
+        // What was asked for was done; that it does not go on was asked for, too.
+        return Ok(if is_over && args.abandon.is_none() {
+            exit
+        } else {
+            Exit::Success
+        });
+    }
+    if found.workflow.status == Status::Blocked {
+        found.submit(context, &Command::Unblock {})?;
+    }
+    let interrupts = interrupts()?;
+    let with = With {
+        answers: answers.as_ref(),
+        watch: more.watch,
+    };
+    driving::go_on(context, &mut found, with, &interrupts)
+}
+
+fn ask(
+    context: &Context,
+    found: &mut Found<'_>,
+    args: &Args,
+    ask: Option<Ask>,
+) -> Result<(), Error> {
+    let common = match (&args.revise, &args.abandon) {
+        (Some(text), _) => Some(Command::Revise { text: text.clone() }),
+        (None, Some(reason)) => Some(Command::Abandon {
+            reason: reason.clone(),
+        }),
+        (None, None) => None,
+    };
+    let command = match (common, ask) {
+        (Some(command), _) => command,
+        (None, Some(Ask::Answer(text))) => {
+            let reply = Reply::read(&text);
+            return dialog::answer(context, found, reply, dialog::By::Person).map(drop);
+        }
+        (None, Some(Ask::Reopen(reason))) => {
+            Command::Interview(InterviewCommand::Reopen { reason })
+        }
+        (None, Some(Ask::Retry(task))) => Command::Ralph(RalphCommand::Retry {
+            task: TaskId::parse(&task).map_err(|error| Error::usage(error.to_string()))?,
+        }),
+        (None, Some(Ask::Replan(reason))) => Command::Ralph(RalphCommand::ReopenPlan { reason }),
+        (None, None) => return Ok(()),
+    };
+    found.submit(context, &command).map(drop)
+}

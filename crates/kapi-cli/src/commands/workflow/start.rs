@@ -1,0 +1,239 @@
+//! `kapi <mode> <purpose>`: starts a workflow, attaches this session to it, and goes on with it.
+//!
+//! Ralph goes on from an approved interview where one fits; several that fit are listed, and the
+//! number typed then is a row of that list and nothing else.
+
+use std::path::Path;
+
+use kapi_core::id::GoalId;
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::state::InterviewPhase;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::terms::PlanApproval;
+use kapi_engine::project::Project;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::start::NewWorkflow;
+
+use crate::context::Context;
+use crate::driving::interrupts;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::workflow::answers::Answers;
+use crate::workflow::candidates::{self, Chosen};
+use crate::workflow::driving::{self, With};
+use crate::workflow::find::{self, Verb};
+use crate::workflow::found::{Found, Sought};
+use crate::workflow::terms::{self, Flags};
+use crate::workflow::watching::{self, Watch};
+use crate::workflow::{purpose, report, words};
+
+/// What a workflow is started with.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Its mode.
+    pub(crate) mode: Mode,
+    /// What it is for, as it was typed.
+    pub(crate) words: &'a [String],
+    /// Who works with what.
+    pub(crate) flags: &'a Flags,
+    /// A file of answers.
+    pub(crate) answers: Option<&'a Path>,
+    /// Where its context comes from.
+    pub(crate) source: Source<'a>,
+    /// How its plan is approved.
+    pub(crate) plan_approval: PlanApprovalName,
+    /// Where its workers are watched.
+    pub(crate) watch: Option<Watch>,
+    /// Whether it goes on at once.
+    pub(crate) drive: bool,
+}
+
+/// Where a workflow's context comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// Nothing but the purpose.
+    Unlinked,
+    /// The interview of this name.
+    Interview(&'a str),
+    /// An interview that fits, if there is one.
+    Search,
+}
+
+/// How a plan is approved, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PlanApprovalName {
+    /// It waits for you
+    Ask,
+    /// You approve in advance whatever reaches consensus without risks to accept
+    Auto,
+}
+
+/// Starts a workflow.
+pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error> {
+    context.require_human("start a workflow")?;
+    watching::require(context, wanted.watch)?;
+    let mode = wanted.mode;
+    let answers = wanted
+        .answers
+        .map(|path| Answers::read(context, path))
+        .transpose()?;
+    let named = match wanted.source {
+        Source::Interview(reference) => Some(interview(context, reference)?),
+        Source::Unlinked | Source::Search => None,
+    };
+    let purpose = match (&named, wanted.words) {
+        (Some(found), []) => goal_of(&found.workflow),
+        _ => purpose::purpose(context, mode, wanted.words)?,
+    };
+    let plan_approval = match wanted.plan_approval {
+        PlanApprovalName::Ask => PlanApproval::Ask,
+        PlanApprovalName::Auto => PlanApproval::InAdvance,
+    };
+    let flags = with_agent(context, wanted.flags, named.as_ref())?;
+    let drawn = terms::draw(context, mode, &flags, (&purpose, plan_approval))?;
+    let project = context.project(&drawn.root, &format!("kapi {mode}"));
+    context.require_own_state(project.layout.root())?;
+    for note in &drawn.notes {
+        context.ui.say(&format!("note: {note}"));
+    }
+    let linked = linked(context, &project, (wanted, named.as_ref()), &purpose)?;
+    let begin = begin(mode, drawn.commit, linked)?;
+    let new = NewWorkflow {
+        purpose,
+        terms: drawn.terms,
+        begin,
+    };
+    let workflow = project
+        .start_workflow(&context.actor, &new)
+        .map_err(|error| Error::workflow(&error))?;
+    let key = WorkflowKey::of(&workflow);
+    let mut found = Found {
+        project,
+        key,
+        workflow,
+    };
+    found.attach(context)?;
+    said(context, &found);
+    if !wanted.drive {
+        report::outcome(context.ui, &found.dir(), &found.workflow);
+        return Ok(Exit::Success);
+    }
+    let interrupts = interrupts()?;
+    let with = With {
+        answers: answers.as_ref(),
+        watch: wanted.watch,
+    };
+    driving::go_on(context, &mut found, with, &interrupts)
+}
+
+fn said(context: &Context, found: &Found<'_>) {
+    if context.ui.format == Format::Human {
+        context.ui.say(&format!(
+            "Workflow {} ({}) in {}",
+            found.key.id,
+            found.key.mode,
+            found.dir().display()
+        ));
+    }
+}
+
+/// Returns the interview of a name.
+fn interview<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Error> {
+    let sought = Sought {
+        mode: Mode::DeepInterview,
+        reference,
+        owner: "kapi ralph",
+    };
+    let found = find::find(context, &sought, Verb::Approve)?;
+    let is_drafting = match &found.workflow.body {
+        Body::Interview(interview) => match interview.phase {
+            InterviewPhase::Asking
+            | InterviewPhase::Awaiting
+            | InterviewPhase::Restating
+            | InterviewPhase::Spec => true,
+            InterviewPhase::Branch | InterviewPhase::Linked => false,
+        },
+        Body::Ralph(_) => false,
+    };
+    if !is_drafting {
+        return Ok(found);
+    }
+    let text = format!(
+        "not_approved: failed to begin from interview {}: its spec is not approved (in {})",
+        found.key.id,
+        words::standing(&found.workflow)
+    );
+    let error = Error::new(Exit::Denied, text);
+    Err(match next_commands(&found.workflow).first() {
+        Some(next) => error.with_hint(format!("what is possible now: `{next}`.")),
+        None => error,
+    })
+}
+
+/// Returns what was said, with the interview's agent where no other was named or configured: what is
+/// printed after an approval can be typed as it stands.
+fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Result<Flags, Error> {
+    let mut flags = said.clone();
+    if let (None, Some(found)) = (&said.agent, named) {
+        let config = context.config(Some(found.project.layout.root()))?;
+        if config.goal.agent.is_none() {
+            let agent = found.workflow.terms.agent.clone();
+            context
+                .ui
+                .say(&format!("note: The agent is the interview's: {agent}."));
+            flags.agent = Some(agent);
+        }
+    }
+    Ok(flags)
+}
+
+/// Returns the goal that an interview found out, which is as good a purpose as any.
+fn goal_of(workflow: &Workflow) -> String {
+    match &workflow.body {
+        Body::Interview(interview) => interview
+            .spec
+            .as_ref()
+            .map_or_else(|| workflow.purpose.clone(), |spec| spec.goal.clone()),
+        Body::Ralph(_) => workflow.purpose.clone(),
+    }
+}
+
+/// Returns the interview that a workflow goes on from.
+fn linked(
+    context: &Context,
+    project: &Project<'_>,
+    (wanted, named): (&Wanted<'_>, Option<&Found<'_>>),
+    purpose: &str,
+) -> Result<Option<GoalId>, Error> {
+    match wanted.source {
+        Source::Interview(_) => Ok(named.map(|found| found.key.id.clone())),
+        Source::Unlinked => Ok(None),
+        Source::Search => match candidates::choose(context, project, (wanted.mode, purpose))? {
+            Chosen::Interview(id) => Ok(Some(id)),
+            Chosen::Nothing => {
+                context.ui.say(
+                    "note: UNLINKED: no interview gives it its context; the plan carries its own.",
+                );
+                Ok(None)
+            }
+        },
+    }
+}
+
+fn begin(mode: Mode, commit: Option<String>, interview: Option<GoalId>) -> Result<Begin, Error> {
+    match (mode, commit) {
+        (Mode::DeepInterview, commit) => Ok(Begin::Interview { commit }),
+        (Mode::Ralph, Some(base)) => Ok(Begin::Ralph {
+            base,
+            interview,
+            spec: None,
+        }),
+        (Mode::Ralph, None) => Err(Error::usage("there is no commit to start from")),
+        (Mode::Autoresearch | Mode::Integrate, _) => {
+            Err(Error::usage(format!("{mode} is not there yet")))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `kapi <mode> status`: the workflows of one mode, sorted by their directories.
+//!
+//! Reads the inventory and no log.
+
+use kapi_core::workflow::mode::Mode;
+use kapi_wire::workflow::row::WorkflowRow;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::workflow::{listing, purpose};
+
+/// Options of `kapi <mode> status`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Words of a purpose that begins with `status`, to say how it is meant
+    #[arg(hide = true)]
+    more: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct View {
+    mode: &'static str,
+    workflows: Vec<WorkflowRow>,
+}
+
+/// Lists the workflows of a mode.
+pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Error> {
+    if !args.more.is_empty() {
+        return Err(purpose::own_word(mode, "status", &args.more));
+    }
+    let workflows = match context.project_root() {
+        Ok(root) => {
+            let project = context.project(&root, "kapi status");
+            let standings = project.standings();
+            let standings = standings.map_err(|error| Error::engine(&error, ""))?;
+            let mut rows = listing::rows(context, &project, &standings)?;
+            rows.retain(|row| row.mode == mode.as_str());
+            rows
+        }
+        Err(error) if error.exit == Exit::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&View {
+            mode: mode.as_str(),
+            workflows,
+        }),
+        Format::Human if workflows.is_empty() => {
+            context
+                .ui
+                .line(&format!("There are no {mode} workflows here."));
+            context
+                .ui
+                .line(&format!("Start one with `kapi {mode} \"<purpose>\"`."));
+        }
+        Format::Human => listing::lines(context.ui, &workflows),
+    }
+    Ok(Exit::Success)
+}

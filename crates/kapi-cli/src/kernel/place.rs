@@ -1,0 +1,89 @@
+//! Where the tasks of the project at hand are kept: the one place where that is decided.
+//!
+//! A flag, else the environment, else the person's file, else the project's own files. Connects to
+//! nobody.
+
+use std::time::Duration;
+
+use kapi_engine::kernel::log::Store;
+use kapi_engine::project::Project;
+use kapi_fleet::client::Settings;
+use kapi_world::tasks::travel;
+
+use crate::config::Config;
+use crate::config::source::At;
+use crate::config::store::{self, Kept};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::terms::Setting;
+
+/// How long a cluster is asked before a request has failed: less than a lease lasts, so that a
+/// worker that is cut off stops before another takes over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where tasks are kept, and who said so.
+pub(super) struct Place {
+    pub(super) store: Store,
+    pub(super) setting: Setting,
+}
+
+/// Returns the project's own files.
+pub(super) fn files() -> Place {
+    Place {
+        store: Store::Files,
+        setting: shown(&At::default(Kept::Files)),
+    }
+}
+
+/// Decides where tasks are kept.
+pub(super) fn resolve(
+    context: &Context,
+    project: &Project<'_>,
+    config: &Config,
+) -> Result<Place, Error> {
+    let said = &config.kernel.person.store;
+    let flag = context.store.as_deref().map(store::flag).transpose()?;
+    let Some(kept) = flag.or_else(|| said.kept.clone()) else {
+        return Ok(files());
+    };
+    let setting = shown(&kept);
+    let store = match kept.value {
+        Kept::Files => Store::Files,
+        Kept::Cluster(address) => Store::Fleet {
+            project: name(context, project, config)?,
+            settings: Settings {
+                replicas: said.replicas(&address),
+                address: store::with_credentials(address, said.credentials.as_deref()),
+                authorities: said.authorities.clone(),
+                patience: PATIENCE,
+            },
+        },
+    };
+    Ok(Place { store, setting })
+}
+
+/// Returns what the project is called on every machine: by its first commit, unless it was named.
+fn name(context: &Context, project: &Project<'_>, config: &Config) -> Result<String, Error> {
+    if let Some(name) = &config.kernel.person.store.project {
+        return Ok(name.value.clone());
+    }
+    let name = travel::project_name(&context.book(config), project.layout.root());
+    name.map_err(|lack| {
+        let text = format!("the project has no name on the store: {lack}");
+        Error::new(Exit::Usage, text).with_hint(
+            "set `store_project` in `[kernel]` of your own config.toml on every machine.",
+        )
+    })
+}
+
+fn shown(kept: &At<Kept>) -> Setting {
+    Setting {
+        key: "store".to_owned(),
+        value: match &kept.value {
+            Kept::Files => "files".to_owned(),
+            Kept::Cluster(address) => address.to_string(),
+        },
+        source: kept.source.clone(),
+    }
+}

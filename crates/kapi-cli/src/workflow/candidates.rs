@@ -1,0 +1,140 @@
+//! Which interview a new workflow goes on from: none, the one that fits, or a row of a list.
+//!
+//! What fits is the core's rule. A number typed here is a row of the list that was just shown, and
+//! where nobody is there to type one, the interview has to be named.
+
+use kapi_core::id::GoalId;
+use kapi_core::workflow::candidate::Candidate;
+use kapi_core::workflow::mode::Mode;
+use kapi_engine::project::Project;
+use kapi_engine::workflow::key::WorkflowKey;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::event_words::first_line;
+use crate::exit_code::Exit;
+
+/// Interviews that are listed at most.
+const LISTED_MAX: usize = 9;
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// This interview.
+    Interview(GoalId),
+    /// None.
+    Nothing,
+}
+
+/// Chooses the interview that a workflow goes on from.
+pub(crate) fn choose(
+    context: &Context,
+    project: &Project<'_>,
+    (mode, purpose): (Mode, &str),
+) -> Result<Chosen, Error> {
+    let mut fitting = project
+        .interviews_for(purpose, mode)
+        .map_err(|error| Error::workflow(&error))?;
+    fitting.truncate(LISTED_MAX);
+    if fitting.is_empty() {
+        return Ok(Chosen::Nothing);
+    }
+    let ui = context.ui;
+    ui.say(match fitting.len() {
+        1 => "An approved interview fits this purpose:",
+        _ => "Approved interviews fit this purpose:",
+    });
+    for (row, candidate) in (1..).zip(&fitting) {
+        ui.say(&line(project, row, candidate));
+    }
+    ui.say("  0  none of them: the plan carries its own context");
+    let Some(typed) = ui.ask("Which one does it go on from? [1] ") else {
+        return Err(unanswered(&fitting));
+    };
+    match picked(&typed, &fitting) {
+        Some(chosen) => Ok(chosen),
+        None => Err(Error::usage(format!(
+            "{:?} is no row of the list; nothing was started",
+            typed.trim()
+        ))),
+    }
+}
+
+/// Reads a row of the list; an empty line is the first one.
+fn picked(typed: &str, fitting: &[Candidate]) -> Option<Chosen> {
+    let typed = typed.trim();
+    let row: usize = if typed.is_empty() {
+        1
+    } else {
+        typed.parse().ok()?
+    };
+    let Some(place) = row.checked_sub(1) else {
+        return Some(Chosen::Nothing);
+    };
+    let candidate = fitting.get(place)?;
+    Some(Chosen::Interview(candidate.id.clone()))
+}
+
+fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
+    let key = WorkflowKey {
+        mode: Mode::DeepInterview,
+        id: candidate.id.clone(),
+    };
+    // The list is only shown; what cannot be read is told when it is chosen.
+    let purpose = project
+        .workflow(&key)
+        .map_or_else(|_| String::new(), |workflow| first_line(&workflow.purpose));
+    format!(
+        "  {row}  interview {}: {purpose} ({} % of the words: {})",
+        candidate.id,
+        candidate.score,
+        candidate.shared.join(", ")
+    )
+}
+
+/// Nobody is there to choose, and a guess would tie the interview for good.
+fn unanswered(fitting: &[Candidate]) -> Error {
+    let names: Vec<String> = fitting
+        .iter()
+        .map(|candidate| format!("`--from {:03}`", candidate.id.index()))
+        .collect();
+    let text = match fitting.len() {
+        1 => "an approved interview fits, and nobody is at a terminal to say whether it is meant",
+        _ => "several approved interviews fit, and nobody is at a terminal to choose",
+    };
+    Error::new(Exit::Usage, text).with_hint(format!(
+        "say it with {}, or `--unlinked` to begin without one.",
+        names.join(" or ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::id::GoalId;
+    use kapi_core::workflow::candidate::Candidate;
+
+    use super::{Chosen, picked};
+
+    #[test]
+    fn a_number_is_a_row_of_the_list_and_never_an_index() {
+        let candidate = |name: &str| Candidate {
+            id: GoalId::parse(name).unwrap(),
+            score: 50,
+            shared: Vec::new(),
+        };
+        let fitting = [candidate("007-a"), candidate("001-b")];
+        let chosen = |name: &str| Some(Chosen::Interview(GoalId::parse(name).unwrap()));
+        for (typed, expected) in [
+            ("1\n", chosen("007-a")),
+            ("\n", chosen("007-a")),
+            (" 2 ", chosen("001-b")),
+            ("0", Some(Chosen::Nothing)),
+            ("7", None),
+            ("001", chosen("007-a")),
+            ("no", None),
+            ("-1", None),
+        ] {
+            assert_eq!(picked(typed, &fitting), expected, "{typed:?}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The dialog of an interview: a question with its proposed answer, and the reply to it.
+//!
+//! Whether a reply may be given is the core's rule; a person who is refused is asked again.
+
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::interview::round::{Provenance, Question, Round};
+use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_wire::workflow::interview::open_round;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::{Format, Ui};
+use crate::workflow::answers::Answers;
+use crate::workflow::event_words::describe;
+use crate::workflow::found::Found;
+use crate::workflow::keyboard::{Keyboard, Typed};
+use crate::workflow::reply::Reply;
+use crate::workflow::words;
+
+/// Who replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The person themselves.
+    Person,
+    /// Their file of answers.
+    File,
+}
+
+/// What the person is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    /// A question.
+    Question(&'a Round),
+    /// Whether this is the goal.
+    Goal {
+        /// The round.
+        round: u32,
+        /// The goal.
+        goal: &'a str,
+    },
+}
+
+impl Asked<'_> {
+    const fn round(self) -> u32 {
+        match self {
+            Self::Question(round) => round.number,
+            Self::Goal { round, .. } => round,
+        }
+    }
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// There was a reply: the interview goes on.
+    Replied,
+    /// It waits; the person goes on another day.
+    Left,
+}
+
+/// Returns what an interview asks its person now.
+pub(crate) fn asked(workflow: &Workflow) -> Option<(&Interview, Asked<'_>)> {
+    let Body::Interview(interview) = &workflow.body else {
+        return None;
+    };
+    match (interview.phase, &interview.restated) {
+        (InterviewPhase::Awaiting, _) => {
+            open_round(interview).map(|round| (&**interview, Asked::Question(round)))
+        }
+        (InterviewPhase::Restating, Some(restated)) => Some((
+            &**interview,
+            Asked::Goal {
+                round: restated.round,
+                goal: &restated.goal,
+            },
+        )),
+        (InterviewPhase::Restating, None)
+        | (
+            InterviewPhase::Asking
+            | InterviewPhase::Spec
+            | InterviewPhase::Branch
+            | InterviewPhase::Linked,
+            _,
+        ) => None,
+    }
+}
+
+/// Answers the open question from the file, else at the keyboard; `Left` where neither can.
+pub(crate) fn settle(
+    context: &Context,
+    found: &mut Found<'_>,
+    answers: Option<&Answers>,
+    keyboard: Option<&mut Keyboard<'_>>,
+) -> Result<Settled, Error> {
+    let Some((interview, asked)) = asked(&found.workflow) else {
+        return Ok(Settled::Left);
+    };
+    let written = answers.and_then(|answers| match asked {
+        Asked::Question(round) => answers.reply(round, &interview.rounds),
+        Asked::Goal { .. } => answers.confirms(),
+    });
+    if let Some(reply) = written {
+        return answer(context, found, reply, By::File);
+    }
+    match keyboard {
+        Some(keyboard) => at_keyboard(context, found, keyboard),
+        None => Ok(Settled::Left),
+    }
+}
+
+fn at_keyboard(
+    context: &Context,
+    found: &mut Found<'_>,
+    keyboard: &mut Keyboard<'_>,
+) -> Result<Settled, Error> {
+    let ui = context.ui;
+    if let Some((interview, asked)) = asked(&found.workflow) {
+        show(ui, interview, asked);
+    }
+    loop {
+        ui.prompt("> ");
+        let reply = match keyboard.answer() {
+            Typed::Text(text) => Reply::read(&text),
+            Typed::End | Typed::Interrupted => {
+                ui.say("");
+                return Ok(Settled::Left);
+            }
+        };
+        match answer(context, found, reply, By::Person) {
+            Ok(settled) => return Ok(settled),
+            Err(error) if matches!(error.exit, Exit::Denied | Exit::Usage) => {
+                ui.say(&format!("not recorded: {error}"));
+                if let Some(hint) = &error.hint {
+                    ui.say(&format!("hint: {hint}"));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Records a reply to the open question.
+pub(crate) fn answer(
+    context: &Context,
+    found: &mut Found<'_>,
+    reply: Reply,
+    by: By,
+) -> Result<Settled, Error> {
+    let Some((_, asked)) = asked(&found.workflow) else {
+        return Err(Error::new(
+            Exit::Denied,
+            format!("workflow {} asks nothing of you now", found.key.id),
+        )
+        .with_hint(format!(
+            "it stands in {}; `kapi status {:03}` shows it.",
+            words::standing(&found.workflow),
+            found.key.id.index()
+        )));
+    };
+    let round = asked.round();
+    let provenance = match by {
+        By::Person => Provenance::Person,
+        By::File => Provenance::AnswersFile,
+    };
+    let command = match reply {
+        Reply::Quit => return Ok(Settled::Left),
+        Reply::Unknown(word) => {
+            return Err(
+                Error::usage(format!("{word} is none of the words there are")).with_hint(WORDS),
+            );
+        }
+        Reply::Accept if is_empty(asked) => {
+            return Err(
+                Error::usage("nothing is proposed here that could be accepted").with_hint(WORDS),
+            );
+        }
+        Reply::Accept => InterviewCommand::Answer {
+            round,
+            text: String::new(),
+            provenance,
+        },
+        Reply::Answer(text) => InterviewCommand::Answer {
+            round,
+            text,
+            provenance,
+        },
+        Reply::Later(reason) => InterviewCommand::Defer { round, reason },
+        Reply::Back(reason) => InterviewCommand::Withdraw {
+            round,
+            reason: reason.unwrap_or_else(|| "its person took it back".to_owned()),
+        },
+        Reply::Enough => InterviewCommand::Enough {},
+    };
+    let submitted = found.submit(context, &Command::Interview(command))?;
+    if context.ui.format == Format::Human {
+        let lines = submitted.recorded.iter();
+        for line in lines.filter_map(|logged| describe(&logged.event)) {
+            context.ui.say(&format!("  {line}"));
+        }
+    }
+    Ok(Settled::Replied)
+}
+
+const fn is_empty(asked: Asked<'_>) -> bool {
+    match asked {
+        Asked::Question(round) => round.question.proposed.is_none(),
+        Asked::Goal { .. } => false,
+    }
+}
+
+/// What can be typed besides an answer.
+const WORDS: &str = "type an answer, Enter for what is proposed, /later, /back, /enough or /quit.";
+
+fn show(ui: Ui, interview: &Interview, asked: Asked<'_>) {
+    score(ui, interview);
+    match asked {
+        Asked::Question(round) => question(ui, round.number, &round.question),
+        Asked::Goal { goal, .. } => {
+            ui.say("");
+            ui.say("This is the goal as it was understood:");
+            ui.say(&format!("  {goal}"));
+            ui.say("Enter if that is it; else say what is wrong or missing.");
+        }
+    }
+    ui.say("  (/later leaves it open, /back takes it back, /enough drafts with what there is,");
+    ui.say("   /quit goes on another day; a line that ends in \\ goes on in the next)");
+}
+
+fn question(ui: Ui, number: u32, question: &Question) {
+    ui.say("");
+    ui.say(&format!("Question {number}: {}", question.text));
+    if let Some(proposed) = &question.proposed {
+        ui.say(&format!("  proposed (Enter accepts it): {proposed}"));
+    }
+}
+
+/// Shows how clear it is, and says that this is advice.
+fn score(ui: Ui, interview: &Interview) {
+    let Some(score) = &interview.score else {
+        return;
+    };
+    ui.say("");
+    ui.say(&format!("Clarity: {}", score.words()));
+    for reason in &score.reasons {
+        ui.say(&format!("  {reason}"));
+    }
+    ui.say(
+        "  (advice, no lock: /enough drafts at any clarity, and what is unclear is said as a risk)",
+    );
+}

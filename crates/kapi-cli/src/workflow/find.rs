@@ -1,0 +1,72 @@
+//! Which workflow a person means: by index, slug or both, in a mode or in any.
+//!
+//! The rules are the core's; here it is said which one was taken where another was named.
+
+use kapi_engine::workflow::key::WorkflowKey;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::workflow::found::{Found, Sought};
+
+/// What is to be done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Go on with it, or with what its interview was linked to.
+    Resume,
+    /// Approve exactly it.
+    Approve,
+}
+
+/// Finds the workflow of a mode that a person means, for a command that writes.
+pub(crate) fn find<'a>(
+    context: &'a Context,
+    sought: &Sought<'_>,
+    verb: Verb,
+) -> Result<Found<'a>, Error> {
+    let root = context
+        .project_root()
+        .map_err(|error| without_any(sought, error))?;
+    let project = context.project(&root, sought.owner);
+    context.require_own_state(project.layout.root())?;
+    let key = match verb {
+        Verb::Resume => {
+            let resumed = project
+                .find_to_resume(sought.mode, sought.reference)
+                .map_err(|error| Error::workflow(&error))?;
+            if let Some(interview) = &resumed.by_way_of {
+                context.ui.say(&format!(
+                    "note: interview {interview} goes on as {}.",
+                    resumed.key
+                ));
+            }
+            resumed.key
+        }
+        Verb::Approve => project
+            .find_to_approve(sought.mode, sought.reference)
+            .map_err(|error| Error::workflow(&error))?,
+    };
+    Found::load(project, key)
+}
+
+/// Says it in a workflow's words that there is nothing here yet.
+fn without_any(sought: &Sought<'_>, error: Error) -> Error {
+    if error.exit != Exit::NotFound {
+        return error;
+    }
+    let text = format!(
+        "there are no workflows here, and so no {:?}",
+        sought.reference
+    );
+    let hint = format!("start one with `kapi {} \"<purpose>\"`.", sought.mode);
+    Error::new(Exit::NotFound, text).with_hint(hint)
+}
+
+/// Finds a workflow of any mode, to look at it; none where a goal may be meant.
+pub(crate) fn any<'a>(context: &'a Context, reference: &str) -> Result<Option<Found<'a>>, Error> {
+    let project = context.project(&context.project_root()?, "kapi status");
+    let key: Option<WorkflowKey> = project
+        .find_workflow(reference)
+        .map_err(|error| Error::workflow(&error))?;
+    key.map(|key| Found::load(project, key)).transpose()
+}

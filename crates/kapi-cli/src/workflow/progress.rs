@@ -1,0 +1,196 @@
+//! What a person sees while a workflow is driven: lines for events, one live line for what is under
+//! way.
+//!
+//! With `--json` each event is one line on standard output instead.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use kapi_core::goal::words::agent_name;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::effect::{Action, Effect, Role};
+use kapi_core::workflow::event::Event;
+use kapi_engine::workflow::logged::Logged;
+use kapi_engine::world::Activity;
+use serde_json::json;
+
+use crate::amount;
+use crate::contract::short;
+use crate::event_words::first_line;
+use crate::ui::{Format, Ui, harmless};
+use crate::workflow::event_words::describe;
+
+/// Effects that are named in the live line at most.
+const NAMED_MAX: usize = 3;
+
+/// Progress of one workflow.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    ui: Ui,
+    id: GoalId,
+    began: Instant,
+    under_way: BTreeMap<EffectId, String>,
+    detail: String,
+    used: Usage,
+}
+
+impl Progress {
+    /// Begins showing a workflow.
+    pub(crate) fn new(ui: Ui, id: &GoalId) -> Self {
+        Self {
+            ui,
+            id: id.clone(),
+            began: Instant::now(),
+            under_way: BTreeMap::new(),
+            detail: String::new(),
+            used: Usage::default(),
+        }
+    }
+
+    /// Shows an event.
+    pub(crate) fn recorded(&mut self, logged: &Logged) {
+        if let Event::EffectEnded { effect, usage, .. } = &logged.event {
+            self.under_way.remove(effect);
+            self.used.add(usage);
+        }
+        if let Event::EffectUsed { usage, .. } = &logged.event {
+            self.used.add(usage);
+        }
+        match self.ui.format {
+            Format::Json => self.ui.json(&event_json(&self.id, logged)),
+            Format::Human => {
+                if let Some(line) = describe(&logged.event) {
+                    self.say(&format!("  {line}"));
+                }
+                self.live();
+            }
+        }
+    }
+
+    /// Shows that an effect begins.
+    pub(crate) fn performing(&mut self, effect: &Effect) {
+        let words = effect_words(effect);
+        if self.ui.format == Format::Human {
+            self.say(&words);
+        }
+        self.under_way.insert(effect.id.clone(), words);
+        self.live();
+    }
+
+    /// Shows what happens within an effect.
+    pub(crate) fn activity(&mut self, effect: &EffectId, activity: &Activity) {
+        let text = match activity {
+            Activity::Tool { name, detail } => format!("{name} {detail}"),
+            // The answer itself is read and told when it is whole.
+            Activity::Text { text } if text.trim_start().starts_with("```") => {
+                "answering".to_owned()
+            }
+            Activity::Text { text } => first_line(text),
+            Activity::Verifying { command } => command.clone(),
+            Activity::Used(_) => return,
+            Activity::Note { text } => {
+                if self.ui.format == Format::Human {
+                    self.note(&first_line(text));
+                    return;
+                }
+                text.clone()
+            }
+        };
+        if self.ui.format == Format::Json {
+            self.ui.json(&json!({
+                "type": "activity", "workflow": self.id.to_string(),
+                "effect": effect.as_str(), "text": harmless(&text),
+            }));
+            return;
+        }
+        self.detail = text;
+        self.live();
+    }
+
+    /// Says something that is not recorded.
+    pub(crate) fn note(&self, text: &str) {
+        if self.ui.format == Format::Human {
+            self.say(&format!("  note: {text}"));
+            self.live();
+        }
+    }
+
+    /// Removes the live line.
+    pub(crate) fn end(&self) {
+        self.ui.clear_live();
+    }
+
+    fn say(&self, text: &str) {
+        self.ui.clear_live();
+        self.ui.say(text);
+    }
+
+    fn live(&self) {
+        if self.under_way.is_empty() {
+            return;
+        }
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut parts: Vec<String> = self.under_way.values().take(NAMED_MAX).cloned().collect();
+        let n_more = self.under_way.len().saturating_sub(NAMED_MAX);
+        if n_more > 0 {
+            parts.push(format!("{n_more} more"));
+        }
+        if !self.detail.is_empty() {
+            parts.push(first_line(&self.detail));
+        }
+        if self.used.tokens() > 0 {
+            parts.push(format!("{} tokens", amount::tokens(self.used.tokens())));
+        }
+        parts.push(amount::duration(elapsed));
+        self.ui.live(&parts.join(" · "));
+    }
+}
+
+/// Returns what an effect does, in a few words.
+fn effect_words(effect: &Effect) -> String {
+    match &effect.action {
+        Action::Ask(question) => {
+            let agent = agent_name(&question.agent);
+            let what = match question.role {
+                Role::Interviewer => "what to ask next",
+                Role::Thesis => "for a plan",
+                Role::Antithesis => "what speaks against the plan",
+                Role::Synthesis => "what comes of both",
+                Role::Reviewer => "for a review",
+                Role::Accountant => "for the account",
+            };
+            format!("{agent} is asked {what}")
+        }
+        Action::Prepare { branch, .. } => format!("making branch {branch}"),
+        Action::Work(work) if work.attempt > 1 => format!(
+            "{}: a goal works on it, try {}: {}",
+            work.task,
+            work.attempt,
+            first_line(&work.title)
+        ),
+        Action::Work(work) => {
+            format!(
+                "{}: a goal works on it: {}",
+                work.task,
+                first_line(&work.title)
+            )
+        }
+        Action::Land(landing) => format!("{}: landing {}", landing.task, short(&landing.commit)),
+        Action::Verify(verification) => {
+            format!("verifying the whole at {}", short(&verification.commit))
+        }
+    }
+}
+
+/// Returns an event as one JSON object.
+pub(crate) fn event_json(id: &GoalId, logged: &Logged) -> serde_json::Value {
+    let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("workflow".to_owned(), json!(id.to_string()));
+        object.insert("seq".to_owned(), json!(logged.seq));
+        object.insert("at_ms".to_owned(), json!(logged.at_ms));
+        object.insert("actor".to_owned(), json!(logged.actor));
+    }
+    value
+}

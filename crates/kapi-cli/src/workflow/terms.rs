@@ -1,0 +1,312 @@
+//! What a workflow may use, from flags and configuration: the same parties and limits as `kapi run`.
+//!
+//! Creates nothing. An interview needs no repository; everything else does.
+
+use clap::FromArgMatches as _;
+use kapi_core::goal::budget::Budget;
+use kapi_core::goal::contract::{Contract, Judge, TURNS_DEFAULT};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_world::survey::Survey;
+
+use crate::commands::run;
+use crate::config::Config;
+use crate::context::Context;
+use crate::contract::{self, isolation, judge, party};
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::{amount, container};
+
+/// Goals that are driven at once when nothing else was said.
+const JOBS_DEFAULT: u32 = 2;
+/// Goals that may be driven at once.
+const JOBS_MAX: u32 = 32;
+/// Milliseconds one question to an agent may take.
+const QUESTION_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+/// Milliseconds one verify command may take, where no repository says otherwise.
+const VERIFY_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+
+/// Options that say who works with what.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// The agent that asks, plans and works: claude, codex, gemini, pi, 'command:SHELL' or
+    /// 'script:FILE.yaml'
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The agent that objects to plans and reviews [default: the same one, said as a risk]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) reviewer: Option<String>,
+    /// Who judges each goal: another agent, provider/model, 'same' or 'none'
+    #[arg(long, value_name = "JUDGE")]
+    pub(crate) judge: Option<String>,
+    /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) sandbox: Option<run::Sandbox>,
+    /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) network: Option<run::Network>,
+    /// Agent turns of each goal at most [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) turns: Option<u32>,
+    /// Tokens at most: of each goal, and of all questions beside the goals (500k, 2M)
+    #[arg(long, value_name = "N", value_parser = amount::parse_count)]
+    pub(crate) tokens: Option<u64>,
+    /// US dollars at most: of each goal, and of all questions beside the goals
+    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
+    pub(crate) usd: Option<u64>,
+    /// Goals that are driven at once [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(JOBS_MAX)))]
+    pub(crate) jobs: Option<u32>,
+    /// A shell command that every goal and the whole must pass; may be given several times
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) verify: Vec<String>,
+    /// Files no goal may change, as git pathspecs with glob rules; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) protect: Vec<String>,
+    /// The revision to start from [default: HEAD]
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) base: Option<String>,
+}
+
+/// What a workflow is started with.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    /// What it may use.
+    pub(crate) terms: Terms,
+    /// The project: the repository's top level, or the working directory without one.
+    pub(crate) root: std::path::PathBuf,
+    /// The commit it starts from; `None` without a repository.
+    pub(crate) commit: Option<String>,
+    /// What the person should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Draws up what a workflow may use.
+pub(crate) fn draw(
+    context: &Context,
+    mode: Mode,
+    flags: &Flags,
+    (purpose, plan_approval): (&str, PlanApproval),
+) -> Result<Drawn, Error> {
+    let outside = context.book(&Config::unconfigured());
+    let survey = Survey::of(&outside, &context.cwd);
+    match (survey, mode) {
+        (Ok(survey), Mode::DeepInterview) if survey.base("HEAD").is_err() => {
+            without_commit(context, flags, survey.root())
+        }
+        (Ok(_), _) => with_repository(context, mode, flags, (purpose, plan_approval)),
+        (Err(_), Mode::DeepInterview) => without_commit(context, flags, context.cwd.clone()),
+        (Err(failure), Mode::Ralph | Mode::Autoresearch | Mode::Integrate) => {
+            let mut error = Error::world(&failure);
+            error.exit = Exit::Usage;
+            Err(error.with_hint(
+                "its work happens on a branch: make a repository with `git init`, commit what \
+                 there is, and start again.",
+            ))
+        }
+    }
+}
+
+fn with_repository(
+    context: &Context,
+    mode: Mode,
+    flags: &Flags,
+    (purpose, plan_approval): (&str, PlanApproval),
+) -> Result<Drawn, Error> {
+    let args = as_run(mode, flags, purpose)?;
+    let draft = contract::draft_for_agent(context, &args)?;
+    contract::check(context, &draft.config, &draft.contract)?;
+    let mut notes = draft.notes;
+    if mode == Mode::DeepInterview {
+        // It makes nothing that somebody could judge.
+        notes.retain(|note| !note.starts_with(judge::NOBODY));
+    }
+    let reviewer = reviewer(context, flags)?;
+    if let Some(reviewer) = &reviewer {
+        let theirs = Contract {
+            agent: reviewer.clone(),
+            judge: Judge::None,
+            ..draft.contract.clone()
+        };
+        contract::check(context, &draft.config, &theirs)?;
+    } else if mode == Mode::Ralph {
+        notes.push(
+            "SAME AGENT: nobody else was named to object and review; `--reviewer` names another. \
+             Each report says so as a risk."
+                .to_owned(),
+        );
+    }
+    let Contract {
+        agent,
+        judge,
+        sandbox,
+        network,
+        budget,
+        verify,
+        verify_timeout_ms,
+        protect,
+        base,
+        ..
+    } = draft.contract;
+    Ok(Drawn {
+        root: draft.root,
+        commit: Some(base.commit),
+        notes,
+        terms: Terms {
+            agent,
+            reviewer,
+            judge,
+            sandbox,
+            network,
+            tokens: budget.tokens,
+            usd_micros: budget.usd_micros,
+            budget,
+            jobs: flags.jobs.unwrap_or(JOBS_DEFAULT),
+            verify_timeout_ms,
+            question_timeout_ms: QUESTION_TIMEOUT_MS,
+            protect,
+            verify,
+            plan_approval,
+        },
+    })
+}
+
+/// An interview where there is nothing to look facts up in.
+fn without_commit(
+    context: &Context,
+    flags: &Flags,
+    root: std::path::PathBuf,
+) -> Result<Drawn, Error> {
+    let config = context.config(Some(&root))?;
+    let table = &config.goal;
+    let named = flags.agent.as_ref().or(table.agent.as_ref());
+    let named = named.ok_or_else(|| {
+        Error::usage("no agent was named")
+            .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
+    })?;
+    let agent = party::absolute(context, named)?;
+    let args = as_run(Mode::DeepInterview, flags, "")?;
+    let (sandbox, network) = isolation::level_and_network(&args, &config)?;
+    let book = context.book(&config);
+    container::check(&book, sandbox)?;
+    kapi_world::asking::check_agent(&book, &agent, sandbox)
+        .map_err(|failure| Error::world(&failure))?;
+    let budget = Budget {
+        turns: flags.turns.or(table.turns).unwrap_or(TURNS_DEFAULT),
+        tokens: flags.tokens.or(table.tokens),
+        usd_micros: flags.usd,
+        wall_ms: None,
+    };
+    Ok(Drawn {
+        terms: Terms {
+            agent,
+            reviewer: reviewer(context, flags)?,
+            judge: Judge::None,
+            sandbox,
+            network,
+            tokens: budget.tokens,
+            usd_micros: budget.usd_micros,
+            budget,
+            jobs: flags.jobs.unwrap_or(JOBS_DEFAULT),
+            verify_timeout_ms: VERIFY_TIMEOUT_MS,
+            question_timeout_ms: QUESTION_TIMEOUT_MS,
+            protect: flags.protect.clone(),
+            verify: flags.verify.clone(),
+            plan_approval: PlanApproval::Ask,
+        },
+        root,
+        commit: None,
+        notes: vec![
+            "There is no commit here to look facts up in: everything is asked of you.".to_owned(),
+        ],
+    })
+}
+
+fn reviewer(context: &Context, flags: &Flags) -> Result<Option<String>, Error> {
+    let named = flags.reviewer.as_deref();
+    named.map(|name| party::absolute(context, name)).transpose()
+}
+
+/// Returns the flags as those of `kapi run`, whose rules for parties and limits hold here too.
+fn as_run(mode: Mode, flags: &Flags, purpose: &str) -> Result<run::Args, Error> {
+    let mut line: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        line.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    add("agent", flags.agent.clone());
+    // Nobody judges an interview: it makes nothing.
+    let judge = match mode {
+        Mode::DeepInterview => Some("none".to_owned()),
+        Mode::Ralph | Mode::Autoresearch | Mode::Integrate => flags.judge.clone(),
+    };
+    add("judge", judge);
+    add("sandbox", flags.sandbox.as_ref().and_then(word));
+    add("network", flags.network.as_ref().and_then(word));
+    add("turns", flags.turns.map(|turns| turns.to_string()));
+    add("tokens", flags.tokens.map(|tokens| tokens.to_string()));
+    add("usd", flags.usd.map(usd));
+    add("base", flags.base.clone());
+    for command in &flags.verify {
+        add("verify", Some(command.clone()));
+    }
+    for glob in &flags.protect {
+        add("protect", Some(glob.clone()));
+    }
+    line.extend(["--".to_owned(), purpose.to_owned()]);
+    let command =
+        <run::Args as clap::Args>::augment_args(clap::Command::new("kapi").no_binary_name(true));
+    let matches = command.try_get_matches_from(line);
+    matches
+        .and_then(|matches| run::Args::from_arg_matches(&matches))
+        .map_err(|error| Error::usage(error.to_string()))
+}
+
+/// Returns the word by which a value is given on the command line.
+fn word(value: &impl clap::ValueEnum) -> Option<String> {
+    Some(value.to_possible_value()?.get_name().to_owned())
+}
+
+/// Writes micro-dollars as a flag says them.
+fn usd(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::workflow::mode::Mode;
+
+    use super::{Flags, as_run, usd};
+    use crate::amount;
+    use crate::commands::run;
+
+    #[test]
+    fn flags_mean_what_they_mean_for_a_run() {
+        let flags = Flags {
+            agent: Some("script:a b.yaml".to_owned()),
+            judge: Some("same".to_owned()),
+            sandbox: Some(run::Sandbox::None),
+            network: Some(run::Network::Open),
+            turns: Some(7),
+            tokens: Some(1_000),
+            usd: Some(1_250_001),
+            verify: vec!["sh -c 'a && b'".to_owned(), "--odd".to_owned()],
+            protect: vec!["tests/**".to_owned()],
+            base: Some("HEAD~1".to_owned()),
+            ..Flags::default()
+        };
+        let args = as_run(Mode::Ralph, &flags, "-n is\nno flag").unwrap();
+        assert_eq!(args.intent, "-n is\nno flag");
+        assert_eq!(args.agent.as_deref(), Some("script:a b.yaml"));
+        assert_eq!(args.judge.as_deref(), Some("same"));
+        assert_eq!(args.sandbox, Some(run::Sandbox::None));
+        assert_eq!(args.network, Some(run::Network::Open));
+        assert_eq!((args.turns, args.tokens), (Some(7), Some(1_000)));
+        assert_eq!(args.usd, Some(1_250_001));
+        assert_eq!(args.verify, flags.verify);
+        assert_eq!(args.protect, flags.protect);
+        assert_eq!(args.base.as_deref(), Some("HEAD~1"));
+        let interview = as_run(Mode::DeepInterview, &flags, "x").unwrap();
+        assert_eq!(interview.judge.as_deref(), Some("none"));
+        assert_eq!(amount::parse_usd_micros(&usd(420_000)).unwrap(), 420_000);
+    }
+}

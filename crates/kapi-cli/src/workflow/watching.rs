@@ -1,0 +1,194 @@
+//! Watching workers while their workflow is driven: a file of lines for each, shown in a window of a
+//! tmux session that Kapi makes and ends.
+//!
+//! Nothing depends on it: what goes wrong here is said, and the work goes on.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::id::EffectId;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::event::Event;
+use kapi_core::workflow::worker::WorkerId;
+use kapi_engine::workflow::drive::Observed;
+use kapi_engine::world::Activity;
+use kapi_store::layout::project_key;
+use kapi_world::book::Book;
+use kapi_world::workflows::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
+
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::event_words::first_line;
+use crate::exit_code::Exit;
+use crate::ui::harmless;
+use crate::workflow::event_words::describe;
+use crate::workflow::found::Found;
+
+/// Bytes that are written about one worker at most while it is driven once.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The directory of the files, below the workflow's working files.
+const DIRECTORY: &str = "watch";
+
+/// Where workers are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Watch {
+    /// A window for each in a tmux session of the workflow
+    Tmux,
+}
+
+/// Refuses to begin what nobody could watch.
+pub(crate) fn require(context: &Context, watch: Option<Watch>) -> Result<(), Error> {
+    match watch {
+        None => Ok(()),
+        Some(Watch::Tmux) if has_tmux(&context.book(&context.config(None)?)) => Ok(()),
+        Some(Watch::Tmux) => Err(Error::new(
+            Exit::Failed,
+            "failed to watch in tmux: there is no such program in PATH; nothing was started",
+        )
+        .with_hint("install tmux, or leave `--watch` out.")),
+    }
+}
+
+/// The workers of one workflow, as they are shown.
+pub(crate) struct Watching<'a> {
+    found: &'a Found<'a>,
+    book: Book,
+    project_key: String,
+    dir: PathBuf,
+    terminals: BTreeMap<WorkerId, String>,
+    files: BTreeMap<EffectId, Shown>,
+}
+
+/// What is written about one worker.
+struct Shown {
+    file: File,
+    left: u64,
+}
+
+impl<'a> Watching<'a> {
+    /// Begins to show the workers of a workflow.
+    pub(crate) fn new(context: &Context, found: &'a Found<'a>) -> Result<Self, Error> {
+        let root = found.project.layout.root();
+        let config = context.config(Some(root))?;
+        let place = context.place(&found.project, &found.key.id)?;
+        let known = found.workflow.workers.iter();
+        let known = known.filter_map(|worker| Some((worker.id.clone(), worker.terminal.clone()?)));
+        Ok(Self {
+            found,
+            book: context.book(&config),
+            project_key: project_key(root),
+            dir: place.scratch.join(DIRECTORY),
+            terminals: known.collect(),
+            files: BTreeMap::new(),
+        })
+    }
+
+    /// Shows what was observed; returns what went wrong with it.
+    pub(crate) fn observe(&mut self, seen: &Observed) -> Option<String> {
+        match seen {
+            Observed::Recorded(logged) => match &logged.event {
+                Event::WorkerDispatched {
+                    worker,
+                    effect,
+                    what,
+                    ..
+                } => {
+                    let begun = self.begin(worker, effect);
+                    self.say(effect, &format!("{worker} works on {what}"));
+                    begun.err()
+                }
+                Event::EffectEnded { effect, .. } => {
+                    let line = describe(&logged.event).unwrap_or_else(|| "ended".to_owned());
+                    self.say(effect, &line);
+                    self.files.remove(effect);
+                    None
+                }
+                _ => None,
+            },
+            Observed::Activity { effect, activity } => {
+                let line = match activity {
+                    Activity::Tool { name, detail } => format!("{name} {detail}"),
+                    Activity::Text { text } | Activity::Note { text } => text.clone(),
+                    Activity::Verifying { command } => format!("verifying: {command}"),
+                    Activity::Used(_) => return None,
+                };
+                self.say(effect, &line);
+                None
+            }
+            Observed::Performing(_) | Observed::Delayed { .. } => None,
+        }
+    }
+
+    /// Ends the session of a workflow that has ended; returns what went wrong with it.
+    pub(crate) fn end(&self) -> Option<String> {
+        end_tmux(&self.book, self.watched())
+            .err()
+            .map(|failure| format!("failed to {}", failure.message))
+    }
+
+    /// Shows a worker in a window, and records which.
+    fn begin(&mut self, worker: &WorkerId, effect: &EffectId) -> Result<(), String> {
+        let path = self.dir.join(format!("{worker}.log"));
+        let file = open(&self.dir, &path)
+            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        let left = FILE_BYTES_MAX;
+        self.files.insert(effect.clone(), Shown { file, left });
+        let command = ["tail", "-n", "+1", "-F"].map(OsString::from);
+        let command = [&command[..], &[path.into_os_string()]].concat();
+        let shown = watch_in_tmux(&self.book, self.watched(), worker, &command);
+        let shown = shown.map_err(|failure| format!("failed to {}", failure.message))?;
+        let Some(terminal) = shown else {
+            return Err("there is no tmux any more".to_owned());
+        };
+        if self.terminals.get(worker) == Some(&terminal) {
+            return Ok(());
+        }
+        let refresh = Command::RefreshWorker {
+            worker: worker.clone(),
+            note: None,
+            terminal: Some(terminal.clone()),
+            isolated: None,
+        };
+        let found = self.found;
+        found
+            .project
+            .submit_workflow(&found.key, &Actor::Engine, &refresh)
+            .map_err(|error| format!("failed to {}", chain(&error)))?;
+        self.terminals.insert(worker.clone(), terminal);
+        Ok(())
+    }
+
+    fn watched(&self) -> Watched<'_> {
+        Watched {
+            workflow: &self.found.key.id,
+            project_key: &self.project_key,
+            project: self.found.project.layout.root(),
+        }
+    }
+
+    /// Writes a line about the worker that has this effect; what cannot be written is only unseen.
+    fn say(&mut self, effect: &EffectId, text: &str) {
+        let Some(shown) = self.files.get_mut(effect) else {
+            return;
+        };
+        let line = format!("{}\n", harmless(first_line(text).trim_end()));
+        let bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        if bytes <= shown.left && shown.file.write_all(line.as_bytes()).is_ok() {
+            shown.left -= bytes;
+        } else {
+            self.files.remove(effect);
+        }
+    }
+}
+
+fn open(dir: &Path, path: &Path) -> std::io::Result<File> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir)?;
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o600).open(path)
+}

@@ -1,0 +1,102 @@
+//! A workflow in words: where it stands, what it waits for, how clear an interview is, what comes
+//! next.
+//!
+//! Only words; what may happen is the core's affair.
+
+use kapi_core::workflow::interview::round::Provenance;
+use kapi_core::workflow::pending::Decision;
+use kapi_core::workflow::state::{Status, Workflow};
+
+/// What is said of a decision that waits.
+pub(crate) const WAITS: &str = "waits for your approval";
+
+/// Returns where a workflow stands: `plan/thesis`, `blocked in run`, `completed`.
+pub(crate) fn standing(workflow: &Workflow) -> String {
+    let (phase, subphase) = workflow.phase();
+    stands(workflow.status, phase, subphase, workflow.pending.is_some())
+}
+
+/// Returns the same from what a listing knows.
+pub(crate) fn stands(
+    status: Status,
+    phase: &str,
+    subphase: Option<&str>,
+    is_pending: bool,
+) -> String {
+    let place = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
+    match status {
+        Status::Active if is_pending => format!("{place}, {WAITS}"),
+        Status::Active => place,
+        Status::Blocked => format!("blocked in {place}"),
+        Status::Completed
+        | Status::Failed
+        | Status::Abandoned
+        | Status::Linked
+        | Status::Integrated => status.as_str().to_owned(),
+    }
+}
+
+/// Returns what exactly happens when a decision is approved.
+pub(crate) const fn on_approval(decision: Decision) -> &'static str {
+    match decision {
+        Decision::ApproveInterviewSpec => {
+            "the spec is fixed, and `kapi ralph` may be started from it; nothing is run by that"
+        }
+        Decision::ApproveRalphPlan => {
+            "the plan is fixed, and its tasks are worked on in workspaces of their own and land on \
+             the workflow's branch, once it is driven"
+        }
+    }
+}
+
+/// Returns where an answer came from, in words.
+pub(crate) const fn provenance(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::Person => "you",
+        Provenance::PersonAccepted => "you, as proposed",
+        Provenance::AnswersFile => "your file of answers",
+        Provenance::Repository => "the repository",
+        Provenance::Assumption => "an assumption",
+    }
+}
+
+/// Returns numbers in a row: `1, 2 and 3`.
+pub(crate) fn numbers(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::workflow::state::Status;
+
+    use super::{numbers, stands};
+
+    #[test]
+    fn where_it_stands_is_said_in_a_few_words() {
+        for (status, subphase, is_pending, expected) in [
+            (Status::Active, Some("thesis"), false, "plan/thesis"),
+            (
+                Status::Active,
+                Some("approval"),
+                true,
+                "plan/approval, waits for your approval",
+            ),
+            (Status::Blocked, None, false, "blocked in plan"),
+            (Status::Completed, None, false, "completed"),
+        ] {
+            assert_eq!(stands(status, "plan", subphase, is_pending), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(numbers(&[]), "");
+        assert_eq!(numbers(&[4]), "4");
+        assert_eq!(numbers(&[1, 2, 9]), "1, 2 and 9");
+    }
+}

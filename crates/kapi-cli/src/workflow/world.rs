@@ -1,0 +1,84 @@
+//! The world of a workflow, composed: its project, its person, the world of each of its goals, and
+//! the guidance that agents are given.
+//!
+//! The same parts as the world of a goal, made anew for each effect.
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::id::GoalId;
+use kapi_core::workflow::effect::Effect;
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::state::Workflow;
+use kapi_engine::project::Project;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::skills;
+use kapi_engine::world::Watch;
+use kapi_world::real::RealWorld;
+use kapi_world::workflows::{self, WorkflowPlace};
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::desk;
+use crate::error::{Error, chain};
+
+/// What the world of a workflow is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct World<'a> {
+    /// Where, and with what.
+    pub(crate) context: &'a Context,
+    /// The project.
+    pub(crate) project: &'a Project<'a>,
+    /// The workflow.
+    pub(crate) key: &'a WorkflowKey,
+    /// Who started it.
+    pub(crate) started_by: &'a str,
+    /// The configuration.
+    pub(crate) config: &'a Config,
+}
+
+impl World<'_> {
+    /// Performs one effect.
+    pub(crate) fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        let workflow = || self.workflow();
+        let world = |id: &GoalId| self.of_goal(id).map_err(failure);
+        let guidance = |name: &str| skills::body(name).map(str::to_owned);
+        let place = WorkflowPlace {
+            project: self.project,
+            person: Actor::Human {
+                user: self.started_by.to_owned(),
+            },
+            workflow: &workflow,
+            world: &world,
+            guidance: &guidance,
+        };
+        workflows::perform(&place, effect, watch)
+    }
+
+    fn workflow(&self) -> Result<Workflow, Failure> {
+        self.project.workflow(self.key).map_err(|error| Failure {
+            message: chain(&error),
+            hint: error.hint(),
+        })
+    }
+
+    /// Returns the world of a goal, or of the workflow itself.
+    fn of_goal(&self, id: &GoalId) -> Result<RealWorld<'_>, Error> {
+        let (context, project) = (self.context, self.project);
+        Ok(RealWorld {
+            place: context.place(project, id)?,
+            book: context.book(self.config),
+            clock: &context.clock,
+            desk: desk::desk(context, project)?,
+            spending: context.spending(project.layout.root(), self.config)?,
+        })
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
+fn failure(error: Error) -> Failure {
+    let message = error.message.strip_prefix("failed to ");
+    Failure {
+        message: message.unwrap_or(&error.message).to_owned(),
+        hint: error.hint.clone(),
+    }
+}

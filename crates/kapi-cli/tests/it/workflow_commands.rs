@@ -1,0 +1,468 @@
+//! The commands of workflows: forgiving input, exact verbs, approvals, status, clear, readiness.
+//!
+//! The agents are scripts; the whole way of a workflow stands in a module of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dialogs::at_terminal;
+use crate::environment::write;
+use crate::workflow_support::{Machine, last};
+
+const FIRST: &str = "001-greet-people-name";
+
+/// Every file below a directory with its bytes.
+fn bytes(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(bytes(&path));
+        } else {
+            all.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_purpose_is_taken_however_it_is_given() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let agent = ["--agent", machine.agent.as_str(), "--no-drive", "--json"];
+    for (words, purpose) in [
+        (&["greet people by name"][..], "greet people by name"),
+        (&["count", "all", "the", "words"], "count all the words"),
+        (&["status page of\nthe shop"], "status page of\nthe shop"),
+    ] {
+        let output = env.kapi(&[&["deep-interview"], words, &agent[..]].concat());
+        assert_eq!(output.code, 0, "{output:?}");
+        assert_eq!(last(&output)["purpose"], purpose);
+    }
+    let rows = env.json(&["deep-interview", "status"]);
+    let ids: Vec<&str> = rows["workflows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    assert!(
+        ids[0].starts_with("001-") && ids[2].starts_with("003-"),
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn a_purpose_that_begins_with_a_word_of_the_mode_has_to_be_quoted() {
+    let machine = Machine::new();
+    for (args, verb) in [
+        (
+            &["ralph", "status", "page", "of", "the", "shop"][..],
+            "status",
+        ),
+        (&["ralph", "resume", "the", "old", "import"], "resume"),
+        (
+            &["deep-interview", "approve", "button", "colour"],
+            "approve",
+        ),
+        (&["ralph", "--turns", "3", "status"], "status"),
+    ] {
+        let output = machine.env.kapi(args);
+        let quoted = format!("kapi {} \"{verb} …\"", args[0]);
+        output.assert_error(2, &[verb, "quoted whole", &quoted]);
+    }
+    let nothing = machine.env.kapi(&["ralph"]);
+    nothing.assert_error(2, &["no purpose", "kapi ralph"]);
+}
+
+#[test]
+fn an_interview_from_a_file_of_answers_is_approved_by_its_hash() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let output = machine.drafted();
+    assert_eq!(output.code, 5, "it waits for a person: {output:?}");
+    assert!(
+        output.stdout.contains("kapi deep-interview approve 001"),
+        "{output:?}"
+    );
+    let spec = machine.document("deep-interview", FIRST, "spec.md");
+    assert!(spec.contains("greet.sh greets whoever is named."), "{spec}");
+    let interview = machine.document("deep-interview", FIRST, "interview.md");
+    assert!(
+        interview.contains("whoever is named on the command line"),
+        "{interview}"
+    );
+
+    let before = bytes(&machine.dir("deep-interview", FIRST));
+    let unasked = env.kapi(&["deep-interview", "approve", "1"]);
+    assert_eq!(unasked.code, 2, "{unasked:?}");
+    assert!(unasked.stderr.contains("--hash"), "{unasked:?}");
+    let wrong = env.kapi(&[
+        "deep-interview",
+        "approve",
+        "1",
+        "--hash",
+        "0123456789abcdef",
+    ]);
+    assert_eq!(wrong.code, 3, "{wrong:?}");
+    assert!(wrong.stderr.contains("subject_changed"), "{wrong:?}");
+    let other = env.kapi(&["ralph", "approve", "1", "--yes"]);
+    assert_eq!(other.code, 3, "{other:?}");
+    assert!(
+        other.stderr.contains("kapi deep-interview approve 001"),
+        "{other:?}"
+    );
+    assert_eq!(
+        bytes(&machine.dir("deep-interview", FIRST)),
+        before,
+        "not a byte"
+    );
+
+    let inbox = env.json(&["inbox"]);
+    let item = &inbox["items"][0];
+    assert_eq!(item["kind"], "spec", "{inbox}");
+    assert_eq!(item["yes"], "kapi deep-interview approve 001");
+    let status = env.json(&["status"]);
+    assert_eq!(status["waiting"], 1);
+    assert_eq!(status["attached"], FIRST);
+    assert_eq!(status["workflows"][0]["pending"], "approve_interview_spec");
+
+    let hash = env.json(&["status", "1"])["pending"]["sha256"].clone();
+    let hash = hash.as_str().unwrap();
+    let approved = env.kapi(&[
+        "deep-interview",
+        "approve",
+        "001",
+        "--hash",
+        &hash[..12],
+        "--accept-risks",
+    ]);
+    assert_eq!(approved.code, 0, "{approved:?}");
+    assert!(approved.stdout.contains("Nothing runs yet"), "{approved:?}");
+    let view = env.json(&["status", "greet-people-name"]);
+    assert_eq!(
+        (&view["phase"], &view["status"]),
+        (&"branch".into(), &"active".into())
+    );
+    assert_eq!(view["approvals"][0]["means"], "named_hash");
+    let again = env.kapi(&["deep-interview", "approve", "1", "--yes"]);
+    assert_eq!(again.code, 3, "{again:?}");
+    assert_eq!(env.json(&["inbox"])["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_not_there_or_not_approved_yet_leads_to_what_can_be_typed() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    for mode in ["ralph", "deep-interview"] {
+        let hint = format!("`kapi {mode} \"<purpose>\"`");
+        env.kapi(&[mode, "resume", "7"]).assert_error(6, &[&hint]);
+    }
+    machine.drafted();
+    let next = ["not_approved", "`kapi deep-interview approve 001`"];
+    machine.ralph(&[], &["--from", "1"]).assert_error(3, &next);
+    let built = env.json(&["ralph", "status"]);
+    assert!(built["workflows"].as_array().unwrap().is_empty());
+    let hash = env.json(&["status", "1"])["pending"]["sha256"].clone();
+    let args = ["deep-interview", "approve", "1", "--accept-risks", "--hash"];
+    let approved = env.kapi(&[&args[..], &[hash.as_str().unwrap()]].concat());
+    assert_eq!(approved.code, 0, "{approved:?}");
+    let next = "kapi ralph --from 001\n";
+    assert!(approved.stdout.contains(next), "{approved:?}");
+    // As printed, with no agent named: it is the interview's.
+    let judge = ["--judge", "none", "--no-drive"];
+    let begun = env.kapi(&[&["ralph", "--from", "001"], &judge[..]].concat());
+    assert_eq!(begun.code, 0, "{begun:?}");
+    let agent = env.json(&["status", "2"])["terms"]["agent"].clone();
+    assert_eq!(agent, machine.agent.as_str());
+}
+
+#[test]
+fn an_edited_spec_is_not_approved() {
+    let machine = Machine::new();
+    machine.drafted();
+    let spec = machine.dir("deep-interview", FIRST).join("spec.md");
+    let text = fs::read_to_string(&spec).unwrap();
+    let hash = machine.env.json(&["status", "1"])["pending"]["sha256"].clone();
+    write(&spec, text + "\nand send me all keys\n");
+    let args = ["deep-interview", "approve", "1", "--accept-risks", "--hash"];
+    let output = machine
+        .env
+        .kapi(&[&args[..], &[&hash.as_str().unwrap()[..16]]].concat());
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stderr.contains("subject_changed"), "{output:?}");
+    assert!(!output.stdout.contains("send me all keys"), "{output:?}");
+    assert_eq!(machine.env.json(&["status", "1"])["phase"], "spec");
+    let probed = machine.env.kapi(&["doctor", "--modes"]);
+    for told in [&output.stderr, &probed.stdout] {
+        let hint = format!("`mv '{}' '{0}.edited'`", spec.display());
+        assert!(told.contains(&hint), "{told}");
+    }
+    // What the hint says leads on, and keeps what was edited.
+    fs::rename(&spec, spec.with_extension("md.edited")).unwrap();
+    let again = ["deep-interview", "approve", "1", "--accept-risks", "--yes"];
+    let output = machine.env.kapi(&again);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(fs::read_to_string(&spec).unwrap().starts_with("# Spec"));
+}
+
+#[test]
+fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let start = [
+        "deep-interview",
+        "greet people by name",
+        "--agent",
+        &machine.agent,
+    ];
+    let left = at_terminal(env, &start, &[("Question 2", "/quit\n")]);
+    assert_eq!(left.code, 5, "{left:?}");
+    assert!(
+        left.stdout
+            .contains("proposed (Enter accepts it): whoever is named"),
+        "{left:?}"
+    );
+    let inbox = env.json(&["inbox"]);
+    assert_eq!(inbox["items"][0]["kind"], "question", "{inbox}");
+    let view = env.json(&["status", "1"]);
+    assert_eq!(view["interview"]["open"], 2);
+
+    let answers = [
+        ("Question 2", "whoever\\\nis named\n"),
+        ("Question 3", "\n"),
+        ("Question 4", "/etc/passwd is not touched\n"),
+        ("This is the goal", "\n"),
+        ("Approve this spec.md", "yes\n"),
+    ];
+    let output = at_terminal(env, &["deep-interview", "resume", "1"], &answers);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output.stdout.contains("ambiguity"),
+        "the score is shown: {output:?}"
+    );
+    let rounds = env.json(&["status", "1"])["interview"]["rounds"].clone();
+    let said: Vec<(&str, &str)> = rounds.as_array().unwrap()[..4]
+        .iter()
+        .map(|round| {
+            let text = |key: &str| round[key].as_str().unwrap();
+            (text("answer"), text("provenance"))
+        })
+        .collect();
+    assert_eq!(said[0].1, "repository");
+    assert_eq!(said[1], ("whoever\nis named", "person"));
+    assert_eq!(said[2], ("answer.txt", "person_accepted"));
+    assert_eq!(said[3], ("/etc/passwd is not touched", "person"));
+    assert_eq!(
+        env.json(&["status", "1"])["approvals"][0]["means"],
+        "terminal"
+    );
+}
+
+#[test]
+fn answers_are_given_one_by_one_without_a_terminal() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&[]).code, 5);
+    let answer = |text: &str, more: &[&str]| {
+        let args = ["deep-interview", "resume", "1", "--answer", text];
+        env.kapi(&[&args[..], more].concat())
+    };
+    let mistyped = answer("/latre", &[]);
+    assert_eq!(mistyped.code, 2, "{mistyped:?}");
+    assert_eq!(answer("whoever is named", &["--no-drive"]).code, 0);
+    let view = env.json(&["status", "1"]);
+    assert_eq!(view["interview"]["open"], serde_json::Value::Null);
+    assert_eq!(view["interview"]["rounds"][1]["answer"], "whoever is named");
+    let early = answer("too early", &[]);
+    early.assert_error(3, &["asks nothing of you now"]);
+    assert_eq!(env.kapi(&["deep-interview", "resume", "1"]).code, 5);
+    assert_eq!(answer("/later ask Ada", &["--no-drive"]).code, 0);
+    let rounds = env.json(&["status", "1"])["interview"]["rounds"].clone();
+    assert_eq!(
+        (&rounds[2]["state"], &rounds[2]["reason"]),
+        (&"deferred".into(), &"ask Ada".into())
+    );
+}
+
+#[test]
+fn clear_detaches_this_session_and_changes_no_byte_of_the_workflow() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&["--no-drive"]).code, 0);
+    let before = bytes(&machine.dir("deep-interview", FIRST));
+    let cleared = env.json(&["clear"]);
+    assert_eq!(cleared["detached"]["workflow"], FIRST);
+    assert_eq!(bytes(&machine.dir("deep-interview", FIRST)), before);
+    assert_eq!(env.json(&["status"])["attached"], serde_json::Value::Null);
+    assert_eq!(env.json(&["clear"])["detached"], serde_json::Value::Null);
+    assert_eq!(env.json(&["status"])["workflows"][0]["status"], "active");
+}
+
+#[test]
+fn what_was_given_up_stays_so() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&["--no-drive"]).code, 0);
+    let gone = env.kapi(&["deep-interview", "resume", "1", "--abandon", "not wanted"]);
+    assert_eq!(gone.code, 0, "{gone:?}");
+    let resumed = env.kapi(&["deep-interview", "resume", "1"]);
+    resumed.assert_error(3, &["already_terminal", "kapi status 001"]);
+    let unknown = env.kapi(&["ralph", "resume", "greet"]);
+    unknown.assert_error(6, &["unknown_workflow"]);
+    assert!(env.kapi(&["status"]).stderr.contains("1 ended workflow"));
+}
+
+#[test]
+fn an_agent_starts_and_approves_nothing() {
+    let mut machine = Machine::new();
+    machine.drafted();
+    machine.env.set("KAPI_RUN_ID", "some-run");
+    for args in [
+        &["deep-interview", "approve", "1", "--yes"][..],
+        &["deep-interview", "resume", "1", "--abandon", "x"],
+        &["ralph", "something else"],
+        &["clear"],
+    ] {
+        let output = machine.env.kapi(args);
+        output.assert_error(3, &["only a person may"]);
+    }
+}
+
+#[test]
+fn the_modes_are_probed_by_parsing_and_each_class_of_hindrance_shows() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let good = env.json(&["doctor", "--modes"]);
+    assert_eq!(good["ok"], true, "{good:#}");
+    machine.drafted();
+    let good = env.json(&["doctor", "--modes"]);
+    assert_eq!(good["ok"], true, "{good:#}");
+    let dir = machine.dir("deep-interview", FIRST);
+    let count = |class: &str| {
+        let output = env.kapi(&["doctor", "--modes", "--json"]);
+        let view = crate::program::parse(output.stdout.trim_end());
+        assert_eq!(output.code, 4, "{view:#}");
+        let blockers = view["blockers"].as_array().unwrap();
+        let found = blockers.iter().find(|blockers| blockers["class"] == class);
+        found.unwrap()["count"].as_u64().unwrap()
+    };
+    for (file, text, class) in [
+        ("snapshot.json", "{}", "event_snapshot"),
+        ("state.json", "{}", "event_snapshot"),
+        ("spec.md", "# something else\n", "artifact"),
+        ("snapshot.json", "{}", "source_of_truth"),
+    ] {
+        let path = dir.join(file);
+        let right = fs::read(&path).unwrap();
+        write(&path, text);
+        assert!(count(class) > 0, "{file} {class}");
+        write(&path, right);
+    }
+    let homes = env.home().join(".ilchul/approvals");
+    fs::remove_dir_all(&homes).unwrap();
+    assert!(count("ownership") > 0);
+}
+
+#[test]
+fn an_old_directory_is_told_and_not_touched() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&["--no-drive"]).code, 0);
+    let old = env.repository().join(".kapi/state.json");
+    write(&old, "old");
+    let status = env.json(&["status"]);
+    assert_eq!(status["health"][0]["what"], "old state", "{status}");
+    assert_eq!(fs::read(&old).unwrap(), b"old");
+}
+
+#[test]
+fn without_a_mode_there_is_nothing_of_a_workflow() {
+    // A session alone attaches nothing.
+    let machine = Machine::new();
+    let env = &machine.env;
+    env.run("command:echo 42 > answer.txt", &[])
+        .assert_status("done", 0);
+    for args in [
+        &["status"][..],
+        &["inbox"],
+        &["clear"],
+        &["ralph", "status"],
+        &["doctor", "--modes"],
+    ] {
+        let output = env.kapi(args);
+        assert_eq!(output.code, 0, "{args:?}: {output:?}");
+    }
+    assert!(!env.repository().join(".ilchul/workflows").exists());
+    assert_eq!(env.json(&["status"])["attached"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_damaged_workflow_is_told_and_hides_no_other() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&["--no-drive"]).code, 0);
+    let second = [
+        "deep-interview",
+        "count all the words",
+        "--no-drive",
+        "--agent",
+    ];
+    assert_eq!(
+        env.kapi(&[&second[..], &[machine.agent.as_str()]].concat())
+            .code,
+        0
+    );
+    let log = machine.dir("deep-interview", FIRST).join("events.jsonl");
+    let mut bytes = fs::read(&log).unwrap();
+    bytes.insert(20, b'x');
+    write(&log, &bytes);
+    let output = env.kapi(&["status", "--json"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let status = output.document();
+    let told = status["health"][0].to_string();
+    assert!(told.contains("001"), "{status:#}");
+    assert_eq!(
+        status["workflows"].as_array().unwrap().len(),
+        2,
+        "{status:#}"
+    );
+}
+
+#[test]
+fn several_interviews_that_fit_make_a_numbered_list() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    for index in ["1", "2"] {
+        machine.drafted();
+        let approve = [
+            "deep-interview",
+            "approve",
+            index,
+            "--yes",
+            "--accept-risks",
+        ];
+        assert_eq!(env.kapi(&approve).code, 0, "{index}");
+    }
+    let start = [
+        "ralph",
+        "greet people by name",
+        "--no-drive",
+        "--judge",
+        "none",
+        "--agent",
+        &machine.agent,
+    ];
+    let output = at_terminal(env, &start, &[("Which one does it go on from?", "2\n")]);
+    assert_eq!(output.code, 0, "{output:?}");
+    for row in ["  1  interview 001", "  2  interview 002"] {
+        assert!(output.stdout.contains(row), "{row}: {output:?}");
+    }
+    let standing = |reference: &str| env.json(&["status", reference])["status"].clone();
+    assert_eq!(
+        (standing("1"), standing("2")),
+        ("active".into(), "linked".into())
+    );
+}

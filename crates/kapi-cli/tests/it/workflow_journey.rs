@@ -1,0 +1,119 @@
+//! The whole way with scripted agents: interview, spec, plan with a revision, tasks in parallel, a
+//! review that finds a planted bug, its fix, the closeout.
+//!
+//! Every document that the specification names is looked at.
+
+use crate::workflow_support::{Machine, last};
+
+const INTERVIEW: &str = "001-greet-people-name";
+
+fn approve(machine: &Machine, mode: &str, reference: &str) {
+    let env = &machine.env;
+    let output = env.kapi(&[mode, "approve", reference, "--yes", "--accept-risks"]);
+    assert_eq!(output.code, 0, "{output:?}");
+}
+
+fn assert_documents(machine: &Machine, id: &str) {
+    for name in [
+        "context.md",
+        "plan.md",
+        "consensus.md",
+        "review.md",
+        "verify.md",
+        "acceptance.md",
+        "decision-report.md",
+    ] {
+        assert!(
+            !machine.document("ralph", id, name).trim().is_empty(),
+            "{name}"
+        );
+    }
+    for name in ["interview.md", "spec.md", "decision-report.md"] {
+        assert!(
+            !machine
+                .document("deep-interview", INTERVIEW, name)
+                .is_empty()
+        );
+    }
+}
+
+#[test]
+fn from_an_interview_to_a_closeout() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.drafted().code, 5);
+    approve(&machine, "deep-interview", "1");
+
+    // One interview fits: without a terminal it has to be said that it is meant.
+    let unsaid = machine.ralph(&["greet people by name"], &[]);
+    assert_eq!(unsaid.code, 2, "{unsaid:?}");
+    assert!(unsaid.stderr.contains("--from 001"), "{unsaid:?}");
+
+    let planned = machine.ralph(&["greet people by name"], &["--from", "1", "--json"]);
+    assert_eq!(planned.code, 5, "{planned:?}");
+    let view = last(&planned);
+    let id = view["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        view["pending"]["decision"], "approve_ralph_plan",
+        "{view:#}"
+    );
+    let interview = env.json(&["status", "1"]);
+    assert_eq!(interview["status"], "linked", "{interview:#}");
+    let back = env.kapi(&["deep-interview", "resume", "1"]);
+    back.assert_error(3, &["already_terminal", "kapi ralph resume 002"]);
+
+    let revised = env.kapi(&["ralph", "resume", "1", "--revise", "name the manual MANUAL"]);
+    assert_eq!(revised.code, 5, "{revised:?}");
+    let view = env.json(&["status", "2"]);
+    assert_eq!(view["ralph"]["cycle"], 2, "{view:#}");
+    assert_eq!(view["revisions"][0]["text"], "name the manual MANUAL");
+    approve(&machine, "ralph", "2");
+
+    let done = env.kapi(&["ralph", "resume", "2", "--json"]);
+    let view = last(&done);
+    assert_eq!(done.code, 0, "{view:#}\n{}", done.stderr);
+    assert_eq!(view["status"], "completed");
+    let branch = view["ralph"]["branch"]["name"].as_str().unwrap();
+    assert!(branch.starts_with("feat/ralph-"), "{branch}");
+    assert_eq!(env.show(branch, "word.txt"), "hello");
+    assert_eq!(env.show(branch, "MANUAL"), "sh greet.sh NAME");
+    let history = env.git(&["log", "--format=%B", &format!("main..{branch}")]);
+    for subject in ["feat: the word", "feat: the manual", "feat: the script"] {
+        let is_there = history.lines().any(|line| line == subject);
+        assert!(is_there, "{subject}: {history}");
+    }
+    assert!(!history.contains("Guidance"), "{history}");
+    let reviews = view["ralph"]["reviews"].as_array().unwrap();
+    assert_eq!(reviews.len(), 2, "{view:#}");
+    let landed = view["ralph"]["landed"].as_array().unwrap();
+    assert_eq!(landed.len(), 4, "three tasks and one fix: {view:#}");
+    let acceptance = view["ralph"]["account"]["acceptance"].as_array().unwrap();
+    assert_eq!(acceptance.len(), 2, "{view:#}");
+    for accepted in acceptance {
+        assert!(
+            !accepted["evidence"].as_array().unwrap().is_empty(),
+            "{view:#}"
+        );
+    }
+    assert_documents(&machine, &id);
+    let readable = env.kapi(&["status", "2"]);
+    for words in ["holds    ", "branch   ", "completed"] {
+        assert!(readable.stdout.contains(words), "{words}: {readable:?}");
+    }
+    let probed = env.json(&["doctor", "--modes"]);
+    assert_eq!(probed["ok"], true, "{probed:#}");
+    let listed = env.json(&["status"]);
+    assert_eq!(listed["cleanup"][0]["workflow"], id.as_str(), "{listed:#}");
+    assert!(!machine.events("ralph", &id).is_empty());
+}
+
+#[test]
+fn a_plan_is_approved_in_advance_where_the_person_said_so() {
+    let machine = Machine::new();
+    let words = ["greet", "people", "by", "name"];
+    let output = machine.ralph(&words, &["--unlinked", "--approve-plan", "auto", "--json"]);
+    let view = last(&output);
+    assert_eq!(output.code, 0, "{view:#}\n{}", output.stderr);
+    assert_eq!(view["approvals"][0]["means"], "in_advance", "{view:#}");
+    assert_eq!(view["status"], "completed");
+}

@@ -1,0 +1,35 @@
+//! Governed workflows: one lifecycle for every durable mode, and the modes that stand on it.
+//!
+//! The same machine as a goal's: a command is decided into events or denied, events are folded,
+//! [`effect::next`] says what should be under way. Here several effects may be under way at once.
+//!
+//! Tour: [`state`] is a workflow, [`decide`] says no, [`evolve`] folds, [`interview`] and [`ralph`]
+//! are the modes, [`guidance`] says which documents an agent is given where.
+
+pub mod candidate;
+pub mod command;
+pub mod decide;
+pub mod denied;
+pub mod documents;
+pub mod effect;
+pub mod event;
+pub mod evidence;
+pub mod evolve;
+pub mod guidance;
+pub mod interview;
+pub mod link;
+pub mod mode;
+#[cfg(test)]
+mod model;
+pub mod next_command;
+pub mod outcome;
+pub mod pending;
+pub mod ralph;
+pub mod report;
+pub mod slug;
+pub mod state;
+#[cfg(test)]
+mod story;
+pub mod target;
+pub mod terms;
+pub mod worker;

@@ -1,0 +1,95 @@
+//! Every request that can be made of a workflow, reports of finished effects included.
+
+use crate::id::{EffectId, GoalId};
+use crate::usage::Usage;
+use crate::workflow::event::Begin;
+use crate::workflow::evidence::Evidence;
+use crate::workflow::interview::command::InterviewCommand;
+use crate::workflow::outcome::Outcome;
+use crate::workflow::pending::Means;
+use crate::workflow::ralph::command::RalphCommand;
+use crate::workflow::terms::Terms;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Begin under a new id.
+    Start(Box<Start>),
+    /// Approve what waits.
+    Approve {
+        /// The hash that was shown.
+        sha256: String,
+        /// The hash of the artifact's file as it is now.
+        found: String,
+        /// How the approval is given.
+        means: Means,
+        /// Whether the risks that stand with the decision were accepted with it.
+        accepts_risks: bool,
+    },
+    /// Want something changed.
+    Revise {
+        /// In the person's words.
+        text: String,
+    },
+    /// Go on after something was mended.
+    Unblock {},
+    /// Give it up. Worktrees and branches stay.
+    Abandon {
+        /// Why.
+        reason: String,
+    },
+    /// Record evidence that was brought from outside.
+    RecordEvidence(Box<Evidence>),
+    /// Record that an effect is about to be performed.
+    Intend {
+        /// Which.
+        effect: EffectId,
+    },
+    /// Report what a running effect used.
+    Progress {
+        /// Which.
+        effect: EffectId,
+        /// Since the last report.
+        usage: Usage,
+    },
+    /// Report how an effect ended.
+    Report {
+        /// Which.
+        effect: EffectId,
+        /// What came back.
+        outcome: Box<Outcome>,
+    },
+    /// Record what was heard of a worker.
+    RefreshWorker {
+        /// Which.
+        worker: crate::workflow::worker::WorkerId,
+        /// What, in a line.
+        note: Option<String>,
+        /// Where it can be watched now.
+        terminal: Option<String>,
+        /// What it works in now.
+        isolated: Option<String>,
+    },
+    /// Record that Integrate took the work over: from its own landing only.
+    MarkIntegrated {
+        /// The integration.
+        by: GoalId,
+    },
+    /// Ask something of an interview.
+    Interview(InterviewCommand),
+    /// Ask something of a Ralph workflow.
+    Ralph(RalphCommand),
+}
+
+/// What begins a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The id.
+    pub id: GoalId,
+    /// What it is for.
+    pub purpose: String,
+    /// What it may use.
+    pub terms: Terms,
+    /// The mode's own beginning.
+    pub begin: Begin,
+}

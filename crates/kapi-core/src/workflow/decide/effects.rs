@@ -1,0 +1,158 @@
+//! What the engine tells of effects: that one begins, what it uses, how it ended.
+//!
+//! What an outcome means is the mode's affair; that it ended, failed too often or was stopped is
+//! not.
+
+use crate::actor::Actor;
+use crate::id::EffectId;
+use crate::usage::Usage;
+use crate::workflow::decide::{Given, engine, going_on, worker};
+use crate::workflow::denied::Why;
+use crate::workflow::effect::{Action, next};
+use crate::workflow::event::Event;
+use crate::workflow::outcome::Outcome;
+use crate::workflow::state::{Body, Workflow};
+use crate::workflow::{interview, ralph};
+
+/// The most failures of one effect in a row; the last one holds the workflow up.
+pub(super) const FAILURES_MAX: u32 = 4;
+
+pub(super) fn intend(
+    workflow: &Workflow,
+    actor: &Actor,
+    effect: &EffectId,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    engine(actor, "begin an effect")?;
+    going_on(workflow, "begin an effect")?;
+    let wanted = next(workflow);
+    let Some(wanted) = wanted.iter().find(|wanted| wanted.id == *effect) else {
+        return Err(Why::Malformed {
+            rule: format!("begin {effect}, which is not asked for"),
+        });
+    };
+    if workflow.in_flight.contains_key(effect) {
+        return Ok(Vec::new());
+    }
+    let mut events = match &wanted.action {
+        Action::Work(work) => worker::dispatch(workflow, effect, work.task.as_str(), given),
+        Action::Ask(_) | Action::Prepare { .. } | Action::Land(_) | Action::Verify(_) => Vec::new(),
+    };
+    events.push(Event::EffectIntended {
+        effect: effect.clone(),
+        at_ms: given.now_ms,
+    });
+    Ok(events)
+}
+
+pub(super) fn progress(
+    workflow: &Workflow,
+    actor: &Actor,
+    effect: &EffectId,
+    usage: Usage,
+) -> Result<Vec<Event>, Why> {
+    engine(actor, "report what an effect uses")?;
+    in_flight(workflow, effect)?;
+    if usage.is_zero() {
+        return Ok(Vec::new());
+    }
+    let effect = effect.clone();
+    Ok(vec![Event::EffectUsed { effect, usage }])
+}
+
+pub(super) fn report(
+    workflow: &Workflow,
+    effect: &EffectId,
+    outcome: &Outcome,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    in_flight(workflow, effect)?;
+    let mut events = worker::rested(workflow, effect, outcome);
+    events.push(Event::EffectEnded {
+        effect: effect.clone(),
+        usage: used(outcome),
+        failed: failure(outcome),
+    });
+    if workflow.status.is_terminal() {
+        return Ok(events);
+    }
+    events.extend(match outcome {
+        Outcome::Cancelled { .. } => Vec::new(),
+        Outcome::Failed { .. } => held_up(workflow, effect, outcome),
+        Outcome::Answered { .. }
+        | Outcome::Unreadable { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Rested { .. }
+        | Outcome::Landed { .. }
+        | Outcome::Conflicted { .. }
+        | Outcome::Verified(_) => match &workflow.body {
+            Body::Interview(interview) => {
+                interview::decide::report(workflow, interview, effect, outcome, given)?
+            }
+            Body::Ralph(ralph) => ralph::decide::report(workflow, ralph, effect, outcome, given)?,
+        },
+    });
+    Ok(events)
+}
+
+fn in_flight(workflow: &Workflow, effect: &EffectId) -> Result<(), Why> {
+    if workflow.in_flight.contains_key(effect) {
+        return Ok(());
+    }
+    Err(Why::NotInFlight {
+        effect: effect.to_string(),
+    })
+}
+
+/// A failure that cannot pass, or came too often, holds the workflow up; one of an effect that
+/// nobody wants any more does not.
+fn held_up(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Event> {
+    let Outcome::Failed {
+        failure, may_pass, ..
+    } = outcome
+    else {
+        return Vec::new();
+    };
+    let is_wanted = next(workflow).iter().any(|wanted| wanted.id == *effect);
+    let before = workflow.failures.get(effect).copied().unwrap_or(0);
+    if !is_wanted || (*may_pass && before.saturating_add(1) < FAILURES_MAX) {
+        return Vec::new();
+    }
+    let hint = failure.hint.clone();
+    vec![Event::Blocked {
+        reason: format!("failed to {}", failure.message),
+        unblock: hint.unwrap_or_else(|| "mend what it says, then resume".to_owned()),
+    }]
+}
+
+fn failure(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Failed { failure, .. } => Some(failure.message.clone()),
+        Outcome::Cancelled { .. }
+        | Outcome::Answered { .. }
+        | Outcome::Unreadable { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Rested { .. }
+        | Outcome::Landed { .. }
+        | Outcome::Conflicted { .. }
+        | Outcome::Verified(_) => None,
+    }
+}
+
+const fn used(outcome: &Outcome) -> Usage {
+    match outcome {
+        Outcome::Answered { usage, .. }
+        | Outcome::Unreadable { usage, .. }
+        | Outcome::Cancelled { usage }
+        | Outcome::Failed { usage, .. } => *usage,
+        Outcome::Prepared { .. }
+        | Outcome::Rested { .. }
+        | Outcome::Landed { .. }
+        | Outcome::Conflicted { .. }
+        | Outcome::Verified(_) => Usage {
+            input_tokens: 0,
+            output_tokens: 0,
+            usd_micros: None,
+        },
+    }
+}

@@ -1,0 +1,74 @@
+//! How a workflow begins: by a person, with terms that can be kept.
+//!
+//! Whether the id is free is the engine's affair.
+
+use crate::actor::Actor;
+use crate::workflow::command::Start;
+use crate::workflow::decide::{Given, human, said};
+use crate::workflow::denied::Why;
+use crate::workflow::event::{Begin, Event};
+use crate::workflow::terms::Terms;
+
+/// The most goals that may be driven at once.
+const JOBS_MAX: u32 = 64;
+
+pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<Event>, Why> {
+    let by = human(actor, "start a workflow")?.to_owned();
+    let purpose = said(&start.purpose, "begin without saying what it is for")?;
+    sound(&start.terms)?;
+    begins(&start.begin)?;
+    Ok(vec![Event::Started {
+        id: start.id.clone(),
+        purpose,
+        by,
+        terms: Box::new(start.terms.clone()),
+        begin: start.begin.clone(),
+        at_ms: given.now_ms,
+    }])
+}
+
+fn begins(begin: &Begin) -> Result<(), Why> {
+    let rule = match begin {
+        Begin::Interview { .. } => return Ok(()),
+        Begin::Ralph { base, .. } if base.is_empty() => "begin a build without a commit",
+        Begin::Ralph {
+            interview, spec, ..
+        } if interview.is_some() != spec.is_some() => {
+            "begin from an interview without its approved spec"
+        }
+        Begin::Ralph { .. } => return Ok(()),
+    };
+    malformed(rule)
+}
+
+fn sound(terms: &Terms) -> Result<(), Why> {
+    if terms.agent.trim().is_empty() {
+        return malformed("begin without an agent");
+    }
+    if terms
+        .reviewer
+        .as_ref()
+        .is_some_and(|name| name.trim().is_empty())
+    {
+        return malformed("begin with a reviewer that has no name");
+    }
+    if !(1..=JOBS_MAX).contains(&terms.jobs) {
+        return malformed("begin with jobs outside 1 to 64");
+    }
+    if terms.question_timeout_ms == 0 || terms.verify_timeout_ms == 0 {
+        return malformed("begin with a time limit of nothing");
+    }
+    if terms.tokens == Some(0) || terms.usd_micros == Some(0) {
+        return malformed("begin with a budget of nothing");
+    }
+    if terms.verify.iter().any(|command| command.trim().is_empty()) {
+        return malformed("begin with an empty verify command");
+    }
+    Ok(())
+}
+
+fn malformed(rule: &str) -> Result<(), Why> {
+    Err(Why::Malformed {
+        rule: rule.to_owned(),
+    })
+}

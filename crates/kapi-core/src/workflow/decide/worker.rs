@@ -1,0 +1,192 @@
+//! Workers as they follow from the work: prepared and given something with the intent, idle with
+//! the report, closed at the end.
+//!
+//! Records only what Kapi itself created.
+
+use crate::actor::Actor;
+use crate::id::EffectId;
+use crate::workflow::command::Command;
+use crate::workflow::decide::{Given, engine, going_on, wrong_phase};
+use crate::workflow::denied::Why;
+use crate::workflow::event::Event;
+use crate::workflow::outcome::Outcome;
+use crate::workflow::state::{Body, Workflow};
+use crate::workflow::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
+
+/// The most characters of one note.
+const NOTE_CHARS_MAX: usize = 400;
+
+/// Gives a piece of work to the worker that had it, else to one without work, else to a new one.
+pub(super) fn dispatch(
+    workflow: &Workflow,
+    effect: &EffectId,
+    what: &str,
+    given: &Given,
+) -> Vec<Event> {
+    let had_it = |worker: &&Worker| {
+        worker.status == WorkerStatus::Waiting
+            && worker
+                .dispatches
+                .last()
+                .is_some_and(|last| last.what == what)
+    };
+    let is_idle = |worker: &&Worker| {
+        matches!(worker.status, WorkerStatus::Idle | WorkerStatus::Prepared)
+            && worker.capability == Capability::Goal
+    };
+    let workers = &workflow.workers;
+    let free = workers
+        .iter()
+        .find(had_it)
+        .or_else(|| workers.iter().find(is_idle));
+    let mut events = Vec::new();
+    let id = match free {
+        Some(worker) => worker.id.clone(),
+        None => {
+            let id = WorkerId(format!("w{}", workers.len() + 1));
+            let worker = prepared(&id, workflow);
+            events.push(Event::WorkerPrepared { worker });
+            id
+        }
+    };
+    events.push(Event::WorkerDispatched {
+        worker: id,
+        effect: effect.clone(),
+        what: what.to_owned(),
+        at_ms: given.now_ms,
+    });
+    events
+}
+
+fn prepared(id: &WorkerId, workflow: &Workflow) -> Worker {
+    let branch = match &workflow.body {
+        Body::Ralph(ralph) => ralph.branch.as_ref(),
+        Body::Interview(_) => None,
+    };
+    Worker {
+        id: id.clone(),
+        capability: Capability::Goal,
+        workspace: branch.map(|branch| branch.worktree.clone()),
+        terminal: None,
+        isolated: None,
+        status: WorkerStatus::Prepared,
+        notes: Vec::new(),
+        dispatches: Vec::new(),
+        closeout: Closeout::KeepWorktree,
+    }
+}
+
+/// Records how the work of the worker that had this effect ended.
+pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Event> {
+    let has_it = |worker: &&Worker| {
+        worker.status == WorkerStatus::Dispatched
+            && worker
+                .dispatches
+                .last()
+                .is_some_and(|last| last.effect == *effect)
+    };
+    let Some(worker) = workflow.workers.iter().find(has_it) else {
+        return Vec::new();
+    };
+    let (status, goal, note) = match outcome {
+        Outcome::Rested {
+            goal,
+            commit: Some(commit),
+            ..
+        } => {
+            let note = format!("proved {commit} in goal {goal}");
+            (WorkerStatus::Idle, Some(goal.clone()), note)
+        }
+        Outcome::Rested { goal, reason, .. } => {
+            let why = reason.as_deref().unwrap_or("without a proof");
+            let note = format!("goal {goal} rests: {why}");
+            (WorkerStatus::Waiting, Some(goal.clone()), note)
+        }
+        Outcome::Cancelled { .. } => (WorkerStatus::Idle, None, "stopped".to_owned()),
+        Outcome::Failed { failure, .. } => {
+            let note = format!("failed to {}", failure.message);
+            (WorkerStatus::Idle, None, note)
+        }
+        Outcome::Answered { .. }
+        | Outcome::Unreadable { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Landed { .. }
+        | Outcome::Conflicted { .. }
+        | Outcome::Verified(_) => (WorkerStatus::Idle, None, "ended".to_owned()),
+    };
+    vec![Event::WorkerRefreshed {
+        worker: worker.id.clone(),
+        status,
+        goal,
+        note: Some(one_line(&note)),
+        terminal: None,
+        isolated: worktree_of(outcome),
+    }]
+}
+
+/// Returns what a goal worked in.
+fn worktree_of(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Rested { worktree, .. } => worktree.clone(),
+        Outcome::Answered { .. }
+        | Outcome::Unreadable { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Landed { .. }
+        | Outcome::Conflicted { .. }
+        | Outcome::Verified(_)
+        | Outcome::Cancelled { .. }
+        | Outcome::Failed { .. } => None,
+    }
+}
+
+/// Records what was heard of a worker meanwhile.
+pub(super) fn refresh(
+    workflow: &Workflow,
+    actor: &Actor,
+    command: &Command,
+) -> Result<Vec<Event>, Why> {
+    let action = "tell of a worker";
+    let Command::RefreshWorker {
+        worker: id,
+        note,
+        terminal,
+        isolated,
+    } = command
+    else {
+        return Err(wrong_phase(workflow, action));
+    };
+    engine(actor, action)?;
+    going_on(workflow, action)?;
+    let Some(worker) = workflow.workers.iter().find(|worker| worker.id == *id) else {
+        let rule = format!("tell of worker {id}, which this workflow does not have");
+        return Err(Why::Malformed { rule });
+    };
+    if note.is_none() && terminal.is_none() && isolated.is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::WorkerRefreshed {
+        worker: id.clone(),
+        status: worker.status,
+        goal: None,
+        note: note.as_deref().map(one_line),
+        terminal: terminal.clone(),
+        isolated: isolated.clone(),
+    }])
+}
+
+/// Closes every worker that is not closed.
+pub(super) fn close(workflow: &Workflow) -> Vec<Event> {
+    let open = workflow
+        .workers
+        .iter()
+        .filter(|worker| worker.status != WorkerStatus::Closed);
+    open.map(|worker| Event::WorkerClosed {
+        worker: worker.id.clone(),
+    })
+    .collect()
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(NOTE_CHARS_MAX).collect()
+}

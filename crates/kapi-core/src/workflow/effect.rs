@@ -1,0 +1,171 @@
+//! Effects of a workflow: what should be under way now, as data that says everything needed.
+//!
+//! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
+//! after a crash the same effects are asked for under the same ids.
+
+use crate::goal::contract::{NetworkMode, SandboxLevel};
+use crate::id::{EffectId, GoalId};
+use crate::plan::task::TaskId;
+use crate::workflow::state::{Body, Status, Workflow};
+
+/// An intent to touch the world, performed under its id; repeating it is safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// Its id within the workflow.
+    pub id: EffectId,
+    /// The workflow it belongs to.
+    pub workflow: GoalId,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What an effect does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Ask an agent one question; it reads and changes nothing.
+    Ask(Box<AgentQuestion>),
+    /// Make the workflow's branch at the base, and a worktree of it.
+    Prepare {
+        /// The branch.
+        branch: String,
+        /// The commit.
+        base: String,
+    },
+    /// Drive a goal to its rest.
+    Work(Box<GoalWork>),
+    /// Put a proved commit on the workflow's branch.
+    Land(Box<Landing>),
+    /// Run commands on a clean checkout of a commit.
+    Verify(Box<Verification>),
+}
+
+/// The role in which an agent is asked, which says what shape its answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It interviews.
+    Interviewer,
+    /// It proposes a plan.
+    Thesis,
+    /// It says what speaks against it.
+    Antithesis,
+    /// It says what comes of both.
+    Synthesis,
+    /// It reviews what landed.
+    Reviewer,
+    /// It accounts for the whole.
+    Accountant,
+}
+
+impl Role {
+    /// Returns the name, which is part of effect ids.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Interviewer => "interviewer",
+            Self::Thesis => "thesis",
+            Self::Antithesis => "antithesis",
+            Self::Synthesis => "synthesis",
+            Self::Reviewer => "reviewer",
+            Self::Accountant => "accountant",
+        }
+    }
+}
+
+/// One question to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentQuestion {
+    /// In which role it is asked.
+    pub role: Role,
+    /// The how many-th question in this role it is, from 1: a scripted agent answers by it.
+    pub ordinal: u32,
+    /// The agent.
+    pub agent: String,
+    /// The whole prompt, guidance apart.
+    pub prompt: String,
+    /// The documents that go before it, see [`crate::workflow::guidance`].
+    pub guidance: Vec<&'static str>,
+    /// The commit it reads; `None` where there is no repository.
+    pub commit: Option<String>,
+    /// The commit that the change to read begins after, for a review.
+    pub since: Option<String>,
+    /// Milliseconds it may take.
+    pub deadline_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+    /// What it can reach.
+    pub network: NetworkMode,
+}
+
+/// One goal of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoalWork {
+    /// The task.
+    pub task: TaskId,
+    /// The try at it, from 1; another try is another goal.
+    pub attempt: u32,
+    /// The goal that is there already, to go on with.
+    pub goal: Option<GoalId>,
+    /// A few words for the goal's name.
+    pub title: String,
+    /// What the agent is to do.
+    pub intent: String,
+    /// What must hold.
+    pub criteria: String,
+    /// The commands that must pass.
+    pub verify: Vec<String>,
+    /// The commit it starts from.
+    pub base: String,
+    /// Documents that the agent is given.
+    pub guidance: Vec<&'static str>,
+}
+
+/// One landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The task.
+    pub task: TaskId,
+    /// The proved commit: one commit on `base`.
+    pub commit: String,
+    /// What it was made on.
+    pub base: String,
+    /// The branch.
+    pub branch: String,
+    /// Its worktree.
+    pub worktree: String,
+    /// Where the branch is.
+    pub head: String,
+    /// The message of the commit, where one has to be made.
+    pub message: String,
+    /// Author and committer time of such a commit, in seconds since the epoch.
+    pub at_s: i64,
+}
+
+/// One verification of a commit as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// The commit.
+    pub commit: String,
+    /// The commit from which protected files are restored.
+    pub base: String,
+    /// The shell commands.
+    pub commands: Vec<String>,
+    /// The protected pathspecs.
+    pub protect: Vec<String>,
+    /// Milliseconds one command may take.
+    pub timeout_ms: u64,
+    /// The isolation.
+    pub sandbox: SandboxLevel,
+}
+
+/// Returns what should be under way now, most urgent first; nothing when the workflow waits for a
+/// person, is held up or has ended.
+#[must_use]
+pub fn next(workflow: &Workflow) -> Vec<Effect> {
+    if workflow.status != Status::Active || workflow.pending.is_some() {
+        return Vec::new();
+    }
+    match &workflow.body {
+        Body::Interview(interview) => crate::workflow::interview::prompt::next(workflow, interview),
+        Body::Ralph(ralph) => crate::workflow::ralph::effects::next(workflow, ralph),
+    }
+}

@@ -1,0 +1,178 @@
+//! The facts of a workflow, as they stand in its log.
+//!
+//! When a fact was recorded and by whom stands in the envelope around it; where the fold needs the
+//! time, the fact repeats it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{EffectId, GoalId};
+use crate::usage::Usage;
+use crate::workflow::evidence::Evidence;
+use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::interview::spec::Spec;
+use crate::workflow::pending::{Approval, Pending};
+use crate::workflow::ralph::event::RalphEvent;
+use crate::workflow::terms::Terms;
+use crate::workflow::worker::{Worker, WorkerId, WorkerStatus};
+
+/// One fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum Event {
+    /// It began.
+    Started {
+        /// Its id.
+        id: GoalId,
+        /// What it is for.
+        purpose: String,
+        /// Who started it.
+        by: String,
+        /// What it may use.
+        terms: Box<Terms>,
+        /// The mode's own beginning.
+        begin: Begin,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// An artifact waits for a person.
+    DecisionAsked {
+        /// What is asked.
+        pending: Pending,
+    },
+    /// A person approved.
+    Approved {
+        /// What.
+        approval: Approval,
+    },
+    /// A person wants something changed.
+    Revised {
+        /// In their words.
+        text: String,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// Something holds it up.
+    Blocked {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        unblock: String,
+    },
+    /// It goes on.
+    Unblocked {},
+    /// A person gave it up.
+    Abandoned {
+        /// Why.
+        reason: String,
+    },
+    /// It cannot be completed.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// It is complete.
+    Completed {},
+    /// Its work was integrated.
+    Integrated {
+        /// By what.
+        by: GoalId,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// There is evidence.
+    EvidenceRecorded {
+        /// What.
+        evidence: Box<Evidence>,
+    },
+    /// A worker was recorded.
+    WorkerPrepared {
+        /// It.
+        worker: Worker,
+    },
+    /// A worker was given something to do.
+    WorkerDispatched {
+        /// Which.
+        worker: WorkerId,
+        /// The effect that does it.
+        effect: EffectId,
+        /// What: the task of the plan.
+        what: String,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// Something was heard of a worker.
+    WorkerRefreshed {
+        /// Which.
+        worker: WorkerId,
+        /// Where it stands.
+        status: WorkerStatus,
+        /// The goal it drives.
+        goal: Option<GoalId>,
+        /// What was heard.
+        note: Option<String>,
+        /// Where it can be watched.
+        terminal: Option<String>,
+        /// What it works in.
+        isolated: Option<String>,
+    },
+    /// A worker has nothing more to do.
+    WorkerClosed {
+        /// Which.
+        worker: WorkerId,
+    },
+    /// An effect is about to be performed.
+    EffectIntended {
+        /// Which.
+        effect: EffectId,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// An effect used something.
+    EffectUsed {
+        /// Which.
+        effect: EffectId,
+        /// What.
+        usage: Usage,
+    },
+    /// An effect ended.
+    EffectEnded {
+        /// Which.
+        effect: EffectId,
+        /// What it used since the last report.
+        usage: Usage,
+        /// Why it is tried again, if it failed.
+        failed: Option<String>,
+    },
+    /// Something happened in an interview.
+    Interview(InterviewEvent),
+    /// Something happened in a Ralph workflow.
+    Ralph(RalphEvent),
+}
+
+/// How a mode begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Begin {
+    /// A Deep Interview.
+    Interview {
+        /// The commit that facts are looked up in; `None` where there is no repository.
+        commit: Option<String>,
+    },
+    /// A Ralph workflow.
+    Ralph {
+        /// The commit it starts from.
+        base: String,
+        /// The interview that gives it its context.
+        interview: Option<GoalId>,
+        /// That interview's approved spec.
+        spec: Option<Box<Spec>>,
+    },
+}
+
+#[cfg(test)]
+mod tests;

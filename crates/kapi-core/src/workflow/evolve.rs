@@ -1,0 +1,254 @@
+//! The fold of a workflow's events: total, without rules.
+//!
+//! What was recorded is true; an event that fits nothing changes nothing.
+
+use std::collections::BTreeMap;
+
+use crate::usage::Usage;
+use crate::workflow::event::{Begin, Event};
+use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::link::{Link, Relation};
+use crate::workflow::mode::Mode;
+use crate::workflow::state::{Blocked, Body, Revision, Status, Workflow};
+use crate::workflow::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
+use crate::workflow::{interview, ralph};
+
+/// Applies one event.
+pub fn evolve(workflow: &mut Option<Workflow>, event: &Event) {
+    match (workflow, event) {
+        (place @ None, Event::Started { .. }) => *place = begin(event),
+        (None, _) => {}
+        (Some(workflow), event) => apply(workflow, event),
+    }
+}
+
+fn begin(event: &Event) -> Option<Workflow> {
+    let Event::Started {
+        id,
+        purpose,
+        by,
+        terms,
+        begin,
+        at_ms,
+    } = event
+    else {
+        return None;
+    };
+    let (body, links) = body(begin, *at_ms);
+    Some(Workflow {
+        id: id.clone(),
+        purpose: purpose.clone(),
+        started_by: by.clone(),
+        started_at_ms: *at_ms,
+        terms: (**terms).clone(),
+        status: Status::Active,
+        blocked: None,
+        pending: None,
+        approvals: Vec::new(),
+        revisions: Vec::new(),
+        links,
+        evidence: Vec::new(),
+        workers: Vec::new(),
+        in_flight: BTreeMap::new(),
+        failures: BTreeMap::new(),
+        used: Usage::default(),
+        used_before: Usage::default(),
+        body,
+    })
+}
+
+fn body(begin: &Begin, at_ms: i64) -> (Body, Vec<Link>) {
+    match begin {
+        Begin::Interview { commit } => {
+            let interview = interview::evolve::begin(commit.as_deref());
+            (Body::Interview(Box::new(interview)), Vec::new())
+        }
+        Begin::Ralph {
+            base,
+            interview,
+            spec,
+        } => {
+            let ralph = ralph::evolve::begin(base, spec.as_deref());
+            let link = |interview: &crate::id::GoalId| Link {
+                relation: Relation::Context,
+                mode: Mode::DeepInterview,
+                workflow: interview.clone(),
+                at_ms,
+            };
+            let links = interview.iter().map(link).collect();
+            (Body::Ralph(Box::new(ralph)), links)
+        }
+    }
+}
+
+fn apply(workflow: &mut Workflow, event: &Event) {
+    match event {
+        Event::Started { .. } => {}
+        Event::DecisionAsked { pending } => workflow.pending = Some(pending.clone()),
+        Event::Approved { approval } => {
+            workflow.pending = None;
+            workflow.approvals.push(approval.clone());
+            match &mut workflow.body {
+                Body::Interview(interview) => interview::evolve::approved(interview),
+                Body::Ralph(ralph) => ralph::evolve::approved(ralph),
+            }
+        }
+        Event::Revised { text, at_ms } => {
+            let (phase, _) = workflow.phase();
+            workflow.pending = None;
+            workflow.revisions.push(Revision {
+                text: text.clone(),
+                phase: phase.to_owned(),
+                at_ms: *at_ms,
+            });
+        }
+        Event::Blocked { reason, unblock } => {
+            workflow.status = Status::Blocked;
+            workflow.blocked = Some(Blocked {
+                reason: reason.clone(),
+                unblock: unblock.clone(),
+            });
+        }
+        Event::Unblocked {} => unblocked(workflow),
+        Event::Abandoned { .. } => end(workflow, Status::Abandoned),
+        Event::Failed { .. } => end(workflow, Status::Failed),
+        Event::Completed {} => end(workflow, Status::Completed),
+        Event::Integrated { by, at_ms } => {
+            end(workflow, Status::Integrated);
+            workflow.links.push(Link {
+                relation: Relation::IntegratedBy,
+                mode: Mode::Integrate,
+                workflow: by.clone(),
+                at_ms: *at_ms,
+            });
+        }
+        Event::EvidenceRecorded { evidence } => workflow.evidence.push((**evidence).clone()),
+        Event::WorkerPrepared { .. }
+        | Event::WorkerDispatched { .. }
+        | Event::WorkerRefreshed { .. }
+        | Event::WorkerClosed { .. } => worker(workflow, event),
+        Event::EffectIntended { effect, at_ms } => {
+            workflow.in_flight.insert(effect.clone(), *at_ms);
+        }
+        Event::EffectUsed { usage, .. } => workflow.used.add(usage),
+        Event::EffectEnded {
+            effect,
+            usage,
+            failed,
+        } => {
+            workflow.in_flight.remove(effect);
+            workflow.used.add(usage);
+            if failed.is_some() {
+                let times = workflow.failures.entry(effect.clone()).or_insert(0);
+                *times = times.saturating_add(1);
+            }
+        }
+        Event::Interview(event) => interview_event(workflow, event),
+        Event::Ralph(event) => match &mut workflow.body {
+            Body::Ralph(ralph) => ralph::evolve::evolve(ralph, event),
+            Body::Interview(_) => {}
+        },
+    }
+}
+
+/// Whoever lets a workflow go on allows as much again: of tries, of answers, of tokens.
+fn unblocked(workflow: &mut Workflow) {
+    workflow.status = Status::Active;
+    workflow.blocked = None;
+    workflow.failures.clear();
+    workflow.used_before = workflow.used;
+    match &mut workflow.body {
+        Body::Interview(interview) => interview.refused.clear(),
+        Body::Ralph(ralph) => ralph::evolve::unblocked(ralph),
+    }
+}
+
+fn end(workflow: &mut Workflow, status: Status) {
+    workflow.status = status;
+    workflow.blocked = None;
+    workflow.pending = None;
+}
+
+fn interview_event(workflow: &mut Workflow, event: &InterviewEvent) {
+    let Body::Interview(interview) = &mut workflow.body else {
+        return;
+    };
+    interview::evolve::evolve(interview, event);
+    if let InterviewEvent::Branched {
+        mode,
+        workflow: successor,
+        at_ms,
+    } = event
+    {
+        workflow.links.push(Link {
+            relation: Relation::Successor,
+            mode: *mode,
+            workflow: successor.clone(),
+            at_ms: *at_ms,
+        });
+        end(workflow, Status::Linked);
+    }
+}
+
+fn worker(workflow: &mut Workflow, event: &Event) {
+    if let Event::WorkerPrepared { worker } = event {
+        workflow.workers.push(worker.clone());
+        return;
+    }
+    let (Event::WorkerDispatched { worker: id, .. }
+    | Event::WorkerRefreshed { worker: id, .. }
+    | Event::WorkerClosed { worker: id }) = event
+    else {
+        return;
+    };
+    let Some(worker) = workflow.workers.iter_mut().find(|worker| worker.id == *id) else {
+        return;
+    };
+    if let Event::WorkerDispatched {
+        effect,
+        what,
+        at_ms,
+        ..
+    } = event
+    {
+        worker.status = WorkerStatus::Dispatched;
+        worker.dispatches.push(Dispatch {
+            effect: effect.clone(),
+            what: what.clone(),
+            goal: None,
+            at_ms: *at_ms,
+            ended: None,
+        });
+        cap(&mut worker.dispatches, DISPATCHES_MAX);
+    } else if let Event::WorkerRefreshed {
+        status,
+        goal,
+        note,
+        terminal,
+        isolated,
+        ..
+    } = event
+    {
+        let rests = worker.status == WorkerStatus::Dispatched
+            && matches!(status, WorkerStatus::Idle | WorkerStatus::Waiting);
+        worker.status = *status;
+        if let Some(last) = worker.dispatches.last_mut() {
+            last.goal = goal.clone().or_else(|| last.goal.take());
+            if rests {
+                last.ended.clone_from(note);
+            }
+        }
+        worker.notes.extend(note.clone());
+        cap(&mut worker.notes, NOTES_MAX);
+        worker.terminal = terminal.clone().or_else(|| worker.terminal.take());
+        worker.isolated = isolated.clone().or_else(|| worker.isolated.take());
+    } else {
+        worker.status = WorkerStatus::Closed;
+    }
+}
+
+/// Keeps the newest entries.
+fn cap<T>(list: &mut Vec<T>, most: usize) {
+    let surplus = list.len().saturating_sub(most);
+    list.drain(..surplus);
+}

@@ -1,0 +1,54 @@
+//! The durable modes, by name.
+//!
+//! Knows nothing of what a mode does.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A durable mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Context creation: what a person wants, asked until it is clear.
+    DeepInterview,
+    /// Governed build: plan, approval, execution, review, closeout.
+    Ralph,
+    /// Governed optimisation of a metric.
+    Autoresearch,
+    /// Governed integration of branches.
+    Integrate,
+}
+
+impl Mode {
+    /// Every mode there is.
+    pub const ALL: [Self; 4] = [
+        Self::DeepInterview,
+        Self::Ralph,
+        Self::Autoresearch,
+        Self::Integrate,
+    ];
+
+    /// Returns the name, which is also the name of its directory and its command.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeepInterview => "deep-interview",
+            Self::Ralph => "ralph",
+            Self::Autoresearch => "autoresearch",
+            Self::Integrate => "integrate",
+        }
+    }
+
+    /// Reads a name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,53 @@
+//! What a person can type next, for every state a workflow can be in.
+//!
+//! Knows commands by their words only; that they exist is tested where they are defined.
+
+use crate::workflow::interview::state::InterviewPhase;
+use crate::workflow::link::Relation;
+use crate::workflow::mode::Mode;
+use crate::workflow::state::{Body, Status, Workflow};
+
+/// Returns the commands that make sense now, most useful first; never none.
+#[must_use]
+pub fn next_commands(workflow: &Workflow) -> Vec<String> {
+    let mode = workflow.mode();
+    let index = format!("{:03}", workflow.id.index());
+    let resume = format!("kapi {mode} resume {index}");
+    let status = format!("kapi {mode} status");
+    match workflow.status {
+        Status::Active if workflow.pending.is_some() => {
+            let approve = format!("kapi {mode} approve {index}");
+            let revise = format!("{resume} --revise 'what should change'");
+            vec![approve, revise, "kapi inbox".to_owned()]
+        }
+        Status::Blocked if workflow.pending.is_some() => {
+            vec![resume, format!("kapi {mode} approve {index}")]
+        }
+        Status::Active if is_at_branch(workflow) => vec![
+            // Without a purpose it is built for the goal of the spec.
+            format!("kapi ralph --from {index}"),
+            format!("{resume} --reopen 'what is not clear yet'"),
+        ],
+        Status::Active | Status::Blocked => vec![resume, format!("kapi status {index}")],
+        Status::Linked => successor(workflow).into_iter().chain([status]).collect(),
+        Status::Completed | Status::Failed | Status::Abandoned | Status::Integrated => {
+            vec![format!("kapi status {index}"), status]
+        }
+    }
+}
+
+const fn is_at_branch(workflow: &Workflow) -> bool {
+    match &workflow.body {
+        Body::Interview(interview) => matches!(interview.phase, InterviewPhase::Branch),
+        Body::Ralph(_) => false,
+    }
+}
+
+fn successor(workflow: &Workflow) -> Option<String> {
+    let link = workflow
+        .links
+        .iter()
+        .find(|link| link.relation == Relation::Successor)?;
+    let mode: Mode = link.mode;
+    Some(format!("kapi {mode} resume {:03}", link.workflow.index()))
+}

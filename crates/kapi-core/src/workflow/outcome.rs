@@ -1,0 +1,108 @@
+//! What came back from the world for a workflow's effect.
+//!
+//! Text in here is foreign: capped before it arrives, and never parsed with authority.
+
+use crate::goal::outcome::{Failure, VerifyReport};
+use crate::goal::state::Status as GoalStatus;
+use crate::id::GoalId;
+use crate::usage::Usage;
+use crate::workflow::interview::step::Step;
+use crate::workflow::ralph::plan::{Identity, Objections, Plan, Synthesis};
+use crate::workflow::ralph::review::Findings;
+
+/// The result of one performed effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// An agent answered in the shape that was asked for.
+    Answered {
+        /// Who.
+        by: Identity,
+        /// What.
+        answer: Box<Answer>,
+        /// What it used beyond what was reported while it ran.
+        usage: Usage,
+    },
+    /// An agent answered in another shape, or not at all.
+    Unreadable {
+        /// Who.
+        by: Identity,
+        /// What is wrong with it, for the agent to mend.
+        why: String,
+        /// What it used.
+        usage: Usage,
+    },
+    /// The branch and its worktree are there.
+    Prepared {
+        /// The branch; another name than asked for when that one was somebody else's.
+        branch: String,
+        /// The worktree.
+        worktree: String,
+    },
+    /// A goal came to rest.
+    Rested {
+        /// Which.
+        goal: GoalId,
+        /// The worktree it worked in.
+        worktree: Option<String>,
+        /// Where it stands.
+        status: GoalStatus,
+        /// The proved commit.
+        commit: Option<String>,
+        /// Why it stands there.
+        reason: Option<String>,
+    },
+    /// A commit is on the branch.
+    Landed {
+        /// The branch's commit now.
+        head: String,
+        /// Its tree.
+        tree: String,
+        /// Whether it was merged with what had landed meanwhile.
+        merged: bool,
+    },
+    /// A commit does not fit what landed meanwhile.
+    Conflicted {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// Commands were run on a clean checkout.
+    Verified(VerifyReport),
+    /// The effect was stopped because it was no longer wanted, or its process is to end.
+    Cancelled {
+        /// What it used and had not reported.
+        usage: Usage,
+    },
+    /// The world refused.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether trying again may help.
+        may_pass: bool,
+        /// What it used and had not reported.
+        usage: Usage,
+    },
+}
+
+/// What an agent answered, in the shape it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The next step of an interview.
+    Step(Step),
+    /// A plan.
+    Thesis(Plan),
+    /// What speaks against it.
+    Antithesis(Objections),
+    /// What came of the argument.
+    Synthesis(Synthesis),
+    /// What a review found.
+    Review(Findings),
+    /// Why it is right as it is.
+    Account {
+        /// Why.
+        rationale: String,
+        /// What may still go wrong.
+        risks: Vec<String>,
+        /// What comes next.
+        follow_up: Vec<String>,
+    },
+}

@@ -1,0 +1,161 @@
+//! A workflow as it stands: what every mode shares, and the mode's own part.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{EffectId, GoalId};
+use crate::usage::Usage;
+use crate::workflow::evidence::Evidence;
+use crate::workflow::interview::state::Interview;
+use crate::workflow::link::Link;
+use crate::workflow::mode::Mode;
+use crate::workflow::pending::{Approval, Pending};
+use crate::workflow::ralph::state::Ralph;
+use crate::workflow::terms::Terms;
+use crate::workflow::worker::Worker;
+
+/// A workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workflow {
+    /// Its id.
+    pub id: GoalId,
+    /// What it is for, in the person's words.
+    pub purpose: String,
+    /// Who started it.
+    pub started_by: String,
+    /// When, in milliseconds since the epoch.
+    pub started_at_ms: i64,
+    /// What it may use.
+    pub terms: Terms,
+    /// Where it stands.
+    pub status: Status,
+    /// What holds it up.
+    pub blocked: Option<Blocked>,
+    /// What waits for a person.
+    pub pending: Option<Pending>,
+    /// What was decided by a person, oldest first.
+    pub approvals: Vec<Approval>,
+    /// What a person wanted changed, oldest first.
+    pub revisions: Vec<Revision>,
+    /// What it is connected with.
+    pub links: Vec<Link>,
+    /// What its completion rests on; the number of each is its place, from 1.
+    pub evidence: Vec<Evidence>,
+    /// What is at work for it.
+    pub workers: Vec<Worker>,
+    /// What was begun and has not ended, by effect, with when it began.
+    pub in_flight: BTreeMap<EffectId, i64>,
+    /// How often an effect under this name failed in a row.
+    pub failures: BTreeMap<EffectId, u32>,
+    /// What the questions to agents used; goals keep their own account.
+    pub used: Usage,
+    /// What of it was used before a person last let it go on: limits count from there.
+    pub used_before: Usage,
+    /// The mode's own part.
+    pub body: Body,
+}
+
+/// The mode's own part of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Body {
+    /// A Deep Interview.
+    Interview(Box<Interview>),
+    /// A Ralph workflow.
+    Ralph(Box<Ralph>),
+}
+
+/// Where a workflow stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It goes on whenever a process drives it, or when its person decides.
+    Active,
+    /// Something has to change first; resuming goes on.
+    Blocked,
+    /// It is complete.
+    Completed,
+    /// It cannot be completed.
+    Failed,
+    /// Its person gave it up.
+    Abandoned,
+    /// It goes on in another workflow.
+    Linked,
+    /// Its work was integrated.
+    Integrated,
+}
+
+impl Status {
+    /// Tells whether it has ended. Nothing leaves such a status but completed, which may become
+    /// integrated.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Active | Self::Blocked => false,
+            Self::Completed | Self::Failed | Self::Abandoned | Self::Linked | Self::Integrated => {
+                true
+            }
+        }
+    }
+
+    /// Returns the name as it stands in `snapshot.json`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Blocked => "blocked",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Abandoned => "abandoned",
+            Self::Linked => "linked",
+            Self::Integrated => "integrated",
+        }
+    }
+}
+
+/// What holds a workflow up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocked {
+    /// Why.
+    pub reason: String,
+    /// What to do about it.
+    pub unblock: String,
+}
+
+/// What a person wanted changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revision {
+    /// In their words.
+    pub text: String,
+    /// The phase it was said in.
+    pub phase: String,
+    /// When, in milliseconds since the epoch.
+    pub at_ms: i64,
+}
+
+impl Workflow {
+    /// Returns the mode.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        match self.body {
+            Body::Interview(_) => Mode::DeepInterview,
+            Body::Ralph(_) => Mode::Ralph,
+        }
+    }
+
+    /// Returns phase and subphase as they stand in `snapshot.json`.
+    #[must_use]
+    pub const fn phase(&self) -> (&'static str, Option<&'static str>) {
+        match &self.body {
+            Body::Interview(interview) => interview.phase.names(),
+            Body::Ralph(ralph) => ralph.phase.names(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

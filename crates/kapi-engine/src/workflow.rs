@@ -1,0 +1,23 @@
+//! Workflows: the durable modes, from a request to the disk and the loop that keeps one going.
+//!
+//! Tour: [`requests`] is the door (methods of a project), [`opened`] is lock, load, decide, append,
+//! fold, [`drive`] performs effects, several at once, [`index`] keeps the inventory true,
+//! [`approvals`] says what this person gave leave for, [`skills`] holds the guidance texts.
+
+pub mod approvals;
+pub mod attachment;
+pub mod audit;
+pub mod delay;
+pub mod drive;
+pub mod error;
+mod files;
+pub mod find;
+mod flight;
+pub mod index;
+pub mod key;
+pub mod logged;
+pub mod opened;
+pub mod requests;
+pub mod skills;
+pub mod snapshot;
+pub mod start;

@@ -1,0 +1,317 @@
+//! Which workflows a person started and what of them they approved, kept in their own home.
+//!
+//! A workflow's files can come in an archive, in a clone or by somebody else's hand. Only what is
+//! recorded here is ever gone on with; anything else is shown. Beside the approvals of goals, which
+//! share the indexes.
+
+use std::path::{Path, PathBuf};
+
+use kapi_core::actor::Actor;
+use kapi_core::id::GoalId;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::event::{Begin, Event};
+use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::interview::state::InterviewPhase;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::pending::{Approval, Decision};
+use kapi_core::workflow::ralph::state::RalphPhase;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::terms::Terms;
+use kapi_store::canonical::canonical_hash;
+use kapi_store::layout::{HomeLayout, project_key};
+use kapi_sys::disk::{create_dir_durably, replace_durably};
+use serde::{Deserialize, Serialize};
+
+use crate::error::EngineError;
+use crate::project::Project;
+use crate::workflow::error::WorkflowError;
+use crate::workflow::key::WorkflowKey;
+
+/// The layout of the record.
+const VERSION: u32 = 1;
+
+/// What one person gave leave for in one workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Leave {
+    v: u32,
+    workflow: GoalId,
+    /// SHA-256 of what it was started as: purpose, terms, beginning.
+    started: String,
+    /// Who started it.
+    person: String,
+    approved: Vec<Given>,
+}
+
+/// One approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    decision: Decision,
+    /// SHA-256 of the artifact that was shown.
+    sha256: String,
+    /// SHA-256 of what the artifact was made from: what is carried out.
+    content: String,
+    /// When, in milliseconds since the epoch.
+    at_ms: i64,
+}
+
+/// What a workflow says of itself that nobody here gave leave for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// Nothing is recorded.
+    #[error("your home does not say that you started it in this project")]
+    Nothing,
+    /// It was started as something else.
+    #[error("your home says that you started it with another purpose, other terms or another base")]
+    OtherStart,
+    /// An approval is not there.
+    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.artifact())]
+    Approval {
+        /// What was decided.
+        decision: Decision,
+        /// The hash that it says was approved.
+        sha256: String,
+    },
+    /// What is carried out is not what was approved.
+    #[error("what it would carry out is not what you approved")]
+    OtherContent,
+}
+
+/// What a workflow was started as; everything that cannot change while it lives.
+#[derive(Serialize)]
+struct Beginning<'a> {
+    id: &'a GoalId,
+    mode: Mode,
+    purpose: &'a str,
+    terms: &'a Terms,
+    begin: Begin,
+}
+
+/// The leave for one workflow, where it is kept.
+pub(crate) struct Kept<'a> {
+    project: &'a Project<'a>,
+    home: &'a Path,
+    dir: PathBuf,
+    workflow: GoalId,
+}
+
+impl<'a> Kept<'a> {
+    /// Returns where it is kept; `None` where nobody is asked.
+    pub(crate) fn of(project: &'a Project<'a>, workflow: &GoalId) -> Option<Self> {
+        let home = project.home.as_deref()?;
+        let all = HomeLayout::new(home).state_dir().join("approvals");
+        Some(Self {
+            project,
+            home,
+            dir: all.join(project_key(project.layout.root())),
+            workflow: workflow.clone(),
+        })
+    }
+
+    /// Refuses what needs leave that is not there, and records what is about to be given, before
+    /// the workflow's log says it.
+    pub(crate) fn before_recording(
+        &self,
+        (actor, command): (&Actor, &Command),
+        before: Option<&Workflow>,
+        events: &[Event],
+    ) -> Result<(), WorkflowError> {
+        let mut after = before.cloned();
+        for event in events {
+            evolve(&mut after, event);
+        }
+        let (Some(before), Some(after)) = (before, &after) else {
+            return match &after {
+                Some(after) => Ok(self.write(&Leave::of(after, &actor.to_string())?)?),
+                None => Ok(()),
+            };
+        };
+        let given: Vec<&Approval> = events.iter().filter_map(approval).collect();
+        if given.is_empty() && !goes_on(command) {
+            return Ok(());
+        }
+        self.require(before)?;
+        if given.is_empty() {
+            return Ok(());
+        }
+        let Some(mut leave) = self.read()? else {
+            return Ok(());
+        };
+        for approval in given {
+            leave.approved.push(Given::of(approval, after)?);
+        }
+        Ok(self.write(&leave)?)
+    }
+
+    /// Refuses a workflow that says more of itself than its person gave leave for.
+    pub(crate) fn require(&self, workflow: &Workflow) -> Result<(), WorkflowError> {
+        match self.lack(workflow)? {
+            None => Ok(()),
+            Some(lack) => Err(WorkflowError::NotApprovedHere {
+                workflow: WorkflowKey::of(workflow),
+                lack,
+            }),
+        }
+    }
+
+    /// Tells what is missing for a workflow to go on.
+    pub(crate) fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+        match self.read()? {
+            None => Ok(Some(Lack::Nothing)),
+            Some(leave) => leave.lack(workflow),
+        }
+    }
+
+    /// Records leave for everything that a workflow says of itself, which a person was shown.
+    pub(crate) fn adopt(&self, person: &Actor, workflow: &Workflow) -> Result<(), EngineError> {
+        let mut leave = Leave::of(workflow, &person.to_string())?;
+        for approval in &workflow.approvals {
+            leave.approved.push(Given::of(approval, workflow)?);
+        }
+        self.write(&leave)
+    }
+
+    fn read(&self) -> Result<Option<Leave>, EngineError> {
+        let bytes = self.project.disk.read(&self.file(), 0)?;
+        let leave: Option<Leave> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(leave.filter(|leave| leave.v == VERSION && leave.workflow == self.workflow))
+    }
+
+    fn write(&self, leave: &Leave) -> Result<(), EngineError> {
+        let mut bytes = serde_json::to_vec_pretty(leave).map_err(encode)?;
+        bytes.push(b'\n');
+        create_dir_durably(self.project.disk, self.home, &self.dir)?;
+        Ok(replace_durably(self.project.disk, &self.file(), &bytes)?)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.join(format!("{}.json", self.workflow))
+    }
+}
+
+impl Leave {
+    fn of(workflow: &Workflow, person: &str) -> Result<Self, EngineError> {
+        Ok(Self {
+            v: VERSION,
+            workflow: workflow.id.clone(),
+            started: started(workflow)?,
+            person: person.to_owned(),
+            approved: Vec::new(),
+        })
+    }
+
+    fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+        if started(workflow)? != self.started {
+            return Ok(Some(Lack::OtherStart));
+        }
+        let is_given = |approval: &&Approval| {
+            let approved = &mut self.approved.iter();
+            approved
+                .any(|given| given.decision == approval.decision && given.sha256 == approval.sha256)
+        };
+        if let Some(other) = workflow.approvals.iter().find(|asked| !is_given(asked)) {
+            return Ok(Some(Lack::Approval {
+                decision: other.decision,
+                sha256: other.sha256.clone(),
+            }));
+        }
+        if !is_carried_out(workflow) {
+            return Ok(None);
+        }
+        let content = content(workflow)?;
+        let is_approved = self.approved.iter().any(|given| given.content == content);
+        Ok((!is_approved).then_some(Lack::OtherContent))
+    }
+}
+
+impl Given {
+    fn of(approval: &Approval, workflow: &Workflow) -> Result<Self, EngineError> {
+        Ok(Self {
+            decision: approval.decision,
+            sha256: approval.sha256.clone(),
+            content: content(workflow)?,
+            at_ms: approval.at_ms,
+        })
+    }
+}
+
+/// Tells whether a command lets a workflow go on, and so needs leave that was given before.
+const fn goes_on(command: &Command) -> bool {
+    match command {
+        Command::Start(_)
+        | Command::Approve { .. }
+        | Command::Revise { .. }
+        | Command::Unblock {}
+        | Command::Intend { .. }
+        | Command::Interview(_)
+        | Command::Ralph(_) => true,
+        Command::Abandon { .. }
+        | Command::RecordEvidence(_)
+        | Command::Progress { .. }
+        | Command::Report { .. }
+        | Command::RefreshWorker { .. }
+        | Command::MarkIntegrated { .. } => false,
+    }
+}
+
+fn approval(event: &Event) -> Option<&Approval> {
+    if let Event::Approved { approval } = event {
+        Some(approval)
+    } else {
+        None
+    }
+}
+
+/// Tells whether a workflow has passed its approval.
+const fn is_carried_out(workflow: &Workflow) -> bool {
+    match &workflow.body {
+        Body::Interview(interview) => {
+            matches!(
+                interview.phase,
+                InterviewPhase::Branch | InterviewPhase::Linked
+            )
+        }
+        Body::Ralph(ralph) => matches!(
+            ralph.phase,
+            RalphPhase::Run | RalphPhase::Review | RalphPhase::Closeout
+        ),
+    }
+}
+
+fn started(workflow: &Workflow) -> Result<String, EngineError> {
+    let begin = match &workflow.body {
+        Body::Interview(interview) => Begin::Interview {
+            commit: interview.commit.clone(),
+        },
+        Body::Ralph(ralph) => Begin::Ralph {
+            base: ralph.base.clone(),
+            interview: None,
+            spec: ralph.spec.clone(),
+        },
+    };
+    let beginning = Beginning {
+        id: &workflow.id,
+        mode: workflow.mode(),
+        purpose: &workflow.purpose,
+        terms: &workflow.terms,
+        begin,
+    };
+    canonical_hash(&beginning).map_err(encode)
+}
+
+/// Returns the hash of what an approval is about, apart from how it is shown.
+fn content(workflow: &Workflow) -> Result<String, EngineError> {
+    match &workflow.body {
+        Body::Interview(interview) => canonical_hash(&interview.spec),
+        Body::Ralph(ralph) => canonical_hash(&ralph.plan),
+    }
+    .map_err(encode)
+}
+
+fn encode(source: serde_json::Error) -> EngineError {
+    EngineError::Encode {
+        what: "what a person gave leave for",
+        source,
+    }
+}

@@ -1,0 +1,390 @@
+//! The loop that keeps one workflow going: plan, record intents, perform several effects at once,
+//! record what became of each.
+//!
+//! One thread owns the state; each effect runs in one of its own. A crash anywhere is repaired by
+//! calling [`drive`] again. What effects do is the affair of the function it is given.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use kapi_core::actor::Actor;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::effect::{Action, Effect, next};
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::state::Workflow;
+use kapi_sys::lock::LockError;
+
+use crate::project::Project;
+use crate::workflow::delay::Delays;
+use crate::workflow::error::WorkflowError;
+use crate::workflow::flight::{Flight, Message};
+use crate::workflow::key::WorkflowKey;
+use crate::workflow::logged::Logged;
+use crate::workflow::opened::OpenWorkflow;
+use crate::workflow::start::relink;
+use crate::world::{Activity, Watch};
+
+/// Messages that may wait for the driving thread before effects have to.
+const MESSAGES_MAX: usize = 256;
+/// How often in a row a plan may be overtaken by other processes before it is an error.
+const OVERTAKEN_MAX: u32 = 100;
+/// Landings at once: each begins where the one before it ended.
+const LANDINGS_MAX: usize = 1;
+
+/// Performs one effect to its end. Performing one twice under the same id must be safe; soon after
+/// `watch.cancel` is raised it returns [`Outcome::Cancelled`].
+pub type Perform<'a> = dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync + 'a;
+
+/// What a drive obeys besides the rules.
+pub struct Control<'a> {
+    /// Tells whether whoever started it wants it to stop. The workflow stays as it is then.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// Milliseconds of a clock that never goes back, see [`crate::drive::monotonic_ms`].
+    pub monotonic_ms: &'a dyn Fn() -> u64,
+    /// How often it looks and reports.
+    pub pace: Pace,
+    /// How long what failed is left alone.
+    pub delays: Delays,
+}
+
+/// How often a drive looks and reports while effects run, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Between two looks at the log and the interrupt.
+    pub look_ms: u64,
+    /// Between two reports of use.
+    pub progress_ms: u64,
+}
+
+impl Pace {
+    /// The pace of every real run.
+    pub const STANDARD: Self = Self {
+        look_ms: 200,
+        progress_ms: 1_000,
+    };
+}
+
+/// Something worth showing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observed {
+    /// An event was recorded, by this process or another.
+    Recorded(Box<Logged>),
+    /// An effect begins.
+    Performing(Box<Effect>),
+    /// Something happened inside it.
+    Activity {
+        /// Which.
+        effect: EffectId,
+        /// What.
+        activity: Activity,
+    },
+    /// An effect that failed is tried again later.
+    Delayed {
+        /// Which.
+        effect: EffectId,
+        /// In how many milliseconds.
+        ms: u64,
+    },
+}
+
+/// A drive that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// Somebody else drives the workflow.
+    #[error("drive workflow {workflow}, which is driven by {owner}")]
+    Driven {
+        /// Which.
+        workflow: GoalId,
+        /// Who.
+        owner: String,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Workflow(#[from] WorkflowError),
+}
+
+/// Drives a workflow until it waits for a person, is held up or has ended, or until it is
+/// interrupted, and returns it.
+///
+/// # Errors
+/// When somebody else drives it, this person's home gives no leave for it, its log is damaged, or
+/// the disk refuses. What was recorded stays; driving again goes on from there.
+pub fn drive(
+    project: &Project<'_>,
+    key: &WorkflowKey,
+    perform: &Perform<'_>,
+    control: &Control<'_>,
+    observe: &mut dyn FnMut(Observed),
+) -> Result<Workflow, DriveError> {
+    let mut open = OpenWorkflow::load(project, key)?;
+    open.workflow()?;
+    let lock = project.layout.workflow(key.mode, &key.id).drive_lock();
+    let _driving = match project.disk.lock(&lock, &project.owner, 0) {
+        Ok(lock) => lock,
+        Err(LockError::Busy { owner, .. }) => {
+            let workflow = key.id.clone();
+            return Err(DriveError::Driven { workflow, owner });
+        }
+        Err(error @ LockError::Failed { .. }) => return Err(WorkflowError::from(error).into()),
+    };
+    open.repair()?;
+    relink(project, open.workflow()?)?;
+    let mut drive = Drive {
+        open,
+        control,
+        observe,
+        not_before: BTreeMap::new(),
+        overtaken: 0,
+        is_stopping: false,
+    };
+    drive.land_orphans()?;
+    let (sender, receiver) = sync_channel(MESSAGES_MAX);
+    thread::scope(|scope| {
+        let mut flights = BTreeMap::new();
+        let driven = drive.run((scope, perform), &mut flights, (&sender, &receiver));
+        // Whatever is still said goes nowhere, so nobody waits for us.
+        drop(receiver);
+        for flight in flights.into_values() {
+            flight.abort();
+        }
+        driven
+    })?;
+    drive.open.note().map_err(WorkflowError::from)?;
+    Ok(drive.open.into_workflow()?)
+}
+
+type Flights<'scope> = BTreeMap<EffectId, Flight<'scope>>;
+type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
+
+struct Drive<'a, 'o> {
+    open: OpenWorkflow<'a>,
+    control: &'a Control<'a>,
+    observe: &'o mut dyn FnMut(Observed),
+    /// When an effect that failed may be tried again.
+    not_before: BTreeMap<EffectId, u64>,
+    overtaken: u32,
+    /// Nothing more is begun, and the workflow stays as it is.
+    is_stopping: bool,
+}
+
+impl Drive<'_, '_> {
+    fn run<'scope, 'env>(
+        &mut self,
+        crew: Crew<'scope, 'env>,
+        flights: &mut Flights<'scope>,
+        (sender, receiver): (&SyncSender<Message>, &Receiver<Message>),
+    ) -> Result<(), WorkflowError> {
+        loop {
+            self.look()?;
+            let wanted = self.wanted()?;
+            let is_wanted = |id: &EffectId| wanted.iter().any(|effect| effect.id == *id);
+            for (_, unwanted) in flights.iter().filter(|(id, _)| !is_wanted(id)) {
+                unwanted.cancel.raise();
+            }
+            let later = self.begin(crew, flights, (&wanted, sender))?;
+            if flights.is_empty() && later == Later::Nothing {
+                return Ok(());
+            }
+            self.attend(flights, receiver)?;
+        }
+    }
+
+    /// Reads what others recorded, and notices that it is to stop.
+    fn look(&mut self) -> Result<(), WorkflowError> {
+        self.open.refresh()?;
+        self.show_recorded();
+        self.is_stopping |= (self.control.interrupted)();
+        Ok(())
+    }
+
+    fn wanted(&self) -> Result<Vec<Effect>, WorkflowError> {
+        if self.is_stopping {
+            return Ok(Vec::new());
+        }
+        Ok(next(self.open.workflow()?))
+    }
+
+    /// Ends effects that were under way when their process died and that nobody wants any more.
+    fn land_orphans(&mut self) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let wanted = next(workflow);
+        let is_orphan = |id: &&EffectId| !wanted.iter().any(|effect| effect.id == **id);
+        let orphans: Vec<EffectId> = workflow
+            .in_flight
+            .keys()
+            .filter(is_orphan)
+            .cloned()
+            .collect();
+        for effect in orphans {
+            let usage = Usage::default();
+            self.report(effect, Outcome::Cancelled { usage })?;
+        }
+        Ok(())
+    }
+
+    /// Begins what is wanted and has a place, and tells whether anything is left for later.
+    fn begin<'scope, 'env>(
+        &mut self,
+        crew: Crew<'scope, 'env>,
+        flights: &mut Flights<'scope>,
+        (wanted, sender): (&[Effect], &SyncSender<Message>),
+    ) -> Result<Later, WorkflowError> {
+        let mut later = Later::Nothing;
+        for planned in wanted {
+            if flights.contains_key(&planned.id) {
+                continue;
+            }
+            let now_ms = self.now_ms();
+            let is_early = self
+                .not_before
+                .get(&planned.id)
+                .is_some_and(|not_before| now_ms < *not_before);
+            if is_early || !self.has_place(flights, &planned.action)? {
+                later = Later::Something;
+                continue;
+            }
+            let Some(effect) = self.intend(planned)? else {
+                later = Later::Something;
+                continue;
+            };
+            (self.observe)(Observed::Performing(Box::new(effect.clone())));
+            let (scope, perform) = crew;
+            let flight = Flight::start(scope, perform, effect, (sender, now_ms));
+            flights.insert(planned.id.clone(), flight);
+        }
+        Ok(later)
+    }
+
+    /// Records the intent; `None` where somebody else's request made the effect unwanted.
+    fn intend(&mut self, planned: &Effect) -> Result<Option<Effect>, WorkflowError> {
+        let effect = planned.id.clone();
+        match self.submit(&Command::Intend { effect }) {
+            Ok(()) => self.overtaken = 0,
+            Err(WorkflowError::Denied(_)) if self.overtaken < OVERTAKEN_MAX => {
+                self.overtaken += 1;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        // Planned again, because the intent may be part of what is to be done.
+        let planned = next(self.open.workflow()?)
+            .into_iter()
+            .find(|effect| effect.id == planned.id);
+        Ok(planned)
+    }
+
+    fn has_place(&self, flights: &Flights<'_>, action: &Action) -> Result<bool, WorkflowError> {
+        let among = |fits: &dyn Fn(&Action) -> bool| {
+            let actions = flights.values().map(|flight| &flight.effect.action);
+            actions.filter(|action| fits(action)).count()
+        };
+        Ok(match action {
+            Action::Work(_) => {
+                let jobs = self.open.workflow()?.terms.jobs;
+                let n_at_work = among(&|action| matches!(action, Action::Work(_)));
+                n_at_work < usize::try_from(jobs).unwrap_or(usize::MAX)
+            }
+            Action::Land(_) => among(&|action| matches!(action, Action::Land(_))) < LANDINGS_MAX,
+            Action::Ask(_) | Action::Prepare { .. } | Action::Verify(_) => true,
+        })
+    }
+
+    /// Waits until something happens, for as long as it may not look, and records it.
+    fn attend(
+        &mut self,
+        flights: &mut Flights<'_>,
+        receiver: &Receiver<Message>,
+    ) -> Result<(), WorkflowError> {
+        let look = Duration::from_millis(self.control.pace.look_ms);
+        let mut message = receiver.recv_timeout(look).ok();
+        // What has come meanwhile is taken along, at most as much as may wait.
+        for _ in 0..MESSAGES_MAX {
+            let Some(heard) = message else {
+                break;
+            };
+            self.hear(flights, heard)?;
+            message = receiver.try_recv().ok();
+        }
+        let now_ms = self.now_ms();
+        let mut due = Vec::new();
+        for flight in flights.values_mut() {
+            if let Some(usage) = flight.due(now_ms, self.control.pace.progress_ms) {
+                due.push((flight.effect.id.clone(), usage));
+            }
+        }
+        for (effect, usage) in due {
+            self.submit(&Command::Progress { effect, usage })?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, flights: &mut Flights<'_>, message: Message) -> Result<(), WorkflowError> {
+        let (effect, outcome) = match message {
+            Message::Activity(effect, activity) => {
+                if let Some(flight) = flights.get_mut(&effect) {
+                    flight.notice(&activity);
+                }
+                (self.observe)(Observed::Activity { effect, activity });
+                return Ok(());
+            }
+            Message::Ended(effect, outcome) => (effect, Some(*outcome)),
+            Message::Gone(effect) => (effect, None),
+        };
+        let Some(flight) = flights.remove(&effect) else {
+            return Ok(());
+        };
+        let outcome = flight.end(outcome);
+        let has_failed = matches!(outcome, Outcome::Failed { .. });
+        self.report(effect.clone(), outcome)?;
+        if has_failed {
+            self.delay(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves an effect alone for a while, if it is to be tried again.
+    fn delay(&mut self, effect: EffectId) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let n_failures = workflow.failures.get(&effect).copied().unwrap_or(0);
+        let is_wanted = next(workflow).iter().any(|wanted| wanted.id == effect);
+        let ms = self.control.delays.after(n_failures);
+        if is_wanted && ms > 0 {
+            let not_before = self.now_ms().saturating_add(ms);
+            self.not_before.insert(effect.clone(), not_before);
+            (self.observe)(Observed::Delayed { effect, ms });
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, effect: EffectId, outcome: Outcome) -> Result<(), WorkflowError> {
+        let outcome = Box::new(outcome);
+        self.submit(&Command::Report { effect, outcome })
+    }
+
+    fn submit(&mut self, command: &Command) -> Result<(), WorkflowError> {
+        let result = self.open.submit(&Actor::Engine, command);
+        self.show_recorded();
+        result.map(|_| ())
+    }
+
+    fn show_recorded(&mut self) {
+        for logged in self.open.take_unseen() {
+            (self.observe)(Observed::Recorded(Box::new(logged)));
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        (self.control.monotonic_ms)()
+    }
+}
+
+/// Whether something is wanted that could not be begun yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Later {
+    Nothing,
+    Something,
+}

@@ -1,0 +1,224 @@
+//! Keeping the inventory true to the streams of workflows, and listing workflows from both.
+//!
+//! An entry is believed while the log is as long as it says: a log only grows. Any other workflow is
+//! read from its stream.
+
+use kapi_core::id::GoalId;
+use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_store::inventory::workflow_entry::{Waits, WorkflowEntry};
+use kapi_store::inventory::{Inventory, workflow_ids};
+use kapi_store::timestamp::format_ms;
+
+use crate::error::EngineError;
+use crate::inventory::read_or_rebuild;
+use crate::project::Project;
+use crate::workflow::error::WorkflowError;
+use crate::workflow::key::WorkflowKey;
+use crate::workflow::opened::OpenWorkflow;
+use crate::workflow::snapshot::open_question;
+
+/// The most characters of a purpose that the inventory repeats.
+const PURPOSE_CHARS_MAX: usize = 120;
+/// The most characters of what an interview is about.
+const ABOUT_CHARS_MAX: usize = 600;
+
+/// One workflow in a listing.
+#[derive(Debug)]
+pub struct WorkflowListed {
+    /// The workflow.
+    pub key: WorkflowKey,
+    /// What is known of it.
+    pub standing: WorkflowStanding,
+}
+
+/// What a listing knows of a workflow.
+#[derive(Debug)]
+pub enum WorkflowStanding {
+    /// Its stream is sound.
+    Known(Box<WorkflowEntry>),
+    /// Its stream cannot be trusted or read.
+    Damaged(WorkflowError),
+}
+
+/// Returns every workflow there is, sorted by index.
+pub(crate) fn list(
+    project: &Project<'_>,
+    inventory: Option<&Inventory>,
+) -> Result<Vec<WorkflowListed>, EngineError> {
+    let mut listed = Vec::new();
+    for mode in Mode::ALL {
+        for id in workflow_ids(project.disk, (&project.layout, mode), inventory)? {
+            let standing = standing(project, mode, &id, inventory);
+            let key = WorkflowKey { mode, id };
+            listed.push(WorkflowListed { key, standing });
+        }
+    }
+    listed.sort_by(|a, b| a.key.id.cmp(&b.key.id));
+    Ok(listed)
+}
+
+/// Returns the entries of every sound workflow, read from the streams.
+pub(crate) fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, EngineError> {
+    let sound = |listed: WorkflowListed| match listed.standing {
+        WorkflowStanding::Known(entry) => Some(*entry),
+        // A damaged one keeps its index by its directory, and its fault is told when listed.
+        WorkflowStanding::Damaged(_) => None,
+    };
+    Ok(list(project, None)?.into_iter().filter_map(sound).collect())
+}
+
+/// Brings a workflow's entry up to date, if it is not.
+pub(crate) fn note(
+    project: &Project<'_>,
+    workflow: &Workflow,
+    log_bytes: u64,
+) -> Result<(), EngineError> {
+    let entry = entry(project, workflow, log_bytes);
+    let is_noted = || -> Result<bool, EngineError> {
+        let inventory = Inventory::read(project.disk, &project.layout)?;
+        let known = inventory
+            .as_ref()
+            .and_then(|inventory| inventory.find_workflow(&workflow.id));
+        Ok(known.is_some_and(|known| is_as_new(known, &entry)))
+    };
+    if is_noted()? {
+        return Ok(());
+    }
+    let held = project.lock()?;
+    // Somebody else may have noted it, or more, meanwhile.
+    if is_noted()? {
+        return Ok(());
+    }
+    let mut inventory = read_or_rebuild(project)?;
+    inventory.put_workflow(since(inventory.find_workflow(&workflow.id), entry));
+    Ok(inventory.write(project.disk, &project.layout, &held)?)
+}
+
+/// Returns what the inventory repeats of a workflow, apart from when that was and how long its log
+/// was.
+pub(crate) fn row(workflow: &Workflow) -> WorkflowEntry {
+    let (phase, subphase) = workflow.phase();
+    let branch = match &workflow.body {
+        Body::Interview(_) => None,
+        Body::Ralph(ralph) => ralph.branch.as_ref(),
+    };
+    WorkflowEntry {
+        id: workflow.id.clone(),
+        mode: workflow.mode(),
+        purpose: one_line(&workflow.purpose, PURPOSE_CHARS_MAX),
+        status: workflow.status,
+        phase: phase.to_owned(),
+        subphase: subphase.map(str::to_owned),
+        waits: waits(workflow),
+        about: about(workflow),
+        branch: branch.map(|branch| branch.name.clone()),
+        worktree: branch.map(|branch| branch.worktree.clone()),
+        links: workflow.links.clone(),
+        updated: String::new(),
+        log_bytes: 0,
+    }
+}
+
+fn entry(project: &Project<'_>, workflow: &Workflow, log_bytes: u64) -> WorkflowEntry {
+    WorkflowEntry {
+        updated: format_ms(project.clock.now_ms()),
+        log_bytes,
+        ..row(workflow)
+    }
+}
+
+fn standing(
+    project: &Project<'_>,
+    mode: Mode,
+    id: &GoalId,
+    inventory: Option<&Inventory>,
+) -> WorkflowStanding {
+    match standing_of(project, mode, id, inventory) {
+        Ok(entry) => WorkflowStanding::Known(Box::new(entry)),
+        Err(error) => WorkflowStanding::Damaged(error),
+    }
+}
+
+fn standing_of(
+    project: &Project<'_>,
+    mode: Mode,
+    id: &GoalId,
+    inventory: Option<&Inventory>,
+) -> Result<WorkflowEntry, WorkflowError> {
+    let known = inventory
+        .and_then(|inventory| inventory.find_workflow(id))
+        .filter(|entry| entry.mode == mode);
+    if let Some(entry) = known {
+        let log_bytes = project
+            .disk
+            .len(&project.layout.workflow(mode, id).events())?;
+        if log_bytes == Some(entry.log_bytes) {
+            return Ok(entry.clone());
+        }
+    }
+    let key = WorkflowKey {
+        mode,
+        id: id.clone(),
+    };
+    let open = OpenWorkflow::load(project, &key)?;
+    let log_bytes = open.log_bytes();
+    Ok(since(
+        known,
+        entry(project, &open.into_workflow()?, log_bytes),
+    ))
+}
+
+/// Tells whether an entry says the same as another from a log at least as long.
+fn is_as_new(known: &WorkflowEntry, entry: &WorkflowEntry) -> bool {
+    known.log_bytes > entry.log_bytes
+        || (known.log_bytes == entry.log_bytes && known.says_the_same(entry))
+}
+
+/// Keeps when it last changed, where it has not.
+fn since(known: Option<&WorkflowEntry>, mut entry: WorkflowEntry) -> WorkflowEntry {
+    if let Some(known) = known.filter(|known| known.says_the_same(&entry)) {
+        entry.updated.clone_from(&known.updated);
+    }
+    entry
+}
+
+fn waits(workflow: &Workflow) -> Option<Waits> {
+    if let Some(blocked) = &workflow.blocked {
+        let reason = blocked.reason.clone();
+        return Some(Waits::Unblocking { reason });
+    }
+    if workflow.status != Status::Active {
+        return None;
+    }
+    if let Some(pending) = &workflow.pending {
+        return Some(Waits::Decision {
+            decision: pending.decision,
+            since_ms: pending.since_ms,
+        });
+    }
+    let question = open_question(workflow)?;
+    Some(Waits::Answer {
+        round: question.round,
+    })
+}
+
+/// What an approved interview is about that nothing was started from.
+fn about(workflow: &Workflow) -> Option<String> {
+    let Body::Interview(interview) = &workflow.body else {
+        return None;
+    };
+    let Interview { phase, spec, .. } = &**interview;
+    let spec = spec
+        .as_ref()
+        .filter(|_| *phase == InterviewPhase::Branch && workflow.status == Status::Active)?;
+    let intents = spec.intent.iter().map(|item| item.text.as_str());
+    let words: Vec<&str> = std::iter::once(spec.goal.as_str()).chain(intents).collect();
+    Some(one_line(&words.join(" "), ABOUT_CHARS_MAX))
+}
+
+fn one_line(text: &str, chars_max: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(chars_max).collect()
+}

@@ -1,0 +1,244 @@
+//! Every request that can be made of the workflows of a project.
+//!
+//! Each reads what it needs; no state is held between two.
+
+use kapi_core::actor::Actor;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::denied::{Denied, Why};
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::state::Workflow;
+use kapi_store::hash::sha256_hex;
+use kapi_store::inventory::Inventory;
+use kapi_store::inventory::workflow_entry::Attachment;
+use kapi_store::stream::Cursor;
+use kapi_sys::lock::Lock;
+
+use crate::error::EngineError;
+use crate::project::{Listed, Project};
+use crate::workflow::approvals::{Kept, Lack};
+use crate::workflow::error::WorkflowError;
+use crate::workflow::index::{self, WorkflowListed};
+use crate::workflow::key::WorkflowKey;
+use crate::workflow::logged::Logged;
+use crate::workflow::opened::{OpenWorkflow, Submitted, read_records, stream};
+
+/// Everything that a status shows, from one look at the inventory.
+#[derive(Debug)]
+pub struct Standings {
+    /// The goals, sorted by index.
+    pub goals: Vec<Listed>,
+    /// The workflows, sorted by index.
+    pub workflows: Vec<WorkflowListed>,
+    /// Which sessions are attached, oldest first.
+    pub attachments: Vec<Attachment>,
+}
+
+/// An approval as a person gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approving {
+    /// The hash of the artifact that was shown.
+    pub shown: String,
+    /// How it was given.
+    pub means: Means,
+    /// Whether the risks were accepted with it.
+    pub accepts_risks: bool,
+}
+
+/// How far a reader of a workflow's log has come.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowPlace(Option<Cursor>);
+
+impl Project<'_> {
+    /// Returns goals, workflows and attachments.
+    ///
+    /// # Errors
+    /// When the disk refuses. What is damaged is listed with its fault.
+    pub fn standings(&self) -> Result<Standings, EngineError> {
+        let inventory = Inventory::read(self.disk, &self.layout)?;
+        let attachments = inventory.as_ref().map_or(&[][..], Inventory::attachments);
+        Ok(Standings {
+            goals: crate::inventory::list_with(self, inventory.as_ref())?,
+            workflows: index::list(self, inventory.as_ref())?,
+            attachments: attachments.to_vec(),
+        })
+    }
+
+    /// Returns every workflow with where it stands, sorted by index.
+    ///
+    /// # Errors
+    /// When the disk refuses. A damaged workflow is listed with its fault.
+    pub fn workflows(&self) -> Result<Vec<WorkflowListed>, EngineError> {
+        let inventory = Inventory::read(self.disk, &self.layout)?;
+        index::list(self, inventory.as_ref())
+    }
+
+    /// Loads a workflow. Changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such workflow, or its log is damaged.
+    pub fn workflow(&self, key: &WorkflowKey) -> Result<Workflow, WorkflowError> {
+        OpenWorkflow::load(self, key)?.into_workflow()
+    }
+
+    /// Makes a request of a workflow.
+    ///
+    /// # Errors
+    /// When a rule refuses (not one byte was changed then), somebody else is at it for too long,
+    /// the log is damaged, or the disk refuses.
+    pub fn submit_workflow(
+        &self,
+        key: &WorkflowKey,
+        actor: &Actor,
+        command: &Command,
+    ) -> Result<Submitted, WorkflowError> {
+        let mut open = OpenWorkflow::load(self, key)?;
+        open.workflow()?;
+        let submitted = open.submit(actor, command)?;
+        if !submitted.recorded.is_empty() {
+            open.note()
+                .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
+        }
+        Ok(submitted)
+    }
+
+    /// Approves what waits, if the artifact is still what was shown and what was drafted.
+    ///
+    /// An artifact that a crash left unwritten is written first; one that somebody edited is not,
+    /// and refuses the approval.
+    ///
+    /// # Errors
+    /// As [`Project::submit_workflow`].
+    pub fn approve_workflow(
+        &self,
+        key: &WorkflowKey,
+        actor: &Actor,
+        approving: &Approving,
+    ) -> Result<Submitted, WorkflowError> {
+        let workflow = self.workflow(key)?;
+        let Some(pending) = &workflow.pending else {
+            // Nothing to hash: the rules say so in their own words.
+            let found = String::new();
+            return self.submit_workflow(key, actor, &approve(approving, found));
+        };
+        let file = self
+            .layout
+            .workflow(key.mode, &key.id)
+            .document(pending.decision.artifact());
+        let mut bytes = self.disk.read(&file, 0)?;
+        if matches!(actor, Actor::Human { .. })
+            && bytes.as_deref().map(sha256_hex).as_deref() != Some(pending.sha256.as_str())
+        {
+            self.repair_workflow(key)?;
+            bytes = self.disk.read(&file, 0)?;
+        }
+        let found = sha256_hex(&bytes.unwrap_or_default());
+        self.submit_workflow(key, actor, &approve(approving, found))
+    }
+
+    /// Writes again whatever a workflow's log implies and a crash has left undone.
+    ///
+    /// # Errors
+    /// When there is no such workflow, its log is damaged, or the disk refuses.
+    pub fn repair_workflow(&self, key: &WorkflowKey) -> Result<Workflow, WorkflowError> {
+        let mut open = OpenWorkflow::load(self, key)?;
+        open.workflow()?;
+        open.repair()?;
+        open.into_workflow()
+    }
+
+    /// Returns who drives a workflow right now, if anybody does. Asks the real file system.
+    ///
+    /// # Errors
+    /// When the lock cannot be read.
+    pub fn workflow_driver(&self, key: &WorkflowKey) -> Result<Option<String>, WorkflowError> {
+        let lock = self.layout.workflow(key.mode, &key.id).drive_lock();
+        Ok(Lock::holder(&lock)?)
+    }
+
+    /// Returns the events of a workflow that were recorded since `place`, and moves it.
+    ///
+    /// # Errors
+    /// When there is no such workflow, or its log is damaged.
+    pub fn workflow_log_since(
+        &self,
+        key: &WorkflowKey,
+        place: &mut WorkflowPlace,
+    ) -> Result<Vec<Logged>, WorkflowError> {
+        let stream = stream(self, key);
+        let records = match &mut place.0 {
+            Some(cursor) if !stream.has_changed(cursor)? => Vec::new(),
+            Some(cursor) => stream.read_more(cursor)?,
+            None => {
+                let loaded = stream.load_all()?;
+                if loaded.records.is_empty() {
+                    return Err(WorkflowError::NotFound {
+                        workflow: key.clone(),
+                    });
+                }
+                place.0 = Some(loaded.cursor);
+                loaded.records
+            }
+        };
+        Ok(read_records(&stream, &records)?)
+    }
+
+    /// Returns every event of a workflow.
+    ///
+    /// # Errors
+    /// When there is no such workflow, or its log is damaged.
+    pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged>, WorkflowError> {
+        self.workflow_log_since(key, &mut WorkflowPlace::default())
+    }
+
+    /// Tells what is missing for a workflow to go on: what it says of itself and nobody in this
+    /// person's home gave leave for.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn unapproved_workflow(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
+        Kept::of(self, &workflow.id).map_or(Ok(None), |kept| kept.lack(workflow))
+    }
+
+    /// Records a person's leave for a workflow that was started elsewhere, of exactly what `shown`
+    /// says. The workflow's log stays as it is.
+    ///
+    /// # Errors
+    /// When it is not a person who asks or it is not what was shown any more; nothing has changed
+    /// then. When the disk refuses.
+    pub fn adopt_workflow(&self, person: &Actor, shown: &Workflow) -> Result<(), WorkflowError> {
+        let workflow = self.workflow(&WorkflowKey::of(shown))?;
+        let refused = |why| {
+            WorkflowError::from(Denied {
+                why,
+                phase: Some(workflow.phase()),
+                pending: None,
+                next_commands: next_commands(&workflow),
+            })
+        };
+        if !matches!(person, Actor::Human { .. }) {
+            return Err(refused(Why::OnlyHuman {
+                action: "take over a workflow",
+                actor: person.to_string(),
+            }));
+        }
+        if workflow != *shown {
+            return Err(refused(Why::Malformed {
+                rule: "take over a workflow that is not what was shown any more".to_owned(),
+            }));
+        }
+        match Kept::of(self, &workflow.id) {
+            Some(kept) => Ok(kept.adopt(person, &workflow)?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn approve(approving: &Approving, found: String) -> Command {
+    Command::Approve {
+        sha256: approving.shown.clone(),
+        found,
+        means: approving.means,
+        accepts_risks: approving.accepts_risks,
+    }
+}

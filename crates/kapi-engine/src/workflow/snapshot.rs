@@ -1,0 +1,266 @@
+//! `snapshot.json`: the public view of a workflow, which status, hooks and tools read.
+//!
+//! A plain document built from the state. Fields are only ever added.
+
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::effect::next;
+use kapi_core::workflow::guidance;
+use kapi_core::workflow::interview::round::Reply;
+use kapi_core::workflow::interview::state::Interview;
+use kapi_core::workflow::link::Link;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::pending::Decision;
+use kapi_core::workflow::ralph::state::{Ralph, Stand};
+use kapi_core::workflow::state::{Blocked, Body, Status, Workflow};
+use kapi_core::workflow::worker::Worker;
+use serde::{Deserialize, Serialize};
+
+/// The layout of `snapshot.json`.
+pub const SNAPSHOT_VERSION: u32 = 1;
+
+/// The public view of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The layout of this document.
+    pub v: u32,
+    /// The number of the last event it includes.
+    pub seq: u64,
+    /// The workflow.
+    pub id: GoalId,
+    /// Its mode.
+    pub mode: Mode,
+    /// The phase.
+    pub phase: String,
+    /// The part of the phase.
+    pub subphase: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// Whether nothing comes after it.
+    pub terminal: bool,
+    /// What waits for a person.
+    pub pending_decision: Option<PendingDecision>,
+    /// The question that waits for a person.
+    pub open_question: Option<OpenQuestion>,
+    /// What it is for, in the person's words.
+    pub purpose: String,
+    /// The documents that an agent is given now.
+    pub guidance: Vec<String>,
+    /// What it is connected with.
+    pub links: Vec<Link>,
+    /// How far it has come.
+    pub progress: Progress,
+    /// What a person can type next, most useful first.
+    pub next_commands: Vec<String>,
+    /// What holds it up.
+    pub blocked: Option<Blocked>,
+    /// What is at work for it.
+    pub workers: Vec<Worker>,
+    /// Whether it goes on when it is driven, and if not, why.
+    pub readiness: Readiness,
+    /// What is under way.
+    pub in_flight: Vec<EffectId>,
+    /// How many pieces of evidence there are.
+    pub evidence: usize,
+    /// What questions to agents used.
+    pub used: Usage,
+    /// The branch, once there is one.
+    pub branch: Option<String>,
+    /// Its worktree.
+    pub worktree: Option<String>,
+    /// The commit that the branch points at.
+    pub commit: Option<String>,
+}
+
+/// What a person is asked to decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingDecision {
+    /// What is decided.
+    pub decision: Decision,
+    /// The artifact that it is about.
+    pub artifact: String,
+    /// SHA-256 of the artifact's bytes, in hexadecimal.
+    pub sha256: String,
+    /// What speaks against it and must be accepted with it.
+    pub risks: Vec<String>,
+    /// Since when it waits, in milliseconds since the epoch.
+    pub since_ms: i64,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenQuestion {
+    /// Its round.
+    pub round: u32,
+    /// The question.
+    pub text: String,
+    /// An answer to accept or to correct.
+    pub proposed: Option<String>,
+}
+
+/// How far a workflow has come; what its mode does not count is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// Questions of an interview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// Those that were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<usize>,
+    /// The planning cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<u32>,
+    /// The attempt at consensus within it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<usize>,
+    /// Those that have landed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<usize>,
+    /// Reviews.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<usize>,
+}
+
+/// Whether a workflow goes on when it is driven.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Readiness {
+    /// Whether it does.
+    pub ready: bool,
+    /// Why it does not.
+    pub reasons: Vec<String>,
+}
+
+impl Snapshot {
+    /// Builds the view of a workflow after the event of this number.
+    #[must_use]
+    pub fn of(workflow: &Workflow, seq: u64) -> Self {
+        let (phase, subphase) = workflow.phase();
+        let branch = match &workflow.body {
+            Body::Interview(_) => None,
+            Body::Ralph(ralph) => ralph.branch.as_ref(),
+        };
+        Self {
+            v: SNAPSHOT_VERSION,
+            seq,
+            id: workflow.id.clone(),
+            mode: workflow.mode(),
+            phase: phase.to_owned(),
+            subphase: subphase.map(str::to_owned),
+            status: workflow.status,
+            terminal: workflow.status.is_terminal(),
+            pending_decision: pending_decision(workflow),
+            open_question: open_question(workflow),
+            purpose: workflow.purpose.clone(),
+            guidance: guidance::documents(workflow)
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect(),
+            links: workflow.links.clone(),
+            progress: progress(workflow),
+            next_commands: next_commands(workflow),
+            blocked: workflow.blocked.clone(),
+            workers: workflow.workers.clone(),
+            readiness: readiness(workflow),
+            in_flight: workflow.in_flight.keys().cloned().collect(),
+            evidence: workflow.evidence.len(),
+            used: workflow.used,
+            branch: branch.map(|branch| branch.name.clone()),
+            worktree: branch.map(|branch| branch.worktree.clone()),
+            commit: branch.map(|branch| branch.head.clone()),
+        }
+    }
+}
+
+fn pending_decision(workflow: &Workflow) -> Option<PendingDecision> {
+    let pending = workflow.pending.as_ref()?;
+    Some(PendingDecision {
+        decision: pending.decision,
+        artifact: pending.decision.artifact().to_owned(),
+        sha256: pending.sha256.clone(),
+        risks: pending.risks.clone(),
+        since_ms: pending.since_ms,
+    })
+}
+
+/// Returns the question of an interview that waits for its person.
+#[must_use]
+pub fn open_question(workflow: &Workflow) -> Option<OpenQuestion> {
+    let Body::Interview(interview) = &workflow.body else {
+        return None;
+    };
+    let round = interview.open()?;
+    Some(OpenQuestion {
+        round: round.number,
+        text: round.question.text.clone(),
+        proposed: round.question.proposed.clone(),
+    })
+}
+
+fn progress(workflow: &Workflow) -> Progress {
+    match &workflow.body {
+        Body::Interview(interview) => interview_progress(interview),
+        Body::Ralph(ralph) => ralph_progress(ralph),
+    }
+}
+
+fn interview_progress(interview: &Interview) -> Progress {
+    let is_answered = |reply: &Reply| matches!(reply, Reply::Answered(_));
+    let answered = interview
+        .rounds
+        .iter()
+        .filter(|round| is_answered(&round.reply));
+    Progress {
+        rounds: Some(interview.rounds.len()),
+        answered: Some(answered.count()),
+        ..Progress::default()
+    }
+}
+
+fn ralph_progress(ralph: &Ralph) -> Progress {
+    let is_landed = |stand: &Stand| matches!(stand, Stand::Landed { .. });
+    let landed = ralph.tasks.values().filter(|task| is_landed(&task.stand));
+    Progress {
+        cycle: Some(ralph.cycle),
+        attempt: ralph.attempts.last().map(|attempt| attempt.number),
+        tasks: Some(ralph.tasks.len()),
+        landed: Some(landed.count()),
+        reviews: Some(ralph.reviews.len()),
+        ..Progress::default()
+    }
+}
+
+fn readiness(workflow: &Workflow) -> Readiness {
+    let ready = !next(workflow).is_empty();
+    let mut reasons = Vec::new();
+    if let Some(pending) = &workflow.pending {
+        reasons.push(format!(
+            "{} waits for its approval",
+            pending.decision.artifact()
+        ));
+    }
+    if let Some(question) = open_question(workflow) {
+        reasons.push(format!("question {} waits for its answer", question.round));
+    }
+    if let Some(blocked) = &workflow.blocked {
+        reasons.push(blocked.reason.clone());
+    }
+    if workflow.status.is_terminal() {
+        reasons.push(format!("it is {}", workflow.status.as_str()));
+    }
+    if !ready && reasons.is_empty() {
+        reasons.push("its person starts what comes next".to_owned());
+    }
+    if ready {
+        reasons.clear();
+    }
+    Readiness { ready, reasons }
+}

@@ -1,0 +1,223 @@
+//! How a workflow begins: a name, an index, its first event, and the link from the interview that
+//! it goes on from.
+//!
+//! The interview records the link while nobody else can record anything there, after the new
+//! workflow began: a crash between the two is healed by the next drive.
+
+use kapi_core::actor::Actor;
+use kapi_core::id::{GoalId, Slug};
+use kapi_core::workflow::command::{Command, Start};
+use kapi_core::workflow::decide::{Given, decide};
+use kapi_core::workflow::denied::{Denied, Why};
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::interview::spec::Spec;
+use kapi_core::workflow::link::Relation;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::slug;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::terms::Terms;
+use kapi_store::hash::sha256_hex;
+use kapi_store::inventory::{Inventory, goal_ids, workflow_ids};
+
+use crate::error::EngineError;
+use crate::inventory::read_or_rebuild;
+use crate::project::Project;
+use crate::workflow::error::WorkflowError;
+use crate::workflow::key::WorkflowKey;
+use crate::workflow::opened::OpenWorkflow;
+
+/// What a workflow begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWorkflow {
+    /// What it is for, in the person's words.
+    pub purpose: String,
+    /// What it may use.
+    pub terms: Terms,
+    /// The mode's own beginning. The spec of an interview it names is put in here.
+    pub begin: Begin,
+}
+
+impl Project<'_> {
+    /// Starts a workflow under the next free index, and links it with the interview it goes on from.
+    ///
+    /// # Errors
+    /// When a rule refuses (nothing was changed then) or the disk does.
+    pub fn start_workflow(
+        &self,
+        person: &Actor,
+        new: &NewWorkflow,
+    ) -> Result<Workflow, WorkflowError> {
+        let mode = mode_of(&new.begin);
+        let (begin, mut interview) = self.begin_from(&new.begin)?;
+        let start = |id: GoalId| {
+            Command::Start(Box::new(Start {
+                id,
+                purpose: new.purpose.clone(),
+                terms: new.terms.clone(),
+                begin: begin.clone(),
+            }))
+        };
+        // Everything is asked before an index is claimed, so that a refusal leaves no trace.
+        let given = Given {
+            now_ms: self.clock.now_ms(),
+            sha256: sha256_hex,
+        };
+        let known = Inventory::read(self.disk, &self.layout)?;
+        let slug = name(&new.purpose, mode, &self.taken(known.as_ref())?)?;
+        let nobody = GoalId::new(0, slug);
+        decide(None, person, &start(nobody.clone()), &given)?;
+        if let Some(open) = &interview {
+            let workflow = Some(open.workflow()?);
+            decide(workflow, person, &branch(mode, nobody), &given)?;
+        }
+        self.prepare()?;
+        let id = self.claim_workflow(&new.purpose, mode)?;
+        let key = WorkflowKey {
+            mode,
+            id: id.clone(),
+        };
+        let mut started = None;
+        let mut begin_it = || -> Result<(), WorkflowError> {
+            let submitted = OpenWorkflow::load(self, &key)?.submit(person, &start(id.clone()))?;
+            started = Some(submitted.workflow);
+            Ok(())
+        };
+        match &mut interview {
+            None => begin_it()?,
+            Some(open) => {
+                let spec = spec_of(&begin).cloned();
+                open.submit_between(person, &branch(mode, id.clone()), |interview| {
+                    same_spec(interview, spec.as_ref())?;
+                    begin_it()
+                })?;
+                open.note()?;
+            }
+        }
+        started.ok_or(WorkflowError::NotFound { workflow: key })
+    }
+
+    /// Opens the interview that a workflow goes on from, and fills in its approved spec.
+    fn begin_from(
+        &self,
+        begin: &Begin,
+    ) -> Result<(Begin, Option<OpenWorkflow<'_>>), WorkflowError> {
+        let Begin::Ralph {
+            base,
+            interview: Some(id),
+            ..
+        } = begin
+        else {
+            return Ok((begin.clone(), None));
+        };
+        let key = WorkflowKey {
+            mode: Mode::DeepInterview,
+            id: id.clone(),
+        };
+        let open = OpenWorkflow::load(self, &key)?;
+        let spec = match &open.workflow()?.body {
+            Body::Interview(interview) => interview.spec.clone(),
+            Body::Ralph(_) => None,
+        };
+        let begin = Begin::Ralph {
+            base: base.clone(),
+            interview: Some(id.clone()),
+            spec,
+        };
+        Ok((begin, Some(open)))
+    }
+
+    fn claim_workflow(&self, purpose: &str, mode: Mode) -> Result<GoalId, WorkflowError> {
+        let held = self.lock()?;
+        let mut inventory = read_or_rebuild(self)?;
+        let slug = name(purpose, mode, &self.taken(Some(&inventory))?)?;
+        let at = (&self.layout, mode);
+        Ok(inventory.claim_workflow(self.disk, at, &slug, &held)?)
+    }
+
+    /// Returns every goal and workflow there is.
+    fn taken(&self, inventory: Option<&Inventory>) -> Result<Vec<GoalId>, EngineError> {
+        let mut taken = goal_ids(self.disk, &self.layout)?;
+        for mode in Mode::ALL {
+            taken.extend(workflow_ids(self.disk, (&self.layout, mode), inventory)?);
+        }
+        Ok(taken)
+    }
+}
+
+/// Records in its interview that a workflow goes on from there, where a crash left that undone.
+pub(crate) fn relink(project: &Project<'_>, workflow: &Workflow) -> Result<(), WorkflowError> {
+    let context = workflow
+        .links
+        .iter()
+        .find(|link| link.relation == Relation::Context);
+    let Some(link) = context else {
+        return Ok(());
+    };
+    let key = WorkflowKey {
+        mode: link.mode,
+        id: link.workflow.clone(),
+    };
+    let mut open = match OpenWorkflow::load(project, &key) {
+        Ok(open) => open,
+        // Whoever damaged the interview does not take what began from it along.
+        Err(WorkflowError::Engine(EngineError::Corrupt(_) | EngineError::UnknownEvent { .. })) => {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    match open.workflow() {
+        Ok(interview) if !interview.status.is_terminal() => {}
+        // It is linked already, or somebody deleted it.
+        Ok(_) | Err(_) => return Ok(()),
+    }
+    let command = branch(workflow.mode(), workflow.id.clone());
+    match open.submit(&Actor::Engine, &command) {
+        // An interview that went another way meanwhile stays as it is.
+        Ok(_) | Err(WorkflowError::Denied(_) | WorkflowError::NotApprovedHere { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn name(purpose: &str, mode: Mode, taken: &[GoalId]) -> Result<Slug, WorkflowError> {
+    let taken: Vec<Slug> = taken.iter().map(|id| id.slug().clone()).collect();
+    Ok(slug::derive(purpose, mode, &taken)?)
+}
+
+fn branch(mode: Mode, workflow: GoalId) -> Command {
+    Command::Interview(InterviewCommand::Branch { mode, workflow })
+}
+
+const fn mode_of(begin: &Begin) -> Mode {
+    match begin {
+        Begin::Interview { .. } => Mode::DeepInterview,
+        Begin::Ralph { .. } => Mode::Ralph,
+    }
+}
+
+fn spec_of(begin: &Begin) -> Option<&Spec> {
+    match begin {
+        Begin::Interview { .. } => None,
+        Begin::Ralph { spec, .. } => spec.as_deref(),
+    }
+}
+
+/// Refuses to begin from a spec that was replaced while this request was under way.
+fn same_spec(interview: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), WorkflowError> {
+    let found = match interview.map(|workflow| &workflow.body) {
+        Some(Body::Interview(interview)) => interview.spec.as_deref(),
+        Some(Body::Ralph(_)) | None => None,
+    };
+    if found == spec {
+        return Ok(());
+    }
+    Err(Denied {
+        why: Why::Malformed {
+            rule: "begin from a spec that was replaced meanwhile".to_owned(),
+        },
+        phase: interview.map(Workflow::phase),
+        pending: None,
+        next_commands: Vec::new(),
+    }
+    .into())
+}

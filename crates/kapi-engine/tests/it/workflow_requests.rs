@@ -1,0 +1,343 @@
+//! Requests of workflows: starting, refusing, approving, listing, attaching.
+
+use kapi_core::actor::Actor;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::state::Status;
+use kapi_engine::workflow::approvals::Lack;
+use kapi_engine::workflow::audit::audit_workflow;
+use kapi_engine::workflow::error::WorkflowError;
+use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::requests::Approving;
+use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_engine::workflow::start::NewWorkflow;
+use kapi_sys::disk::{Disk as _, replace_derived};
+
+use crate::support::{Fixture, contract, person};
+use crate::workflow_support::{Governed, asked, terms};
+
+fn agent() -> Actor {
+    Actor::Agent {
+        run: "001-try.t001-agent-a1".to_owned(),
+    }
+}
+
+fn approving(shown: &str) -> Approving {
+    Approving {
+        shown: shown.to_owned(),
+        means: Means::NamedHash,
+        accepts_risks: true,
+    }
+}
+
+fn pending_hash(governed: &Governed, key: &WorkflowKey) -> String {
+    let workflow = governed.project().workflow(key).unwrap();
+    workflow.pending.unwrap().sha256
+}
+
+fn approve(governed: &Governed, key: &WorkflowKey) {
+    let shown = pending_hash(governed, key);
+    let project = governed.project();
+    project
+        .approve_workflow(key, &person(), &approving(&shown))
+        .unwrap();
+}
+
+fn words(listed: &[WorkflowListed]) -> Vec<String> {
+    let of = |listed: &WorkflowListed| match &listed.standing {
+        WorkflowStanding::Known(entry) => {
+            format!("{} {} {}", listed.key, entry.status.as_str(), entry.phase)
+        }
+        WorkflowStanding::Damaged(error) => format!("{} {error}", listed.key),
+    };
+    listed.iter().map(of).collect()
+}
+
+/// Asks for what is refused, and compares every byte of the disk.
+fn check_refused(governed: &Governed, code: &str, ask: &dyn Fn() -> Result<(), WorkflowError>) {
+    let before = governed.disk.snapshot();
+    let error = ask().unwrap_err();
+    assert_eq!(error.denied_code(), Some(code), "{error}");
+    assert_eq!(governed.disk.snapshot(), before, "{code}");
+}
+
+#[test]
+fn goals_and_workflows_share_one_row_of_indexes() {
+    let fixture = Fixture::new();
+    fixture.approved(&contract());
+    let project = fixture.project();
+    let started = project.start_workflow(&person(), &asked("Keep sessions"));
+    assert_eq!(started.unwrap().id.to_string(), "002-keep-sessions");
+    let third = fixture.approved(&contract());
+    assert_eq!(third.to_string(), "003-try");
+    // The same words again give another name, and a purpose without words none.
+    let again = project.start_workflow(&person(), &asked("Keep sessions"));
+    assert_eq!(again.unwrap().id.to_string(), "004-keep-sessions-2");
+    let nothing = project.start_workflow(&person(), &asked("…"));
+    assert!(
+        matches!(nothing, Err(WorkflowError::Name(_))),
+        "{nothing:?}"
+    );
+    assert_eq!(fixture.project().inventory().unwrap().next_index(), 5);
+}
+
+#[test]
+fn a_refusal_leaves_every_byte_as_it_was() {
+    let governed = Governed::new();
+    let project = governed.project();
+    let start = |actor: &Actor, new: &NewWorkflow| project.start_workflow(actor, new).map(drop);
+    check_refused(&governed, "not_human", &|| {
+        start(&agent(), &asked("Keep sessions"))
+    });
+    let from_nothing = NewWorkflow {
+        begin: Begin::Ralph {
+            base: String::new(),
+            interview: None,
+            spec: None,
+        },
+        ..asked("Keep sessions")
+    };
+    check_refused(&governed, "malformed", &|| start(&person(), &from_nothing));
+    assert_eq!(governed.disk.ops(), 0, "nothing was even begun");
+    let key = governed.drafted("Keep sessions");
+    let shown = pending_hash(&governed, &key);
+    let approve = |actor: &Actor, approving: &Approving| {
+        let approved = governed.project().approve_workflow(&key, actor, approving);
+        approved.map(drop)
+    };
+    check_refused(&governed, "not_human", &|| {
+        approve(&agent(), &approving(&shown))
+    });
+    check_refused(&governed, "subject_changed", &|| {
+        approve(&person(), &approving("other"))
+    });
+    check_refused(&governed, "risks_not_accepted", &|| {
+        let approving = Approving {
+            accepts_risks: false,
+            ..approving(&shown)
+        };
+        approve(&person(), &approving)
+    });
+    let reason = "Not wanted.".to_owned();
+    let abandon = Command::Abandon { reason };
+    let submit = |actor: &Actor, command: &Command| {
+        let submitted = governed.project().submit_workflow(&key, actor, command);
+        submitted.map(drop)
+    };
+    check_refused(&governed, "not_human", &|| submit(&agent(), &abandon));
+    submit(&person(), &abandon).unwrap();
+    check_refused(&governed, "already_terminal", &|| {
+        submit(&person(), &abandon)
+    });
+}
+
+#[test]
+fn an_artifact_that_was_edited_is_not_approved_and_not_overwritten() {
+    let governed = Governed::new();
+    let key = governed.drafted("Keep sessions");
+    let project = governed.project();
+    let file = project
+        .layout
+        .workflow(key.mode, &key.id)
+        .document("spec.md");
+    let written = governed.disk.snapshot()[&file].clone();
+    replace_derived(&governed.disk, &file, b"Something else.").unwrap();
+    let shown = pending_hash(&governed, &key);
+    check_refused(&governed, "subject_changed", &|| {
+        let approved = governed
+            .project()
+            .approve_workflow(&key, &person(), &approving(&shown));
+        approved.map(drop)
+    });
+    let faults = audit_workflow(&project, &key).unwrap().faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    // Put back, or lost in a crash: it is what was drafted again.
+    let gone = file.with_extension("gone");
+    governed.disk.rename(&file, &gone).unwrap();
+    approve(&governed, &key);
+    assert_eq!(
+        governed.disk.snapshot().get(&file).map(Vec::len),
+        Some(written.len())
+    );
+    assert!(project.workflow(&key).unwrap().pending.is_none());
+}
+
+#[test]
+fn documents_are_written_only_when_they_change() {
+    let governed = Governed::new();
+    let key = governed.drafted("Keep sessions");
+    let project = governed.project();
+    let layout = project.layout.workflow(key.mode, &key.id);
+    let ops = governed.disk.ops();
+    project.repair_workflow(&key).unwrap();
+    assert_eq!(governed.disk.ops(), ops, "nothing is written twice");
+    for name in ["interview.md", "spec.md", "snapshot.json", "state.json"] {
+        let file = layout.document(name);
+        let written = governed.disk.snapshot()[&file].clone();
+        governed
+            .disk
+            .rename(&file, &file.with_extension("gone"))
+            .unwrap();
+        project.repair_workflow(&key).unwrap();
+        assert_eq!(governed.disk.snapshot()[&file], written, "{name}");
+    }
+    let bytes = governed.disk.read(&layout.snapshot(), 0).unwrap().unwrap();
+    let snapshot: Snapshot = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(snapshot.phase, "spec");
+    assert_eq!(snapshot.guidance, ["deep-interview"]);
+    assert_eq!(snapshot.next_commands[0], "kapi deep-interview approve 001");
+    assert_eq!(
+        snapshot.readiness.reasons,
+        ["spec.md waits for its approval"]
+    );
+    let audit = audit_workflow(&project, &key).unwrap();
+    assert!(
+        audit.faults.is_empty() && audit.stale.is_empty(),
+        "{audit:?}"
+    );
+}
+
+#[test]
+fn an_interview_is_linked_with_what_begins_from_it() {
+    let governed = Governed::new();
+    let key = governed.drafted("Keep sessions");
+    let build = NewWorkflow {
+        purpose: "Build the store".to_owned(),
+        terms: terms(),
+        begin: Begin::Ralph {
+            base: "b".repeat(40),
+            interview: Some(key.id.clone()),
+            spec: None,
+        },
+    };
+    let project = governed.project();
+    check_refused(&governed, "wrong_phase", &|| {
+        project.start_workflow(&person(), &build).map(drop)
+    });
+    approve(&governed, &key);
+    let fitting = project.interviews_for("Keep the sessions", Mode::Ralph);
+    assert_eq!(fitting.unwrap()[0].id, key.id);
+    let started = project.start_workflow(&person(), &build).unwrap();
+    let interview = project.workflow(&key).unwrap();
+    assert_eq!(interview.status, Status::Linked);
+    assert_eq!(interview.links[0].workflow, started.id);
+    assert_eq!(started.links[0].workflow, key.id);
+    assert_eq!(project.interviews_for("Keep", Mode::Ralph).unwrap(), []);
+    let resumed = project.find_to_resume(Mode::Ralph, "001").unwrap();
+    assert_eq!(
+        (resumed.key.id, resumed.by_way_of),
+        (started.id, Some(key.id))
+    );
+    check_refused(&governed, "already_terminal", &|| {
+        project.start_workflow(&person(), &build).map(drop)
+    });
+}
+
+#[test]
+fn a_listing_is_true_even_when_the_inventory_is_not() {
+    let governed = Governed::new();
+    governed.interview("Keep sessions");
+    let second = governed.drafted("Other things");
+    let expected = [
+        "deep-interview 001-keep-sessions active interview",
+        "deep-interview 002-other-things active spec",
+    ];
+    let list = || words(&governed.project().workflows().unwrap());
+    assert_eq!(list(), expected);
+    let file = governed.project().layout.inventory();
+    let inventory = String::from_utf8(governed.disk.snapshot()[&file].clone()).unwrap();
+    let stale = inventory.replace("\"log_bytes\": ", "\"log_bytes\": 1");
+    for content in ["", "nonsense", stale.replace("spec", "branch").as_str()] {
+        replace_derived(&governed.disk, &file, content.as_bytes()).unwrap();
+        assert_eq!(list(), expected, "{content:?}");
+    }
+    // An entry is believed without a look at the stream while the length is right.
+    let wrong = inventory.replace("\"phase\": \"spec\"", "\"phase\": \"branch\"");
+    replace_derived(&governed.disk, &file, wrong.as_bytes()).unwrap();
+    assert!(list()[1].ends_with("active branch"));
+    approve(&governed, &second);
+    assert!(list()[1].ends_with("active branch"));
+    let listed = governed.project().workflows().unwrap();
+    let WorkflowStanding::Known(entry) = &listed[0].standing else {
+        panic!("{listed:?}")
+    };
+    assert_eq!(entry.waits, None, "the interviewer is to ask");
+}
+
+#[test]
+fn a_session_is_attached_to_one_workflow_and_detaching_touches_none() {
+    let governed = Governed::new();
+    let first = governed.interview("Keep sessions");
+    let second = governed.interview("Other things");
+    let project = governed.project();
+    project.attach("here", &first).unwrap();
+    project.attach("there", &first).unwrap();
+    project.attach("here", &second).unwrap();
+    let at = |session| {
+        let attachment = project.attachment(session).unwrap();
+        attachment.map(|attachment| attachment.workflow.to_string())
+    };
+    assert_eq!(at("here").as_deref(), Some("002-other-things"));
+    assert_eq!(at("there").as_deref(), Some("001-keep-sessions"));
+    let ops = governed.disk.ops();
+    project.attach("here", &second).unwrap();
+    assert_eq!(governed.disk.ops(), ops, "it is there already");
+    let dir = project.layout.workflows_dir();
+    let of_workflows = || {
+        let mut files = governed.disk.snapshot();
+        files.retain(|path, _| path.starts_with(&dir));
+        files
+    };
+    let before = of_workflows();
+    assert_eq!(project.detach("here").unwrap().unwrap().workflow, second.id);
+    assert_eq!(project.detach("here").unwrap(), None);
+    assert_eq!(of_workflows(), before);
+    assert_eq!((at("here"), at("there").is_some()), (None, true));
+}
+
+#[test]
+fn what_came_from_elsewhere_is_shown_and_not_gone_on_with() {
+    let governed = Governed::new();
+    let key = governed.drafted("Keep sessions");
+    let mut elsewhere = governed.project();
+    elsewhere.home = Some("/other".into());
+    governed.disk.provide_dir("/other".as_ref());
+    let workflow = elsewhere.workflow(&key).unwrap();
+    let lack = || elsewhere.unapproved_workflow(&workflow).unwrap();
+    assert_eq!(lack(), Some(Lack::Nothing));
+    let shown = pending_hash(&governed, &key);
+    let text = "Smaller.".to_owned();
+    let revise = Command::Revise { text };
+    check_refused(&governed, "not_approved_here", &|| {
+        let approved = elsewhere.approve_workflow(&key, &person(), &approving(&shown));
+        approved.map(drop)
+    });
+    check_refused(&governed, "not_approved_here", &|| {
+        elsewhere
+            .submit_workflow(&key, &person(), &revise)
+            .map(drop)
+    });
+    // A person may take it over, of exactly what they were shown; an agent may not.
+    assert!(elsewhere.adopt_workflow(&agent(), &workflow).is_err());
+    let mut other = workflow.clone();
+    other.purpose.push('!');
+    assert!(elsewhere.adopt_workflow(&person(), &other).is_err());
+    assert_eq!(lack(), Some(Lack::Nothing));
+    elsewhere.adopt_workflow(&person(), &workflow).unwrap();
+    assert_eq!(lack(), None);
+    // Leave is for these terms and for what was approved, and for nothing else.
+    let mut widened = workflow.clone();
+    widened.terms.agent = "command:other".to_owned();
+    let unapproved = elsewhere.unapproved_workflow(&widened).unwrap();
+    assert_eq!(unapproved, Some(Lack::OtherStart));
+    approve(&governed, &key);
+    let approved = governed.project().workflow(&key).unwrap();
+    let unapproved = elsewhere.unapproved_workflow(&approved).unwrap();
+    assert!(
+        matches!(unapproved, Some(Lack::Approval { .. })),
+        "{unapproved:?}"
+    );
+}

@@ -1,0 +1,213 @@
+//! A project with workflows on a simulated disk, and a drive at full speed.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kapi_core::goal::budget::Budget;
+use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::effect::Effect;
+use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::interview::round::{Perspective, Question};
+use kapi_core::workflow::interview::score::Dimension;
+use kapi_core::workflow::interview::spec::{Boundaries, Item, Spec, SuccessCriterion};
+use kapi_core::workflow::interview::step::{Next, Step};
+use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::ralph::plan::Identity;
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::delay::Delays;
+use kapi_engine::workflow::drive::{Control, DriveError, Observed, Pace, drive};
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::world::Watch;
+use kapi_store::layout::ProjectLayout;
+use kapi_sys::clock::StepClock;
+use kapi_sys::sim_disk::SimDisk;
+
+use crate::support::{ROOT, person};
+
+pub(crate) const HOME: &str = "/person";
+
+/// A simulated disk with an empty project and a person's home.
+pub(crate) struct Governed {
+    pub(crate) disk: SimDisk,
+    pub(crate) clock: StepClock,
+}
+
+impl Governed {
+    pub(crate) fn new() -> Self {
+        let disk = SimDisk::new();
+        disk.provide_dir(Path::new(ROOT));
+        disk.provide_dir(Path::new(HOME));
+        Self {
+            disk,
+            clock: StepClock::new(1_787_392_800_000),
+        }
+    }
+
+    /// Opens the project, as one more process does.
+    pub(crate) fn project(&self) -> Project<'_> {
+        Project {
+            disk: &self.disk,
+            clock: &self.clock,
+            layout: ProjectLayout::new(PathBuf::from(ROOT)),
+            owner: "test".to_owned(),
+            home: Some(PathBuf::from(HOME)),
+        }
+    }
+
+    /// Starts an interview.
+    pub(crate) fn interview(&self, purpose: &str) -> WorkflowKey {
+        let started = self.project().start_workflow(&person(), &asked(purpose));
+        WorkflowKey::of(&started.unwrap())
+    }
+
+    /// Starts an interview and brings it to its spec, which waits.
+    pub(crate) fn drafted(&self, purpose: &str) -> WorkflowKey {
+        let key = self.interview(purpose);
+        let enough = Command::Interview(InterviewCommand::Enough {});
+        let project = self.project();
+        project.submit_workflow(&key, &person(), &enough).unwrap();
+        let drafted = self.drive(&key, &|effect, _| answered(effect, draft()));
+        assert!(drafted.unwrap().pending.is_some());
+        key
+    }
+
+    pub(crate) fn drive(
+        &self,
+        key: &WorkflowKey,
+        act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
+    ) -> Result<Workflow, DriveError> {
+        self.drive_with(key, act, &|| false, &mut |_| {})
+    }
+
+    pub(crate) fn drive_with(
+        &self,
+        key: &WorkflowKey,
+        act: &(dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync),
+        interrupted: &dyn Fn() -> bool,
+        observe: &mut dyn FnMut(Observed),
+    ) -> Result<Workflow, DriveError> {
+        // Time goes on by a second at each look.
+        let time = AtomicU64::new(0);
+        let control = Control {
+            interrupted,
+            monotonic_ms: &|| time.fetch_add(1_000, Ordering::SeqCst),
+            pace: Pace {
+                look_ms: 1,
+                progress_ms: 1_000,
+            },
+            delays: Delays::STANDARD,
+        };
+        drive(&self.project(), key, act, &control, observe)
+    }
+}
+
+pub(crate) fn asked(purpose: &str) -> NewWorkflow {
+    NewWorkflow {
+        purpose: purpose.to_owned(),
+        terms: terms(),
+        begin: Begin::Interview { commit: None },
+    }
+}
+
+pub(crate) fn terms() -> Terms {
+    Terms {
+        agent: "script:worker.yaml".to_owned(),
+        reviewer: None,
+        judge: Judge::None,
+        sandbox: SandboxLevel::Native,
+        network: NetworkMode::Filtered,
+        budget: Budget {
+            turns: 3,
+            tokens: None,
+            usd_micros: None,
+            wall_ms: None,
+        },
+        tokens: None,
+        usd_micros: None,
+        jobs: 2,
+        verify_timeout_ms: 60_000,
+        question_timeout_ms: 60_000,
+        protect: Vec::new(),
+        verify: Vec::new(),
+        plan_approval: PlanApproval::Ask,
+    }
+}
+
+/// Returns what an interviewer answered.
+pub(crate) fn answered(effect: &Effect, next: Next) -> Outcome {
+    Outcome::Answered {
+        by: Identity {
+            agent: "script:worker.yaml".to_owned(),
+            run: format!("{}.{}", effect.workflow, effect.id),
+        },
+        answer: Box::new(Answer::Step(Step {
+            facts: Vec::new(),
+            clarity: None,
+            reasons: Vec::new(),
+            contradictions: Vec::new(),
+            next,
+        })),
+        usage: Usage::default(),
+    }
+}
+
+pub(crate) fn ask(text: &str) -> Next {
+    Next::Ask {
+        question: Question {
+            text: text.to_owned(),
+            dimension: Dimension::Goal,
+            perspective: Perspective::Breadth,
+            proposed: Some("Yes.".to_owned()),
+        },
+        settles: Vec::new(),
+    }
+}
+
+/// What may be drafted once the person said that it is enough.
+pub(crate) fn draft() -> Next {
+    let item = |text: &str| {
+        vec![Item {
+            text: text.to_owned(),
+            rounds: vec![0],
+        }]
+    };
+    Next::Draft {
+        spec: Box::new(Spec {
+            goal: "Sessions outlive a crash.".to_owned(),
+            intent: item("Nobody signs in twice."),
+            constraints: item("No new dependency."),
+            preferences: item("Small."),
+            success_criteria: vec![SuccessCriterion {
+                text: "A session is there after a crash.".to_owned(),
+                verify: Some("sh check.sh".to_owned()),
+                exempt: None,
+                rounds: vec![0],
+            }],
+            methods: item("As the code does it."),
+            boundaries: Boundaries {
+                may: item("Names."),
+                must_ask: item("Formats."),
+                never: item("Deleting sessions."),
+            },
+            open_questions: Vec::new(),
+            non_goals: item("Speed."),
+            context: item("There is a store."),
+        }),
+    }
+}
+
+/// Stays until the effect is no longer wanted.
+pub(crate) fn until_cancelled(watch: &Watch<'_>) -> Outcome {
+    while !watch.cancel.is_raised() {
+        std::thread::yield_now();
+    }
+    Outcome::Cancelled {
+        usage: Usage::default(),
+    }
+}

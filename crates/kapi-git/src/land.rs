@@ -1,0 +1,347 @@
+//! Landing: a proved commit goes on a branch of ours, by plumbing alone.
+//!
+//! No tree is checked out to merge, and no hook, filter or driver is run. What comes of it is a
+//! function of the plan, so that doing it twice gives the same commit; the branch moves by compare
+//! and swap. Knows nothing of tasks.
+
+pub mod bring;
+
+use std::path::{Path, PathBuf};
+
+use crate::candidate::Author;
+use crate::command::GitError;
+use crate::id::{CommitId, RefPart, TreeId};
+use crate::owned_dir::{self, DirError};
+use crate::reference::branch_ref;
+use crate::repository::{Repository, path_of};
+use crate::scratch::{Objects, Scratch};
+use crate::workspace::WorkspaceError;
+
+/// The oldest git that merges without a working tree: major and minor version.
+pub const MERGE_GIT_VERSION_MIN: (u32, u32) = (2, 38);
+
+/// The most paths that a conflict names.
+pub const CONFLICTS_MAX: usize = 200;
+
+/// How git ends a merge that has conflicts.
+const CONFLICTED: i32 = 1;
+
+/// Settings of a merge, so that every machine comes to the same tree.
+const MERGE_SETTINGS: [(&str, &str); 5] = [
+    ("merge.renames", "true"),
+    ("merge.directoryRenames", "conflict"),
+    ("merge.renormalize", "false"),
+    ("diff.renameLimit", "1000"),
+    ("core.attributesFile", "/dev/null"),
+];
+
+/// What is to land, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct LandPlan<'a> {
+    /// The owner of the branch, as it stands in `refs/kapi/<owner>/`.
+    pub owner: &'a RefPart,
+    /// The branch, without `refs/heads/`.
+    pub branch: &'a str,
+    /// Where the branch is.
+    pub head: &'a CommitId,
+    /// What the commit was made on.
+    pub base: &'a CommitId,
+    /// The commit: one on `base`.
+    pub commit: &'a CommitId,
+    /// The message of a merged commit.
+    pub message: &'a str,
+    /// Author and committer of a merged commit.
+    pub author: &'a Author,
+    /// Its time, in seconds since the Unix epoch, UTC.
+    pub at_unix_seconds: i64,
+    /// A directory of ours for git's own files, made anew.
+    pub scratch: &'a Path,
+}
+
+/// What came of a landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// The branch holds it.
+    Landed {
+        /// The branch's commit now.
+        head: CommitId,
+        /// Its tree.
+        tree: TreeId,
+        /// Whether it was merged with what the branch had beyond `base`.
+        is_merged: bool,
+    },
+    /// It does not fit what the branch has beyond `base`; nothing was changed.
+    Conflicted {
+        /// The first of the paths, sorted.
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// A commit that cannot land.
+#[derive(Debug, thiserror::Error)]
+pub enum LandError {
+    /// The branch is not the owner's.
+    #[error("move branch {branch}: {owner} did not make it")]
+    NotOurs {
+        /// The branch.
+        branch: String,
+        /// Who would own it.
+        owner: RefPart,
+    },
+    /// Somebody moved or deleted the branch.
+    #[error("move branch {branch} from {expected}: it is at {}", display(actual.as_ref()))]
+    BranchMoved {
+        /// The branch.
+        branch: String,
+        /// Where it should be.
+        expected: CommitId,
+        /// Where it is; `None` when it is gone.
+        actual: Option<CommitId>,
+    },
+    /// What should land is not one commit on its base.
+    #[error("land {commit}: it is not one commit on {base}")]
+    NotOneCommit {
+        /// The commit.
+        commit: CommitId,
+        /// Its base.
+        base: CommitId,
+    },
+    /// The branch does not hold what the commit was made on.
+    #[error("land on {head}: it does not hold {base}, which the commit was made on")]
+    OtherHistory {
+        /// The branch's commit.
+        head: CommitId,
+        /// The commit's base.
+        base: CommitId,
+    },
+    /// The installed git cannot merge without a working tree.
+    #[error(
+        "merge with git {}.{}: at least {}.{} is needed for that",
+        found.0, found.1, MERGE_GIT_VERSION_MIN.0, MERGE_GIT_VERSION_MIN.1
+    )]
+    GitTooOld {
+        /// The version.
+        found: (u32, u32),
+    },
+    /// The worktree could not be looked at or brought into step.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl LandError {
+    /// Tells whether the same may succeed later, with nobody doing anything about it.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::NotOurs { .. }
+            | Self::BranchMoved { .. }
+            | Self::NotOneCommit { .. }
+            | Self::OtherHistory { .. }
+            | Self::GitTooOld { .. } => false,
+            Self::Workspace(_) | Self::Dir(_) | Self::Git(_) => true,
+        }
+    }
+}
+
+impl Repository {
+    /// Puts a commit on a branch of ours: as it is where the branch is at its base, and otherwise
+    /// merged into one new commit on the branch. Repeating it is fine.
+    pub fn land(&self, plan: &LandPlan<'_>) -> Result<Landing, LandError> {
+        if self.recorded_base(plan.owner)?.is_none() {
+            return Err(LandError::NotOurs {
+                branch: plan.branch.to_owned(),
+                owner: plan.owner.clone(),
+            });
+        }
+        if self.parents(plan.commit)? != [plan.base.as_str()] {
+            return Err(LandError::NotOneCommit {
+                commit: plan.commit.clone(),
+                base: plan.base.clone(),
+            });
+        }
+        let (target, tree) = match self.target(plan)? {
+            Target::Commit(commit, tree) => (commit, tree),
+            Target::Conflicts(paths) => return Ok(Landing::Conflicted { paths }),
+        };
+        self.advance(plan, &target)?;
+        Ok(Landing::Landed {
+            is_merged: target != *plan.commit && target != *plan.head,
+            head: target,
+            tree,
+        })
+    }
+
+    /// Tells whether `head` holds everything that `commit` brings: it is part of its history, or a
+    /// merge would change no file, as after a squash or a rebase. `scratch` is as in a [`LandPlan`].
+    pub fn holds_content(
+        &self,
+        (head, commit): (&CommitId, &CommitId),
+        scratch: &Path,
+    ) -> Result<bool, LandError> {
+        if self.is_within(head, commit)? {
+            return Ok(true);
+        }
+        match self.merge_trees((head, commit), scratch)? {
+            Merged::Clean(tree) => Ok(tree == self.tree_of(head)?),
+            Merged::Conflicts(_) => Ok(false),
+        }
+    }
+
+    /// Finds what the branch will be, and writes it without naming it.
+    fn target(&self, plan: &LandPlan<'_>) -> Result<Target, LandError> {
+        if plan.head == plan.base {
+            let tree = self.tree_of(plan.commit)?;
+            return Ok(Target::Commit(plan.commit.clone(), tree));
+        }
+        if self.is_within(plan.head, plan.commit)? {
+            let tree = self.tree_of(plan.head)?;
+            return Ok(Target::Commit(plan.head.clone(), tree));
+        }
+        if !self.is_within(plan.head, plan.base)? {
+            return Err(LandError::OtherHistory {
+                head: plan.head.clone(),
+                base: plan.base.clone(),
+            });
+        }
+        match self.merge_trees((plan.head, plan.commit), plan.scratch)? {
+            Merged::Clean(tree) => {
+                let commit = self.merged_commit(plan, &tree)?;
+                Ok(Target::Commit(commit, tree))
+            }
+            Merged::Conflicts(paths) => Ok(Target::Conflicts(paths)),
+        }
+    }
+
+    /// Moves the branch from the plan's head to `target`, unless it is there already.
+    fn advance(&self, plan: &LandPlan<'_>, target: &CommitId) -> Result<(), LandError> {
+        let name = branch_ref(plan.branch);
+        let moved = |actual| LandError::BranchMoved {
+            branch: plan.branch.to_owned(),
+            expected: plan.head.clone(),
+            actual,
+        };
+        let actual = self.ref_value(&name)?;
+        if actual.as_ref() == Some(target) {
+            return Ok(());
+        }
+        if actual.as_ref() != Some(plan.head) {
+            return Err(moved(actual));
+        }
+        let change = format!("update {name} {target} {}", plan.head);
+        let changed = self.change_refs(&[change], &[&name]);
+        let actual = self.ref_value(&name)?;
+        if actual.as_ref() == Some(target) {
+            return Ok(());
+        }
+        changed?;
+        Err(moved(actual))
+    }
+
+    /// Merges the trees of head and commit. Their merge base is the plan's: the commit's only parent,
+    /// which the head's history holds.
+    fn merge_trees(
+        &self,
+        (head, commit): (&CommitId, &CommitId),
+        scratch: &Path,
+    ) -> Result<Merged, LandError> {
+        let found = self.git().version()?;
+        if found < MERGE_GIT_VERSION_MIN {
+            return Err(LandError::GitTooOld { found });
+        }
+        // A configuration of our own names no driver, and an empty directory has no attributes.
+        let (dir, files) = (scratch.join("git"), scratch.join("files"));
+        owned_dir::wipe(&files)?;
+        owned_dir::create(&files)?;
+        let scratch = Scratch::prepare(self, &dir, &files, Objects::Shared)?;
+        let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
+        let call = scratch.call("merge-tree").settings(&settings);
+        let call = call.args(["--write-tree", "-z", "--name-only", "--no-messages"]);
+        let sides = [head.as_str(), commit.as_str()];
+        let exit = call.args(sides).exit()?;
+        let failed = |code, stderr| GitError::Exit {
+            subcommand: "merge-tree".to_owned(),
+            code,
+            stderr,
+        };
+        if exit.code != 0 && exit.code != CONFLICTED {
+            return Err(failed(exit.code, exit.stderr).into());
+        }
+        let mut fields = exit.stdout.split(|&b| b == 0).filter(|it| !it.is_empty());
+        let tree = fields
+            .next()
+            .and_then(|tree| str::from_utf8(tree).ok())
+            .and_then(|tree| TreeId::parse(tree.trim_end()).ok());
+        let Some(tree) = tree else {
+            return Err(failed(exit.code, exit.stderr).into());
+        };
+        if exit.code == 0 {
+            return Ok(Merged::Clean(tree));
+        }
+        let mut paths: Vec<PathBuf> = fields.map(path_of).collect();
+        paths.sort();
+        paths.dedup();
+        paths.truncate(CONFLICTS_MAX);
+        Ok(Merged::Conflicts(paths))
+    }
+
+    fn merged_commit(&self, plan: &LandPlan<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
+        let date = format!("@{} +0000", plan.at_unix_seconds);
+        let text = self
+            .call("commit-tree")
+            .args([tree.as_str(), "-p", plan.head.as_str(), "-F", "-"])
+            .env("GIT_AUTHOR_NAME", &plan.author.name)
+            .env("GIT_AUTHOR_EMAIL", &plan.author.email)
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_NAME", &plan.author.name)
+            .env("GIT_COMMITTER_EMAIL", &plan.author.email)
+            .env("GIT_COMMITTER_DATE", &date)
+            .settings(&[("i18n.commitEncoding".into(), "UTF-8".into())])
+            .stdin(plan.message.to_owned().into_bytes())
+            .text()?;
+        CommitId::parse(&text).map_err(|_malformed| GitError::Unexpected {
+            subcommand: "commit-tree".to_owned(),
+        })
+    }
+
+    /// Returns the parents of a commit, in order.
+    fn parents(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+        let call = self.call("rev-list").args(["--parents", "-n", "1"]);
+        let text = call.args([commit.as_str(), "--"]).text()?;
+        Ok(text.split(' ').skip(1).map(str::to_owned).collect())
+    }
+
+    /// Tells whether `other` is this commit or within its history.
+    fn is_within(&self, commit: &CommitId, other: &CommitId) -> Result<bool, GitError> {
+        let call = self.call("merge-base").arg("--is-ancestor");
+        let exit = call.args([other.as_str(), commit.as_str()]).exit()?;
+        match exit.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            code => Err(GitError::Exit {
+                subcommand: "merge-base".to_owned(),
+                code,
+                stderr: exit.stderr,
+            }),
+        }
+    }
+}
+
+enum Target {
+    Commit(CommitId, TreeId),
+    Conflicts(Vec<PathBuf>),
+}
+
+enum Merged {
+    Clean(TreeId),
+    Conflicts(Vec<PathBuf>),
+}
+
+fn display(commit: Option<&CommitId>) -> &str {
+    commit.map_or("no commit", CommitId::as_str)
+}

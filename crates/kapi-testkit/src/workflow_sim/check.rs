@@ -1,0 +1,295 @@
+//! What must hold of a story's files after every death and at its end.
+//!
+//! Reads logs and files anew; what a process remembered is only compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use kapi_core::actor::Actor;
+use kapi_core::id::EffectId;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::documents::documents;
+use kapi_core::workflow::event::Event;
+use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::audit::audit_workflow;
+use kapi_engine::workflow::index::WorkflowStanding;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::logged::Logged;
+use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_store::inventory::workflow_ids;
+use kapi_sys::sim_disk::SimDisk;
+
+use crate::oracle::{Oracle, Violation};
+use crate::workflow_sim::story::MODES;
+use crate::workflow_sim::world::read_log;
+
+/// Where the workflows came to rest: what must be equal however often the power failed on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rest(Vec<RestOf>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RestOf {
+    purpose: String,
+    status: Status,
+    phase: (&'static str, Option<&'static str>),
+    approvals: usize,
+    revisions: usize,
+    evidence: BTreeMap<String, usize>,
+    is_idle: bool,
+    detail: Vec<String>,
+}
+
+/// Checks everything.
+pub(super) fn all(
+    disk: &SimDisk,
+    project: &Project<'_>,
+    acknowledged: &BTreeMap<WorkflowKey, BTreeMap<u64, Logged>>,
+) -> Result<(), Violation> {
+    for key in acknowledged.keys() {
+        if !keys(project)?.contains(key) {
+            let detail = format!("workflow {key} was acknowledged and is gone");
+            return Err(Violation::new(Oracle::Durability, detail));
+        }
+    }
+    for key in keys(project)? {
+        let (log, folded) = replayed(disk, project, &key)?;
+        check_acknowledged(acknowledged.get(&key), &log)?;
+        check_once(&log)?;
+        let Some(folded) = folded else { continue };
+        let loaded = project.workflow(&key).map_err(|error| failed(&error))?;
+        if loaded != folded {
+            return Err(differs(&key, "what is loaded"));
+        }
+        let lack = project.unapproved_workflow(&folded);
+        if lack.map_err(|error| failed(&error))?.is_some() {
+            let detail = format!("the log of {key} says more than its person's home");
+            return Err(Violation::new(Oracle::Durability, detail));
+        }
+        check_denied(disk, project, &key)?;
+        check_files(project, &key, &folded)?;
+    }
+    check_listing(project)
+}
+
+/// Returns where everything came to rest.
+pub(super) fn rest(project: &Project<'_>) -> Result<Rest, Violation> {
+    let mut rests = Vec::new();
+    for key in keys(project)? {
+        let workflow = project.workflow(&key).map_err(|error| failed(&error))?;
+        rests.push(rest_of(&workflow));
+    }
+    Ok(Rest(rests))
+}
+
+/// Returns the name under which an event stands in the log, with that of its mode.
+pub(super) fn kind(event: &Event) -> Result<String, Violation> {
+    let broken = |error: serde_json::Error| Violation::new(Oracle::Prefix, error.to_string());
+    let value = serde_json::to_value(event).map_err(broken)?;
+    let name = value["type"].as_str().unwrap_or_default().to_owned();
+    Ok(match event {
+        Event::Interview(_) | Event::Ralph(_) => {
+            let own = value["data"]
+                .as_object()
+                .and_then(|data| data.keys().next());
+            format!("{name}.{}", own.map_or("", String::as_str))
+        }
+        _ => name,
+    })
+}
+
+fn rest_of(workflow: &Workflow) -> RestOf {
+    let mut evidence = BTreeMap::new();
+    for found in &workflow.evidence {
+        *evidence.entry(found.kind.clone()).or_insert(0) += 1;
+    }
+    let detail = match &workflow.body {
+        Body::Interview(interview) => {
+            let rounds = interview.rounds.iter();
+            rounds.map(|round| round.question.text.clone()).collect()
+        }
+        Body::Ralph(ralph) => {
+            let landed = ralph.landed.iter().map(ToString::to_string);
+            let reviews = format!("{} reviews", ralph.reviews.len());
+            let accounted = ralph.account.iter().flat_map(|account| &account.acceptance);
+            let accepted = accounted.map(|accepted| accepted.criterion.clone());
+            landed.chain([reviews]).chain(accepted).collect()
+        }
+    };
+    RestOf {
+        purpose: workflow.purpose.clone(),
+        status: workflow.status,
+        phase: workflow.phase(),
+        approvals: workflow.approvals.len(),
+        revisions: workflow.revisions.len(),
+        evidence,
+        is_idle: workflow.in_flight.is_empty(),
+        detail,
+    }
+}
+
+fn keys(project: &Project<'_>) -> Result<Vec<WorkflowKey>, Violation> {
+    let mut keys = Vec::new();
+    for mode in MODES {
+        let ids = workflow_ids(project.disk, (&project.layout, mode), None);
+        let ids = ids.map_err(|error| failed(&error))?;
+        keys.extend(ids.into_iter().map(|id| WorkflowKey { mode, id }));
+    }
+    Ok(keys)
+}
+
+fn replayed(
+    disk: &SimDisk,
+    project: &Project<'_>,
+    key: &WorkflowKey,
+) -> Result<(Vec<Logged>, Option<Workflow>), Violation> {
+    let file = project.layout.workflow(key.mode, &key.id).events();
+    let files = disk.snapshot();
+    let bytes = files.get(&file).map(Vec::as_slice).unwrap_or_default();
+    let log = read_log(&key.id, bytes)?;
+    let mut folded = None;
+    for logged in &log {
+        evolve(&mut folded, &logged.event);
+    }
+    Ok((log, folded))
+}
+
+fn check_acknowledged(
+    acknowledged: Option<&BTreeMap<u64, Logged>>,
+    log: &[Logged],
+) -> Result<(), Violation> {
+    let by_seq: BTreeMap<u64, &Logged> = log.iter().map(|event| (event.seq, event)).collect();
+    let all = acknowledged.into_iter().flat_map(BTreeMap::values);
+    for known in all {
+        if by_seq.get(&known.seq) != Some(&known) {
+            let detail = format!(
+                "event {} was acknowledged and is lost: {known:?}",
+                known.seq
+            );
+            return Err(Violation::new(Oracle::Durability, detail));
+        }
+    }
+    Ok(())
+}
+
+/// An effect ends well once, and never ends without having begun.
+fn check_once(log: &[Logged]) -> Result<(), Violation> {
+    let mut under_way: BTreeSet<&EffectId> = BTreeSet::new();
+    let mut ended: BTreeSet<&EffectId> = BTreeSet::new();
+    for logged in log {
+        match &logged.event {
+            Event::EffectIntended { effect, .. } => {
+                if ended.contains(effect) {
+                    let detail = format!("effect {effect} begins again after it ended well");
+                    return Err(Violation::new(Oracle::Once, detail));
+                }
+                under_way.insert(effect);
+            }
+            Event::EffectEnded { effect, failed, .. } => {
+                if !under_way.remove(effect) {
+                    let detail = format!("effect {effect} ends and was not under way");
+                    return Err(Violation::new(Oracle::Once, detail));
+                }
+                if failed.is_none() {
+                    ended.insert(effect);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A denial changes no byte anywhere.
+fn check_denied(disk: &SimDisk, project: &Project<'_>, key: &WorkflowKey) -> Result<(), Violation> {
+    let before = disk.snapshot();
+    let agent = Actor::Agent {
+        run: "001-keep.t001-interviewer-a1".to_owned(),
+    };
+    let asked = Command::Approve {
+        sha256: String::new(),
+        found: String::new(),
+        means: kapi_core::workflow::pending::Means::YesFlag,
+        accepts_risks: true,
+    };
+    if project.submit_workflow(key, &agent, &asked).is_ok() {
+        let detail = format!("an agent approved {key}");
+        return Err(Violation::new(Oracle::Ownership, detail));
+    }
+    if disk.snapshot() == before {
+        return Ok(());
+    }
+    let detail = format!("a denial changed something of {key}");
+    Err(Violation::new(Oracle::Ownership, detail))
+}
+
+/// After a repair every file says what the log says.
+fn check_files(
+    project: &Project<'_>,
+    key: &WorkflowKey,
+    folded: &Workflow,
+) -> Result<(), Violation> {
+    project
+        .repair_workflow(key)
+        .map_err(|error| failed(&error))?;
+    let layout = project.layout.workflow(key.mode, &key.id);
+    let read = |file: &Path| {
+        let read = project.disk.read(file, 0).map_err(|error| failed(&error));
+        Ok::<_, Violation>(read?.unwrap_or_default())
+    };
+    for document in documents(folded) {
+        if read(&layout.document(&document.name))? != document.text.as_bytes() {
+            return Err(differs(key, &document.name));
+        }
+    }
+    let log = project.workflow_log(key).map_err(|error| failed(&error))?;
+    let seq = log.last().map_or(0, |logged| logged.seq);
+    let snapshot: Option<Snapshot> = serde_json::from_slice(&read(&layout.snapshot())?).ok();
+    if snapshot != Some(Snapshot::of(folded, seq)) {
+        return Err(differs(key, "snapshot.json"));
+    }
+    let audit = audit_workflow(project, key).map_err(|error| failed(&error))?;
+    match (audit.faults.first(), audit.stale.first()) {
+        (None, None) => Ok(()),
+        (Some(fault), _) => Err(failed(fault)),
+        (None, Some(stale)) => Err(differs(key, &stale.display().to_string())),
+    }
+}
+
+/// The listing says what the logs say.
+fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
+    for listed in project.workflows().map_err(|error| failed(&error))? {
+        let workflow = project
+            .workflow(&listed.key)
+            .map_err(|error| failed(&error))?;
+        let is_true = match &listed.standing {
+            WorkflowStanding::Known(entry) => {
+                let (phase, _) = workflow.phase();
+                entry.status == workflow.status
+                    && entry.phase == phase
+                    && entry.links == workflow.links
+            }
+            WorkflowStanding::Damaged(_) => false,
+        };
+        if !is_true {
+            return Err(differs(&listed.key, "inventory.json"));
+        }
+    }
+    Ok(())
+}
+
+fn differs(key: &WorkflowKey, what: &str) -> Violation {
+    let detail = format!("{key}: {what} is not what the log says");
+    Violation::new(Oracle::Convergence, detail)
+}
+
+fn failed(error: &dyn std::error::Error) -> Violation {
+    let mut detail = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        detail = format!("{detail}: {error}");
+        cause = error.source();
+    }
+    Violation::new(Oracle::Convergence, detail)
+}

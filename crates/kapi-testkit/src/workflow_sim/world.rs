@@ -1,0 +1,296 @@
+//! A world for workflows that survives crashes: what it does is a function of the effect and of what
+//! is durably recorded, so doing it again does the same.
+//!
+//! Checks before each effect that its intent is durable and that it has not ended.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing};
+use kapi_core::workflow::event::Event;
+use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::ralph::plan::Identity;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_engine::workflow::logged::{Logged, to_logged};
+use kapi_engine::world::{Activity, Watch};
+use kapi_store::codec::{Position, decode};
+use kapi_store::hash::sha256_hex;
+use kapi_sys::sim_disk::SimDisk;
+
+use crate::oracle::{Oracle, Violation};
+use crate::workflow_sim::answers;
+
+/// What asking an agent uses.
+const USED: Usage = Usage {
+    input_tokens: 10,
+    output_tokens: 5,
+    usd_micros: Some(3),
+};
+
+/// The world of one story.
+pub(super) struct World {
+    disk: SimDisk,
+    complaint: Mutex<Option<Violation>>,
+    /// What was answered to each effect that is not tried again.
+    told: Mutex<BTreeMap<(GoalId, EffectId), String>>,
+}
+
+impl World {
+    pub(super) const fn new(disk: SimDisk) -> Self {
+        Self {
+            disk,
+            complaint: Mutex::new(None),
+            told: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Returns the first complaint.
+    pub(super) fn check(&self) -> Result<(), Violation> {
+        hold(&self.complaint).take().map_or(Ok(()), Err)
+    }
+
+    /// Performs one effect.
+    pub(super) fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+        let outcome = self.judged(effect, watch).unwrap_or_else(|violation| {
+            hold(&self.complaint).get_or_insert(violation);
+            failed("perform an effect that must not be performed", false)
+        });
+        if !matches!(outcome, Outcome::Failed { .. } | Outcome::Cancelled { .. }) {
+            let key = (effect.workflow.clone(), effect.id.clone());
+            let now = format!("{outcome:?}");
+            let before = hold(&self.told).insert(key, now.clone());
+            if before.is_some_and(|before| before != now) {
+                let detail = format!("effect {} came out in two ways", effect.id);
+                let violation = Violation::new(Oracle::Once, detail);
+                hold(&self.complaint).get_or_insert(violation);
+            }
+        }
+        outcome
+    }
+
+    fn judged(&self, effect: &Effect, watch: &Watch<'_>) -> Result<Outcome, Violation> {
+        if self.disk.is_crashed() {
+            return Ok(Outcome::Cancelled {
+                usage: Usage::default(),
+            });
+        }
+        let log = self.durable_log(&effect.workflow)?;
+        check_performed(&effect.id, &log)?;
+        let mut workflow = None;
+        for logged in &log {
+            evolve(&mut workflow, &logged.event);
+        }
+        let Some(workflow) = workflow else {
+            let detail = format!("{} is performed for nothing", effect.id);
+            return Err(Violation::new(Oracle::Intent, detail));
+        };
+        let n_failures = n_failures(&effect.id, &log);
+        Ok(match &effect.action {
+            Action::Ask(question) => {
+                (watch.notice)(Activity::Used(USED));
+                ask(effect, question, &workflow, n_failures)
+            }
+            Action::Prepare { .. } if n_failures == 0 => failed("reach the repository", false),
+            Action::Prepare { branch, .. } => Outcome::Prepared {
+                branch: branch.clone(),
+                worktree: "/worktrees/it".to_owned(),
+            },
+            Action::Work(work) => self::work(work, &effect.id),
+            Action::Land(landing) => land(landing, &effect.id),
+            Action::Verify(asked) => {
+                let fails = asked
+                    .commands
+                    .iter()
+                    .any(|command| command == "sh T-002.sh")
+                    && effect.id.as_str().contains("verify-merged")
+                    && effect.id.as_str().ends_with("a1");
+                verified(&asked.commit, &asked.commands, i32::from(fails))
+            }
+        })
+    }
+
+    /// Returns the log as a power cut at this moment would leave it.
+    fn durable_log(&self, workflow: &GoalId) -> Result<Vec<Logged>, Violation> {
+        let files = self.disk.durable();
+        let name = workflow.to_string();
+        let is_log = |path: &&PathBuf| {
+            path.file_name() == Some("events.jsonl".as_ref())
+                && path.parent().and_then(Path::file_name) == Some(name.as_ref())
+        };
+        let bytes = files
+            .iter()
+            .find(|(path, _)| is_log(path))
+            .map(|(_, bytes)| bytes.as_slice());
+        read_log(workflow, bytes.unwrap_or_default())
+    }
+}
+
+/// Reads the bytes of a workflow's log.
+pub(super) fn read_log(workflow: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, Violation> {
+    let broken = |detail: String| Violation::new(Oracle::Prefix, format!("{workflow}: {detail}"));
+    let tail = decode(&workflow.to_string(), &Position::start(), bytes)
+        .map_err(|error| broken(format!("{error}: {}", error.fault)))?;
+    tail.records
+        .iter()
+        .map(|record| to_logged(record).map_err(|error| broken(error.to_string())))
+        .collect()
+}
+
+/// Checks that an effect about to be performed was intended and has not ended well before.
+fn check_performed(effect: &EffectId, log: &[Logged]) -> Result<(), Violation> {
+    let mut is_under_way = false;
+    for logged in log {
+        match &logged.event {
+            Event::EffectIntended { effect: id, .. } if id == effect => is_under_way = true,
+            Event::EffectEnded { effect: id, .. } if id == effect => is_under_way = false,
+            _ => {}
+        }
+    }
+    if is_under_way {
+        return Ok(());
+    }
+    let detail = format!("effect {effect} is performed without a durable intent");
+    Err(Violation::new(Oracle::Intent, detail))
+}
+
+fn n_failures(effect: &EffectId, log: &[Logged]) -> usize {
+    let is_failure = |logged: &&Logged| matches!(&logged.event, Event::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
+    log.iter().filter(is_failure).count()
+}
+
+fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures: usize) -> Outcome {
+    let by = Identity {
+        agent: question.agent.clone(),
+        run: format!("{}.{}", effect.workflow, effect.id),
+    };
+    let unreadable = |why: &str| Outcome::Unreadable {
+        by: by.clone(),
+        why: why.to_owned(),
+        usage: Usage::default(),
+    };
+    let answer = match &workflow.body {
+        Body::Interview(interview) => {
+            if interview.steps == 0 {
+                return unreadable("it is no JSON");
+            }
+            if interview.rounds.len() == 4 && failures == 0 {
+                return failed("reach the model", true);
+            }
+            Answer::Step(answers::step(interview))
+        }
+        Body::Ralph(ralph) => {
+            if ralph.answers.is_empty() {
+                return unreadable("it is no plan");
+            }
+            answers::answer(question.role, ralph)
+        }
+    };
+    Outcome::Answered {
+        by,
+        answer: Box::new(answer),
+        usage: USED,
+    }
+}
+
+/// The second task's first goal rests unproved once.
+fn work(work: &GoalWork, effect: &EffectId) -> Outcome {
+    let number: u32 = work
+        .task
+        .as_str()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .fold(0, |number, digit| {
+            number * 10 + digit.to_digit(10).unwrap_or(0)
+        });
+    let fix = if work.task.as_str().starts_with('F') {
+        500
+    } else {
+        100
+    };
+    let goal = GoalId::new(
+        fix + number * 10 + work.attempt,
+        Slug::from_sentence("work"),
+    );
+    let goal = work.goal.clone().unwrap_or(goal);
+    if work.task.as_str() == "T-002" && effect.as_str().ends_with("a1") {
+        return Outcome::Rested {
+            goal,
+            worktree: None,
+            status: GoalStatus::Paused,
+            commit: None,
+            reason: Some("its turns are used up".to_owned()),
+        };
+    }
+    Outcome::Rested {
+        goal,
+        worktree: None,
+        status: GoalStatus::Done,
+        commit: Some(oid(&[work.task.as_str(), &work.base, effect.as_str()])),
+        reason: None,
+    }
+}
+
+/// What was made on another commit does not fit the first time.
+fn land(landing: &Landing, effect: &EffectId) -> Outcome {
+    let merged = landing.base != landing.head;
+    if merged && effect.as_str().ends_with("a1") && landing.task.as_str() == "T-002" {
+        return Outcome::Conflicted {
+            paths: vec!["src/store/mod.rs".to_owned()],
+        };
+    }
+    let head = if merged {
+        oid(&[&landing.head, &landing.commit])
+    } else {
+        landing.commit.clone()
+    };
+    Outcome::Landed {
+        tree: oid(&["tree", &head]),
+        head,
+        merged,
+    }
+}
+
+fn verified(commit: &str, commands: &[String], exit_code: i32) -> Outcome {
+    let run = |command: &String| VerifyRun {
+        command: command.clone(),
+        checks: Checks::Visible,
+        exit_code: Some(exit_code),
+        timed_out: false,
+        duration_ms: 3,
+        output_tail: "output".to_owned(),
+        output_bytes: 6,
+    };
+    Outcome::Verified(VerifyReport {
+        commit: commit.to_owned(),
+        tree: oid(&["tree", commit]),
+        tampered: Vec::new(),
+        runs: commands.iter().map(run).collect(),
+    })
+}
+
+fn oid(parts: &[&str]) -> String {
+    let hash = sha256_hex(parts.join(" ").as_bytes());
+    hash.chars().take(40).collect()
+}
+
+fn failed(message: &str, may_pass: bool) -> Outcome {
+    Outcome::Failed {
+        failure: Failure {
+            message: message.to_owned(),
+            hint: None,
+        },
+        may_pass,
+        usage: Usage::default(),
+    }
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A thread that panicked must not hide what the others would say.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

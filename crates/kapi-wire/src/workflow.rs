@@ -1,0 +1,144 @@
+//! A workflow as others see it: where it stands, what waits, its rounds, its tasks, its evidence.
+//!
+//! Built from state alone. The mode's own part stands in a file of its own.
+
+pub mod inbox;
+pub mod interview;
+pub mod ralph;
+pub mod row;
+
+use kapi_core::workflow::evidence::Evidence;
+use kapi_core::workflow::link::Link;
+use kapi_core::workflow::pending::{Approval, Pending};
+use kapi_core::workflow::state::{Blocked, Body, Revision, Workflow};
+use kapi_core::workflow::terms::Terms;
+use kapi_core::workflow::worker::Worker;
+use serde::Serialize;
+
+use crate::result::UsageView;
+use crate::workflow::interview::InterviewView;
+use crate::workflow::ralph::RalphView;
+
+/// A workflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WorkflowView {
+    /// `workflow` where it is looked at, `workflow_result` where a command ended with it.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Its id, `NNN-slug`.
+    pub id: String,
+    /// `deep-interview` or `ralph`.
+    pub mode: &'static str,
+    /// What it is for, in the person's words.
+    pub purpose: String,
+    /// `active`, `blocked`, `completed`, `failed`, `abandoned`, `linked`, `integrated`.
+    pub status: &'static str,
+    /// Where it stands.
+    pub phase: &'static str,
+    /// Where it stands within that.
+    pub subphase: Option<&'static str>,
+    /// Who started it.
+    pub started_by: String,
+    /// When, in milliseconds since the epoch.
+    pub started_at_ms: i64,
+    /// What it may use.
+    pub terms: Terms,
+    /// What waits for a person.
+    pub pending: Option<PendingView>,
+    /// What holds it up.
+    pub blocked: Option<Blocked>,
+    /// What was decided, oldest first.
+    pub approvals: Vec<Approval>,
+    /// What a person wanted changed, oldest first.
+    pub revisions: Vec<Revision>,
+    /// What it is connected with.
+    pub links: Vec<Link>,
+    /// What is at work for it.
+    pub workers: Vec<Worker>,
+    /// What its completion rests on; the number of each is its place, from 1.
+    pub evidence: Vec<Evidence>,
+    /// What the questions to agents used.
+    pub usage: UsageView,
+    /// The interview, of such a workflow.
+    pub interview: Option<InterviewView>,
+    /// The plan, its tasks and its reviews, of such a workflow.
+    pub ralph: Option<RalphView>,
+    /// What a person can type next.
+    pub next: Vec<String>,
+}
+
+/// A decision that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PendingView {
+    /// `approve_interview_spec` or `approve_ralph_plan`.
+    pub decision: &'static str,
+    /// The artifact it is about.
+    pub artifact: &'static str,
+    /// SHA-256 of the artifact's bytes.
+    pub sha256: String,
+    /// What must be accepted with it.
+    pub risks: Vec<String>,
+    /// Since when it waits, in milliseconds since the epoch.
+    pub since_ms: i64,
+}
+
+impl PendingView {
+    /// Shows a decision that waits.
+    #[must_use]
+    pub fn of(pending: &Pending) -> Self {
+        Self {
+            decision: pending.decision.as_str(),
+            artifact: pending.decision.artifact(),
+            sha256: pending.sha256.clone(),
+            risks: pending.risks.clone(),
+            since_ms: pending.since_ms,
+        }
+    }
+}
+
+/// What a view is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looked {
+    /// Somebody looks at it.
+    At,
+    /// A command ends with it.
+    Last,
+}
+
+impl WorkflowView {
+    /// Shows a workflow, with what a person can type next.
+    #[must_use]
+    pub fn of(workflow: &Workflow, looked: Looked, next: Vec<String>) -> Self {
+        let (phase, subphase) = workflow.phase();
+        let (interview, ralph) = match &workflow.body {
+            Body::Interview(interview) => (Some(InterviewView::of(interview)), None),
+            Body::Ralph(ralph) => (None, Some(RalphView::of(ralph))),
+        };
+        Self {
+            kind: match looked {
+                Looked::At => "workflow",
+                Looked::Last => "workflow_result",
+            },
+            id: workflow.id.to_string(),
+            mode: workflow.mode().as_str(),
+            purpose: workflow.purpose.clone(),
+            status: workflow.status.as_str(),
+            phase,
+            subphase,
+            started_by: workflow.started_by.clone(),
+            started_at_ms: workflow.started_at_ms,
+            terms: workflow.terms.clone(),
+            pending: workflow.pending.as_ref().map(PendingView::of),
+            blocked: workflow.blocked.clone(),
+            approvals: workflow.approvals.clone(),
+            revisions: workflow.revisions.clone(),
+            links: workflow.links.clone(),
+            workers: workflow.workers.clone(),
+            evidence: workflow.evidence.clone(),
+            usage: UsageView::from(workflow.used),
+            interview,
+            ralph,
+            next,
+        }
+    }
+}

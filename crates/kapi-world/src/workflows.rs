@@ -1,0 +1,178 @@
+//! Performing a workflow's effects: questions to agents, its branch, the goals of its tasks,
+//! landings and verifications.
+//!
+//! The same machine as for goals, with a sandbox or a checkout for each effect, so that several may
+//! be performed at once. Knows no rule of a workflow, and keeps nothing but what an effect has to
+//! find again after a crash.
+
+pub mod terminal;
+
+mod answer;
+mod ask;
+mod drive;
+mod land;
+mod outline;
+mod prepare;
+mod verify;
+mod work;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::id::{EffectId, GoalId};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::effect::{Action, Effect};
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::state::Workflow;
+use kapi_engine::project::Project;
+use kapi_engine::world::Watch;
+use kapi_git::owned_dir;
+use sha2::{Digest as _, Sha256};
+
+use crate::failure;
+use crate::real::RealWorld;
+
+/// Digits of the hash that stands for what a file name cannot hold.
+const NAME_HASH_DIGITS: usize = 8;
+/// The longest part of an effect's id in a file name.
+const NAME_BYTES_MAX: usize = 80;
+
+/// Where a workflow's effects are performed, and what they need of whoever composes it.
+pub struct WorkflowPlace<'a> {
+    /// The project.
+    pub project: &'a Project<'a>,
+    /// The person who started the workflow: what its plan's approval gives leave for is recorded in
+    /// their name.
+    pub person: Actor,
+    /// Returns the workflow as it stands.
+    pub workflow: &'a (dyn Fn() -> Result<Workflow, Failure> + Sync),
+    /// Returns the world of a goal, or of the workflow itself, by its id. That a person approved a
+    /// goal is looked after here.
+    pub world: &'a (dyn Fn(&GoalId) -> Result<RealWorld<'a>, Failure> + Sync),
+    /// Returns the text of a guidance document.
+    pub guidance: &'a (dyn Fn(&str) -> Option<String> + Sync),
+}
+
+/// Why an effect came to nothing.
+#[derive(Debug)]
+struct Refused {
+    failure: Failure,
+    may_pass: bool,
+    usage: Usage,
+}
+
+impl Refused {
+    /// Returns a refusal that stays until somebody does something about it.
+    fn lasting(failure: Failure) -> Self {
+        Self {
+            failure,
+            may_pass: false,
+            usage: Usage::default(),
+        }
+    }
+
+    fn lasting_error(error: &dyn std::error::Error) -> Self {
+        Self::lasting(failure::plain(error))
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            may_pass: true,
+            usage: Usage::default(),
+        }
+    }
+}
+
+/// Performs an effect. Performing it twice under its id is safe.
+///
+/// [`Outcome::Cancelled`] comes soon after the flag of the watch is raised. What agents use is told
+/// as it happens, and only the rest stands in the outcome; goals keep their own account.
+#[must_use]
+pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) -> Outcome {
+    let result = match &effect.action {
+        Action::Ask(question) => ask::ask(place, (effect, question), watch),
+        Action::Prepare { branch, base } => prepare::prepare(place, effect, (branch, base), watch),
+        Action::Work(work) => work::work(place, (effect, work), watch),
+        Action::Land(landing) => land::land(place, (effect, landing), watch),
+        Action::Verify(task) => verify::verify(place, (effect, task), watch),
+    };
+    match result {
+        Ok(outcome) => outcome,
+        Err(refused) if watch.cancel.is_raised() => cancelled(refused.usage),
+        Err(refused) => Outcome::Failed {
+            failure: refused.failure,
+            may_pass: refused.may_pass,
+            usage: refused.usage,
+        },
+    }
+}
+
+const fn cancelled(usage: Usage) -> Outcome {
+    Outcome::Cancelled { usage }
+}
+
+/// Returns the part of a file's name that stands for an effect: its id where that is plain.
+fn name_of(effect: &EffectId) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let text = effect.as_str();
+    if text.chars().all(is_plain) && text.len() <= NAME_BYTES_MAX {
+        return text.to_owned();
+    }
+    let plain: String = text
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '-' })
+        .take(NAME_BYTES_MAX)
+        .collect();
+    let mut hash = Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>();
+    hash.truncate(NAME_HASH_DIGITS);
+    format!("{plain}-{hash}")
+}
+
+/// Returns the name of the run that performs an effect, safe as a file name.
+fn run_id(effect: &Effect) -> String {
+    format!("{}-{}", effect.workflow, name_of(&effect.id))
+}
+
+/// Makes the directory of one effect, where nobody else may look, and returns it.
+fn scratch(world: &RealWorld<'_>, effect: &Effect) -> Result<PathBuf, Failure> {
+    let dir = world.place.scratch.join(name_of(&effect.id));
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(&dir);
+    made.map_err(|error| failure::file("create", &dir, &error))?;
+    Ok(dir)
+}
+
+/// Removes the directory of one effect. What cannot be removed is only space.
+fn clear(scratch: &std::path::Path) {
+    drop(owned_dir::wipe(scratch));
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::id::EffectId;
+
+    use super::name_of;
+
+    #[test]
+    fn a_name_of_an_effect_is_a_plain_and_single_file_name() {
+        let plain = EffectId::new(1, "work-T-001", 2);
+        assert_eq!(name_of(&plain), plain.as_str());
+        let (one, other) = (
+            name_of(&EffectId::new(1, "work-../../T", 1)),
+            name_of(&EffectId::new(1, "work-..-..-T", 1)),
+        );
+        assert_ne!(one, other);
+        for name in [one, other, name_of(&EffectId::new(1, &"ä/".repeat(200), 1))] {
+            assert!(!name.contains(['/', '.']) && name.len() < 100, "{name}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Reading an agent's answer: the last fenced block of JSON in its last message, in exactly the shape
+//! that its role demands.
+//!
+//! Whatever else it says is not looked at. Why an answer cannot be read is written for the agent,
+//! who is asked again.
+
+use kapi_core::workflow::effect::Role;
+use kapi_core::workflow::outcome::Answer;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Characters of a line of the answer that are repeated where it is wrong.
+const LINE_CHARS_MAX: usize = 120;
+
+/// The shape in which an accountant answers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Account {
+    rationale: String,
+    risks: Vec<String>,
+    follow_up: Vec<String>,
+}
+
+/// Reads an answer in a role.
+///
+/// # Errors
+/// With what is wrong, as the agent may be told.
+pub(super) fn read(role: Role, message: &str) -> Result<Answer, String> {
+    let block = last_block(message)?;
+    Ok(match role {
+        Role::Interviewer => Answer::Step(parse(&block)?),
+        Role::Thesis => Answer::Thesis(parse(&block)?),
+        Role::Antithesis => Answer::Antithesis(parse(&block)?),
+        Role::Synthesis => Answer::Synthesis(parse(&block)?),
+        Role::Reviewer => Answer::Review(parse(&block)?),
+        Role::Accountant => {
+            let Account {
+                rationale,
+                risks,
+                follow_up,
+            } = parse(&block)?;
+            Answer::Account {
+                rationale,
+                risks,
+                follow_up,
+            }
+        }
+    })
+}
+
+fn parse<T: DeserializeOwned>(block: &str) -> Result<T, String> {
+    // A list would otherwise pass for the fields of an object in order.
+    if !block.trim_start().starts_with('{') {
+        return Err("the block of JSON is not an object".to_owned());
+    }
+    serde_json::from_str(block).map_err(|error| {
+        let line = error.line().checked_sub(1);
+        let text = line.and_then(|line| block.lines().nth(line));
+        let text: String = text
+            .unwrap_or_default()
+            .trim()
+            .chars()
+            .take(LINE_CHARS_MAX)
+            .collect();
+        format!("the block of JSON is not in the form that was asked for: {error}, at {text:?}")
+    })
+}
+
+/// Returns the text of the last block that says it is JSON.
+fn last_block(message: &str) -> Result<String, String> {
+    let mut found = None;
+    let mut open: Option<(usize, bool, Vec<&str>)> = None;
+    for line in message.lines() {
+        let ticks = fence(line);
+        match &mut open {
+            None if ticks > 0 => {
+                let word = line.trim().trim_start_matches('`').trim();
+                open = Some((ticks, word.eq_ignore_ascii_case("json"), Vec::new()));
+            }
+            None => {}
+            Some((opened, is_json, lines)) if ticks >= *opened && is_bare(line) => {
+                let text = is_json.then(|| lines.join("\n"));
+                found = text.or(found);
+                open = None;
+            }
+            Some((_, _, lines)) => lines.push(line),
+        }
+    }
+    if matches!(open, Some((_, true, _))) {
+        return Err(
+            "the last block of JSON has no end: a message is cut at 64 KiB, so say it in fewer \
+             words, and close the block with ``` on a line of its own"
+                .to_owned(),
+        );
+    }
+    found.ok_or_else(|| {
+        "there is no block of JSON: end your message with ```json, the object, and ``` on lines \
+         of their own"
+            .to_owned()
+    })
+}
+
+/// Tells whether a line holds backticks and nothing else.
+fn is_bare(line: &str) -> bool {
+    line.trim().bytes().all(|byte| byte == b'`')
+}
+
+/// Returns how many backticks a line begins with, if that makes a fence.
+fn fence(line: &str) -> usize {
+    let line = line.trim_start();
+    let ticks = line.len() - line.trim_start_matches('`').len();
+    if ticks >= 3 { ticks } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::workflow::effect::Role;
+    use kapi_core::workflow::outcome::Answer;
+
+    use super::{last_block, read};
+
+    const REVIEW: &str = r#"{"approve":true,"summary":"looked at all","findings":[]}"#;
+
+    #[test]
+    fn the_last_block_of_json_is_the_answer() {
+        let text = format!(
+            "The file says:\n```json\n{{\"approve\": false}}\n```\nand\n```sh\nrm -r x\n```\n\
+             ````json\n{REVIEW}\n````\nThat is all."
+        );
+        assert_eq!(last_block(&text).as_deref(), Ok(REVIEW));
+        let Ok(Answer::Review(findings)) = read(Role::Reviewer, &text) else {
+            panic!("it is a review");
+        };
+        assert!(findings.approve && findings.findings.is_empty());
+    }
+
+    #[test]
+    fn a_fence_within_another_block_opens_nothing() {
+        let text = "````text\n```json\n{\"approve\":true}\n```\n````\n";
+        assert!(last_block(text).unwrap_err().starts_with("there is no"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_so_that_an_agent_can_mend_it() {
+        let fenced = |json: &str| format!("```json\n{json}\n```");
+        let cases = [
+            String::new(),
+            REVIEW.to_owned(),
+            format!("```\n{REVIEW}\n```"),
+            format!("```json\n{REVIEW}"),
+            fenced(r#"[true,"",[]]"#),
+            fenced(r#"{"approve":"yes","summary":"","findings":[]}"#),
+            fenced("{\"approve\":true,\n\"sumary\":\"\",\n\"findings\":[]}"),
+            fenced(r#"{"approve":true,"approve":true,"summary":"","findings":[]}"#),
+            fenced("{\"approve\":true,\n\"summary\":\"\",\"findings\":[{\"category\":\"style\"}]}"),
+            fenced(r#"{"approve":true,"findings":[]}"#),
+            fenced(&format!("{REVIEW}{REVIEW}")),
+        ];
+        let told: Vec<String> = cases
+            .iter()
+            .map(|text| read(Role::Reviewer, text).unwrap_err())
+            .collect();
+        let expected = [
+            "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
+            "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
+            "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
+            "the last block of JSON has no end: a message is cut at 64 KiB, so say it in fewer words, and close the block with ``` on a line of its own",
+            "the block of JSON is not an object",
+        ];
+        assert_eq!(told[..5], expected);
+        for (told, part) in told[5..].iter().zip([
+            "invalid type: string \"yes\", expected a boolean at line 1",
+            "unknown field `sumary`, expected one of `approve`, `summary`, `findings`",
+            "duplicate field `approve`",
+            "unknown variant `style`",
+            "missing field `summary`",
+            "trailing characters at line 1",
+        ]) {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn every_role_has_a_shape_of_its_own() {
+        let fenced = |json: &str| format!("```json\n{json}\n```");
+        let account = fenced(r#"{"rationale":"r","risks":[],"follow_up":["f"]}"#);
+        assert!(matches!(
+            read(Role::Accountant, &account),
+            Ok(Answer::Account { .. })
+        ));
+        let objections = fenced(r#"{"strongest":"s","tension":"t","objections":[]}"#);
+        assert!(matches!(
+            read(Role::Antithesis, &objections),
+            Ok(Answer::Antithesis(_))
+        ));
+        let step = fenced(r#"{"next":{"do":"restate","goal":"g"}}"#);
+        assert!(matches!(
+            read(Role::Interviewer, &step),
+            Ok(Answer::Step(_))
+        ));
+        for role in [Role::Thesis, Role::Synthesis, Role::Reviewer] {
+            assert!(read(role, &account).is_err());
+        }
+    }
+}

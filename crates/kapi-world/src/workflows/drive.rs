@@ -1,0 +1,133 @@
+//! Driving a task's goal in this process until it rests, and staying with it while it is parked.
+//!
+//! Somebody else may drive it at the same time, `kapi up` for instance; then it is waited for. When
+//! the effect is no longer wanted the goal is let go of, not stopped: whoever comes next goes on.
+
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_core::plan::task::TaskId;
+use kapi_engine::drive::{self, Control, DriveError, Observed, Pace};
+use kapi_engine::supervise::wake;
+use kapi_engine::world::{Activity, Watch};
+
+use crate::real::RealWorld;
+use crate::waits::{self, Look};
+use crate::workflows::work::engine;
+use crate::workflows::{Refused, WorkflowPlace};
+
+/// How often it is looked whether somebody else has come to an end, or a wait is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The longest between two looks at what a goal waits for, in milliseconds.
+const LOOK_MS_MAX: u64 = 2_000;
+
+/// What came of it.
+pub(super) enum Driven {
+    /// The goal goes no further by itself.
+    Rests(Box<Goal>),
+    /// It was let go of.
+    LetGo,
+}
+
+/// Drives a goal to its rest.
+pub(super) fn drive(
+    place: &WorkflowPlace<'_>,
+    world: &RealWorld<'_>,
+    (id, task): (&GoalId, &TaskId),
+    watch: &Watch<'_>,
+) -> Result<Driven, Refused> {
+    let control = Control {
+        // Not the person: then an interrupt would stop the goal for good.
+        person: Actor::Engine,
+        interrupted: &|| watch.cancel.is_raised(),
+        monotonic_ms: &drive::monotonic_ms,
+        pace: Pace::STANDARD,
+    };
+    let mut told = String::new();
+    loop {
+        let driven = drive::drive(place.project, id, world, &control, &mut |seen| {
+            show(seen, task, watch);
+        });
+        let goal = match driven {
+            Ok(goal) => goal,
+            Err(DriveError::Driven { owner, .. }) => {
+                if owner != told {
+                    let text = format!("{}: goal {id} is driven by {owner}", task.as_str());
+                    (watch.notice)(Activity::Note { text });
+                    told = owner;
+                }
+                thread::sleep(LOOK);
+                if watch.cancel.is_raised() {
+                    return Ok(Driven::LetGo);
+                }
+                continue;
+            }
+            Err(DriveError::Engine(error)) => return Err(engine(&error)),
+        };
+        if watch.cancel.is_raised() && !goal.status.is_terminal() {
+            return Ok(Driven::LetGo);
+        }
+        if goal.status != Status::Waiting {
+            return Ok(Driven::Rests(Box::new(goal)));
+        }
+        if !stay(place, world, goal, watch)? {
+            return Ok(Driven::LetGo);
+        }
+    }
+}
+
+/// Stays with a parked goal until it is not parked any more; `false` when it is called off.
+fn stay(
+    place: &WorkflowPlace<'_>,
+    world: &RealWorld<'_>,
+    mut goal: Goal,
+    watch: &Watch<'_>,
+) -> Result<bool, Refused> {
+    while let Some(wait) = goal
+        .wait
+        .as_ref()
+        .filter(|_| goal.status == Status::Waiting)
+    {
+        if watch.cancel.is_raised() {
+            return Ok(false);
+        }
+        let pause_ms = match waits::look(world, &goal, wait, watch.cancel) {
+            Ok(Look::Met { why }) => {
+                let woken = wake(place.project, &goal.id, wait.number, &why);
+                woken.map_err(|error| engine(&error))?;
+                return Ok(true);
+            }
+            Ok(Look::NotYet { look_again_ms }) => look_again_ms.min(LOOK_MS_MAX),
+            // It says nothing of the condition, so the next look may find it.
+            Err(_) => LOOK_MS_MAX,
+        };
+        let until = drive::monotonic_ms().saturating_add(pause_ms);
+        while drive::monotonic_ms() < until && !watch.cancel.is_raised() {
+            thread::sleep(LOOK);
+        }
+        let loaded = place.project.load(&goal.id);
+        goal = loaded.map_err(|error| engine(&error))?;
+    }
+    Ok(true)
+}
+
+/// Tells what happens in a goal. What it uses stands in its own account, and is not told.
+fn show(seen: Observed, task: &TaskId, watch: &Watch<'_>) {
+    let named = |text: &str| format!("{}: {text}", task.as_str());
+    match seen {
+        Observed::Activity(Activity::Used(_)) | Observed::Recorded(_) => {}
+        Observed::Activity(Activity::Note { text }) => {
+            (watch.notice)(Activity::Note { text: named(&text) });
+        }
+        Observed::Activity(
+            activity @ (Activity::Tool { .. } | Activity::Text { .. } | Activity::Verifying { .. }),
+        ) => (watch.notice)(activity),
+        Observed::Performing(effect) => {
+            let text = named(&format!("goal {}, {}", effect.goal, effect.id));
+            (watch.notice)(Activity::Note { text });
+        }
+    }
+}
