@@ -323,8 +323,12 @@ impl Context {
         // A repository within another is a project of its own, whether it has goals or not.
         let is_limit = |dir: &Path| is_project(dir) || dir.join(".git").exists();
         let nearest = self.cwd.ancestors().find(|dir| is_limit(dir));
-        let found = nearest.filter(|dir| is_project(dir));
-        found.map(Path::to_path_buf).ok_or_else(|| {
+        let found = nearest.and_then(|dir| {
+            // A worktree without state of its own belongs to the repository it is of.
+            let main = || main_worktree(dir).filter(|main| is_project(main));
+            is_project(dir).then(|| dir.to_path_buf()).or_else(main)
+        });
+        found.ok_or_else(|| {
             Error::new(
                 Exit::NotFound,
                 format!("there are no goals in {}", self.cwd.display()),
@@ -332,6 +336,23 @@ impl Context {
             .with_hint("start one with `kapi run \"<task>\" --verify \"<command>\"`.")
         })
     }
+}
+
+/// Returns the main worktree of the repository that a linked worktree is of.
+///
+/// The file in the worktree may be anybody's, so the repository has to name the worktree as well
+/// (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+fn main_worktree(dir: &Path) -> Option<PathBuf> {
+    let link = dir.join(".git");
+    let text = fs::read_to_string(&link).ok()?;
+    let entry = Path::new(text.strip_prefix("gitdir: ")?.trim_end());
+    let named = fs::read_to_string(entry.join("gitdir")).ok()?;
+    let entries = entry
+        .parent()
+        .filter(|dir| dir.ends_with(".git/worktrees"))?;
+    let is_named = fs::canonicalize(named.trim_end()).ok()? == fs::canonicalize(&link).ok()?;
+    let main = entries.parent()?.parent()?;
+    is_named.then(|| main.to_path_buf())
 }
 
 /// A process inside an agent run acts as that agent, even when it cleared its own environment or

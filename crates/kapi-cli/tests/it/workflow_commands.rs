@@ -466,3 +466,45 @@ fn several_interviews_that_fit_make_a_numbered_list() {
         ("active".into(), "linked".into())
     );
 }
+
+#[test]
+fn nothing_is_approved_on_a_log_that_was_altered_below_its_fold() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    machine.drafted();
+    let log = machine.dir("deep-interview", FIRST).join("events.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    write(&log, text.replacen("greet people", "greet nobody", 1));
+    let before = fs::read(&log).unwrap();
+    for verb in ["approve", "resume"] {
+        let given: &[&str] = match verb {
+            "approve" => &["--yes", "--accept-risks"],
+            _ => &["--revise", "shorter"],
+        };
+        let output = env.kapi(&[&["deep-interview", verb, "1"], given].concat());
+        assert_ne!(output.code, 0, "{verb}: {output:?}");
+        assert!(output.stderr.contains("events.jsonl"), "{verb}: {output:?}");
+    }
+    assert_eq!(fs::read(&log).unwrap(), before);
+}
+
+#[test]
+fn a_worktree_belongs_to_the_project_of_its_repository() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    assert_eq!(machine.interview(&["--no-drive"]).code, 0);
+    let linked = env.root().join("linked");
+    env.git(&["worktree", "add", "--quiet", &linked.display().to_string()]);
+    let output = env.kapi_in(&linked, &["status", "--json"]);
+    assert_eq!(output.document()["workflows"][0]["id"], FIRST, "{output:?}");
+    // A file that names a repository which does not name it back leads nowhere.
+    let stranger = env.root().join("stranger");
+    fs::create_dir(&stranger).unwrap();
+    fs::copy(linked.join(".git"), stranger.join(".git")).unwrap();
+    let output = env.kapi_in(&stranger, &["status", "--json"]);
+    assert_eq!(
+        output.document()["workflows"],
+        serde_json::json!([]),
+        "{output:?}"
+    );
+}

@@ -131,6 +131,8 @@ pub fn drive(
         }
         Err(error @ LockError::Failed { .. }) => return Err(WorkflowError::from(error).into()),
     };
+    // Read whole: nothing is done on top of a log that was altered below its fold.
+    project.workflow_log(key)?;
     open.repair()?;
     relink(project, open.workflow()?)?;
     let mut drive = Drive {

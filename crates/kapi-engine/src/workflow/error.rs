@@ -64,7 +64,11 @@ impl WorkflowError {
         match self {
             Self::Denied(denied) => possible(denied.next_commands.first()?),
             Self::Target(error) => possible(error.next_commands().first()?),
-            Self::Name(_) => None,
+            Self::Name(_) => Some(
+                "a few English words in front will do, and the rest stays as it is: \
+                 \"greet visitors: …\"."
+                    .to_owned(),
+            ),
             Self::NotApprovedHere { workflow, .. } => {
                 let (mode, index) = (workflow.mode, workflow.id.index());
                 Some(format!(

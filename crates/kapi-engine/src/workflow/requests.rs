@@ -92,6 +92,10 @@ impl Project<'_> {
         actor: &Actor,
         command: &Command,
     ) -> Result<Submitted, WorkflowError> {
+        if matches!(actor, Actor::Human { .. }) {
+            // Read whole: no person decides on top of a log that was altered below its fold.
+            self.workflow_log(key)?;
+        }
         let mut open = OpenWorkflow::load(self, key)?;
         open.workflow()?;
         let submitted = open.submit(actor, command)?;
