@@ -172,7 +172,7 @@ impl Error {
     /// Builds an error from a reference that does not name one goal.
     pub(crate) fn resolve(error: &ResolveError) -> Self {
         let exit = match error {
-            ResolveError::Unknown { .. } => Exit::NotFound,
+            ResolveError::Unknown { .. } | ResolveError::Workflow { .. } => Exit::NotFound,
             ResolveError::Ambiguous { .. } => Exit::Usage,
             ResolveError::Store(_) => Exit::Failed,
         };

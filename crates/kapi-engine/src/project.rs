@@ -10,8 +10,9 @@ use kapi_core::goal::contract::Contract;
 use kapi_core::goal::decide::decide;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::workflow::mode::Mode;
 use kapi_store::canonical::canonical_hash;
-use kapi_store::inventory::{Entry, Inventory, goal_ids};
+use kapi_store::inventory::{Entry, Inventory, goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::{Cursor, Stream};
 use kapi_sys::clock::Clock;
@@ -179,7 +180,22 @@ impl Project<'_> {
     /// # Errors
     /// When none or several fit.
     pub fn resolve(&self, reference: &str) -> Result<GoalId, ResolveError> {
-        find(reference, &goal_ids(self.disk, &self.layout)?)
+        let found = find(reference, &goal_ids(self.disk, &self.layout)?);
+        let Err(ResolveError::Unknown { .. }) = found else {
+            return found;
+        };
+        for mode in Mode::ALL {
+            let workflows = workflow_ids(self.disk, (&self.layout, mode), None)?;
+            if let Ok(id) = find(reference, &workflows) {
+                let reference = reference.to_owned();
+                return Err(ResolveError::Workflow {
+                    reference,
+                    id,
+                    mode,
+                });
+            }
+        }
+        found
     }
 
     /// Loads a goal. Changes nothing.

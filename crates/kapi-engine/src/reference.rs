@@ -3,6 +3,7 @@
 //! Pure: given the ids there are, finds the one that is meant or says why it cannot.
 
 use kapi_core::id::GoalId;
+use kapi_core::workflow::mode::Mode;
 use kapi_store::error::StoreError;
 
 /// Names that an error lists at most.
@@ -27,6 +28,16 @@ pub enum ResolveError {
         /// Those that fit.
         candidates: Vec<GoalId>,
     },
+    /// It means a workflow, which is not a goal.
+    #[error("find a goal called {reference:?}: {id} is a {mode} workflow")]
+    Workflow {
+        /// What was asked for.
+        reference: String,
+        /// The workflow.
+        id: GoalId,
+        /// Its mode.
+        mode: Mode,
+    },
     /// The goals could not be listed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -48,6 +59,10 @@ impl ResolveError {
             Self::Ambiguous { candidates, .. } => {
                 Some(format!("say which one: {}.", names(candidates)))
             }
+            Self::Workflow { id, mode, .. } => Some(format!(
+                "`kapi status {index:03}` shows it, `kapi {mode} resume {index:03}` goes on with it.",
+                index = id.index()
+            )),
             Self::Store(error) => error.hint(),
         }
     }

@@ -181,10 +181,10 @@ fn nothing(context: &Context) -> Exit {
             cleanup: Vec::new(),
         }),
         Format::Human => {
-            context.ui.line("There are no goals here.");
+            context.ui.line("There are no goals and no workflows here.");
             context
                 .ui
-                .line("Start one with `kapi run \"<task>\" --verify \"<command>\"`.");
+                .line("Start a goal with `kapi run \"<task>\" --verify \"<command>\"`.");
         }
     }
     Exit::Success
@@ -235,7 +235,7 @@ fn human(ui: Ui, view: &View, all: bool) {
             }
         ));
     } else if view.goals.is_empty() && view.workflows.is_empty() {
-        ui.line("There are no goals here.");
+        ui.line("There are no goals and no workflows here.");
     }
 }
 

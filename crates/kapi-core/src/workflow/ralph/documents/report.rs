@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::goal::contract::Judge;
 use crate::workflow::pending::{Approval, Means};
 use crate::workflow::ralph::documents::acceptance::entry;
 use crate::workflow::ralph::documents::markdown::{code, line, lines, list, quote};
@@ -243,6 +244,13 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
         known.push(format!(
             "In {same} reviews the reviewer was the agent that also did the work."
         ));
+    }
+    match &workflow.terms.judge {
+        Judge::None => known.push(
+            "Nobody judges the goals: their commands and the review decide alone.".to_owned(),
+        ),
+        Judge::Same => known.push("Each goal is judged by the agent that did it.".to_owned()),
+        Judge::Agent(_) => {}
     }
     let held = workflow.blocked.iter();
     known.extend(held.map(|blocked| format!("It is held up: {}", line(&blocked.reason))));
