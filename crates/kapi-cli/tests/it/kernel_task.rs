@@ -302,3 +302,30 @@ fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
     }
     assert_eq!(worker.finish().code, 0);
 }
+
+#[test]
+fn what_a_day_may_cost_holds_the_tasks_after_it() {
+    let env = Environment::new();
+    env.configure("[kernel]\nusd_per_day = 0.5\n");
+    let dear = env.script(
+        "dear.yaml",
+        "turns:\n  - steps:\n      - usage: {input_tokens: 10, output_tokens: 1, usd: 1.0}\n      \
+         - bash: echo 42 > answer.txt\n      - say: done\n",
+    );
+    assert_eq!(result(&env, &dear, &[], 0)["status"], "completed");
+    let (output, _) = task(&env, &dear, &["--detach", "--again"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let once = env.kapi(&["up", "--once"]);
+    assert_eq!(once.code, 0, "{once:?}");
+    let waits = env.json(&["task", "status", "task_2"]);
+    assert_eq!(waits["status"], "queued", "{waits:#}");
+    assert!(waits["waits"].to_string().contains("spend"), "{waits:#}");
+    // Its person gives more, and it goes on.
+    env.configure("[kernel]\nusd_per_day = 5.0\n");
+    let once = env.kapi(&["up", "--once"]);
+    assert_eq!(once.code, 0, "{once:?}");
+    assert_eq!(
+        env.json(&["task", "status", "task_2"])["status"],
+        "completed"
+    );
+}
