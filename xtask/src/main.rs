@@ -34,7 +34,9 @@ usage: cargo xtask <command>
   bench             measure against peers and write docs/performance.md (--trees 1k,10k,…: the
                     sizes of the repositories; --only sandbox,tree,…: some tables, printed)
   sim --seeds N     crash everywhere, with the first N seeds (--seed N for one of them,
-                    --pairs N for one of them with every pair of crashes)
+                    --pairs N for one of them with every pair of crashes;
+                    --workflows N instead: an interview and builds, crashed at one disk
+                    operation in N)
   storm             processes that submit tasks, work on them and are killed, judged by the log
                     (--tasks N --processes P --kill-every MS --seed S; --crashes: the
                     power of a simulated disk instead)

@@ -7,15 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use kapi_testkit::sim::{Effort, Options, Tally, simulate};
-use kapi_testkit::workflow_sim::{WorkflowTally, crash_everywhere};
+use kapi_testkit::workflow_sim::kinds::every_kind;
+use kapi_testkit::workflow_sim::{Ways, WorkflowTally, crash_everywhere};
 
 use crate::output::say;
 use crate::tool::Tool;
 
 /// What can be asked for.
 const OPTIONS: &str = "`--seeds N`, `--seed N`, `--pairs N` or `--workflows N`";
-/// Everything that may be left after a power failure.
-const SURVIVALS: usize = 4;
 /// Every crash that comes first, each followed by one more during the recovery.
 const FIRST: Options = Options {
     effort: Effort::EveryFirst,
@@ -72,13 +71,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lets the power fail under an interview and the build that comes of it, in each of four ways.
+/// Lets the power fail under an interview, the build that comes of it and a rough one, in each of four
+/// ways.
 fn workflows(root: &Path, one_in: u64) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return released(root, &["--workflows", &one_in.to_string()]);
     }
     let started = Instant::now();
-    let tally = crash_everywhere(one_in, SURVIVALS, None).context("keep the promises")?;
+    let tally = crash_everywhere(one_in, Ways::All, None).context("keep the promises")?;
     let seconds = started.elapsed().as_secs_f64();
     let WorkflowTally {
         cases,
@@ -87,9 +87,10 @@ fn workflows(root: &Path, one_in: u64) -> anyhow::Result<()> {
         kinds,
     } = tally;
     say(&format!(
-        "{cases} cases with {crashes} crashes of a story of {ops} operations in {seconds:.1} s: every \
-         promise kept. The story has {} kinds of events: {}.",
+        "{cases} cases with {crashes} crashes of stories of {ops} operations in {seconds:.1} s: every \
+         promise kept. The stories have {} of {} kinds of events: {}.",
         kinds.len(),
+        every_kind().len(),
         kinds.into_iter().collect::<Vec<_>>().join(", ")
     ));
     Ok(())

@@ -1,11 +1,13 @@
-//! Workflows under power failures: an interview and the build that comes of it, on a simulated disk
-//! that is cut off at every operation and once more while it recovers.
+//! Workflows under power failures: an interview, the build that comes of it and a rough one, on a
+//! simulated disk that is cut off at every operation and once more while it recovers.
 //!
 //! What must hold is looked up in the logs and files; nothing the engine says of itself counts.
 
 mod answers;
 mod check;
+pub mod kinds;
 mod story;
+pub mod tale;
 mod world;
 
 use std::collections::BTreeSet;
@@ -14,24 +16,38 @@ use kapi_sys::sim_disk::{Mutation, Survival};
 
 use crate::oracle::Violation;
 use crate::workflow_sim::story::Story;
+use crate::workflow_sim::tale::Tale;
 
 /// What was simulated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkflowTally {
-    /// Stories told, each with its crashes.
+    /// Times that a story was told, each with its crashes.
     pub cases: u64,
     /// Crashes that came to pass.
     pub crashes: u64,
-    /// Disk operations of the story without a crash.
+    /// Disk operations of the stories without a crash.
     pub ops: u64,
-    /// The kinds of events in the logs of the story without a crash.
-    pub kinds: BTreeSet<String>,
+    /// The kinds of events that were acknowledged in the stories without a crash.
+    pub kinds: BTreeSet<&'static str>,
+}
+
+/// What may be left after a power failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ways {
+    /// Everything that can be, each at every operation.
+    All,
+    /// Everything that can be, one after the other from operation to operation.
+    InTurn,
+    /// A part of what was not synced, cut at any byte.
+    Torn,
 }
 
 /// A story that an oracle complained about.
 #[derive(Debug, thiserror::Error)]
-#[error("crashes {crashes:?}: {violation}")]
+#[error("story {tale:?}, crashes {crashes:?}: {violation}")]
 pub struct WorkflowFound {
+    /// The story.
+    pub tale: Tale,
     /// Before which operation the power failed, counted from the start of its process, and what
     /// survived.
     pub crashes: Vec<(u64, Survival)>,
@@ -39,57 +55,89 @@ pub struct WorkflowFound {
     pub violation: Violation,
 }
 
-/// Lets the power fail at one operation in `one_in`, in `ways` of four ways, and once more a few
-/// operations later.
+/// Lets the power fail in every story at one operation in `one_in`, and once more a few operations
+/// later.
 ///
 /// # Errors
 /// The first story that an oracle complains about.
 pub fn crash_everywhere(
     one_in: u64,
-    ways: usize,
+    ways: Ways,
     mistake: Option<&Mutation>,
 ) -> Result<WorkflowTally, Box<WorkflowFound>> {
-    let found = |crashes: &[(u64, Survival)], violation| {
-        Box::new(WorkflowFound {
-            crashes: crashes.to_vec(),
-            violation,
-        })
-    };
-    // The reference is made without the mistake: it is what should have been.
-    let mut reference = Story::new(None);
-    let rest = reference
-        .tell(&[], None)
-        .map_err(|violation| found(&[], violation))?;
-    let mut tally = WorkflowTally {
-        ops: reference.ops(),
-        kinds: reference.kinds().map_err(|error| found(&[], error))?,
-        ..WorkflowTally::default()
-    };
-    for op in (0..=tally.ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
-        let turn = usize::try_from(op).unwrap_or(0);
-        for way in 0..ways.min(4) {
-            let survival = survivals(op)[(turn + way) % 4];
-            // The second one mostly hits the recovery: the first operations of the next process.
-            let second = op.wrapping_mul(7).wrapping_add(way as u64 * 5) % 24;
-            let crashes = [
-                (op, survival),
-                (second, survivals(op + 1)[(turn + way + 1) % 4]),
-            ];
-            let mut story = Story::new(mistake);
-            story
-                .tell(&crashes, Some(&rest))
-                .map_err(|violation| found(&crashes, violation))?;
-            tally.cases += 1;
-            tally.crashes += story.crashes();
-        }
+    let mut tally = WorkflowTally::default();
+    for tale in Tale::ALL {
+        crash_tale(tale, (one_in, ways), mistake, &mut tally).map_err(|(crashes, violation)| {
+            Box::new(WorkflowFound {
+                tale,
+                crashes,
+                violation,
+            })
+        })?;
     }
     Ok(tally)
 }
 
-const fn survivals(seed: u64) -> [Survival; 4] {
+/// Crashes, and what was found then.
+type Complaint = (Vec<(u64, Survival)>, Violation);
+
+fn crash_tale(
+    tale: Tale,
+    (one_in, ways): (u64, Ways),
+    mistake: Option<&Mutation>,
+    tally: &mut WorkflowTally,
+) -> Result<(), Complaint> {
+    // The reference is made without the mistake: it is what should have been.
+    let mut reference = Story::new(tale, None);
+    let rest = reference
+        .tell(&[], None)
+        .map_err(|violation| (Vec::new(), violation))?;
+    let ops = reference.ops();
+    tally.ops += ops;
+    tally.kinds.extend(reference.kinds());
+    for op in (0..=ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
+        for (way, survival) in ways.at(op).into_iter().enumerate() {
+            // The second one mostly hits the recovery: the first operations of the next process.
+            let second = op.wrapping_mul(7).wrapping_add(way as u64 * 5) % 24;
+            let after = survivals(op + 1)[(turn(op) + way + 1) % 4];
+            let crashes = [(op, survival), (second, after)];
+            let mut story = Story::new(tale, mistake);
+            story
+                .tell(&crashes, Some(&rest))
+                .map_err(|violation| (crashes.to_vec(), violation))?;
+            tally.cases += 1;
+            tally.crashes += story.crashes();
+        }
+    }
+    Ok(())
+}
+
+impl Ways {
+    /// Returns what is left after the failures at an operation.
+    fn at(self, op: u64) -> Vec<Survival> {
+        let mut survivals = survivals(op);
+        survivals.rotate_left(turn(op));
+        match self {
+            Self::All => survivals.to_vec(),
+            Self::InTurn => vec![survivals[0]],
+            Self::Torn => vec![Survival::TornPrefix(seed(op))],
+        }
+    }
+}
+
+/// Returns what begins at an operation, of four.
+fn turn(op: u64) -> usize {
+    usize::try_from(op % 4).unwrap_or(0)
+}
+
+const fn seed(op: u64) -> u64 {
+    op.wrapping_mul(31)
+}
+
+const fn survivals(op: u64) -> [Survival; 4] {
     [
         Survival::Nothing,
-        Survival::TornPrefix(seed.wrapping_mul(31)),
+        Survival::TornPrefix(seed(op)),
         Survival::Everything,
         Survival::PageCache,
     ]

@@ -19,6 +19,8 @@ use kapi_core::workflow::ralph::plan::{
 use kapi_core::workflow::ralph::review::{Category, Finding, Findings};
 use kapi_core::workflow::ralph::state::Ralph;
 
+use crate::workflow_sim::tale::Tale;
+
 /// What the goal is said to be.
 const GOAL: &str = "Sessions outlive a crash of the store.";
 
@@ -123,9 +125,9 @@ fn draft(interview: &Interview) -> Next {
 }
 
 /// Returns what is answered in a role of a build.
-pub(super) fn answer(role: Role, ralph: &Ralph) -> Answer {
+pub(super) fn answer(tale: Tale, role: Role, ralph: &Ralph) -> Answer {
     match role {
-        Role::Interviewer | Role::Thesis => Answer::Thesis(plan()),
+        Role::Interviewer | Role::Thesis => Answer::Thesis(plan(tale)),
         Role::Antithesis => Answer::Antithesis(Objections {
             strongest: "It may be slow.".to_owned(),
             tension: "Safety or speed.".to_owned(),
@@ -134,8 +136,8 @@ pub(super) fn answer(role: Role, ralph: &Ralph) -> Answer {
                 blocking: true,
             }],
         }),
-        Role::Synthesis => Answer::Synthesis(synthesis(ralph)),
-        Role::Reviewer => Answer::Review(findings(ralph)),
+        Role::Synthesis => Answer::Synthesis(synthesis(tale, ralph)),
+        Role::Reviewer => Answer::Review(findings(tale, ralph)),
         Role::Accountant => Answer::Account {
             rationale: "Every check passed.".to_owned(),
             risks: vec!["The disk may lie.".to_owned()],
@@ -144,22 +146,21 @@ pub(super) fn answer(role: Role, ralph: &Ralph) -> Answer {
     }
 }
 
-fn synthesis(ralph: &Ralph) -> Synthesis {
-    let is_first = ralph.cycle == 1 && ralph.attempts.len() < 2;
+fn synthesis(tale: Tale, ralph: &Ralph) -> Synthesis {
+    let is_second = ralph.cycle > 1 || ralph.attempts.len() > 1;
     Synthesis {
-        verdict: if is_first {
-            Consensus::Revise
-        } else {
-            Consensus::Consensus
+        verdict: match tale {
+            Tale::Whole if is_second => Consensus::Consensus,
+            Tale::Whole | Tale::Rough => Consensus::Revise,
         },
         answers: vec!["Taken over.".to_owned()],
         dissent: Vec::new(),
-        plan: plan(),
+        plan: plan(tale),
     }
 }
 
-fn findings(ralph: &Ralph) -> Findings {
-    if !ralph.reviews.is_empty() {
+fn findings(tale: Tale, ralph: &Ralph) -> Findings {
+    if tale == Tale::Rough || !ralph.reviews.is_empty() {
         return Findings {
             approve: true,
             summary: "Looked at all of it.".to_owned(),
@@ -182,8 +183,12 @@ fn findings(ralph: &Ralph) -> Findings {
     }
 }
 
-/// Two tasks beside each other and one after both.
-fn plan() -> Plan {
+/// Two tasks beside each other, and in the longer story one after both.
+fn plan(tale: Tale) -> Plan {
+    let last = match tale {
+        Tale::Whole => task("T-003", &["T-001", "T-002"], "src/load"),
+        Tale::Rough => None,
+    };
     Plan {
         summary: "Write it down first.".to_owned(),
         branch_type: BranchType::Feat,
@@ -192,7 +197,7 @@ fn plan() -> Plan {
         tasks: [
             task("T-001", &[], "src/log"),
             task("T-002", &[], "src/store"),
-            task("T-003", &["T-001", "T-002"], "src/load"),
+            last,
         ]
         .into_iter()
         .flatten()

@@ -38,6 +38,8 @@ struct RestOf {
     revisions: usize,
     evidence: BTreeMap<String, usize>,
     is_idle: bool,
+    links: usize,
+    terminals: usize,
     detail: Vec<String>,
 }
 
@@ -83,22 +85,6 @@ pub(super) fn rest(project: &Project<'_>) -> Result<Rest, Violation> {
     Ok(Rest(rests))
 }
 
-/// Returns the name under which an event stands in the log, with that of its mode.
-pub(super) fn kind(event: &Event) -> Result<String, Violation> {
-    let broken = |error: serde_json::Error| Violation::new(Oracle::Prefix, error.to_string());
-    let value = serde_json::to_value(event).map_err(broken)?;
-    let name = value["type"].as_str().unwrap_or_default().to_owned();
-    Ok(match event {
-        Event::Interview(_) | Event::Ralph(_) => {
-            let own = value["data"]
-                .as_object()
-                .and_then(|data| data.keys().next());
-            format!("{name}.{}", own.map_or("", String::as_str))
-        }
-        _ => name,
-    })
-}
-
 fn rest_of(workflow: &Workflow) -> RestOf {
     let mut evidence = BTreeMap::new();
     for found in &workflow.evidence {
@@ -125,6 +111,8 @@ fn rest_of(workflow: &Workflow) -> RestOf {
         revisions: workflow.revisions.len(),
         evidence,
         is_idle: workflow.in_flight.is_empty(),
+        links: workflow.links.len(),
+        terminals: workflow.workers.iter().flat_map(|w| &w.terminal).count(),
         detail,
     }
 }

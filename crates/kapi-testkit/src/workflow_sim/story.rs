@@ -1,24 +1,19 @@
-//! One story: an interview, a build that goes on from it, and a workflow that is given up, by a
-//! process that dies where it is told to and is started again.
+//! One story, told by a process that dies where it is told to and is started again.
 //!
-//! What the person does next is a function of how things stand, so nothing has to be remembered.
+//! Knows disk and engine, and keeps what was acknowledged; what happens is the tale's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Begin;
-use kapi_core::workflow::interview::command::InterviewCommand;
-use kapi_core::workflow::interview::round::Provenance;
-use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::pending::Means;
-use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::state::{Status, Workflow};
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
@@ -34,17 +29,22 @@ use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 
 use crate::oracle::{Oracle, Violation};
 use crate::workflow_sim::check::{self, Rest};
+use crate::workflow_sim::kinds::kind;
+use crate::workflow_sim::tale::{Deed, Next, Tale, person};
 use crate::workflow_sim::world::World;
 
 const ROOT: &str = "/project";
 const HOME: &str = "/person";
 const NOW_MS: i64 = 1_795_348_800_000;
 const SESSION: &str = "session-1";
+/// How long an effect runs before what it used is recorded.
+pub(super) const PROGRESS_MS: u64 = 1_000;
 /// What one process does at most; more means that it never comes to rest.
 const DEEDS_MAX: u32 = 100;
 
 /// A simulated disk, and what was acknowledged of it.
 pub(super) struct Story {
+    tale: Tale,
     pub(super) disk: SimDisk,
     clock: Arc<StepClock>,
     world: World,
@@ -54,7 +54,7 @@ pub(super) struct Story {
 }
 
 impl Story {
-    pub(super) fn new(mistake: Option<&Mutation>) -> Self {
+    pub(super) fn new(tale: Tale, mistake: Option<&Mutation>) -> Self {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
         disk.provide_dir(Path::new(HOME));
@@ -62,6 +62,7 @@ impl Story {
             disk.set_mutation(mistake.clone());
         }
         Self {
+            tale,
             world: World::new(disk.clone()),
             disk,
             clock: Arc::new(StepClock::new(NOW_MS)),
@@ -79,12 +80,9 @@ impl Story {
     }
 
     /// Returns the kinds of all events that were acknowledged.
-    pub(super) fn kinds(&self) -> Result<BTreeSet<String>, Violation> {
-        let mut kinds = BTreeSet::new();
-        for logged in self.acknowledged.values().flat_map(BTreeMap::values) {
-            kinds.insert(check::kind(&logged.event)?);
-        }
-        Ok(kinds)
+    pub(super) fn kinds(&self) -> BTreeSet<&'static str> {
+        let logs = self.acknowledged.values().flat_map(BTreeMap::values);
+        logs.map(|logged| kind(&logged.event)).collect()
     }
 
     /// Tells the story to its end, with deaths on the way.
@@ -136,46 +134,29 @@ impl Story {
         let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
         let project = project(&disk, &clock);
         for _ in 0..DEEDS_MAX {
-            let known = workflows(&project)?;
-            let of = |purpose: &str| known.iter().find(|w| w.purpose.starts_with(purpose));
-            let Some(interview) = of("Keep") else {
-                self.start(&project, "Keep sessions over a crash", interview_begin())?;
-                continue;
-            };
-            let Some(other) = of("Give") else {
-                self.start(
-                    &project,
-                    "Give everything another colour",
-                    interview_begin(),
-                )?;
-                continue;
-            };
-            if !other.status.is_terminal() {
-                self.give_up(&project, other)?;
-                continue;
-            }
-            let build = of("Build");
-            let at_hand = match build {
-                None if is_at_branch(interview) => {
-                    let begin = Begin::Ralph {
-                        base: "0".repeat(40),
-                        interview: Some(interview.id.clone()),
-                        spec: None,
-                    };
-                    self.start(&project, "Build the store of sessions", begin)?;
-                    continue;
-                }
-                None => interview,
-                Some(build) => build,
-            };
-            let at_hand = self.drive(&project, &WorkflowKey::of(at_hand))?;
-            match deed(&at_hand) {
-                Some(deed) => self.act(&project, &at_hand, &deed)?,
-                None if at_hand.status == Status::Completed => return Ok(Ended::Well),
-                None => {}
+            if self.go_on(&project)? == self.tale.end() {
+                return Ok(Ended::Well);
             }
         }
         Ok(Ended::Never)
+    }
+
+    /// Does what comes next, and returns where the workflow at hand was before somebody did
+    /// something about it.
+    fn go_on(&mut self, project: &Project<'_>) -> Result<Status, DriveError> {
+        let known = workflows(project)?;
+        match self.tale.next(&known) {
+            Next::Start(purpose, begin) => self.start(project, purpose, begin)?,
+            Next::GiveUp(workflow) => self.give_up(project, workflow)?,
+            Next::Drive(workflow) => {
+                let at_hand = self.drive(project, &WorkflowKey::of(workflow))?;
+                if let Some(deed) = self.tale.deed(&at_hand) {
+                    self.act(project, &at_hand, &deed)?;
+                }
+                return Ok(at_hand.status);
+            }
+        }
+        Ok(Status::Active)
     }
 
     fn start(
@@ -193,6 +174,24 @@ impl Story {
         let key = WorkflowKey::of(&started);
         let log = project.workflow_log(&key)?;
         self.acknowledge(&key, log);
+        self.acknowledge_link(project, &started)
+    }
+
+    /// Whoever is told that a workflow goes on from an interview is told that this one knows it.
+    fn acknowledge_link(
+        &mut self,
+        project: &Project<'_>,
+        workflow: &Workflow,
+    ) -> Result<(), WorkflowError> {
+        let mut links = workflow.links.iter();
+        if let Some(link) = links.find(|link| link.relation == Relation::Context) {
+            let key = WorkflowKey {
+                mode: link.mode,
+                id: link.workflow.clone(),
+            };
+            let log = project.workflow_log(&key)?;
+            self.acknowledge(&key, log);
+        }
         Ok(())
     }
 
@@ -201,7 +200,8 @@ impl Story {
         project.attach(SESSION, &key)?;
         project.detach(SESSION)?;
         let reason = "Not wanted.".to_owned();
-        self.act(project, other, &Deed::Command(Command::Abandon { reason }))
+        let deed = Deed::Command(person(), Command::Abandon { reason });
+        self.act(project, other, &deed)
     }
 
     fn act(
@@ -212,7 +212,7 @@ impl Story {
     ) -> Result<(), WorkflowError> {
         let key = WorkflowKey::of(workflow);
         let submitted = match deed {
-            Deed::Command(command) => project.submit_workflow(&key, &person(), command)?,
+            Deed::Command(actor, command) => project.submit_workflow(&key, actor, command)?,
             Deed::Approve(shown) => {
                 let approving = Approving {
                     shown: shown.clone(),
@@ -227,18 +227,17 @@ impl Story {
     }
 
     fn drive(&mut self, project: &Project<'_>, key: &WorkflowKey) -> Result<Workflow, DriveError> {
-        let time = AtomicU64::new(0);
+        let world = &self.world;
         let control = Control {
             interrupted: &|| false,
-            monotonic_ms: &|| time.fetch_add(10, Ordering::SeqCst),
+            monotonic_ms: &|| world.monotonic_ms(),
             pace: Pace {
                 look_ms: 1,
-                progress_ms: 1_000,
+                progress_ms: PROGRESS_MS,
             },
             delays: Delays::NONE,
         };
         let mut seen = Vec::new();
-        let world = &self.world;
         let ended = drive(
             project,
             key,
@@ -246,12 +245,15 @@ impl Story {
             &control,
             &mut |observed| {
                 if let Observed::Recorded(logged) = observed {
+                    world.hear(&logged.event);
                     seen.push(*logged);
                 }
             },
         );
         self.acknowledge(key, seen);
-        ended
+        let workflow = ended?;
+        self.acknowledge_link(project, &workflow)?;
+        Ok(workflow)
     }
 
     fn acknowledge(&mut self, key: &WorkflowKey, events: Vec<Logged>) {
@@ -267,84 +269,12 @@ enum Ended {
     Never,
 }
 
-/// What the person does.
-enum Deed {
-    Command(Command),
-    Approve(String),
-}
-
-/// Returns what the person does next; `None` where nothing waits for them.
-fn deed(workflow: &Workflow) -> Option<Deed> {
-    let command = |command| Some(Deed::Command(command));
-    if workflow.status == Status::Blocked {
-        return command(Command::Unblock {});
-    }
-    if workflow.status.is_terminal() {
-        return None;
-    }
-    if let Some(pending) = &workflow.pending {
-        if workflow.revisions.is_empty() {
-            let text = "Smaller.".to_owned();
-            return command(Command::Revise { text });
-        }
-        return Some(Deed::Approve(pending.sha256.clone()));
-    }
-    match &workflow.body {
-        Body::Interview(interview) => answer(interview),
-        Body::Ralph(_) => None,
-    }
-}
-
-fn answer(interview: &Interview) -> Option<Deed> {
-    let asked = match interview.open().map(|open| open.number) {
-        Some(3) => InterviewCommand::Defer {
-            round: 3,
-            reason: None,
-        },
-        Some(4) => InterviewCommand::Withdraw {
-            round: 4,
-            reason: "Not now.".to_owned(),
-        },
-        Some(10..) => InterviewCommand::Enough {},
-        Some(round) => InterviewCommand::Answer {
-            round,
-            text: if round == 7 {
-                String::new()
-            } else {
-                format!("As {round} says.")
-            },
-            provenance: Provenance::Person,
-        },
-        None if interview.phase == InterviewPhase::Branch => InterviewCommand::Reopen {
-            reason: "One more thing.".to_owned(),
-        },
-        None => return None,
-    };
-    Some(Deed::Command(Command::Interview(asked)))
-}
-
-/// Tells whether the interview was approved for the second time.
-fn is_at_branch(workflow: &Workflow) -> bool {
-    match &workflow.body {
-        Body::Interview(interview) => {
-            interview.phase == InterviewPhase::Branch && workflow.approvals.len() > 1
-        }
-        Body::Ralph(_) => false,
-    }
-}
-
 fn workflows(project: &Project<'_>) -> Result<Vec<Workflow>, WorkflowError> {
     let listed = project.workflows()?;
     listed
         .iter()
         .map(|listed| project.workflow(&listed.key))
         .collect()
-}
-
-fn interview_begin() -> Begin {
-    Begin::Interview {
-        commit: Some("0".repeat(40)),
-    }
 }
 
 pub(super) fn project<'a>(disk: &'a SimDisk, clock: &'a StepClock) -> Project<'a> {
@@ -355,11 +285,6 @@ pub(super) fn project<'a>(disk: &'a SimDisk, clock: &'a StepClock) -> Project<'a
         owner: "sim".to_owned(),
         home: Some(PathBuf::from(HOME)),
     }
-}
-
-pub(super) fn person() -> Actor {
-    let user = "user".to_owned();
-    Actor::Human { user }
 }
 
 fn terms() -> Terms {

@@ -1,0 +1,65 @@
+//! The kinds of facts that a workflow's log can hold, each by its name in the code.
+//!
+//! A new kind does not compile until it stands in a list here, and then is missing from the stories
+//! until one of them leads to it.
+
+use std::collections::BTreeSet;
+
+use kapi_core::workflow::event::Event;
+use kapi_core::workflow::interview::event::InterviewEvent;
+use kapi_core::workflow::ralph::event::RalphEvent;
+
+/// Makes the list of names and the match from the same words, so that neither can have more than
+/// the other.
+macro_rules! kinds {
+    (
+        $every:ident, $kind:ident: $enum:ident as $prefix:literal
+        [$($variant:ident),* $(,)?]
+        $($outer:ident => $inner:ident),*
+    ) => {
+        const $every: &[&str] = &[$(concat!($prefix, stringify!($variant))),*];
+
+        pub(super) const fn $kind(event: &$enum) -> &'static str {
+            match event {
+                $($enum::$variant { .. } => concat!($prefix, stringify!($variant)),)*
+                $($enum::$outer(event) => $inner(event),)*
+            }
+        }
+    };
+}
+
+kinds! {
+    EVERY_SHARED, kind: Event as ""
+    [
+        Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, Abandoned, Failed, Completed,
+        Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
+        WorkerClosed, EffectIntended, EffectUsed, EffectEnded,
+    ]
+    Interview => of_interview, Ralph => of_ralph
+}
+
+kinds! {
+    EVERY_INTERVIEW, of_interview: InterviewEvent as "Interview::"
+    [
+        QuestionAsked, GoalRestated, FactFound, AnswerRecorded, Remarked, GoalConfirmed,
+        QuestionDeferred, QuestionWithdrawn, ScoreRecorded, ContradictionNamed, EnoughSaid,
+        StepRefused, SpecDrafted, Branched, Reopened,
+    ]
+}
+
+kinds! {
+    EVERY_RALPH, of_ralph: RalphEvent as "Ralph::"
+    [
+        ThesisRecorded, AntithesisRecorded, SynthesisRecorded, ConsensusMissed, PlanProposed,
+        PlanReopened, BranchPrepared, TaskBegun, TaskRested, TaskLanded, TaskConflicted,
+        TaskSentBack, TaskGivenUp, HeadVerified, FixPlanned, TaskRetried, ReviewAsked, Reviewed,
+        AnswerRefused, Accounted,
+    ]
+}
+
+/// Returns every kind of fact there is.
+#[must_use]
+pub fn every_kind() -> BTreeSet<&'static str> {
+    let lists = [EVERY_SHARED, EVERY_INTERVIEW, EVERY_RALPH];
+    lists.concat().into_iter().collect()
+}
