@@ -110,6 +110,14 @@ pub fn command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
     format!("{binary} hook --agent {} --socket {socket}", agent.name())
 }
 
+/// Returns the same for settings that outlive the run: where `binary` is gone, nothing is reported
+/// and the agent sees no failure.
+#[must_use]
+pub fn lasting_command_line(agent: HookAgent, binary: &str, socket: &str) -> String {
+    let line = command_line(agent, binary, socket);
+    format!("[ ! -x {} ] || {line}", quoted(binary))
+}
+
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

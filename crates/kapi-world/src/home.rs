@@ -46,7 +46,8 @@ pub(crate) fn furnish(home: &Path, launch: &Launch, book: &Book) -> Result<(), F
     lending::lend(&book.grant.home_copies, &book.home, home)
 }
 
-fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
+/// Puts a file into a private home, whatever is at its place.
+pub(crate) fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failure> {
     let path = home_path(home, &file.path)?;
     let failed = |error: std::io::Error| failure::file("write", &path, &error);
     // A new file each time: the agent may have left anything here, a link that leads elsewhere too.

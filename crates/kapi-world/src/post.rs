@@ -17,6 +17,7 @@ use kapi_sandbox::spec::Mount;
 
 use crate::confine::{self, KAPI_INSIDE};
 use crate::failure;
+use crate::status::listener::HookListener;
 
 /// The program in a container: the launcher's own copy, with its loader where it needs one.
 const PODMAN_PROGRAM: &str = "#!/bin/sh
@@ -25,10 +26,15 @@ if [ -e $ours/loader ]; then exec $ours/loader --library-path $ours/lib $ours/ka
 exec $ours/kapi \"$@\"
 ";
 
+/// The name of the post that hooks report to; its socket is then called as hooks know it.
+const HOOK: &str = "hook";
+/// The directory that the socket has to itself.
+const SOCKET_DIR: &str = "socket";
+
 /// A run's post; when it is dropped, nobody listens there any more.
-pub(crate) struct Post {
+pub(crate) struct Post<Listener = UnixListener> {
     /// Where calls arrive.
-    pub(crate) listener: UnixListener,
+    pub(crate) listener: Listener,
     name: &'static str,
     level: SandboxLevel,
     directory: PathBuf,
@@ -42,24 +48,9 @@ impl Post {
         directory: &Path,
         self_exe: &Path,
     ) -> Result<Self, Failure> {
-        owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
-        let make = || {
-            let mut private = fs::DirBuilder::new();
-            private.recursive(true).mode(0o700);
-            private.create(directory.join("bin"))?;
-            private.create(directory.join("socket"))?;
-            let program = directory.join("bin").join("kapi");
-            match level {
-                SandboxLevel::Native => {}
-                SandboxLevel::None => symlink(self_exe, &program)?,
-                SandboxLevel::Podman => {
-                    File::create(&program)?.write_all(PODMAN_PROGRAM.as_bytes())?;
-                    fs::set_permissions(&program, Permissions::from_mode(0o755))?;
-                }
-            }
-            listen(&directory.join("socket"), &file_of(name))
-        };
-        let listener = make().map_err(|error| failure::file("listen in", directory, &error))?;
+        furnish(level, directory, self_exe)?;
+        let listener = listen(&directory.join(SOCKET_DIR), &file_of(name));
+        let listener = listener.map_err(|error| failure::file("listen in", directory, &error))?;
         Ok(Self {
             listener,
             name,
@@ -67,7 +58,27 @@ impl Post {
             directory: directory.to_path_buf(),
         })
     }
+}
 
+impl Post<HookListener> {
+    /// Opens the post of an agent's hooks in a directory, which is made anew.
+    pub(crate) fn open_for_hooks(
+        level: SandboxLevel,
+        directory: &Path,
+        self_exe: &Path,
+    ) -> Result<Self, Failure> {
+        furnish(level, directory, self_exe)?;
+        let listener = HookListener::bind(&directory.join(SOCKET_DIR));
+        Ok(Self {
+            listener: listener.map_err(|error| failure::plain(&error))?,
+            name: HOOK,
+            level,
+            directory: directory.to_path_buf(),
+        })
+    }
+}
+
+impl<Listener> Post<Listener> {
     /// Returns what is mounted into the sandbox: the socket's directory and the program. Nothing
     /// where there is no sandbox.
     pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
@@ -77,7 +88,7 @@ impl Post {
             SandboxLevel::Podman => self.directory.join("bin").join("kapi"),
         };
         vec![
-            confine::read_only(&self.directory.join("socket"), &self.seen("socket")),
+            confine::read_only(&self.directory.join(SOCKET_DIR), &self.seen(SOCKET_DIR)),
             confine::read_only(&program, &self.program()),
         ]
     }
@@ -94,7 +105,7 @@ impl Post {
 
     /// Returns the socket, as the agent sees it.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.seen("socket").join(file_of(self.name))
+        self.seen(SOCKET_DIR).join(file_of(self.name))
     }
 
     fn seen(&self, part: &str) -> PathBuf {
@@ -107,11 +118,32 @@ impl Post {
     }
 }
 
-impl Drop for Post {
+impl<Listener> Drop for Post<Listener> {
     fn drop(&mut self) {
         // What stays behind leads nowhere, and the next run's post replaces it.
         drop(owned_dir::wipe(&self.directory));
     }
+}
+
+/// Makes a post's directories anew, with the program where it is a file of the post's own.
+fn furnish(level: SandboxLevel, directory: &Path, self_exe: &Path) -> Result<(), Failure> {
+    owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
+    let make = || {
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(directory.join("bin"))?;
+        private.create(directory.join(SOCKET_DIR))?;
+        let program = directory.join("bin").join("kapi");
+        match level {
+            SandboxLevel::Native => Ok(()),
+            SandboxLevel::None => symlink(self_exe, &program),
+            SandboxLevel::Podman => {
+                File::create(&program)?.write_all(PODMAN_PROGRAM.as_bytes())?;
+                fs::set_permissions(&program, Permissions::from_mode(0o755))
+            }
+        }
+    };
+    make().map_err(|error| failure::file("listen in", directory, &error))
 }
 
 fn file_of(name: &str) -> String {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use kapi_agent::agent::Kind;
 use kapi_agent::hook::{
-    HookAgent, HookEvent, MESSAGE_BYTES_MAX, ToolCall, command_line, parse, parse_message,
+    HookAgent, HookEvent, MESSAGE_BYTES_MAX, ToolCall, command_line, lasting_command_line, parse,
+    parse_message,
 };
 use proptest::prelude::{any, prop};
 use proptest::{prop_assert, proptest};
@@ -303,6 +304,14 @@ fn the_command_line_survives_a_shell() {
     assert_eq!(
         command_line(HookAgent::Claude, "/a b/it's", "/run/$(x)/hook.sock"),
         r"'/a b/it'\''s' hook --agent claude --socket '/run/$(x)/hook.sock'"
+    );
+}
+
+#[test]
+fn a_line_that_outlives_its_run_fails_for_no_agent() {
+    assert_eq!(
+        lasting_command_line(HookAgent::Gemini, "/a b/kapi", "/run/hook.sock"),
+        "[ ! -x '/a b/kapi' ] || '/a b/kapi' hook --agent gemini --socket /run/hook.sock"
     );
 }
 

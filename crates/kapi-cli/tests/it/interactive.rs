@@ -52,6 +52,189 @@ read word
 echo "typed $word" | tee -a found.txt
 "#;
 
+/// Runs its own hooks as the real one does, with recorded payloads, and waits after each.
+const HOOKED: &str = r#"#!/bin/sh
+hook() {
+    line=$(sed -n "s/.*\"$1\": .*\"command\":\"\([^\"]*kapi hook[^\"]*\)\".*/\1/p" "$HOME/.claude/settings.json")
+    sh -c "$line" < "$2" || exit 9
+    echo "told $2"
+    read word
+}
+hook SessionStart payloads/session
+hook PreToolUse payloads/read
+hook PreToolUse payloads/write
+hook PreToolUse payloads/test
+hook PreToolUse payloads/forged
+hook Stop payloads/stop
+grep -o 'say done' "$HOME/.claude/settings.json" > found.txt
+grep -o 'kapi hook --agent claude' "$HOME/.claude/settings.json" | wc -l | tr -d ' ' >> found.txt
+exit 7
+"#;
+
+/// Lets the agent go on once the status says something else than before, and prints each.
+const WATCHER: &str = r"
+import glob, json, os, pty, select, sys, time
+pid, fd = pty.fork()
+if pid == 0: os.execv('/bin/sh', ['sh', '-c', sys.argv[1]])
+said, last, n_told = b'', 'Starting the agent', 0
+while select.select([fd], [], [], 60)[0]:
+    try: more = os.read(fd, 1024)
+    except OSError: break
+    said += more
+    if said.count(b'told payloads/') > n_told:
+        n_told += 1
+        end = time.monotonic() + 30
+        while True:
+            path, = glob.glob(sys.argv[2])
+            seen = json.load(open(path))
+            if seen['message'] != last or time.monotonic() > end: break
+            time.sleep(0.01)
+        last = seen['message']
+        print('STATUS', seen['phase'], seen['progress'], seen['exit_code'], last, flush=True)
+        os.write(fd, b'\n')
+    if not more: break
+os.close(fd)
+print(said.decode(errors='replace'))
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+path, = glob.glob(sys.argv[2])
+seen = json.load(open(path))
+print('STATUS', seen['phase'], seen['progress'], seen['exit_code'], seen['agent_id'])
+sys.exit(code)
+";
+
+/// What the person has already.
+const SETTINGS: &str =
+    r#"{"theme":"dark","hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
+
+/// Gives the repository the payloads that real hooks were given.
+fn bring_payloads(env: &Environment) {
+    let tool = |name: &str, key: &str, value: &str| {
+        let mut payload = recorded("PreToolUse.Write");
+        payload["tool_name"] = name.into();
+        payload["tool_input"] = serde_json::json!({ key: value });
+        payload
+    };
+    let mut forged = tool("Bash", "command", "echo on");
+    for (key, value) in [("phase", "complete"), ("agent_id", "other")] {
+        forged[key] = value.into();
+    }
+    forged["progress"] = 100.into();
+    forged["exit_code"] = 0.into();
+    for (name, payload) in [
+        ("session", recorded("SessionStart")),
+        ("read", tool("Read", "file_path", "/workspace/answer.txt")),
+        ("write", recorded("PreToolUse.Write")),
+        ("test", tool("Bash", "command", "cargo test")),
+        ("forged", forged),
+        ("stop", recorded("Stop")),
+    ] {
+        env.write(&format!("payloads/{name}"), &payload.to_string());
+    }
+    env.commit_all("payloads");
+}
+
+fn recorded(event: &str) -> serde_json::Value {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let hooks = crates.join("kapi-agent/tests/fixtures/hooks");
+    let text = fs::read_to_string(hooks.join(format!("claude.hook.{event}.json"))).unwrap();
+    let recorded: serde_json::Value = serde_json::from_str(&text).unwrap();
+    recorded["stdin"].clone()
+}
+
+/// Launches the agent that runs its hooks and checks how its status moved meanwhile.
+fn check_hooks(env: &Environment, id: &str, options: &str) {
+    let kapi = env!("CARGO_BIN_EXE_kapi");
+    let project = env.repository().display().to_string();
+    let line = format!(
+        "exec {kapi} launch {id} {project} --interactive --branch {id} --task 'make it right' {options}"
+    );
+    let status = env.home().join(".ilchul/status/kapi-*.json");
+    let mut command = env.command("python3", &env.repository());
+    command.args(["-c", WATCHER, &line, &status.display().to_string()]);
+    let output = crate::program::finish(command);
+    let seen = output
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("STATUS "));
+    let seen: Vec<&str> = seen.collect();
+    assert_eq!(
+        seen,
+        [
+            "STATUS starting 22 None The agent began a session",
+            "STATUS exploring 25 None Exploring: /workspace/answer.txt",
+            "STATUS implementing 35 None Implementing: /workspace/hello.txt",
+            "STATUS testing 60 None Testing: cargo test",
+            "STATUS testing 60 None Using a tool: echo on",
+            "STATUS testing 60 None The agent ended its turn",
+            &format!("STATUS complete 100 7 {id}"),
+        ],
+        "{output:?}"
+    );
+    assert_eq!(output.code, 7, "{output:?}");
+    // The person's hook is there beside ours, one for each event.
+    assert_eq!(
+        env.show(id, "found.txt"),
+        "say done
+7"
+    );
+}
+
+/// A machine whose agent runs hooks, with settings of the person's that are lent to it.
+fn hooked(env: &Environment, more: &str) {
+    machine(env, more);
+    write(&env.root().join("bin/claude"), HOOKED);
+    write(&env.home().join(".claude/settings.json"), SETTINGS);
+    write(
+        &env.home().join("lend.yaml"),
+        "agent: {type: claude}
+filesystem: {include: [~/.claude]}
+",
+    );
+    bring_payloads(env);
+}
+
+/// Tells that no launch changed what the person has, nor left anybody listening.
+fn assert_untouched(env: &Environment) {
+    let theirs = fs::read_to_string(env.home().join(".claude/settings.json")).unwrap();
+    assert_eq!(theirs, SETTINGS);
+    let left = files_with(&env.home().join(".ilchul/sandboxes"), "run/kapi/hook");
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].ends_with("home/.claude/settings.json"), "{left:?}");
+}
+
+#[test]
+fn the_status_of_an_agent_on_its_own_screen_comes_from_its_hooks() {
+    let mut env = Environment::new();
+    env.set("HOST_KEY", KEY);
+    hooked(&env, "");
+    let options = format!("--config {}", env.home().join("lend.yaml").display());
+    check_hooks(&env, "hooked", &options);
+    // A second launch finds its hooks there.
+    check_hooks(&env, "hooked", &options);
+    assert_untouched(&env);
+}
+
+#[test]
+fn the_status_of_an_agent_on_its_own_screen_in_a_container_does_too() {
+    let mut env = Environment::new();
+    env.set("HOST_KEY", KEY);
+    let containers = Containers::new(&mut env);
+    let script = env.root().join("bin").display().to_string();
+    hooked(
+        &env,
+        &format!(
+            "{}read_only = [{script:?}]
+",
+            Containers::CONFIG
+        ),
+    );
+    let config = env.home().join("lend.yaml");
+    let options = format!("--sandbox podman --config {}", config.display());
+    check_hooks(&env, "inside", &options);
+    assert_untouched(&env);
+    assert_eq!(containers.podman(&env, &["ps", "--all", "--quiet"]), "");
+}
+
 /// A machine whose agent is the script, and the model that it asks.
 fn machine(env: &Environment, more: &str) -> ModelServer {
     let server = model();

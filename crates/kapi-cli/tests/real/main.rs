@@ -31,5 +31,6 @@ mod machine;
 mod program;
 mod proved;
 mod quota;
+mod screen;
 mod tools;
 mod workflow;

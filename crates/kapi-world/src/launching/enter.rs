@@ -4,6 +4,7 @@
 //! terminal where there is one, and line by line otherwise.
 
 mod dialogue;
+mod hooks;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,6 +23,7 @@ use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, Limits, Line, Program};
 
+use self::hooks::Hooks;
 use super::agent::{self, Ended};
 use super::error::{Kind as ErrorKind, LaunchError};
 use super::finish;
@@ -39,6 +41,7 @@ use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::failure;
 use crate::run_dir::RunDir;
+use crate::status::writer::StatusWriter;
 use crate::workshop::{self, Workshop};
 
 /// The longest a person may stay.
@@ -131,12 +134,14 @@ fn is_as_committed(
 
 /// Runs an interactive launch: the agent on its own screen at the person's terminal, behind the same
 /// doors as without one; for a script, which has no screen, a shell.
+///
+/// Its status comes from its hooks, and from its progress file.
 pub(crate) fn at_terminal(
     book: &Book,
     plan: &LaunchPlan,
     record: &Record,
     ready: &Ready,
-    stage: &Stage<'_>,
+    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
 ) -> Result<Ended, LaunchError> {
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
     let run_id = agent::run_id(record);
@@ -160,13 +165,16 @@ pub(crate) fn at_terminal(
     cell.mounts.extend(agent::task_file(plan, &run_dir)?);
     cell.mounts
         .extend(agent::settings_hidden(plan, ready, &run_dir)?);
+    let scratch = plan.place.dir();
+    let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
+    cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
     super::place::make_private(&home)?;
     let mut doors = Doors::new(record.level, record.network, &book.grant)?;
     let mut payload = match &plan.agent {
         Kind::Script(_) => bare(shell(book)?, Vec::new()),
         Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Command(_) => {
             let task = agent::task_file_seen(record.level, &run_dir);
-            let opened = dialogue::open(book, (plan, &cell), &mut doors, &task)?;
+            let opened = dialogue::open(book, (plan, &cell), (&mut doors, hooks.as_ref()), &task)?;
             for text in opened.notes {
                 (stage.notice)(Activity::Note { text });
             }
@@ -176,7 +184,10 @@ pub(crate) fn at_terminal(
     surround(&mut payload, (ready, record), &run_id);
     doors.insert_cassette(&book.grant, &run_id);
     let served = Served::new(&doors, &watch, &run_dir)?;
-    let ran = interact(&cell, book, payload, &served);
+    let heard = (hooks.as_ref(), &*ready.written, writer);
+    let ran = hooks::follow(heard, stage.notice, || {
+        interact(&cell, book, payload, &served)
+    });
     drop(served);
     let (used, notes) = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
     for text in notes {

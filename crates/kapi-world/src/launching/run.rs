@@ -287,7 +287,9 @@ fn perform(
         }
         let ended = match plan.conduct {
             Conduct::Headless => agent::run(book, (plan, bounds), &record, &ready, (stage, writer)),
-            Conduct::Interactive => enter::at_terminal(book, plan, &record, &ready, stage),
+            Conduct::Interactive => {
+                enter::at_terminal(book, plan, &record, &ready, (stage, writer))
+            }
         };
         included.withdraw()?;
         Ok((ready, ended?))

@@ -13,6 +13,7 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use serde_json::json;
 
+use super::hooks::Hooks;
 use crate::book::Book;
 use crate::confine::{Cell, Payload, WORKSPACE_INSIDE};
 use crate::doors::Doors;
@@ -37,7 +38,7 @@ pub(super) struct Opened {
 pub(super) fn open(
     book: &Book,
     (plan, cell): (&LaunchPlan, &Cell<'_>),
-    doors: &mut Doors,
+    (doors, hooks): (&mut Doors, Option<&Hooks>),
     task: &Path,
 ) -> Result<Opened, LaunchError> {
     let turn = Turn {
@@ -60,7 +61,18 @@ pub(super) fn open(
         let file = settled(turn.gateway.placeholder, plan.level);
         launch.files.push(file);
     }
-    home::furnish(cell.home, &launch, book)?;
+    let mut notes = std::mem::take(&mut launch.notes);
+    let mut hook_args: &[&str] = &[];
+    match hooks {
+        None => home::furnish(cell.home, &launch, book)?,
+        Some(hooks) => {
+            hooks.unmute(&mut launch.files)?;
+            home::furnish(cell.home, &launch, book)?;
+            let merged = hooks.merge(cell.home)?;
+            notes.extend(merged.note);
+            hook_args = merged.args;
+        }
+    }
     let args = on_screen(&plan.agent, launch.args.clone());
     let args = args.ok_or_else(|| Failure {
         message: format!("start {} on its own screen", plan.agent.name()),
@@ -72,7 +84,8 @@ pub(super) fn open(
         first_words(&plan.agent, task)
     };
     // Before all others: some options take every word that follows them.
-    let args = words.into_iter().chain(args);
+    let hook_args = hook_args.iter().map(|&word| word.to_owned());
+    let args = words.into_iter().chain(hook_args).chain(args);
     doors.allow(&launch.hosts)?;
     doors.upstream.clone_from(&launch.upstream);
     let program = super::find(book, OsStr::new(&launch.program))?;
@@ -86,7 +99,7 @@ pub(super) fn open(
                 .collect(),
             stdin: Vec::new(),
         },
-        notes: launch.notes,
+        notes,
     })
 }
 
