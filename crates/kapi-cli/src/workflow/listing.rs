@@ -125,31 +125,33 @@ fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
     }
 }
 
-/// Prints rows, with what to type where something waits.
+/// Prints rows, with what to type where something waits: in one piece, as there may be thousands.
 pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     let modes = rows.iter().map(|row| row.mode.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
     for row in rows {
         let here = if row.attached { "  (this session)" } else { "" };
         let branch = row.branch.as_deref().unwrap_or_default();
-        ui.line(
-            format!(
-                "{:width$}  {:modes$}  {}{here}  {branch}",
-                row.id,
-                row.mode,
-                standing(row)
-            )
-            .trim_end(),
+        let line = format!(
+            "{:width$}  {:modes$}  {}{here}  {branch}",
+            row.id,
+            row.mode,
+            standing(row)
         );
+        lines.push(line.trim_end().to_owned());
         if let Some(fault) = &row.fault {
-            ui.line(&format!("{:width$}  failed to {fault}", ""));
+            lines.push(format!("{:width$}  failed to {fault}", ""));
         }
         if !row.links.is_empty() {
-            ui.line(&format!("{:width$}  linked: {}", "", row.links.join(", ")));
+            lines.push(format!("{:width$}  linked: {}", "", row.links.join(", ")));
         }
         if let Some(next) = &row.next {
-            ui.line(&format!("{:width$}  next: {next}", ""));
+            lines.push(format!("{:width$}  next: {next}", ""));
         }
+    }
+    if !lines.is_empty() {
+        ui.line(&lines.join("\n"));
     }
 }
 
