@@ -23,7 +23,6 @@ use serde_json::{Value, json};
 
 use crate::commands::launch::sandboxes;
 use crate::commands::task::Reference;
-use crate::commands::task::logs::said::Said;
 use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
@@ -51,7 +50,6 @@ pub(crate) struct Args {
 /// One attempt's transcript, and how much of it was printed.
 #[derive(Debug)]
 struct Printed {
-    said: Said,
     offset: u64,
     /// A line whose end has not come yet.
     begun: Vec<u8>,
@@ -98,7 +96,6 @@ fn follow(
             .map_err(|error| alarm_failed(&error))?;
         for (attempt, path) in &found {
             let so_far = printed.entry(*attempt).or_insert_with(|| Printed {
-                said: Said::of(kernel, &task),
                 offset: 0,
                 begun: Vec::new(),
             });
@@ -185,7 +182,7 @@ fn more(
             let text = String::from_utf8_lossy(&line);
             match context.ui.format {
                 Format::Human => {
-                    let lines = so_far.said.lines(text.trim_end());
+                    let lines = said::lines(text.trim_end());
                     lines.iter().for_each(|line| context.ui.line(line));
                 }
                 Format::Json => context.ui.json(&json!({

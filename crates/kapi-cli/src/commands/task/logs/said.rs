@@ -1,67 +1,46 @@
-//! What an agent's stream says, as people read it.
+//! What a transcript says, as people read it.
 //!
-//! Foreign text: shown, never acted on. A line that is no event of the agent's is shown as it is.
+//! A transcript holds Kapi's own account of an agent's stream, the same for every program. Foreign
+//! text: shown, never acted on. A line that is no entry of a transcript is shown as it is.
 
-use kapi_agent::agent::Kind;
-use kapi_agent::stream::{StreamEvent, StreamParser};
-use kapi_core::kernel::task::Task;
+use serde::Deserialize;
 
-use crate::kernel::Kernel;
-
-/// Reads one transcript.
-#[derive(Debug)]
-pub(super) struct Said(Option<StreamParser>);
-
-impl Said {
-    /// Reads what the agent of a task says; of one that nobody knows, every line as it is.
-    pub(super) fn of(kernel: &Kernel<'_>, task: &Task) -> Self {
-        let request = &task.request;
-        let of_profile = kernel.profiles.find(&request.agent).ok();
-        let backend = request
-            .backend
-            .clone()
-            .or_else(|| of_profile?.backend.clone())
-            .or_else(|| kernel.terms.default_backend.clone());
-        let kind = backend.and_then(|backend| Kind::parse(&backend).ok());
-        // A program's own lines are what it says.
-        let kind = kind.filter(|kind| !matches!(kind, Kind::Command(_)));
-        Self(kind.map(|kind| StreamParser::new(&kind, None)))
-    }
-
-    /// Returns what a line says.
-    pub(super) fn lines(&mut self, line: &str) -> Vec<String> {
-        let is_event = line.trim_start().starts_with('{');
-        let Some(parser) = self.0.as_mut().filter(|_| is_event) else {
-            return vec![line.to_owned()];
-        };
-        let events = parser.stdout_line(line.as_bytes()).into_iter();
-        events.flat_map(words).collect()
-    }
+/// One line of a transcript.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Entry {
+    Text { text: String },
+    Tool { name: String, detail: String },
+    Retrying { message: String },
+    Session {},
+    Used {},
 }
 
-fn words(event: StreamEvent) -> Vec<String> {
-    match event {
-        StreamEvent::Text(text) => text.lines().map(str::to_owned).collect(),
-        StreamEvent::Tool { name, detail } => vec![format!("> {name} {detail}")],
-        StreamEvent::Retrying { message } => vec![format!("> its provider failed: {message}")],
-        StreamEvent::Session(_) | StreamEvent::Used(_) => Vec::new(),
+/// Returns what a line says; nothing where it only counts.
+pub(super) fn lines(line: &str) -> Vec<String> {
+    match serde_json::from_str(line) {
+        Ok(Entry::Text { text }) => text.lines().map(str::to_owned).collect(),
+        Ok(Entry::Tool { name, detail }) => vec![format!("> {name} {detail}")],
+        Ok(Entry::Retrying { message }) => vec![format!("> its provider failed: {message}")],
+        Ok(Entry::Session {} | Entry::Used {}) => Vec::new(),
+        Err(_) => vec![line.to_owned()],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kapi_agent::agent::Kind;
-    use kapi_agent::stream::StreamParser;
-
-    use super::Said;
+    use super::lines;
 
     #[test]
-    fn events_are_told_in_words_and_everything_else_as_it_is() {
-        let mut said = Said(Some(StreamParser::new(&Kind::Claude, None)));
-        let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"One.\nTwo."},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}"#;
-        assert_eq!(said.lines(line), ["One.", "Two.", "> Bash ls"]);
-        assert_eq!(said.lines("plain"), ["plain"]);
-        assert_eq!(said.lines(r#"{"type":"none of its events"}"#), [""; 0]);
-        assert_eq!(Said(None).lines(line), [line]);
+    fn entries_are_told_in_words_and_everything_else_as_it_is() {
+        assert_eq!(
+            lines(r#"{"type":"text","text":"One.\nTwo."}"#),
+            ["One.", "Two."]
+        );
+        let tool = r#"{"detail":"ls","name":"Bash","type":"tool"}"#;
+        assert_eq!(lines(tool), ["> Bash ls"]);
+        let counted = r#"{"type":"used","usage":{"input_tokens":1}}"#;
+        assert_eq!(lines(counted), [""; 0]);
+        assert_eq!(lines("plain"), ["plain"]);
     }
 }
