@@ -244,17 +244,19 @@ fn is_ended(status: &str) -> bool {
 }
 
 fn hidden(ui: Ui, n_goals: usize, n_workflows: usize) {
-    let what = match (n_goals, n_workflows) {
-        (0, 0) => return,
-        (n_goals, 0) => format!("{n_goals} ended goals are"),
-        (0, n_workflows) => format!("{n_workflows} ended workflows are"),
-        (n_goals, n_workflows) => {
-            format!("{n_goals} ended goals and {n_workflows} ended workflows are")
-        }
+    let counted = |n: usize, noun: &str| match n {
+        0 => None,
+        1 => Some(format!("1 ended {noun}")),
+        n => Some(format!("{n} ended {noun}s")),
     };
-    ui.say(&format!(
-        "{what} not shown; `kapi status --all` lists them."
-    ));
+    let kinds = [counted(n_goals, "goal"), counted(n_workflows, "workflow")];
+    let what: Vec<String> = kinds.into_iter().flatten().collect();
+    if !what.is_empty() {
+        let what = what.join(", ");
+        ui.say(&format!(
+            "Not shown: {what}; `kapi status --all` lists them."
+        ));
+    }
 }
 
 fn goals(ui: Ui, rows: &[&Row]) {
