@@ -119,6 +119,11 @@ impl Guard {
         !self.watchdog.is_idle()
     }
 
+    /// Tells whether there are control groups, which can be removed only when nothing is in them.
+    pub(crate) fn holds_groups(&self) -> bool {
+        !self.group.doors().is_empty()
+    }
+
     /// Watches the sandbox from outside until its leading process has ended.
     pub(crate) fn watch(&self, leader: BorrowedFd<'_>) -> Result<Option<Beyond>, Errno> {
         self.watchdog.guard(leader)

@@ -26,6 +26,7 @@ pub(crate) mod steps;
 
 use std::fs::File;
 use std::io::Read as _;
+use std::mem::forget;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -34,6 +35,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use self::host_root::HostRoot;
+use self::layer::Layers;
 use self::network::Network;
 use crate::listen::listen_at;
 use crate::order::{Enclosure, Order, OrderedNetwork, Work};
@@ -70,13 +72,18 @@ fn carry_out() -> i32 {
     let Ok((order, status)) = take_orders() else {
         return NOT_RUN;
     };
-    match obey(&order, &status) {
-        Ok(code) => code,
-        Err(failure) => {
-            tell(status.as_fd(), &Status::Failed(failure));
-            NOT_RUN
-        }
+    let code = obey(&order, &status).unwrap_or_else(|failure| {
+        tell(status.as_fd(), &Status::Failed(failure));
+        NOT_RUN
+    });
+    // The host side goes on as soon as the status socket hangs up, and then nothing may be written to it
+    // any more. What else there is to take away, mounts above all, the kernel takes with this process.
+    match release_standard_streams() {
+        Ok(()) => {}
+        Err(failure) => tell(status.as_fd(), &Status::Failed(failure)),
     }
+    drop(status);
+    code
 }
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
@@ -108,7 +115,6 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
     }
     match &order.work {
         Work::Confine { enclosure, payload } => {
-            // Held until everything inside has ended.
             let layers = layer::lock_all(enclosure)?;
             group::join(&enclosure.doors)?;
             namespace::enter(enclosure)?;
@@ -118,7 +124,8 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
                 |life| leader::confine(enclosure, payload, &beside, Ties { status, life }),
                 |leader| beside.work(leader),
             );
-            drop(layers);
+            // Held until the end of this process, which comes after that of its mounts.
+            layers.into_iter().for_each(forget);
             code
         }
         Work::Supervise { payload } => {
@@ -158,8 +165,10 @@ struct Ties<'a> {
 /// What the launcher does for a confined leader while that goes on.
 #[derive(Debug)]
 struct Beside {
+    layers: Layers,
     network: Option<Network>,
     host_root: HostRoot,
+    nested_namespaces: bool,
 }
 
 impl Beside {
@@ -169,16 +178,19 @@ impl Beside {
             OrderedNetwork::Loopback => Some(Network::new()?),
         };
         Ok(Self {
+            layers: Layers::new(enclosure)?,
             network,
             host_root: HostRoot::new()?,
+            nested_namespaces: enclosure.nested_namespaces,
         })
     }
 
     fn work(&self, leader: Pid) {
+        self.layers.make();
         if let Some(network) = &self.network {
             network.make();
         }
-        self.host_root.take_away(leader);
+        self.host_root.take_away(leader, self.nested_namespaces);
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Finished, Limits, Line, ProcessError, Program};
+use kapi_sys::process::{self, End, Finished, Limits, Line, Over, ProcessError, Program, Remains};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -39,7 +39,8 @@ const DEATH_WAIT_MS: u64 = 10_000;
 /// Runs a program in a sandbox to its end. `program.path` and `program.cwd` are paths inside it.
 ///
 /// Call from a thread that lives until it returns. When it returns, no process of the sandbox is
-/// alive, whatever the reason it ended for; nothing holds the mounted directories any more.
+/// alive, whatever the reason it ended for, and what it wrote is in place. When what it returns is
+/// dropped, nothing holds the mounted directories any more.
 pub fn run(
     spec: &Spec,
     program: Program,
@@ -124,7 +125,11 @@ fn conduct(
     };
     let performed = perform(around, work, carried, cancel, ears)?;
     let beyond = performed.beyond;
-    let finished = finish(performed)?;
+    let (finished, mut remains) = finish(performed)?;
+    if guard.holds_groups() {
+        // They are removed below, which nothing may be in for.
+        remains = Remains::nothing();
+    }
     let met = guard.met(beyond, finished.end);
     let (exceeded, met) = outcome::explain(finished.end, met);
     Ok(Ran {
@@ -132,13 +137,18 @@ fn conduct(
         grade: guard.grade,
         exceeded,
         met,
+        remains,
     })
 }
 
-fn finish(performed: Performed) -> Result<Finished, SandboxError> {
-    let mut finished = performed.finished;
+fn finish(performed: Performed) -> Result<(Finished, Remains), SandboxError> {
+    let Performed {
+        over,
+        statuses,
+        beyond,
+    } = performed;
     let mut ending = None;
-    for status in &performed.statuses {
+    for status in &statuses {
         match status {
             Status::Failed(failure) => return Err(setup_error(failure)),
             Status::Survived(failure) => {
@@ -151,20 +161,27 @@ fn finish(performed: Performed) -> Result<Finished, SandboxError> {
             Status::Leader | Status::Listening | Status::Probed { .. } => {}
         }
     }
-    finished.end = match (finished.end, ending) {
-        (End::Exited(_), Some(Ending::Exited(code))) => End::Exited(code),
-        (End::Exited(_), Some(Ending::Signaled(signal))) => End::Signaled(signal),
+    let end = match ending {
+        Some(Ending::Exited(code)) => End::Exited(code),
+        Some(Ending::Signaled(signal)) => End::Signaled(signal),
+        None => return Ok((unexplained(over, beyond)?, Remains::nothing())),
+    };
+    over.without_waiting(end).map_err(SandboxError::Launch)
+}
+
+/// Tells how a launcher ended that did not say how its payload did.
+fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<Finished, SandboxError> {
+    let mut finished = over.wait().map_err(SandboxError::Launch)?;
+    finished.end = match finished.end {
         // The leader was ended together with the payload, for a limit.
-        (End::Exited(_), None) if performed.beyond.is_some() => {
-            End::Signaled(Signal::KILL.as_raw())
-        }
-        (End::Exited(_), None) => {
+        End::Exited(_) if beyond.is_some() => End::Signaled(Signal::KILL.as_raw()),
+        End::Exited(_) => {
             return Err(SandboxError::Launcher {
                 end: finished.end,
                 output: finished.stderr.text(),
             });
         }
-        (end, _) => end,
+        end @ (End::Signaled(_) | End::DeadlinePassed | End::IdlePassed | End::Cancelled) => end,
     };
     Ok(finished)
 }
@@ -201,8 +218,8 @@ pub(crate) struct Around<'a> {
 /// What a launcher did and said.
 #[derive(Debug)]
 pub(crate) struct Performed {
-    /// How it ended.
-    pub finished: Finished,
+    /// The launcher, of which nobody else is left.
+    pub over: Over,
     /// Its messages, in order.
     pub statuses: Vec<Status>,
     /// The limit for which it was ended, or which it was seen at.
@@ -236,7 +253,7 @@ pub(crate) fn perform(
             .collect(),
         limits: carried.limits,
     };
-    let run = || process::run(launcher, cancel, ears.on_line);
+    let run = || process::run_until_over(launcher, reader.as_fd(), cancel, ears.on_line);
     let has_listeners = order.work.has_listeners();
     let (ran, attended) = if has_listeners || around.guard.needs_watch() {
         let on_listeners = has_listeners.then_some(ears.on_listeners);
@@ -251,13 +268,13 @@ pub(crate) fn perform(
         report.receive(reader.as_fd()).map_err(report_error)?;
     }
     Ok(Performed {
-        finished: ran.map_err(SandboxError::Launch)?,
+        over: ran.map_err(SandboxError::Launch)?,
         statuses: report.statuses,
         beyond: attended.beyond,
     })
 }
 
-type RunResult = Result<Finished, ProcessError>;
+type RunResult = Result<Over, ProcessError>;
 
 /// What was heard and seen of a launcher while it ran.
 #[derive(Default)]

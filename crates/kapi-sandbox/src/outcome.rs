@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use kapi_sys::process::{End, Finished};
+use kapi_sys::process::{End, Finished, Remains};
 
 /// A finished run.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub struct Ran {
     /// Limits that were met on the way and do not explain the end: something inside was refused or
     /// killed, and the program went on.
     pub met: Vec<Exceeded>,
+    /// What the system still takes away after it: mounts, memory. No process of the sandbox is alive, and
+    /// everything it wrote is in its layers. Dropping this waits until the mounts are gone.
+    pub remains: Remains,
 }
 
 /// The isolation a run really had, layer by layer.

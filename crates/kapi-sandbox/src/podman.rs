@@ -31,7 +31,7 @@ mod start;
 use std::net::TcpListener;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Program};
+use kapi_sys::process::{End, Program, Remains};
 
 use self::attend::{Around, Attended, attend};
 use self::channel::{RelayLimits, RelayOrder, StartOrder};
@@ -278,5 +278,6 @@ fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, Sandbox
         grade: grade::grade(spec, &observed, host.is_root()),
         exceeded,
         met,
+        remains: Remains::nothing(),
     })
 }

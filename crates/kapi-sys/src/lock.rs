@@ -5,12 +5,13 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io, process, thread};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{CWD, FlockOperation, Mode as FileMode, OFlags, flock, openat};
 use rustix::io::Errno;
 
 use crate::sim_disk::locks::SimHold;
@@ -74,7 +75,8 @@ impl Lock {
         }
         let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
         let Some(file) = taken else {
-            let owner = read_owner(path).map_err(failed)?;
+            let owner = open(path, Mode::Existing).and_then(read_owner);
+            let owner = owner.map_err(failed)?;
             return Err(LockError::Busy {
                 path: path.to_path_buf(),
                 owner,
@@ -92,18 +94,10 @@ impl Lock {
             path: path.to_path_buf(),
             source,
         };
-        let file = match open(path, Mode::Existing) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => {
-                flock(&file, FlockOperation::Unlock).map_err(|error| failed(error.into()))?;
-                Ok(None)
-            }
-            Err(Errno::WOULDBLOCK) => read_owner(path).map(Some).map_err(failed),
-            Err(error) => Err(failed(error.into())),
+        match open(path, Mode::Existing) {
+            Ok(file) => holder_of(file).map_err(failed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -117,6 +111,54 @@ impl Lock {
     pub(crate) fn simulated(hold: SimHold) -> Self {
         Self {
             held: Held::Simulated(hold),
+        }
+    }
+}
+
+/// A directory below which many locks are asked for their holders.
+///
+/// Opened once: the way to it is not walked again for each of thousands.
+#[derive(Debug)]
+pub struct LockDirectory {
+    path: PathBuf,
+    /// `None` when there is no such directory: nobody holds what is not there.
+    directory: Option<OwnedFd>,
+}
+
+impl LockDirectory {
+    /// Opens the directory at `path`.
+    pub fn open(path: &Path) -> Result<Self, LockError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match openat(CWD, path, flags, FileMode::empty()) {
+            Ok(directory) => Some(directory),
+            Err(Errno::NOENT) => None,
+            Err(error) => {
+                return Err(LockError::Failed {
+                    path: path.to_path_buf(),
+                    source: error.into(),
+                });
+            }
+        };
+        let path = path.to_path_buf();
+        Ok(Self { path, directory })
+    }
+
+    /// Returns who holds the lock at `name`, a path from here, now; `None` if nobody does.
+    pub fn holder(&self, name: &Path) -> Result<Option<String>, LockError> {
+        let Some(directory) = &self.directory else {
+            return Ok(None);
+        };
+        let failed = |source| LockError::Failed {
+            path: self.path.join(name),
+            source,
+        };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | FOREIGN;
+        match openat(directory, name, flags, FileMode::empty()) {
+            Ok(file) => regular(File::from(file))
+                .and_then(holder_of)
+                .map_err(failed),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(failed(error.into())),
         }
     }
 }
@@ -173,16 +215,21 @@ enum Mode {
     Create,
 }
 
-/// Opens a lock file. A symbolic link is refused: its target would be overwritten.
+/// How a file is opened that somebody may have planted: a symbolic link is refused, as its target
+/// would be overwritten, and nobody is waited for at a named pipe.
+const FOREIGN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
+
 fn open(path: &Path, mode: Mode) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let flags = i32::try_from(FOREIGN.bits()).map_err(io::Error::other)?;
     let mut options = fs::OpenOptions::new();
     options.read(true).custom_flags(flags);
     if mode == Mode::Create {
         options.write(true).create(true).truncate(false);
     }
-    let file = options.open(path)?;
+    regular(options.open(path)?)
+}
+
+fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -190,6 +237,18 @@ fn open(path: &Path, mode: Mode) -> io::Result<File> {
             io::ErrorKind::InvalidInput,
             "not a regular file",
         ))
+    }
+}
+
+/// Returns who holds the lock on an open file, of which whoever only asks takes a share.
+fn holder_of(file: File) -> io::Result<Option<String>> {
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            flock(&file, FlockOperation::Unlock)?;
+            Ok(None)
+        }
+        Err(Errno::WOULDBLOCK) => read_owner(file).map(Some),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -229,11 +288,9 @@ fn write_owner(mut file: &File, owner: &str) -> io::Result<()> {
 }
 
 /// Reads the owner's text. It is foreign: capped, and without control characters.
-fn read_owner(path: &Path) -> io::Result<String> {
+fn read_owner(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    open(path, Mode::Existing)?
-        .take(OWNER_BYTES_MAX)
-        .read_to_end(&mut bytes)?;
+    file.take(OWNER_BYTES_MAX).read_to_end(&mut bytes)?;
     let text: String = String::from_utf8_lossy(&bytes)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -12,14 +12,15 @@ mod watch;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
 use rustix::process::Pid;
 
-use self::watch::Watch;
+use self::child::Child;
+use self::watch::{Watch, Watched};
 use crate::cancel::Cancel;
 
 /// A program to run.
@@ -170,34 +171,127 @@ pub enum ProcessError {
 /// Lines come on the calling thread. Limits are not looked at while `on_line` runs, so it must
 /// not block. When the flag is raised already, nothing is started.
 pub fn run(
-    mut program: Program,
+    program: Program,
     cancel: &Cancel,
     on_line: &mut dyn FnMut(Line<'_>),
 ) -> Result<Finished, ProcessError> {
+    follow(program, None, cancel, on_line)?.wait()
+}
+
+/// Runs a program until it is over: like [`run`], but a program that has no more to say may be over
+/// before it has ended. It tells so by hanging up: `over` is this side of a channel whose other sides
+/// only the program has.
+///
+/// What a program does after it hung up is its own, and nothing is read of it any more.
+pub fn run_until_over(
+    program: Program,
+    over: BorrowedFd<'_>,
+    cancel: &Cancel,
+    on_line: &mut dyn FnMut(Line<'_>),
+) -> Result<Over, ProcessError> {
+    follow(program, Some(over), cancel, on_line)
+}
+
+fn follow(
+    mut program: Program,
+    over: Option<BorrowedFd<'_>>,
+    cancel: &Cancel,
+    on_line: &mut dyn FnMut(Line<'_>),
+) -> Result<Over, ProcessError> {
     let started = Instant::now();
     if cancel.is_raised() {
-        return Ok(Finished {
-            end: End::Cancelled,
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+        return Ok(Over {
+            path: program.path,
+            watched: None,
             duration: Duration::ZERO,
         });
     }
-    let spawned = spawn::spawn(&program)?;
+    let spawned = spawn::spawn(&program, started)?;
     // The child has its own copies; ours would keep the other ends of pipes from closing.
     program.pass_fds.clear();
-    let watch = Watch::new(spawned, program.stdin, program.limits, started);
+    let watch = Watch::new(spawned, program.stdin, program.limits, over);
     let watched = watch.finish(cancel, on_line);
     let watched = watched.map_err(|source| ProcessError::Watch {
-        path: program.path,
+        path: program.path.clone(),
         source,
     })?;
-    Ok(Finished {
-        end: watched.end,
-        stdout: watched.stdout,
-        stderr: watched.stderr,
+    Ok(Over {
+        path: program.path,
+        watched: Some(watched),
         duration: started.elapsed(),
     })
+}
+
+/// A program that is over, and may not have ended yet.
+#[derive(Debug)]
+pub struct Over {
+    path: PathBuf,
+    /// `None` when it was cancelled before it was started.
+    watched: Option<Watched>,
+    duration: Duration,
+}
+
+impl Over {
+    /// Waits until it has ended and tells how.
+    pub fn wait(self) -> Result<Finished, ProcessError> {
+        let Some(mut watched) = self.watched else {
+            return Ok(Finished {
+                end: End::Cancelled,
+                stdout: Captured::default(),
+                stderr: Captured::default(),
+                duration: self.duration,
+            });
+        };
+        let own = watched.child.reap();
+        let own = own.map_err(|source| ProcessError::Watch {
+            path: self.path,
+            source,
+        })?;
+        Ok(Finished {
+            end: watched.forced.unwrap_or(own),
+            stdout: watched.stdout,
+            stderr: watched.stderr,
+            duration: self.duration,
+        })
+    }
+
+    /// Takes it as having ended in this way, unless it was ended, and leaves its last moments to be
+    /// waited for by whoever needs them over.
+    pub fn without_waiting(self, end: End) -> Result<(Finished, Remains), ProcessError> {
+        match self.watched {
+            Some(watched) if watched.forced.is_none() => Ok((
+                Finished {
+                    end,
+                    stdout: watched.stdout,
+                    stderr: watched.stderr,
+                    duration: self.duration,
+                },
+                Remains(Some(watched.child)),
+            )),
+            Some(_) | None => Ok((self.wait()?, Remains(None))),
+        }
+    }
+}
+
+/// What is left of a program that is over: a process that is about to end. Dropping it waits for that.
+#[derive(Debug)]
+pub struct Remains(Option<Child>);
+
+impl Remains {
+    /// Returns what is left of a program that has ended: nothing.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self(None)
+    }
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // One that is stuck in the kernel is killed and told of by nobody: all it said is known.
+            drop(child.reap());
+        }
+    }
 }
 
 /// Runs a short tool to its end: nobody watches its lines and nobody cancels it.

@@ -72,7 +72,7 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
     rows.push(beside_podman(place, &full)?);
     Ok(Table {
         title: "A sandbox around `true`",
-        note: "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. podman starts an image with a static busybox on runc; it goes on tidying up after its end, which is waited for and counted for neither.".to_owned(),
+        note: "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. Each is over when its program is and no process of the sandbox lives; the mounts of ours and of bubblewrap's go a moment later, in the kernel. podman starts an image with a static busybox on runc; it goes on tidying up after its end, which is waited for and counted for neither.".to_owned(),
         quantity: Quantity::Time,
         rows,
     })

@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::mem::forget;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::launch::{self, Ears};
+use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::spec::{Access, Layer, Level, Mount, Spec};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Program};
@@ -77,8 +79,8 @@ impl Asked {
         (is_possible && !asked.command.is_empty()).then_some(asked)
     }
 
-    /// Runs the program once and returns how it ended.
-    fn sandboxed(&self, name: &str) -> Result<End, SandboxError> {
+    /// Runs the program once.
+    fn sandboxed(&self, name: &str) -> Result<Ran, SandboxError> {
         let self_exe = process::current_exe().map_err(SandboxError::Launch)?;
         let mut spec = Spec::new(Level::Native, name, env::temp_dir(), self_exe);
         if let Some([lower, upper, works]) = &self.overlay {
@@ -96,15 +98,23 @@ impl Asked {
             on_line: &mut |_| {},
             on_listeners: &mut drop,
         };
-        let ran = launch::run(&spec, program(&self.command), &Cancel::new(), ears)?;
-        Ok(ran.finished.end)
+        launch::run(&spec, program(&self.command), &Cancel::new(), ears)
+    }
+
+    /// Runs it once and waits until nothing is left of it.
+    fn sandboxed_whole(&self, name: &str) -> Result<End, SandboxError> {
+        self.sandboxed(name).map(|ran| ran.finished.end)
     }
 
     fn run(&self) -> Result<i32, SandboxError> {
         // Unique among everything that runs now, whatever the pid namespace.
         let name = format!("bare-{}", std::process::id());
         match (self.repeat, self.at_once) {
-            (None, None) => self.sandboxed(&name).map(code),
+            (None, None) => self.sandboxed(&name).map(|ran| {
+                // This process ends now, so nobody needs its mounts gone.
+                forget(ran.remains);
+                code(ran.finished.end)
+            }),
             (Some(rounds), _) => self.by_turns(rounds, &name),
             (None, Some(count)) => self.together(count, &name),
         }
@@ -114,7 +124,7 @@ impl Asked {
     fn by_turns(&self, rounds: usize, name: &str) -> Result<i32, SandboxError> {
         for round in 0..rounds {
             let started = Instant::now();
-            let mut end = self.sandboxed(&format!("{name}-{round}"))?;
+            let mut end = self.sandboxed_whole(&format!("{name}-{round}"))?;
             let mut times = vec![started.elapsed().as_micros().to_string()];
             if end != End::Exited(0) {
                 return Ok(code(end));
@@ -142,7 +152,7 @@ impl Asked {
             let running: Vec<_> = (0..count)
                 .map(|index| {
                     let name = format!("{name}-{index}");
-                    scope.spawn(move || self.sandboxed(&name))
+                    scope.spawn(move || self.sandboxed_whole(&name))
                 })
                 .collect();
             let ended = running.into_iter().filter_map(|one| one.join().ok());

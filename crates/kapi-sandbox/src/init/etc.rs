@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::mount::Tree;
+use super::mount::{Root, Tree};
 use super::room::{Furniture, Piece, shown_directory};
 use crate::order::{Enclosure, OrderedNetwork};
 use crate::status::Failure;
@@ -86,9 +87,9 @@ pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
         OrderedNetwork::Loopback => &[],
     };
     for name in FILES.iter().chain(network_files) {
-        pieces.extend(public_piece(etc.join(name))?);
+        pieces.push(public_piece(etc.join(name)));
     }
-    pieces.extend(local_time()?);
+    pieces.push(local_time());
     pieces.extend(made_up(&enclosure.hostname, &enclosure.home.path())?);
     Ok(pieces)
 }
@@ -110,20 +111,31 @@ fn java_directories() -> BTreeSet<String> {
     names
 }
 
-/// Returns a file that any user of the host may read; the host's root, too, gets no more than that.
-fn public_piece(path: PathBuf) -> Result<Option<Furniture>, Failure> {
-    let Some((file, n_bytes)) = public_file(&path)? else {
-        return Ok(None);
+/// Puts a file of the host that any user may read in its place; the host's root, too, gets no more than
+/// that. Nothing is there where there is none.
+pub(super) fn show(root: &Root, path: &Path) -> Result<(), Failure> {
+    let Some((file, n_bytes)) = public_file(path)? else {
+        return Ok(());
     };
-    let piece = if n_bytes < BOUND_FROM_BYTES {
-        Piece::File(content_of(file, n_bytes, &path)?)
-    } else {
-        Piece::Tree(Tree::clone_of_file(&OwnedFd::from(file), &path)?)
-    };
-    Ok(Some(Furniture {
+    let file = OwnedFd::from(file);
+    if n_bytes < BOUND_FROM_BYTES {
+        // On the stack, where all of them use the same pages: each new page costs more than a copy.
+        let mut room = [MaybeUninit::uninit(); BOUND_FROM_BYTES];
+        let (content, rest) = rustix::io::read(&file, &mut room)
+            .map_err(|errno| read_failure(path, &errno.into()))?;
+        // Without room behind it, it has become longer meanwhile.
+        if !rest.is_empty() {
+            return root.file(path, content);
+        }
+    }
+    root.attach(&Tree::clone_of_file(&file, path)?, path)
+}
+
+fn public_piece(path: PathBuf) -> Furniture {
+    Furniture {
         inside: path,
-        piece,
-    }))
+        piece: Piece::Public,
+    }
 }
 
 fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
@@ -172,17 +184,15 @@ fn read_failure(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Keeps `/etc/localtime` a link where it is one, because programs read the zone's name from it.
-fn local_time() -> Result<Option<Furniture>, Failure> {
+fn local_time() -> Furniture {
     let path = PathBuf::from("/etc/localtime");
-    if let Ok(target) = fs::read_link(&path)
-        && target.starts_with("/usr")
-    {
-        return Ok(Some(Furniture {
+    match fs::read_link(&path) {
+        Ok(target) if target.starts_with("/usr") => Furniture {
             inside: path,
             piece: Piece::Link(target),
-        }));
+        },
+        Ok(_) | Err(_) => public_piece(path),
     }
-    public_piece(path)
 }
 
 fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {

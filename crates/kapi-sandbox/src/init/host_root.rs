@@ -1,4 +1,5 @@
-//! The host's root, which the launcher takes away once the leader stands on its own.
+//! The host's root, which the launcher takes away once the leader stands on its own, and what of the host
+//! `/proc` shows.
 //!
 //! Before the call returns the kernel waits until no processor looks at the old mounts any more, which
 //! on a busy machine is the longest wait of a start. The leader goes on meanwhile, and runs nothing of the
@@ -13,6 +14,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::answer::{Answer, Refusal};
+use super::process_view;
 use crate::status::Failure;
 
 /// The host's root, from before the leader leaves it until it is gone.
@@ -40,9 +42,13 @@ impl HostRoot {
     }
 
     /// Takes it away as soon as the leader has left it, if it ever does; the launcher's half.
-    pub(super) fn take_away(&self, leader: Pid) {
+    pub(super) fn take_away(&self, leader: Pid, nested_namespaces: bool) {
         match self.is_left(leader) {
-            Ok(true) => self.gone.give(detach().map_err(|errno| (UNMOUNT, errno))),
+            Ok(true) => {
+                let gone = detach().map_err(|errno| (UNMOUNT, errno));
+                let gone = gone.and_then(|()| process_view::seal(nested_namespaces));
+                self.gone.give(gone);
+            }
             // The leader has ended.
             Ok(false) => {}
             Err(refusal) => self.gone.give(Err(refusal)),
@@ -78,6 +84,7 @@ impl HostRoot {
     /// Waits until nothing of it is left; the leader's half.
     pub(super) fn await_gone(&self) -> Result<(), Failure> {
         self.gone.hear()?.map_err(|(call, errno)| match call {
+            process_view::COVER.. => process_view::named((call, errno)),
             WATCH => Failure::new("pidfd_open", "the leader", errno),
             POLL => Failure::new("poll", "the leader", errno),
             _ => unmount_failure(errno),
@@ -88,6 +95,12 @@ impl HostRoot {
 /// Takes the host's root away at once, in a process that has left it.
 pub(super) fn take_own_away() -> Result<(), Failure> {
     detach().map_err(unmount_failure)
+}
+
+/// The same, and covers `/proc`.
+pub(super) fn take_all_away() -> Result<(), Failure> {
+    take_own_away()?;
+    process_view::seal(false).map_err(process_view::named)
 }
 
 /// The old root lies on top of the new one, whose top directory this process is in.

@@ -42,7 +42,8 @@ pub(super) fn confine(
         return Ok(NOT_RUN);
     }
     umask(Mode::empty());
-    room::enter(enclosure, || beside.host_root.leave())?;
+    room::enter(enclosure, &beside.layers)?;
+    beside.host_root.leave()?;
     if let Some(network) = &beside.network {
         network.follow()?;
         hand_over_listeners(enclosure, status)?;

@@ -138,6 +138,11 @@ impl Tree {
         })
     }
 
+    /// Takes charge of a file system that was made elsewhere; `name` is what an error calls it.
+    pub(super) const fn made(mount: OwnedFd, name: String) -> Self {
+        Self { mount, name }
+    }
+
     fn is_directory(&self) -> Result<bool, Failure> {
         let stat = rustix::fs::fstat(&self.mount)
             .map_err(|errno| Failure::new("fstat", &self.name, errno))?;

@@ -3,6 +3,7 @@
 //! Read-only matters when the host's root runs Kapi: its number is mapped, but the kernel still lets
 //! it write `/proc/sys`. Knows nothing of the rest of the root.
 
+use std::ffi::CStr;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, mount_bind};
 
+use super::answer::Refusal;
 use super::mount::{Fresh, Root, Tree};
 use crate::status::Failure;
 use crate::syscall::{Reach, set_mount_attributes};
@@ -25,33 +27,50 @@ pub(super) const PROCESSES: Fresh = Fresh {
 
 /// An empty directory of the sealed root, to cover others with; no mount of a caller belongs on it.
 pub(super) const EMPTY: &str = "/var/empty";
+const EMPTY_NAME: &CStr = c"/var/empty";
+
+/// How many user namespaces there may be.
+const LIMIT: &CStr = c"/proc/sys/user/max_user_namespaces";
+
+/// The calls that seal it.
+pub(super) const COVER: u32 = 16;
+const OPEN_LIMIT: u32 = 17;
+const WRITE_LIMIT: u32 = 18;
+const OPEN: u32 = 19;
+const RESTRICT: u32 = 20;
 
 /// Files that tell about the kernel's memory, keys or other users' work, or act on the machine.
-const HIDDEN_FILES: &[&str] = &[
-    "interrupts",
-    "iomem",
-    "ioports",
-    "kallsyms",
-    "kcore",
-    "key-users",
-    "keys",
-    "kmsg",
-    "kpagecgroup",
-    "kpagecount",
-    "kpageflags",
-    "latency_stats",
-    "sched_debug",
-    "slabinfo",
-    "sysrq-trigger",
-    "timer_list",
-    "vmallocinfo",
+const HIDDEN_FILES: &[&CStr] = &[
+    c"/proc/interrupts",
+    c"/proc/iomem",
+    c"/proc/ioports",
+    c"/proc/kallsyms",
+    c"/proc/kcore",
+    c"/proc/key-users",
+    c"/proc/keys",
+    c"/proc/kmsg",
+    c"/proc/kpagecgroup",
+    c"/proc/kpagecount",
+    c"/proc/kpageflags",
+    c"/proc/latency_stats",
+    c"/proc/sched_debug",
+    c"/proc/slabinfo",
+    c"/proc/sysrq-trigger",
+    c"/proc/timer_list",
+    c"/proc/vmallocinfo",
 ];
 
 /// Directories of the same kind.
-const HIDDEN_DIRECTORIES: &[&str] = &["acpi", "asound", "bus", "dynamic_debug", "scsi"];
+const HIDDEN_DIRECTORIES: &[&CStr] = &[
+    c"/proc/acpi",
+    c"/proc/asound",
+    c"/proc/bus",
+    c"/proc/dynamic_debug",
+    c"/proc/scsi",
+];
 
 /// Directories in which the host's root could change the machine.
-const DANGEROUS_DIRECTORIES: &[&str] = &["sys", "irq", "fs"];
+const DANGEROUS_DIRECTORIES: &[&CStr] = &[c"/proc/sys", c"/proc/irq", c"/proc/fs"];
 
 /// Mounts `/proc`. Must run before the host's own `/proc` is gone, because the kernel gives a new one
 /// only to who can see one already.
@@ -60,57 +79,66 @@ pub(super) fn put(root: &Root) -> Result<(), Failure> {
 }
 
 /// Covers what `/proc` must not show, and forbids user namespaces below this one and every write to
-/// `/proc`; if such namespaces are wanted, only writes that reach the machine. Call with `/proc` in place at the real root, which is sealed.
+/// `/proc`; if such namespaces are wanted, only writes that reach the machine. Call with `/proc` in place
+/// at the real root, which is sealed. Only calls the kernel, so that the launcher may do it beside the
+/// leader.
 ///
 /// With a user namespace of its own a payload would be root of it and could reach far more of the
 /// kernel.
-pub(super) fn seal(nested_namespaces: bool) -> Result<(), Failure> {
+pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
     // A bind has the restrictions of what it shows, and both of these are read-only.
-    HIDDEN_FILES
-        .iter()
-        .try_for_each(|name| cover(name, "/dev/null"))?;
-    HIDDEN_DIRECTORIES
-        .iter()
-        .try_for_each(|name| cover(name, EMPTY))?;
+    let files = HIDDEN_FILES.iter().map(|place| (*place, c"/dev/null"));
+    let directories = HIDDEN_DIRECTORIES.iter().map(|place| (*place, EMPTY_NAME));
+    for (place, with) in files.chain(directories) {
+        cover(place, with).map_err(|errno| (COVER, errno))?;
+    }
     if nested_namespaces {
         // Who makes a user namespace writes its maps below /proc.
         return DANGEROUS_DIRECTORIES
             .iter()
-            .try_for_each(|name| forbid_writes(&format!("/proc/{name}")));
+            .try_for_each(|place| forbid_writes(place));
     }
-    let limit = "/proc/sys/user/max_user_namespaces";
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, limit, errno);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = openat(CWD, limit, flags, Mode::empty()).map_err(failed("open"))?;
-    rustix::io::write(&file, b"0").map_err(failed("write"))?;
+    let file = openat(CWD, LIMIT, flags, Mode::empty()).map_err(|errno| (OPEN_LIMIT, errno))?;
+    rustix::io::write(&file, b"0").map_err(|errno| (WRITE_LIMIT, errno))?;
     // A mount with a file that can be written open cannot become read-only.
     drop(file);
-    set_read_only("/proc")
+    set_read_only(c"/proc")
+}
+
+/// Puts a refused call of [`seal`] into words.
+pub(super) fn named((call, errno): Refusal) -> Failure {
+    let limit = LIMIT.to_string_lossy();
+    match call {
+        COVER => Failure::new("mount(MS_BIND)", "/proc", errno),
+        OPEN_LIMIT => Failure::new("open", &limit, errno),
+        WRITE_LIMIT => Failure::new("write", &limit, errno),
+        OPEN => Failure::new("open", "/proc", errno),
+        _ => Failure::new("mount_setattr", "/proc", errno),
+    }
 }
 
 /// Makes a directory of `/proc` a mount of its own that cannot be written.
-fn forbid_writes(place: &str) -> Result<(), Failure> {
+fn forbid_writes(place: &CStr) -> Result<(), Refusal> {
     match mount_bind(place, place) {
         Ok(()) => set_read_only(place),
         // Not every kernel has each of them.
         Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(Failure::new("mount(MS_BIND)", place, errno)),
+        Err(errno) => Err((COVER, errno)),
     }
 }
 
-fn set_read_only(place: &str) -> Result<(), Failure> {
+fn set_read_only(place: &CStr) -> Result<(), Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mount = openat(CWD, place, flags, Mode::empty())
-        .map_err(|errno| Failure::new("open", place, errno))?;
+    let mount = openat(CWD, place, flags, Mode::empty()).map_err(|errno| (OPEN, errno))?;
     set_mount_attributes(mount.as_fd(), libc::MOUNT_ATTR_RDONLY, Reach::One)
-        .map_err(|errno| Failure::new("mount_setattr", place, errno))
+        .map_err(|errno| (RESTRICT, errno))
 }
 
-fn cover(name: &str, with: &str) -> Result<(), Failure> {
-    let place = format!("/proc/{name}");
-    match mount_bind(with, &place) {
+fn cover(place: &CStr, with: &CStr) -> Result<(), Errno> {
+    match mount_bind(with, place) {
         // Not every kernel has each of them.
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(Failure::new("mount(MS_BIND)", &place, errno)),
+        Err(errno) => Err(errno),
     }
 }

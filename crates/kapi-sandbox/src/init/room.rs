@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, fsconfig_set_string, mount_change};
 use rustix::process::{chdir, fchdir, pivot_root};
 
+use super::layer::Layers;
 use super::mount::{Fresh, Rights, Root, Tree};
-use super::{device, etc, layer, process_view};
+use super::{device, etc, process_view};
 use crate::order::{Enclosure, OrderedAccess};
 use crate::status::Failure;
 
@@ -64,6 +65,8 @@ pub(super) struct Furniture {
 pub(super) enum Piece {
     /// A mount taken from the host.
     Tree(Tree),
+    /// The next of the copy-on-write mounts that are made meanwhile.
+    Layer,
     /// A new file system.
     Fresh(Fresh),
     /// A directory that can be written, on the root's memory.
@@ -72,17 +75,18 @@ pub(super) enum Piece {
     Empty,
     /// A file on the root itself.
     File(Vec<u8>),
+    /// A file of the host that everybody may read, if there is one.
+    Public,
     /// A file that is read-only wherever it lies.
     Sealed(Vec<u8>),
     /// A symbolic link.
     Link(PathBuf),
 }
 
-/// Builds the root and makes it this process's own; `take_away` sees to it that the host's goes.
-pub(super) fn enter(
-    enclosure: &Enclosure,
-    take_away: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
+/// Builds the root and makes it this process's own, with the layers that somebody else makes meanwhile.
+///
+/// The host's root is still on top of it, and `/proc` shows everything: who calls sees to both.
+pub(super) fn enter(enclosure: &Enclosure, layers: &Layers) -> Result<(), Failure> {
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
@@ -91,15 +95,15 @@ pub(super) fn enter(
     let system = gather_system(enclosure)?;
     let given = gather_given(enclosure)?;
     let root = Root::new(memory(enclosure)?, Path::new(WORKSHOP))?;
-    put_all(&root, system)?;
+    let mut layers = layers.take();
+    put_all(&root, system, &mut layers)?;
     process_view::put(&root)?;
-    put_all(&root, given)?;
+    put_all(&root, given, &mut layers)?;
     for (shown, also_at) in &enclosure.aliases {
         root.alias(&shown.path(), &also_at.path())?;
     }
-    pivot(&root, take_away)?;
-    root.seal()?;
-    process_view::seal(enclosure.nested_namespaces)
+    pivot(&root)?;
+    root.seal()
 }
 
 fn memory(enclosure: &Enclosure) -> Result<Tree, Failure> {
@@ -156,16 +160,18 @@ pub(super) fn shown_directory(path: PathBuf) -> Result<Option<Furniture>, Failur
 fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     let mut pieces = Vec::new();
     for bind in &enclosure.binds {
-        let tree = match &bind.access {
-            OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read)?,
-            OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write)?,
-            OrderedAccess::CopyOnWrite { upper, work } => {
-                layer::mount(&bind.host.path(), &upper.path(), &work.path())?
+        let piece = match &bind.access {
+            OrderedAccess::ReadOnly => {
+                Piece::Tree(Tree::clone_of(&bind.host.path(), Rights::Read)?)
             }
+            OrderedAccess::ReadWrite => {
+                Piece::Tree(Tree::clone_of(&bind.host.path(), Rights::Write)?)
+            }
+            OrderedAccess::CopyOnWrite { .. } => Piece::Layer,
         };
         pieces.push(Furniture {
             inside: bind.inside.path(),
-            piece: Piece::Tree(tree),
+            piece,
         });
     }
     for (path, content) in &enclosure.files {
@@ -177,14 +183,21 @@ fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     Ok(pieces)
 }
 
-fn put_all(root: &Root, pieces: Vec<Furniture>) -> Result<(), Failure> {
+fn put_all(
+    root: &Root,
+    pieces: Vec<Furniture>,
+    layers: &mut impl Iterator<Item = Result<Tree, Failure>>,
+) -> Result<(), Failure> {
+    let missing = || Failure::new("recvmsg", "the launcher", Errno::NOENT);
     for Furniture { inside, piece } in pieces {
         match piece {
             Piece::Tree(tree) => root.attach(&tree, &inside)?,
+            Piece::Layer => root.attach(&layers.next().ok_or_else(missing)??, &inside)?,
             Piece::Fresh(fresh) => root.attach(&Tree::fresh(&fresh)?, &inside)?,
             Piece::Writable(mode) => root.writable_directory(&inside, mode)?,
             Piece::Empty => root.directory(&inside, 0o555).map(drop)?,
             Piece::File(content) => root.file(&inside, &content)?,
+            Piece::Public => etc::show(root, &inside)?,
             Piece::Sealed(content) => root.sealed_file(&inside, &content)?,
             Piece::Link(target) => root.link(&inside, &target)?,
         }
@@ -192,15 +205,11 @@ fn put_all(root: &Root, pieces: Vec<Furniture>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Swaps the roots in place: the old one ends up on top of the new one and is then taken away. Paths from
-/// the root on lead into the new one at once.
-pub(super) fn pivot(
-    root: &Root,
-    take_away: impl FnOnce() -> Result<(), Failure>,
-) -> Result<(), Failure> {
+/// Swaps the roots in place: the old one ends up on top of the new one, to be taken away from there. Paths
+/// from the root on lead into the new one at once.
+pub(super) fn pivot(root: &Root) -> Result<(), Failure> {
     let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "/", errno);
     fchdir(root.top()).map_err(failed("fchdir"))?;
     pivot_root(".", ".").map_err(failed("pivot_root"))?;
-    take_away()?;
     chdir("/").map_err(failed("chdir"))
 }

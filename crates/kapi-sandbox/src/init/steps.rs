@@ -12,6 +12,7 @@ use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 use rustix::process::{Pid, WaitOptions, umask, waitpid};
 use rustix::thread::UnshareFlags;
 
+use super::layer::Layers;
 use super::mount::{Fresh, Rights, Root, Tree};
 use super::seccomp::Profile;
 use super::{
@@ -230,7 +231,7 @@ fn own_network() -> Result<(), Failure> {
 fn overlay(bind: &Bind) -> Result<(), Failure> {
     match &bind.access {
         OrderedAccess::CopyOnWrite { upper, work } => {
-            layer::mount(&bind.host.path(), &upper.path(), &work.path()).map(drop)
+            layer::mount(&bind.host, upper, work).map(drop)
         }
         OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read).map(drop),
         OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write).map(drop),
@@ -259,7 +260,8 @@ fn memory() -> Result<(), Failure> {
 
 fn change_root() -> Result<(), Failure> {
     private_mounts()?;
-    room::pivot(&memory_root()?, host_root::take_own_away)
+    room::pivot(&memory_root()?)?;
+    host_root::take_own_away()
 }
 
 fn first_process() -> Result<(), Failure> {
@@ -294,7 +296,8 @@ fn everything() -> Result<(), Failure> {
 
 fn whole() -> Result<(), Failure> {
     umask(Mode::empty());
-    room::enter(&empty_enclosure(), host_root::take_own_away)?;
+    room::enter(&empty_enclosure(), &Layers::none())?;
+    host_root::take_all_away()?;
     limit::lower(&OrderedLimits::default())?;
     privilege::give_up_all()?;
     seccomp::install(Profile::Strict)

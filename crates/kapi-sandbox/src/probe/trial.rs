@@ -50,9 +50,9 @@ pub(super) fn statuses(self_exe: &Path, binds: Vec<Bind>) -> Result<Vec<Status>,
         self_exe,
         guard: &Guard::none(),
     };
-    let Performed {
-        finished, statuses, ..
-    } = perform(around, Work::Probe { binds }, carried, &Cancel::new(), ears)?;
+    let Performed { over, statuses, .. } =
+        perform(around, Work::Probe { binds }, carried, &Cancel::new(), ears)?;
+    let finished = over.wait().map_err(SandboxError::Launch)?;
     if finished.end != End::Exited(0) || statuses.is_empty() {
         return Err(SandboxError::Launcher {
             end: finished.end,

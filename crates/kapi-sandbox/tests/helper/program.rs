@@ -82,6 +82,7 @@ fn answer(request: &Request) -> Reply {
             grade,
             exceeded,
             met,
+            remains: _,
         }) => Reply {
             grade: grade.to_string(),
             exceeded: exceeded.as_ref().map_or_else(String::new, named),

@@ -111,6 +111,7 @@ fn answer(ask: &Ask) -> Told {
             grade,
             exceeded,
             met: _,
+            remains: _,
         }) => Told {
             end: format!("{:?}", finished.end),
             hint: String::new(),

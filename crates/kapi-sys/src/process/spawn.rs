@@ -10,6 +10,7 @@ use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::Instant;
 use std::{io, ptr};
 
 use rustix::io::fcntl_dupfd_cloexec;
@@ -22,6 +23,8 @@ use super::{ProcessError, Program};
 /// A child that has executed its program, and our ends of its standard streams.
 pub(super) struct Spawned {
     pub(super) child: Child,
+    /// Since when its limits count.
+    pub(super) started: Instant,
     /// Absent when there is nothing to write.
     pub(super) stdin: Option<OwnedFd>,
     pub(super) stdout: OwnedFd,
@@ -29,7 +32,7 @@ pub(super) struct Spawned {
 }
 
 /// Starts the program and returns once it has been executed, or tells why it could not be.
-pub(super) fn spawn(program: &Program) -> Result<Spawned, ProcessError> {
+pub(super) fn spawn(program: &Program, started: Instant) -> Result<Spawned, ProcessError> {
     let start = |source| ProcessError::Start {
         path: program.path.clone(),
         source,
@@ -51,6 +54,7 @@ pub(super) fn spawn(program: &Program) -> Result<Spawned, ProcessError> {
             } = ours;
             Ok(Spawned {
                 child,
+                started,
                 stdin,
                 stdout,
                 stderr,

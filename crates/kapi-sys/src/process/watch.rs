@@ -4,10 +4,11 @@
 //! was started or of what its output means.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 use std::{io, ptr};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -27,29 +28,41 @@ const DRAIN_BYTES_MAX: usize = 4 * 1024 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A child under watch.
-pub(super) struct Watch {
+pub(super) struct Watch<'a> {
     child: Child,
+    over: Option<BorrowedFd<'a>>,
     input: Input,
     stdout: Source,
     stderr: Source,
     limits: Limits,
     started: Instant,
     last_output: Instant,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
 }
 
-/// What a watched child left behind.
+/// What a watched child left behind. It is still to be reaped.
+#[derive(Debug)]
 pub(super) struct Watched {
-    pub(super) end: End,
+    pub(super) child: Child,
+    /// For what it was ended, if it was.
+    pub(super) forced: Option<End>,
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
 }
 
-impl Watch {
-    pub(super) fn new(spawned: Spawned, stdin: Vec<u8>, limits: Limits, started: Instant) -> Self {
+impl<'a> Watch<'a> {
+    /// Takes charge of a child. It is over when it has ended, or when all others hang up at `over`.
+    pub(super) fn new(
+        spawned: Spawned,
+        stdin: Vec<u8>,
+        limits: Limits,
+        over: Option<BorrowedFd<'a>>,
+    ) -> Self {
         let output = || Output::new(limits.tail_bytes_max, limits.line_bytes_max);
+        let started = spawned.started;
         Self {
             child: spawned.child,
+            over,
             input: Input {
                 fd: spawned.stdin,
                 bytes: stdin,
@@ -66,11 +79,11 @@ impl Watch {
             limits,
             started,
             last_output: started,
-            buffer: vec![0; CHUNK_BYTES].into_boxed_slice(),
+            buffer: Vec::with_capacity(CHUNK_BYTES),
         }
     }
 
-    /// Follows the child to its end, or to the limit that ends it.
+    /// Follows the child until it is over, or to the limit that ends it.
     pub(super) fn finish(
         mut self,
         cancel: &Cancel,
@@ -80,31 +93,31 @@ impl Watch {
         if forced.is_some() {
             self.child.kill_tree()?;
         } else {
-            // The child has ended but is not reaped, so its group is still its own.
+            // The child is not reaped, so its group is still its own.
             self.child.kill_group()?;
         }
         self.drain(on_line)?;
-        let own = self.child.reap()?;
         Ok(Watched {
-            end: forced.unwrap_or(own),
+            child: self.child,
+            forced,
             stdout: self.stdout.output.into_captured(),
             stderr: self.stderr.output.into_captured(),
         })
     }
 
-    /// Serves the child until it has ended (`None`) or has to be ended.
+    /// Serves the child until it is over (`None`) or has to be ended.
     fn follow(
         &mut self,
         cancel: &Cancel,
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> io::Result<Option<End>> {
         loop {
-            let has_ended = self.wait(self.longest_wait(), EndOfChild::Wakes)?;
+            let is_over = self.wait(self.longest_wait(), EndOfChild::Wakes)?;
             self.input.write()?;
             if self.read(on_line)? > 0 {
                 self.last_output = Instant::now();
             }
-            if has_ended {
+            if is_over {
                 return Ok(None);
             }
             if let Some(end) = self.limit_passed(cancel) {
@@ -167,11 +180,16 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits until a stream is ready or the time is over. Tells whether the child has ended.
+    /// Waits until a stream is ready or the time is over. Tells whether the child is over.
     fn wait(&self, longest: Duration, end_of_child: EndOfChild) -> io::Result<bool> {
-        let mut fds = Vec::with_capacity(4);
+        let mut fds = Vec::with_capacity(5);
+        let mut n_signs = 0;
         if end_of_child == EndOfChild::Wakes {
             fds.push(PollFd::from_borrowed_fd(self.child.pidfd(), PollFlags::IN));
+            // Nothing is asked for, so that only a hang-up wakes.
+            let over = self.over.iter();
+            fds.extend(over.map(|fd| PollFd::new(fd, PollFlags::empty())));
+            n_signs = fds.len();
             fds.extend(
                 self.input
                     .fd
@@ -186,8 +204,8 @@ impl Watch {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let wakes = end_of_child == EndOfChild::Wakes;
-        Ok(wakes && fds.first().is_some_and(|pidfd| !pidfd.revents().is_empty()))
+        let mut signs = fds.iter().take(n_signs);
+        Ok(signs.any(|sign| !sign.revents().is_empty()))
     }
 
     /// Reads at most one chunk of each output and returns how many bytes came.
@@ -217,16 +235,16 @@ struct Source {
 }
 
 impl Source {
-    fn read(&mut self, buffer: &mut [u8], on_line: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut Vec<u8>, on_line: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Some(fd) = &self.fd else { return Ok(0) };
-        match rustix::io::read(fd, &mut *buffer) {
+        buffer.clear();
+        match rustix::io::read(fd, spare_capacity(buffer)) {
             Ok(0) => {
                 self.finish(on_line);
                 Ok(0)
             }
             Ok(n) => {
-                self.output
-                    .feed(buffer.get(..n).unwrap_or_default(), on_line);
+                self.output.feed(buffer, on_line);
                 Ok(n)
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),

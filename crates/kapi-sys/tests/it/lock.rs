@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kapi_sys::lock::{Lock, LockError};
+use kapi_sys::lock::{Lock, LockDirectory, LockError};
 
 use crate::support::{Background, await_line, put};
 
@@ -49,6 +49,37 @@ fn asking_for_the_holder_makes_no_file() {
         None
     );
     assert!(!path.exists());
+}
+
+#[test]
+fn many_are_asked_from_one_directory_as_each_is_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    put(&path("free"), b"pid 1, long gone");
+    put(&path("target"), b"precious");
+    symlink(path("target"), path("link")).unwrap();
+    std::fs::create_dir(path("deep")).unwrap();
+    let held = Lock::acquire(&path("deep/held"), "kapi run", 0).unwrap();
+    let asked = LockDirectory::open(directory.path()).unwrap();
+    for name in [
+        "free",
+        "missing",
+        "deep/held",
+        "deep/missing",
+        "no/such/one",
+    ] {
+        let alone = Lock::holder(&path(name)).unwrap();
+        assert_eq!(asked.holder(Path::new(name)).unwrap(), alone, "{name}");
+    }
+    for name in ["link", "deep"] {
+        let error = asked.holder(Path::new(name)).unwrap_err();
+        assert_eq!(error.to_string(), format!("lock {}", path(name).display()));
+    }
+    drop(held);
+    assert_eq!(asked.holder(Path::new("deep/held")).unwrap(), None);
+    let missing = LockDirectory::open(&path("missing")).unwrap();
+    assert_eq!(missing.holder(Path::new("held")).unwrap(), None);
+    assert!(LockDirectory::open(&path("free")).is_err());
 }
 
 #[test]

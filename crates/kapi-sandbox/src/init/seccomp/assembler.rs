@@ -66,10 +66,15 @@ const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const JUMP_IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
+/// Instructions that a program is given room for; only a longer one makes the room grow.
+const LENGTH_USUAL: usize = 512;
+
 /// Assembles the filter from rules by call number; calls without a rule are allowed. If a number has
 /// two rules, the last one holds.
 pub(super) fn assemble(rules: Vec<(u32, Rule)>) -> Vec<sock_filter> {
-    let mut program = vec![
+    // In one piece of memory: each new page costs a start more than all that is written to it.
+    let mut program = Vec::with_capacity(LENGTH_USUAL);
+    program.extend([
         load(ARCHITECTURE_AT),
         branch(JUMP_IF_EQUAL, ARCHITECTURE, 1, 0),
         give(libc::SECCOMP_RET_KILL_PROCESS),
@@ -77,17 +82,19 @@ pub(super) fn assemble(rules: Vec<(u32, Rule)>) -> Vec<sock_filter> {
         branch(JUMP_IF_AT_LEAST, OTHER_TABLE_FROM, 0, 2),
         branch(JUMP_IF_EQUAL, NO_CALL, 1, 0),
         give(libc::SECCOMP_RET_KILL_PROCESS),
-    ];
-    program.extend(bisect(&ranges(rules)));
+    ]);
+    bisect(&mut program, &ranges(rules));
     program
 }
 
 /// Returns where each stretch of calls with the same rule begins; the first begins at 0.
-fn ranges(rules: Vec<(u32, Rule)>) -> Vec<(u32, Rule)> {
-    let by_number: std::collections::BTreeMap<u32, Rule> = rules.into_iter().collect();
-    let mut ranges = vec![(0, Rule::Allow)];
+fn ranges(mut rules: Vec<(u32, Rule)>) -> Vec<(u32, Rule)> {
+    // Stable, so that the last of those with one number stays the last.
+    rules.sort_by_key(|(number, _)| *number);
+    let mut ranges = Vec::with_capacity(rules.len() * 2 + 2);
+    ranges.push((0, Rule::Allow));
     let mut next = 0;
-    for (number, rule) in by_number {
+    for (number, rule) in rules {
         if number > next {
             begin(&mut ranges, next, Rule::Allow);
         }
@@ -107,75 +114,105 @@ fn begin(ranges: &mut Vec<(u32, Rule)>, number: u32, rule: Rule) {
 }
 
 /// Finds the stretch that holds the loaded number.
-fn bisect(ranges: &[(u32, Rule)]) -> Vec<sock_filter> {
+fn bisect(program: &mut Vec<sock_filter>, ranges: &[(u32, Rule)]) {
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     let Some((from, first)) = upper.first() else {
-        return Vec::new();
+        return;
     };
     if lower.is_empty() {
-        return leaf(*first);
+        return leaf(program, *first);
     }
-    let (lower, upper) = (bisect(lower), bisect(upper));
-    let mut program = match u8::try_from(lower.len()) {
-        Ok(over) => vec![branch(JUMP_IF_AT_LEAST, *from, over, 0)],
+    let over = search_length(lower);
+    match u8::try_from(over) {
+        Ok(over) => program.push(branch(JUMP_IF_AT_LEAST, *from, over, 0)),
         // Only the unconditional jump reaches farther than one byte can say.
-        Err(_) => vec![
+        Err(_) => program.extend([
             branch(JUMP_IF_AT_LEAST, *from, 0, 1),
-            instruction(JUMP, u32::try_from(lower.len()).unwrap_or(u32::MAX), 0, 0),
-        ],
-    };
-    program.extend(lower);
-    program.extend(upper);
-    program
+            instruction(JUMP, u32::try_from(over).unwrap_or(u32::MAX), 0, 0),
+        ]),
+    }
+    bisect(program, lower);
+    bisect(program, upper);
 }
 
-fn leaf(rule: Rule) -> Vec<sock_filter> {
+/// Returns how many instructions [`bisect`] takes.
+fn search_length(ranges: &[(u32, Rule)]) -> usize {
+    let (lower, upper) = ranges.split_at(ranges.len() / 2);
+    match upper.first() {
+        None => 0,
+        Some((_, first)) if lower.is_empty() => leaf_length(*first),
+        Some(_) => {
+            let over = search_length(lower);
+            let jump = if u8::try_from(over).is_ok() { 1 } else { 2 };
+            jump + over + search_length(upper)
+        }
+    }
+}
+
+fn leaf(program: &mut Vec<sock_filter>, rule: Rule) {
     let allow = libc::SECCOMP_RET_ALLOW;
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
     match rule {
-        Rule::Allow => vec![give(allow)],
-        Rule::Refuse => vec![give(refuse)],
-        Rule::Absent => vec![give(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned())],
-        Rule::AllowIf(sets) => any_of(sets, allow, refuse),
-        Rule::RefuseIf(sets) => any_of(sets, refuse, allow),
+        Rule::Allow => program.push(give(allow)),
+        Rule::Refuse => program.push(give(refuse)),
+        Rule::Absent => {
+            program.push(give(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
+        }
+        Rule::AllowIf(sets) => any_of(program, sets, (allow, refuse)),
+        Rule::RefuseIf(sets) => any_of(program, sets, (refuse, allow)),
     }
 }
 
-fn any_of(sets: &[&[Clause]], if_one: u32, if_none: u32) -> Vec<sock_filter> {
-    let mut program: Vec<sock_filter> = sets.iter().flat_map(|set| all_of(set, if_one)).collect();
+fn leaf_length(rule: Rule) -> usize {
+    match rule {
+        Rule::Allow | Rule::Refuse | Rule::Absent => 1,
+        Rule::AllowIf(sets) | Rule::RefuseIf(sets) => {
+            1 + sets.iter().map(|set| set_length(set)).sum::<usize>()
+        }
+    }
+}
+
+/// Ends the program with one value if all clauses of one of the sets hold, and with another if not.
+fn any_of(program: &mut Vec<sock_filter>, sets: &[&[Clause]], (if_one, if_none): (u32, u32)) {
+    for set in sets {
+        all_of(program, set, if_one);
+    }
     program.push(give(if_none));
-    program
 }
 
 /// Ends the program with a value if all clauses hold, and goes on behind itself if not.
-fn all_of(set: &[Clause], value: u32) -> Vec<sock_filter> {
-    let mut rest = vec![give(value)];
-    for held in set.iter().rev() {
-        let over = u8::try_from(rest.len()).unwrap_or(u8::MAX);
+fn all_of(program: &mut Vec<sock_filter>, set: &[Clause], value: u32) {
+    let mut rest = set;
+    while let [held, others @ ..] = rest {
+        let over = u8::try_from(set_length(others)).unwrap_or(u8::MAX);
         assert!(
             over < u8::MAX,
             "a set of clauses is a few instructions long"
         );
-        let mut program = clause(*held, over);
-        program.extend(rest);
-        rest = program;
+        clause(program, *held, over);
+        rest = others;
     }
-    rest
+    program.push(give(value));
+}
+
+/// Returns how many instructions [`all_of`] takes.
+fn set_length(set: &[Clause]) -> usize {
+    1 + set.iter().map(|held| clause_length(*held)).sum::<usize>()
 }
 
 /// Goes on behind itself if a clause holds, and `over` instructions farther if not.
-fn clause(clause: Clause, over: u8) -> Vec<sock_filter> {
+fn clause(program: &mut Vec<sock_filter>, clause: Clause, over: u8) {
     match clause {
-        Clause::AnyBit { argument, bits } => vec![
+        Clause::AnyBit { argument, bits } => program.extend([
             load(ARGUMENTS_AT + ARGUMENT_BYTES * argument),
             branch(JUMP_IF_ANY_BIT, bits, 0, over),
-        ],
+        ]),
         Clause::OneOf {
             argument,
             mask,
             values,
         } => {
-            let mut program = vec![load(ARGUMENTS_AT + ARGUMENT_BYTES * argument)];
+            program.push(load(ARGUMENTS_AT + ARGUMENT_BYTES * argument));
             if mask != u32::MAX {
                 program.push(instruction(AND, mask, 0, 0));
             }
@@ -184,8 +221,15 @@ fn clause(clause: Clause, over: u8) -> Vec<sock_filter> {
                 let otherwise = if n_left == 0 { over } else { 0 };
                 program.push(branch(JUMP_IF_EQUAL, *value, n_left, otherwise));
             }
-            program
         }
+    }
+}
+
+/// Returns how many instructions [`clause`] takes.
+fn clause_length(clause: Clause) -> usize {
+    match clause {
+        Clause::AnyBit { .. } => 2,
+        Clause::OneOf { mask, values, .. } => 1 + usize::from(mask != u32::MAX) + values.len(),
     }
 }
 
