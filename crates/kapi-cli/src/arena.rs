@@ -1,13 +1,20 @@
-//! The program's memory: first a room that is part of the program itself, then the C library's.
+//! The program's memory: first a room that is part of the program itself, then an allocator's.
 //!
 //! Most processes of this binary live for milliseconds and need a few pages. Asking the kernel for those,
 //! a page for each size, and giving them back was a tenth of what a sandbox cost to start. Does not
 //! give freed memory to others, but for what was taken last, so the room has an end.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[cfg(not(target_env = "musl"))]
+use std::alloc::System;
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+// What musl brings asks the kernel for every few pages anew; a large inventory then takes twice as long
+// to read.
+#[cfg(target_env = "musl")]
+use dlmalloc::GlobalDlmalloc as System;
 
 /// Bytes of the room. What was never used of it takes no memory.
 const ROOM_BYTES: usize = 512 * 1024;

@@ -1,8 +1,9 @@
 //! The entries of this binary that are not for people: the inner end of a sandbox, the embedded
-//! agent, and what is measured alone.
+//! agent, what a host asks of its session, and what is measured alone.
 
 mod bare;
 mod measure;
+mod session;
 
 use std::{env, io};
 
@@ -30,6 +31,7 @@ pub(crate) fn enter() -> Option<u8> {
         }
         bare::ARGUMENT => bare::enter(args.collect()),
         measure::ARGUMENT => measure::enter(args),
+        session::ARGUMENT => session::enter(args),
         _ => return None,
     };
     Some(u8::try_from(code).unwrap_or(u8::MAX))

@@ -14,6 +14,8 @@ use crate::config::GoalTable;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 
+/// The end of a branch's name that nobody gives one.
+const NOBODYS: &str = "kapi-looks-whether-it-could";
 /// How many names are tried for a branch.
 const BRANCH_TRIES_MAX: u32 = 99;
 /// The longest another run may take to create its goal, in milliseconds.
@@ -48,6 +50,7 @@ pub(crate) fn choose(
         (None, None) => BranchType::Feat,
     };
     let prefix = branch_type.word();
+    check_type(prefix, survey)?;
     let plain = Slug::from_sentence(&args.intent);
     for number in 1..=BRANCH_TRIES_MAX {
         let slug = numbered(&plain, number)?;
@@ -60,6 +63,29 @@ pub(crate) fn choose(
         "every branch name like {prefix}/goal-{plain} is taken"
     ))
     .with_hint("say the task in other words."))
+}
+
+/// Refuses a type of branch of which git could make none: a branch that has the type's own name is in
+/// the way of all.
+pub(crate) fn check_type(prefix: &str, survey: &Survey) -> Result<(), Error> {
+    let is_open = survey.branch_is_free(&format!("{prefix}/{NOBODYS}"));
+    if is_open.map_err(|failure| Error::world(&failure))? {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "a local branch named {prefix:?} is in the way of every branch {prefix}/…; nothing was started"
+    ))
+    .with_hint(format!(
+        "rename it: `git branch -m {prefix} {prefix}-old`; then do this again."
+    )))
+}
+
+/// Returns a type of branch that nothing is in the way of, if there is one.
+pub(crate) fn open_type(survey: &Survey) -> Option<BranchType> {
+    let mut kinds = <BranchType as clap::ValueEnum>::value_variants().iter();
+    kinds
+        .find(|kind| check_type(kind.word(), survey).is_ok())
+        .copied()
 }
 
 /// Tells whether a branch can be made by a new goal.

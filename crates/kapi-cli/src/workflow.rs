@@ -14,6 +14,7 @@ pub(crate) mod keyboard;
 pub(crate) mod listing;
 pub(crate) mod progress;
 pub(crate) mod purpose;
+mod queued;
 pub(crate) mod reply;
 pub(crate) mod report;
 pub(crate) mod session;

@@ -50,19 +50,15 @@ impl GoalId {
             rule,
         };
         let (digits, slug) = text.split_once('-').ok_or_else(error)?;
-        if digits.len() < 3 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        // Every index is written in one way: with more than three digits only where it needs them.
+        let is_short = digits.len() == 3 || (digits.len() > 3 && !digits.starts_with('0'));
+        if !is_number || !is_short {
             return Err(error());
         }
         let index = digits.parse().map_err(|_| error())?;
-        let id = Self {
-            index,
-            slug: Slug::parse(slug)?,
-        };
-        if id.to_string() == text {
-            Ok(id)
-        } else {
-            Err(error())
-        }
+        let slug = Slug::parse(slug)?;
+        Ok(Self { index, slug })
     }
 
     /// Returns the project-local index.
@@ -108,15 +104,15 @@ impl Slug {
     /// # Errors
     /// When it is not one to five words of `a-z0-9` joined by single dashes.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        let words: Vec<&str> = text.split('-').collect();
-        let is_word = |word: &&str| {
+        let words = || text.split('-');
+        let is_word = |word: &str| {
             !word.is_empty()
                 && word
                     .bytes()
                     .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         };
-        if text.len() > SLUG_BYTES_MAX || words.len() > SLUG_WORDS_MAX || !words.iter().all(is_word)
-        {
+        let is_short = text.len() <= SLUG_BYTES_MAX && words().count() <= SLUG_WORDS_MAX;
+        if !is_short || !words().all(is_word) {
             return Err(IdError {
                 what: "a slug",
                 text: text.to_owned(),

@@ -12,6 +12,7 @@ pub mod definition;
 pub mod denied;
 pub mod event;
 pub mod evolve;
+pub mod goal_drive;
 pub mod guardrail;
 pub mod handoff;
 pub mod id;

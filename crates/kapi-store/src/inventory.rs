@@ -4,9 +4,11 @@
 //! An index is never given twice, even when its directory is deleted. The entries repeat what
 //! the streams say and are rebuilt from them; this file does not know how.
 
+mod shared;
 pub mod workflow_entry;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
@@ -15,7 +17,8 @@ use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_sys::disk::{Disk, replace_durably};
 use kapi_sys::lock::Lock;
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codec::{Position, decode};
 use crate::error::StoreError;
@@ -37,18 +40,20 @@ pub struct Inventory {
     v: u32,
     next_index: u32,
     goals: Vec<Entry>,
-    #[serde(default)]
-    workflows: Vec<WorkflowEntry>,
+    /// Shared with whoever lists them: a project may have thousands.
+    #[serde(default, with = "shared")]
+    workflows: Vec<Arc<WorkflowEntry>>,
     /// Which sessions are attached to what: the only thing here that no stream repeats. Losing it
     /// detaches, and nothing else.
     #[serde(default)]
     attachments: Vec<Attachment>,
-    // What follows is derived from the workflows at every writing, for those who only read files.
-    #[serde(default)]
+    // What follows is derived from the workflows at every writing, for those who only read files;
+    // Kapi itself passes over it.
+    #[serde(default, deserialize_with = "pass_over")]
     active: Vec<GoalId>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pass_over")]
     resumable: Vec<GoalId>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pass_over")]
     links: Vec<Connection>,
 }
 
@@ -142,16 +147,27 @@ impl Inventory {
 
     /// Returns the workflows, sorted by index.
     #[must_use]
-    pub fn workflows(&self) -> &[WorkflowEntry] {
+    pub fn workflows(&self) -> &[Arc<WorkflowEntry>] {
         &self.workflows
     }
 
     /// Returns a workflow's entry.
     #[must_use]
-    pub fn find_workflow(&self, workflow: &GoalId) -> Option<&WorkflowEntry> {
+    pub fn find_workflow(&self, workflow: &GoalId) -> Option<&Arc<WorkflowEntry>> {
         let idx = self
             .workflows
             .binary_search_by(|known| known.id.cmp(workflow));
+        self.workflows.get(idx.ok()?)
+    }
+
+    /// Returns the entry of the workflow whose directory has this name, without reading the name as
+    /// an id first.
+    #[must_use]
+    pub fn find_workflow_named(&self, name: &str) -> Option<&Arc<WorkflowEntry>> {
+        let (index, slug) = split_name(name)?;
+        let idx = self
+            .workflows
+            .binary_search_by(|known| place(&known.id).cmp(&(index, slug)));
         self.workflows.get(idx.ok()?)
     }
 
@@ -164,10 +180,10 @@ impl Inventory {
         match place {
             Ok(idx) => {
                 if let Some(known) = self.workflows.get_mut(idx) {
-                    *known = entry;
+                    *known = Arc::new(entry);
                 }
             }
-            Err(idx) => self.workflows.insert(idx, entry),
+            Err(idx) => self.workflows.insert(idx, Arc::new(entry)),
         }
     }
 
@@ -282,7 +298,7 @@ impl Inventory {
         };
         let active = of(&|entry| entry.status == WorkflowStatus::Active);
         let resumable = of(&|entry| !entry.status.is_terminal());
-        let links = self.workflows.iter().flat_map(WorkflowEntry::connections);
+        let links = self.workflows.iter().flat_map(|entry| entry.connections());
         self.links = links.collect();
         self.active = active;
         self.resumable = resumable;
@@ -322,18 +338,42 @@ pub fn workflow_ids(
 ) -> Result<Vec<GoalId>, StoreError> {
     let mut ids = Vec::new();
     for name in disk.list(&layout.mode_dir(mode))? {
+        let entry = known.and_then(|known| known.find_workflow_named(&name));
+        if let Some(entry) = entry.filter(|entry| entry.mode == mode) {
+            ids.push(entry.id.clone());
+            continue;
+        }
         let Ok(id) = GoalId::parse(&name) else {
             continue;
         };
-        let is_known =
-            || known.is_some_and(|known| known.find_workflow(&id).is_some_and(|e| e.mode == mode));
         let workflow = layout.workflow(mode, &id);
-        if is_known() || has_events(disk, &id, &(workflow.state(), workflow.events()))? {
+        if has_events(disk, &id, &(workflow.state(), workflow.events()))? {
             ids.push(id);
         }
     }
     ids.sort();
     Ok(ids)
+}
+
+/// Returns the index and the slug of a directory's name, if it is written as an id is.
+fn split_name(name: &str) -> Option<(u32, &str)> {
+    let (digits, slug) = name.split_once('-')?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    // An index has three digits, and more only where it needs them.
+    let is_short = digits.len() == 3 || (digits.len() > 3 && !digits.starts_with('0'));
+    let index = digits.parse().ok()?;
+    (is_number && is_short).then_some((index, slug))
+}
+
+/// Returns what ids are sorted by.
+fn place(id: &GoalId) -> (u32, &str) {
+    (id.index(), id.slug().as_str())
+}
+
+/// Passes over a list without reading what is in it.
+fn pass_over<'de, D: Deserializer<'de>, T>(list: D) -> Result<Vec<T>, D::Error> {
+    IgnoredAny::deserialize(list)?;
+    Ok(Vec::new())
 }
 
 /// Tells whether a directory was more than claimed: whoever wrote its first record may not have

@@ -27,6 +27,11 @@ pub trait Disk: Send + Sync {
     fn read(&self, path: &Path, from: u64) -> Result<Option<Vec<u8>>, DiskError>;
     /// Returns the length of the file in bytes; `None` if there is no such file.
     fn len(&self, path: &Path) -> Result<Option<u64>, DiskError>;
+    /// Returns the length of each of these files, whose paths start at `dir`, as [`Disk::len`] does
+    /// for one: what a listing of thousands asks for.
+    fn lens(&self, dir: &Path, files: &[PathBuf]) -> Vec<Result<Option<u64>, DiskError>> {
+        files.iter().map(|file| self.len(&dir.join(file))).collect()
+    }
     /// Returns the names in a directory, sorted; empty if there is no such directory. What is not
     /// UTF-8 in a name comes as the replacement character.
     fn list(&self, dir: &Path) -> Result<Vec<String>, DiskError>;

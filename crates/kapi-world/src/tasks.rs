@@ -4,7 +4,7 @@
 //! What a worker calls for each task it claimed. Records nothing itself but by the worker's hands;
 //! decides nothing that policy, profile and request have not said. Tour: `setup` resolves,
 //! `ruling` asks the policy, `agent` launches within its `allowance`, `loop_run` goes through the
-//! phases, `leavings` takes away what attempts left.
+//! phases, `goal` drives a workflow's goal, `leavings` takes away what attempts left.
 
 mod agent;
 mod allowance;
@@ -12,6 +12,7 @@ mod attempt;
 mod bench;
 mod ending;
 mod facts;
+pub mod goal;
 mod look;
 mod loop_run;
 mod meter;
@@ -41,6 +42,7 @@ use crate::launching::place::{SandboxId, Sandboxes};
 use crate::spending::Spending;
 use crate::tasks::agent::Ran;
 use crate::tasks::attempt::Attempt;
+use crate::tasks::goal::InWorld;
 use crate::tasks::prompt::Words;
 use crate::tasks::room::Room;
 
@@ -58,6 +60,8 @@ pub struct Performer<'a> {
     pub store: Store,
     /// Where what its tasks use is booked, and what a day may cost.
     pub spending: Spending<'a>,
+    /// Makes the world of a workflow's goal, whose drive is a task too.
+    pub in_world: Box<InWorld<'a>>,
     /// Takes what happens, from any thread.
     pub notice: &'a (dyn Fn(TaskId, Activity) + Sync),
 }
@@ -88,6 +92,9 @@ impl Performer<'_> {
     /// happens. Ends soon after the cancel of the hands is raised.
     #[must_use]
     pub fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
+        if let Some(wanted) = task.goal_drive() {
+            return goal::perform(self, (task, wanted), hands);
+        }
         if let Err(lack) = travel::arrive(self, task) {
             return set_back(hands, lack);
         }

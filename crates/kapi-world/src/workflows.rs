@@ -5,11 +5,11 @@
 //! be performed at once. Knows no rule of a workflow, and keeps nothing but what an effect has to
 //! find again after a crash.
 
+pub mod drive;
 pub mod terminal;
 
 mod answer;
 mod ask;
-mod drive;
 mod land;
 mod outline;
 mod prepare;
@@ -22,9 +22,11 @@ use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::outcome::Failure;
+use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::kernel::task::Task;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::effect::{Action, Effect};
+use kapi_core::workflow::effect::{Action, Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::project::Project;
@@ -54,6 +56,39 @@ pub struct WorkflowPlace<'a> {
     pub world: &'a (dyn Fn(&GoalId) -> Result<RealWorld<'a>, Failure> + Sync),
     /// Returns the text of a guidance document.
     pub guidance: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// Has a goal driven as a task of the kernel, here or by whoever has claimed it, and stays with
+    /// it until the task has ended or the watch calls it off. Asked again for the same effect it
+    /// goes on with the same task.
+    pub as_task: &'a (dyn Fn(&GoalTask<'_>, &Watch<'_>) -> Result<Tasked, NotTasked> + Sync),
+}
+
+/// A goal that is to be driven as a task of the kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct GoalTask<'a> {
+    /// The effect that asks for it.
+    pub effect: &'a EffectId,
+    /// What is done.
+    pub work: &'a GoalWork,
+    /// The goal, which is approved.
+    pub goal: &'a Goal,
+}
+
+/// What became of the task of a goal.
+#[derive(Debug)]
+pub enum Tasked {
+    /// It has ended.
+    Ended(Box<Task>),
+    /// It was called off: nobody works on it for us, and it may still be in the queue.
+    LetGo,
+}
+
+/// Why a goal became no task, or nobody can tell how it ended.
+#[derive(Debug)]
+pub struct NotTasked {
+    /// What failed.
+    pub failure: Failure,
+    /// Whether trying again may help: a rule stays, room and stores come back.
+    pub may_pass: bool,
 }
 
 /// Why an effect came to nothing.
@@ -76,6 +111,15 @@ impl Refused {
 
     fn lasting_error(error: &dyn std::error::Error) -> Self {
         Self::lasting(failure::plain(error))
+    }
+}
+
+impl From<NotTasked> for Refused {
+    fn from(why: NotTasked) -> Self {
+        Self {
+            may_pass: why.may_pass,
+            ..Self::lasting(why.failure)
+        }
     }
 }
 

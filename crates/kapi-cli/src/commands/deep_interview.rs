@@ -10,23 +10,16 @@ use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::terms::Flags;
 
 /// Options of `kapi deep-interview`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// What it is about, in your words; `-` reads standard input, nothing opens your editor
-    #[arg(value_name = "PURPOSE")]
-    purpose: Vec<String>,
     #[command(flatten)]
-    flags: Flags,
+    start: start::Args,
     /// A YAML file of answers, taken before anybody is asked
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
-    /// Begin it and ask nothing yet
-    #[arg(long)]
-    no_drive: bool,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -64,13 +57,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             context,
             &start::Wanted {
                 mode: MODE,
-                words: &args.purpose,
-                flags: &args.flags,
+                args: &args.start,
                 answers: args.answers.as_deref(),
                 source: start::Source::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
-                drive: !args.no_drive,
             },
         ),
         Some(Verb::Status(args)) => status::run(context, MODE, args),

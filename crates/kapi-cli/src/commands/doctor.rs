@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// workflow here
     #[arg(long)]
     modes: bool,
+    /// Write again from the logs what is missing of the workflows' records or says something else
+    #[arg(long, requires = "modes")]
+    mend: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,7 +59,7 @@ struct Check {
 /// Looks at the machine.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.modes {
-        return modes::run(context);
+        return modes::run(context, modes::Wish::of(args.mend));
     }
     let config = context.config(context.project_root().ok().as_deref())?;
     let mut checks = vec![git(context)];

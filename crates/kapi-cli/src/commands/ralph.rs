@@ -8,18 +8,14 @@ use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::terms::Flags;
 use crate::workflow::watching::Watch;
 
 /// Options of `kapi ralph`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
-    /// What is to be built, in your words; `-` reads standard input, nothing opens your editor
-    #[arg(value_name = "PURPOSE")]
-    purpose: Vec<String>,
     #[command(flatten)]
-    flags: Flags,
+    start: start::Args,
     /// The approved interview that gives it its context
     #[arg(long, value_name = "INTERVIEW", conflicts_with = "unlinked")]
     from: Option<String>,
@@ -32,9 +28,6 @@ pub(crate) struct Args {
     /// Show each worker in a window of a tmux session while it is driven
     #[arg(long, value_name = "PLACE", value_enum)]
     watch: Option<Watch>,
-    /// Begin it and ask nobody yet
-    #[arg(long)]
-    no_drive: bool,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -76,13 +69,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             };
             let wanted = start::Wanted {
                 mode: MODE,
-                words: &args.purpose,
-                flags: &args.flags,
+                args: &args.start,
                 answers: None,
                 source,
                 plan_approval: args.approve_plan,
                 watch: args.watch,
-                drive: !args.no_drive,
             };
             start::run(context, &wanted)
         }

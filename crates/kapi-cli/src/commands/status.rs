@@ -6,6 +6,7 @@ mod health;
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
 use kapi_engine::project::{Listed, Project, Standing};
+use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
 use kapi_wire::workflow::row::WorkflowRow;
 use serde::Serialize;
@@ -18,13 +19,17 @@ use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
 use crate::workflow::{find, listing, report, session};
 
+/// The most workflows that are listed for a person who does not ask for all; every one that changed at
+/// the very time of the last of them is listed as well.
+const SHOWN_MAX: usize = 50;
+
 /// Options of `kapi status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The workflow or goal to look at; everything in the project if none is named
     #[arg(value_name = "WORKFLOW")]
     reference: Option<String>,
-    /// Show what has ended as well
+    /// Show everything: what has ended as well, and however many there are
     #[arg(short, long)]
     all: bool,
 }
@@ -68,26 +73,73 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Err(error) if error.exit == Exit::NotFound => return Ok(nothing(context)),
         Err(error) => return Err(error),
     };
-    let standings = project
+    let mut standings = project
         .standings()
         .map_err(|error| Error::engine(&error, ""))?;
     let goals = goal_rows(&project, &standings.goals)?;
-    let workflows = listing::rows(context, &project, &standings)?;
-    let attached = workflows.iter().find(|row| row.attached);
+    let session = session::session(context);
+    let attached = standings
+        .attachments
+        .iter()
+        .find(|attached| Some(&attached.session) == session.as_ref())
+        .map(|attached| attached.workflow.to_string());
+    let waiting = waiting(&standings);
+    let health = health::of(context, &project, &standings);
+    let cleanup = health::leftovers(context, &project, &standings)?;
+    let is_whole = args.all || context.ui.format == Format::Json;
+    let hidden = if is_whole {
+        Hidden::default()
+    } else {
+        hide(&mut standings.workflows, attached.as_deref())
+    };
     let view = View {
-        session: session::session(context),
-        attached: attached.map(|row| row.id.clone()),
-        waiting: waiting(&standings),
-        health: health::of(context, &project, &standings),
-        cleanup: health::leftovers(context, &project, &standings)?,
+        workflows: listing::rows(context, &project, &standings)?,
+        session,
+        attached,
+        waiting,
+        health,
+        cleanup,
         goals,
-        workflows,
     };
     match context.ui.format {
         Format::Json => context.ui.json(&view),
-        Format::Human => human(context.ui, &view, args.all),
+        Format::Human => human(context.ui, &view, args.all, hidden),
     }
     Ok(Exit::Success)
+}
+
+/// Workflows that are only counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Hidden {
+    ended: usize,
+    /// Older than those that are shown.
+    older: usize,
+}
+
+/// Takes away what a person does not look for: what has ended and, of very many, what changed longest
+/// ago. What is damaged and what this session is attached to stays.
+fn hide(workflows: &mut Vec<WorkflowListed>, attached: Option<&str>) -> Hidden {
+    let mut hidden = Hidden {
+        ended: workflows.len(),
+        older: 0,
+    };
+    workflows.retain(|listed| !matches!(&listed.standing, WorkflowStanding::Known(entry) if entry.status.is_terminal()));
+    hidden.ended -= workflows.len();
+    if workflows.len() <= SHOWN_MAX {
+        return hidden;
+    }
+    let mut changed: Vec<&str> = workflows.iter().map(changed_at).collect();
+    changed.sort_unstable_by(|a, b| b.cmp(a));
+    let since = changed.get(SHOWN_MAX - 1).copied().unwrap_or_default();
+    let since = since.to_owned();
+    hidden.older = workflows.len();
+    workflows.retain(|listed| {
+        let is_attached = attached.is_some_and(|id| listed.key.id.to_string() == id);
+        let is_damaged = matches!(listed.standing, WorkflowStanding::Damaged(_));
+        is_attached || is_damaged || changed_at(listed) >= since.as_str()
+    });
+    hidden.older -= workflows.len();
+    hidden
 }
 
 /// Shows one workflow, or one goal.
@@ -145,9 +197,16 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
     Ok(rows)
 }
 
+/// Returns when a workflow changed last, as a text that sorts by time.
+fn changed_at(listed: &WorkflowListed) -> &str {
+    match &listed.standing {
+        WorkflowStanding::Known(entry) => &entry.updated,
+        WorkflowStanding::Damaged(_) => "",
+    }
+}
+
 /// Counts what waits for a person, as far as the inventory knows.
 fn waiting(standings: &Standings) -> usize {
-    use kapi_engine::workflow::index::WorkflowStanding;
     let waits = |status| {
         matches!(
             status,
@@ -190,23 +249,19 @@ fn nothing(context: &Context) -> Exit {
     Exit::Success
 }
 
-fn human(ui: Ui, view: &View, all: bool) {
+fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
+    let has_nothing =
+        view.goals.is_empty() && view.workflows.is_empty() && hidden == Hidden::default();
     let shown: Vec<&Row> = view
         .goals
         .iter()
         .filter(|row| all || !row.is_over)
         .collect();
     goals(ui, &shown);
-    let (ended, going): (Vec<WorkflowRow>, Vec<WorkflowRow>) = view
-        .workflows
-        .iter()
-        .cloned()
-        .partition(|row| is_ended(&row.status));
-    let workflows: Vec<WorkflowRow> = if all { view.workflows.clone() } else { going };
-    if !workflows.is_empty() && !shown.is_empty() {
+    if !view.workflows.is_empty() && !shown.is_empty() {
         ui.line("");
     }
-    listing::lines(ui, &workflows);
+    listing::lines(ui, &view.workflows);
     for health in &view.health {
         ui.line(&format!("warning: {}: {}", health.what, health.detail));
         if let Some(hint) = &health.hint {
@@ -221,11 +276,7 @@ fn human(ui: Ui, view: &View, all: bool) {
             leftover.command
         ));
     }
-    hidden(
-        ui,
-        view.goals.len() - shown.len(),
-        if all { 0 } else { ended.len() },
-    );
+    not_shown(ui, view.goals.len() - shown.len(), hidden);
     if view.waiting > 0 {
         ui.say(&format!(
             "{} waiting for you: `kapi inbox` shows what.",
@@ -234,22 +285,22 @@ fn human(ui: Ui, view: &View, all: bool) {
                 n_waiting => format!("{n_waiting} things are"),
             }
         ));
-    } else if view.goals.is_empty() && view.workflows.is_empty() {
+    } else if has_nothing {
         ui.line("There are no goals and no workflows here.");
     }
 }
 
-fn is_ended(status: &str) -> bool {
-    !matches!(status, "active" | "blocked" | "damaged")
-}
-
-fn hidden(ui: Ui, n_goals: usize, n_workflows: usize) {
-    let counted = |n: usize, noun: &str| match n {
+fn not_shown(ui: Ui, n_goals: usize, hidden: Hidden) {
+    let counted = |n: usize, what: &str| match n {
         0 => None,
-        1 => Some(format!("1 ended {noun}")),
-        n => Some(format!("{n} ended {noun}s")),
+        1 => Some(format!("1 {what}")),
+        n => Some(format!("{n} {what}s")),
     };
-    let kinds = [counted(n_goals, "goal"), counted(n_workflows, "workflow")];
+    let kinds = [
+        counted(n_goals, "ended goal"),
+        counted(hidden.ended, "ended workflow"),
+        counted(hidden.older, "older workflow"),
+    ];
     let what: Vec<String> = kinds.into_iter().flatten().collect();
     if !what.is_empty() {
         let what = what.join(", ");

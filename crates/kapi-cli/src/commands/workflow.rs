@@ -4,6 +4,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod approve;
+pub(crate) mod branch;
 pub(crate) mod resume;
 pub(crate) mod start;
 pub(crate) mod status;

@@ -85,7 +85,7 @@ impl<'a> Attendants<'a> {
             let performer = kernel.performer(&|_, _| {})?;
             let foreground = Foreground {
                 kernel,
-                interrupts: self.interrupts,
+                is_over: &|| self.interrupts.is_raised(),
                 perform: &|task, hands| performer.perform(task, hands),
                 has_room: &|| true,
             };

@@ -14,7 +14,6 @@ use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, Watched};
-use kapi_sys::signal::Interrupts;
 use kapi_world::tasks::room::Room;
 
 use crate::driving::attendance::{alarm, alarm_failed};
@@ -40,8 +39,8 @@ pub(crate) type Perform<'a> = dyn Fn(&Task, &Hands<'_>) -> Report + Sync + 'a;
 pub(crate) struct Foreground<'a> {
     /// The kernel.
     pub(crate) kernel: &'a Kernel<'a>,
-    /// What stops it: the task goes back to the queue then.
-    pub(crate) interrupts: &'a Interrupts,
+    /// Tells whether it is to stop: the task goes back to the queue then.
+    pub(crate) is_over: &'a dyn Fn() -> bool,
     /// Performs the task.
     pub(crate) perform: &'a Perform<'a>,
     /// Tells whether the task may be begun, besides that the machine has room for it.
@@ -124,7 +123,7 @@ struct Bench<'scope, 'env, 'a> {
 impl Bench<'_, '_, '_> {
     fn work(&mut self, show: &mut dyn FnMut(&Seen<'_>)) -> Result<Left, Error> {
         loop {
-            if self.foreground.interrupts.is_raised() && !self.is_leaving {
+            if (self.foreground.is_over)() && !self.is_leaving {
                 self.is_leaving = true;
                 self.worker.leave();
             }
@@ -200,8 +199,8 @@ impl Bench<'_, '_, '_> {
     /// it is time. That a file was locked and given back is no reason to wake: we do so ourselves.
     fn sleep(&mut self, until_ms: u64) -> Result<(), Error> {
         let was_leaving = self.is_leaving;
-        let interrupts = self.foreground.interrupts;
-        let is_over = || interrupts.is_raised() && !was_leaving;
+        let stops = self.foreground.is_over;
+        let is_over = || stops() && !was_leaving;
         let mut watched = Watched::default();
         let dir = self.foreground.kernel.project.layout.kernel_dir();
         watched.directories.insert(dir);

@@ -13,8 +13,10 @@ use kapi_world::tasks::room::Room;
 use kapi_world::tasks::{Performer, Setting};
 
 use crate::commands::launch::sandboxes;
+use crate::driving;
 use crate::error::Error;
 use crate::kernel::{Kernel, person_dir};
+use crate::workflow::world::failure;
 
 /// Tasks of which a worker that starts takes away at most what dead workers left.
 const SWEPT_MAX: usize = 256;
@@ -61,6 +63,11 @@ impl Kernel<'_> {
             spending: self
                 .context
                 .spending(self.project.layout.root(), self.config)?,
+            in_world: Box::new(|id, then| {
+                let world = driving::world(self.context, self.project, id, self.config);
+                then(world.map_err(failure)?);
+                Ok(())
+            }),
             notice,
         };
         Ok(Performing {

@@ -11,6 +11,7 @@ use kapi_wire::workflow::interview::open_round;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::event_words::first_line;
 use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
 use crate::workflow::answers::Answers;
@@ -103,12 +104,24 @@ pub(crate) fn settle(
         Asked::Goal { .. } => answers.confirms(),
     });
     if let Some(reply) = written {
+        if keyboard.is_some() {
+            // The answer from the file follows; whoever looks on should know to what.
+            question_line(context.ui, asked);
+        }
         return answer(context, found, reply, By::File);
     }
     match keyboard {
         Some(keyboard) => at_keyboard(context, found, keyboard),
         None => Ok(Settled::Left),
     }
+}
+
+fn question_line(ui: Ui, asked: Asked<'_>) {
+    let text = match asked {
+        Asked::Question(round) => format!("question {}: {}", round.number, round.question.text),
+        Asked::Goal { goal, .. } => format!("the goal, said back: {goal}"),
+    };
+    ui.say(&format!("  {}", first_line(&text)));
 }
 
 fn at_keyboard(

@@ -9,11 +9,13 @@ use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::interview::event::InterviewEvent;
+use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::event::RalphEvent;
 use kapi_core::workflow::ralph::plan::{Consensus, Identity, Plan};
 use kapi_core::workflow::ralph::review::{Category, Review};
 
+use crate::amount;
 use crate::contract::short;
 use crate::event_words::first_line;
 use crate::workflow::words;
@@ -43,6 +45,7 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
             format!("blocked: {}; {}", first_line(reason), first_line(unblock))
         }
         Event::Unblocked {} => "it goes on".to_owned(),
+        Event::LimitsRaised { more, by, .. } => format!("{by} allowed more: {}", raised(more)),
         Event::Abandoned { reason } => format!("given up: {}", first_line(reason)),
         Event::Failed { reason } => format!("failed: {}", first_line(reason)),
         Event::Completed {} => "completed".to_owned(),
@@ -59,6 +62,7 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         | Event::WorkerClosed { .. }
         | Event::EffectIntended { .. }
         | Event::EffectUsed { .. }
+        | Event::GoalUsed { .. }
         | Event::EffectEnded { failed: None, .. } => return None,
         Event::Interview(event) => interview(event),
         Event::Ralph(event) => return ralph(event),
@@ -226,6 +230,13 @@ pub(crate) const fn category(category: Category) -> &'static str {
         Category::VerificationGap => "not verified",
         Category::Simplification => "could be simpler",
     }
+}
+
+fn raised(more: &Raised) -> String {
+    let tokens = (more.tokens > 0).then(|| format!("{} tokens", amount::tokens(more.tokens)));
+    let usd = (more.usd_micros > 0).then(|| amount::usd(more.usd_micros));
+    let parts: Vec<String> = tokens.into_iter().chain(usd).collect();
+    parts.join(" and ")
 }
 
 fn who(by: &Identity) -> String {

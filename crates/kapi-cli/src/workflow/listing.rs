@@ -2,6 +2,8 @@
 //!
 //! No log is read; who drives is asked of the lock, and only where somebody could.
 
+use std::iter;
+
 use kapi_core::workflow::state::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
@@ -13,6 +15,9 @@ use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::ui::Ui;
 use crate::workflow::{session, words};
+
+/// How many bytes of lines are at least collected before they are written.
+const PIECE_BYTES: usize = 16 * 1024;
 
 /// Returns a row for each workflow, sorted by index.
 pub(crate) fn rows(
@@ -26,29 +31,23 @@ pub(crate) fn rows(
         .iter()
         .find(|attached| Some(&attached.session) == session.as_ref())
         .map(|attached| attached.workflow.to_string());
-    let mut rows = Vec::with_capacity(standings.workflows.len());
-    for listed in &standings.workflows {
-        let mut row = row(project, listed)?;
+    let drivers = project
+        .workflow_drivers(&standings.workflows)
+        .map_err(|error| Error::workflow(&error))?;
+    let rows = standings.workflows.iter().zip(drivers);
+    let rows = rows.map(|(listed, driver)| {
+        let mut row = row(listed, driver);
         row.attached = attached.as_deref() == Some(row.id.as_str());
-        rows.push(row);
-    }
-    Ok(rows)
+        row
+    });
+    Ok(rows.collect())
 }
 
-fn row(project: &Project<'_>, listed: &WorkflowListed) -> Result<WorkflowRow, Error> {
+fn row(listed: &WorkflowListed, driver: Option<String>) -> WorkflowRow {
     let key = &listed.key;
     match &listed.standing {
-        WorkflowStanding::Known(entry) => {
-            let driver = if entry.status == Status::Active {
-                project
-                    .workflow_driver(key)
-                    .map_err(|error| Error::workflow(&error))?
-            } else {
-                None
-            };
-            Ok(known(entry, driver))
-        }
-        WorkflowStanding::Damaged(error) => Ok(WorkflowRow {
+        WorkflowStanding::Known(entry) => known(entry, driver),
+        WorkflowStanding::Damaged(error) => WorkflowRow {
             id: key.id.to_string(),
             mode: key.mode.as_str(),
             purpose: String::new(),
@@ -64,7 +63,7 @@ fn row(project: &Project<'_>, listed: &WorkflowListed) -> Result<WorkflowRow, Er
             updated_ms: None,
             fault: Some(chain(error)),
             next: Some(format!("kapi audit {:03}", key.id.index())),
-        }),
+        },
     }
 }
 
@@ -125,47 +124,82 @@ fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
     }
 }
 
-/// Prints rows, with what to type where something waits: in one piece, as there may be thousands.
+/// Prints rows, with what to type where something waits: many in one piece, as there may be
+/// thousands.
 pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     let modes = rows.iter().map(|row| row.mode.len()).max().unwrap_or(0);
-    let mut lines = Vec::new();
+    let mut text = String::new();
     for row in rows {
-        let here = if row.attached { "  (this session)" } else { "" };
-        let branch = row.branch.as_deref().unwrap_or_default();
-        let line = format!(
-            "{:width$}  {:modes$}  {}{here}  {branch}",
-            row.id,
-            row.mode,
-            standing(row)
-        );
-        lines.push(line.trim_end().to_owned());
-        if let Some(fault) = &row.fault {
-            lines.push(format!("{:width$}  failed to {fault}", ""));
+        if text.len() >= PIECE_BYTES {
+            ui.line(&text);
+            text.clear();
         }
-        if !row.links.is_empty() {
-            lines.push(format!("{:width$}  linked: {}", "", row.links.join(", ")));
+        begin(&mut text, &row.id, width);
+        text.push_str("  ");
+        padded(&mut text, row.mode, modes);
+        text.push_str("  ");
+        standing(&mut text, row);
+        if row.attached {
+            text.push_str("  (this session)");
+        }
+        if let Some(branch) = &row.branch {
+            text.push_str("  ");
+            text.push_str(branch);
+        }
+        if let Some(fault) = &row.fault {
+            begin(&mut text, "", width);
+            text.push_str("  failed to ");
+            text.push_str(fault);
+        }
+        for (place, link) in row.links.iter().enumerate() {
+            if place == 0 {
+                begin(&mut text, "", width);
+                text.push_str("  linked: ");
+            } else {
+                text.push_str(", ");
+            }
+            text.push_str(link);
         }
         if let Some(next) = &row.next {
-            lines.push(format!("{:width$}  next: {next}", ""));
+            begin(&mut text, "", width);
+            text.push_str("  next: ");
+            text.push_str(next);
         }
     }
-    if !lines.is_empty() {
-        ui.line(&lines.join("\n"));
+    if !text.is_empty() {
+        ui.line(&text);
     }
 }
 
-fn standing(row: &WorkflowRow) -> String {
-    let place = match (&row.phase, &row.subphase) {
-        (Some(phase), Some(subphase)) => format!("{phase}/{subphase}"),
-        (Some(phase), None) => phase.clone(),
-        (None, _) => return row.status.clone(),
-    };
-    match (row.status.as_str(), &row.pending, &row.driver) {
-        ("active", Some(_), _) => format!("{place}, {}", words::WAITS),
-        ("active", None, Some(driver)) => format!("{place}, driven by {driver}"),
-        ("active", None, None) => place,
-        ("blocked", _, _) => format!("blocked in {place}"),
-        (status, _, _) => status.to_owned(),
+/// Begins a line with a word that has a column of its own.
+fn begin(text: &mut String, word: &str, width: usize) {
+    if !text.is_empty() {
+        text.push('\n');
     }
+    padded(text, word, width);
+}
+
+fn padded(text: &mut String, word: &str, width: usize) {
+    text.push_str(word);
+    text.extend(iter::repeat_n(' ', width.saturating_sub(word.len())));
+}
+
+fn standing(text: &mut String, row: &WorkflowRow) {
+    let Some(phase) = &row.phase else {
+        text.push_str(&row.status);
+        return;
+    };
+    let place = match &row.subphase {
+        Some(subphase) => [phase, "/", subphase],
+        None => [phase, "", ""],
+    };
+    let words: &[&str] = match (row.status.as_str(), &row.pending, &row.driver) {
+        ("active", Some(_), _) => &[&place[..], &[", ", words::WAITS]].concat(),
+        ("active", None, Some(driver)) => &[&place[..], &[", driven by ", driver]].concat(),
+        ("active", None, None) => &place,
+        ("blocked", _, _) => &[&["blocked in "], &place[..]].concat(),
+        (status, _, _) => &[status],
+    };
+    text.extend(words.iter().copied());
 }

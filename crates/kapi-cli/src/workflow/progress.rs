@@ -11,6 +11,7 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, Effect, Role};
 use kapi_core::workflow::event::Event;
+use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_engine::workflow::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
@@ -60,7 +61,8 @@ impl Progress {
         match self.ui.format {
             Format::Json => self.ui.json(&event_json(&self.id, logged)),
             Format::Human => {
-                if let Some(line) = describe(&logged.event) {
+                let is_shown_next = self.ui.is_at_keyboard() && is_asked_next(&logged.event);
+                if let Some(line) = describe(&logged.event).filter(|_| !is_shown_next) {
                     self.say(&format!("  {line}"));
                 }
                 self.live();
@@ -145,6 +147,19 @@ impl Progress {
         parts.push(amount::duration(elapsed));
         self.ui.live(&parts.join(" · "));
     }
+}
+
+/// Tells whether an event is what a person at the keyboard is shown whole right after it: a question,
+/// the goal said back, how clear it is.
+const fn is_asked_next(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Interview(
+            InterviewEvent::QuestionAsked { .. }
+                | InterviewEvent::GoalRestated { .. }
+                | InterviewEvent::ScoreRecorded { .. }
+        )
+    )
 }
 
 /// Returns what an effect does, in a few words.

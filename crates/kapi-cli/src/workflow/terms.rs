@@ -10,12 +10,13 @@ use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_world::survey::Survey;
 
 use crate::commands::run;
+use crate::commands::workflow::branch;
 use crate::config::Config;
 use crate::context::Context;
 use crate::contract::{self, isolation, judge, party};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::{amount, container};
+use crate::{amount, container, naming};
 
 /// Goals that are driven at once when nothing else was said.
 const JOBS_DEFAULT: u32 = 2;
@@ -48,10 +49,10 @@ pub(crate) struct Flags {
     /// Agent turns of each goal at most [default: 20]
     #[arg(long, value_name = "N")]
     pub(crate) turns: Option<u32>,
-    /// Tokens at most: of each goal, and of all questions beside the goals (500k, 2M)
+    /// Tokens at most for the whole: questions and goals together (500k, 2M)
     #[arg(long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
-    /// US dollars at most: of each goal, and of all questions beside the goals
+    /// US dollars at most for the whole: questions and goals together
     #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
     /// Goals that are driven at once [default: 2]
@@ -94,7 +95,14 @@ pub(crate) fn draw(
         (Ok(survey), Mode::DeepInterview) if survey.base("HEAD").is_err() => {
             without_commit(context, flags, survey.root())
         }
-        (Ok(_), _) => with_repository(context, mode, flags, (purpose, plan_approval)),
+        (Ok(survey), _) => {
+            let said = (purpose, plan_approval);
+            let mut drawn = with_repository(context, &survey, mode, flags, said)?;
+            if mode == Mode::Ralph {
+                drawn.notes.extend(branch::notes(&survey));
+            }
+            Ok(drawn)
+        }
         (Err(_), Mode::DeepInterview) => without_commit(context, flags, context.cwd.clone()),
         (Err(failure), Mode::Ralph | Mode::Autoresearch | Mode::Integrate) => {
             let mut error = Error::world(&failure);
@@ -109,11 +117,16 @@ pub(crate) fn draw(
 
 fn with_repository(
     context: &Context,
+    survey: &Survey,
     mode: Mode,
     flags: &Flags,
     (purpose, plan_approval): (&str, PlanApproval),
 ) -> Result<Drawn, Error> {
-    let args = as_run(mode, flags, purpose)?;
+    let mut args = as_run(mode, flags, purpose)?;
+    if mode == Mode::DeepInterview {
+        // It makes no branch, so none can be in its way.
+        args.branch_type = naming::open_type(survey);
+    }
     let draft = contract::draft_for_agent(context, &args)?;
     contract::check(context, &draft.config, &draft.contract)?;
     let mut notes = draft.notes;

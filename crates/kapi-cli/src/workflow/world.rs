@@ -50,6 +50,7 @@ impl World<'_> {
             workflow: &workflow,
             world: &world,
             guidance: &guidance,
+            as_task: &|asked, watch| self.as_task(asked, watch),
         };
         workflows::perform(&place, effect, watch)
     }
@@ -75,7 +76,7 @@ impl World<'_> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
-fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     let message = error.message.strip_prefix("failed to ");
     Failure {
         message: message.unwrap_or(&error.message).to_owned(),

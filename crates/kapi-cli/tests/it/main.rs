@@ -70,4 +70,6 @@ mod waits;
 mod workflow_care;
 mod workflow_commands;
 mod workflow_journey;
+mod workflow_limits;
 mod workflow_support;
+mod workflow_tasks;

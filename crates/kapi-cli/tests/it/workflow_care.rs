@@ -120,6 +120,50 @@ fn a_foreign_workflow_is_adopted_by_a_person_who_saw_what_they_trust() {
     assert_eq!(approved.code, 0, "{approved:?}");
 }
 
+#[test]
+fn an_adopted_build_goes_on_to_its_end() {
+    let mut machine = Machine::new();
+    let begun = machine.ralph(&["greet", "people"], &["--unlinked", "--json"]);
+    assert_eq!(begun.code, 5, "{begun:?}");
+    let approve = ["ralph", "approve", "1", "--yes", "--accept-risks"];
+    assert_eq!(machine.env.kapi(&approve).code, 0);
+
+    // The whole directory somewhere else, and another person.
+    let (from, to) = (machine.env.repository(), machine.env.root().join("copied"));
+    let mut copy = machine.env.command("cp", machine.env.root());
+    copy.arg("-a").args([&from, &to]);
+    assert_eq!(finish(copy).code, 0);
+    let home = machine.env.root().join("other-home");
+    fs::create_dir_all(&home).unwrap();
+    machine.env.set("HOME", &home.display().to_string());
+    let kapi = |args: &[&str]| machine.env.kapi_in(&to, args);
+
+    let refused = kapi(&["ralph", "resume", "1"]);
+    refused.assert_error(3, &["not_approved_here", "--adopt"]);
+    let seen = kapi(&["ralph", "resume", "1", "--adopt", "--no-drive"]);
+    for trusted in [
+        "approved  plan.md",
+        "task      T-001",
+        "runs      test -s word.txt",
+    ] {
+        assert!(seen.stdout.contains(trusted), "{trusted}: {seen:?}");
+    }
+    let done = kapi(&["ralph", "resume", "1", "--adopt", "--yes", "--json"]);
+    let view = last(&done);
+    assert_eq!(done.code, 0, "{view:#}\n{}", done.stderr);
+    assert_eq!(view["status"], "completed");
+    let branch = view["ralph"]["branch"].clone();
+    let worktree = branch["worktree"].as_str().unwrap();
+    assert!(worktree.starts_with(home.to_str().unwrap()), "{worktree}");
+    let mut show = machine.env.command("git", &to);
+    let name = branch["name"].as_str().unwrap();
+    show.args(["show", &format!("{name}:word.txt")]);
+    assert_eq!(finish(show).stdout, "hello\n");
+    // The one it was copied from knows nothing of it.
+    let heads = machine.env.git(&["for-each-ref", "refs/heads"]);
+    assert_eq!(heads.lines().count(), 1, "{heads}");
+}
+
 /// Returns why a workflow's files stay, or that they went or would go.
 fn fate(cleaned: &Value, id: &str) -> Option<String> {
     let of = |list: &str| {
@@ -227,4 +271,54 @@ fn without_tmux_nothing_is_started() {
     assert!(!env.repository().join(".ilchul").exists());
     let again = env.kapi(&["ralph", "resume", "1", "--watch", "tmux"]);
     again.assert_error(4, &["failed to watch in tmux"]);
+}
+
+#[test]
+fn of_very_many_workflows_those_that_changed_last_are_listed() {
+    const SHOWN: usize = 50;
+    const STARTED: usize = SHOWN + 3;
+    let machine = Machine::new();
+    let env = &machine.env;
+    for number in 0..STARTED {
+        let purpose = format!("Improve parser part p{number}");
+        let begun = env.kapi(&[
+            "deep-interview",
+            &purpose,
+            "--agent",
+            &machine.agent,
+            "--no-drive",
+        ]);
+        assert_eq!(begun.code, 0, "{begun:?}");
+    }
+    let listed = |args: &[&str]| {
+        let output = env.kapi(args);
+        assert_eq!(output.code, 0, "{output:?}");
+        let rows = output
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with('0') && line.contains("-improve-parser-part-p"));
+        (rows.map(str::to_owned).collect::<Vec<_>>(), output.stderr)
+    };
+    let (rows, told) = listed(&["status"]);
+    assert_eq!(rows.len(), SHOWN);
+    assert!(rows[0].starts_with("004-"), "{rows:?}");
+    let counted = "Not shown: 3 older workflows; `kapi status --all` lists them.";
+    assert!(told.contains(counted), "{told}");
+    let (rows, told) = listed(&["status", "--all"]);
+    assert_eq!(rows.len(), STARTED);
+    assert!(!told.contains("Not shown"), "{told}");
+    let all = env.json(&["status"]);
+    assert_eq!(all["workflows"].as_array().unwrap().len(), STARTED);
+
+    let log = machine
+        .dir("deep-interview", "001-improve-parser-part-p0")
+        .join("events.jsonl");
+    write(&log, b"not a log\n");
+    let (rows, _) = listed(&["status"]);
+    assert_eq!(
+        rows.len(),
+        SHOWN + 1,
+        "what is damaged is shown however old it is"
+    );
+    assert!(rows[0].contains("damaged"), "{rows:?}");
 }

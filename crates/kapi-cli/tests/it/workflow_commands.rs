@@ -225,6 +225,10 @@ fn an_interview_at_a_terminal_is_left_and_gone_on_with_another_day() {
             .contains("proposed (Enter accepts it): whoever is named"),
         "{left:?}"
     );
+    assert!(
+        !left.stdout.contains("question 2: Whom"),
+        "a question is put once, and not told before: {left:?}"
+    );
     let inbox = env.json(&["inbox"]);
     assert_eq!(inbox["items"][0]["kind"], "question", "{inbox}");
     let view = env.json(&["status", "1"]);

@@ -23,6 +23,10 @@ mod kernel_mcp;
 mod killed;
 mod limits;
 mod machine;
+mod pi_host;
+mod pi_package;
+mod pi_screen;
+mod pi_types;
 #[path = "../it/program.rs"]
 #[expect(
     dead_code,
@@ -33,4 +37,11 @@ mod proved;
 mod quota;
 mod screen;
 mod tools;
+mod wire_tap;
 mod workflow;
+#[path = "../it/workflow_support.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the other binary, which uses the rest"
+)]
+mod workflow_support;

@@ -127,19 +127,25 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// Returns the task that a worker gets next.
+/// Returns the task that a worker gets next: of all, or only this one; of those that drive a goal,
+/// only what is within its reach.
 #[must_use]
 pub fn pick(
     kernel: &Kernel,
     capacity: &Capacity,
-    only: Option<TaskId>,
+    (only, reach): (Option<TaskId>, Option<&str>),
     now_ms: i64,
 ) -> Option<TaskId> {
     let taken = Taken::of(kernel);
+    let is_for_it = |task: &&Task| {
+        let drive = task.goal_drive();
+        only.is_none_or(|only| only == task.id) && drive.is_none_or(|drive| drive.is_within(reach))
+    };
     let pending = kernel
         .tasks
         .values()
-        .filter(|task| task.state == State::Pending && only.is_none_or(|only| only == task.id));
+        .filter(|task| task.state == State::Pending)
+        .filter(is_for_it);
     let free = pending.filter(|task| taken.keeps(task, capacity, now_ms).is_none());
     free.min_by_key(|task| {
         let group = task.request.origin.group();

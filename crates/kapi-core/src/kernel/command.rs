@@ -29,6 +29,8 @@ pub enum Command {
         capacity: Capacity,
         /// Only this one.
         only: Option<TaskId>,
+        /// The machine and directory it asks from, where several machines share the queue.
+        reach: Option<String>,
     },
     /// Launch the agent.
     Begin(Hold),

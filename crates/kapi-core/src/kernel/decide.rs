@@ -62,10 +62,11 @@ pub fn decide(
             ttl_ms,
             capacity,
             only,
+            reach,
         } => Ok(attempt::claim(
             kernel,
             (holder, *ttl_ms),
-            (capacity, *only),
+            (capacity, *only, reach.as_deref()),
             now_ms,
         )),
         Command::Begin(hold) => attempt::begin(kernel, *hold),

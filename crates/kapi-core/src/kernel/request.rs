@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::id::{LoopName, TaskId};
 use crate::kernel::task::LoopRun;
 
@@ -71,6 +72,9 @@ pub struct Request {
     /// The loop's run that it is.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub loop_run: Option<Box<LoopRun>>,
+    /// The goal of a workflow that it drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Box<GoalDrive>>,
 }
 
 /// What one attempt may use; what is absent has no limit.
@@ -234,6 +238,9 @@ impl Request {
         }
         if self.retry.times > RETRIES_MAX {
             return Some("a task is tried again at most 16 times");
+        }
+        if self.loop_run.is_some() && self.goal.is_some() {
+            return Some("a task is a loop's run or drives a goal, not both");
         }
         match &self.key {
             Some(key) if key.text.trim().is_empty() => Some("idempotency key is required"),

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::definition::Definition;
+use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::handoff::{EvalResult, Handoff};
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
@@ -126,6 +127,12 @@ impl Task {
     #[must_use]
     pub fn loop_run(&self) -> Option<&LoopRun> {
         self.request.loop_run.as_deref()
+    }
+
+    /// Returns the goal of a workflow that it drives.
+    #[must_use]
+    pub fn goal_drive(&self) -> Option<&GoalDrive> {
+        self.request.goal.as_deref()
     }
 
     /// Returns the phase that a loop's run is in; `None` when all are over, or it is none.
@@ -404,6 +411,8 @@ pub enum FailureKind {
     Provider,
     /// Its workers were lost, again and again.
     Lost,
+    /// The goal that it drives rests without a proof.
+    GoalRests,
 }
 
 impl FailureKind {
@@ -412,7 +421,11 @@ impl FailureKind {
     pub const fn is_worth_a_retry(self) -> bool {
         match self {
             Self::Agent | Self::TimedOut | Self::EvalFailed | Self::Provider => true,
-            Self::BudgetSpent | Self::PolicyDenied | Self::NotLaunched | Self::Lost => false,
+            Self::BudgetSpent
+            | Self::PolicyDenied
+            | Self::NotLaunched
+            | Self::Lost
+            | Self::GoalRests => false,
         }
     }
 }

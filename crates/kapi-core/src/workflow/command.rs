@@ -1,10 +1,12 @@
 //! Every request that can be made of a workflow, reports of finished effects included.
 
 use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::event::Begin;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::interview::command::InterviewCommand;
+use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::command::RalphCommand;
@@ -33,6 +35,11 @@ pub enum Command {
     },
     /// Go on after something was mended.
     Unblock {},
+    /// Allow more tokens or money for the whole.
+    RaiseLimits {
+        /// What is added.
+        more: Raised,
+    },
     /// Give it up. Worktrees and branches stay.
     Abandon {
         /// Why.
@@ -52,6 +59,13 @@ pub enum Command {
         /// Since the last report.
         usage: Usage,
     },
+    /// Record what a goal has used by its own account.
+    RecordGoalUse {
+        /// Which.
+        goal: GoalId,
+        /// What, altogether.
+        account: GoalAccount,
+    },
     /// Report how an effect ended.
     Report {
         /// Which.
@@ -69,6 +83,15 @@ pub enum Command {
         terminal: Option<String>,
         /// What it works in now.
         isolated: Option<String>,
+    },
+    /// Record which task of the kernel does the work of an effect.
+    QueueWork {
+        /// The effect.
+        effect: EffectId,
+        /// The goal that the task drives.
+        goal: GoalId,
+        /// The task.
+        task: TaskId,
     },
     /// Record that Integrate took the work over: from its own landing only.
     MarkIntegrated {

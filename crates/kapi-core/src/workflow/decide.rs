@@ -4,16 +4,18 @@
 //! with the mode. Pure: the time and the hash are arguments, and a denial changes nothing.
 
 use crate::actor::Actor;
+use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::denied::{Denied, Why};
 use crate::workflow::documents::documents;
-use crate::workflow::effect::{Action, next};
+use crate::workflow::effect::{Action, Effect, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::next_command::next_commands;
+use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::{Decision, Pending};
 use crate::workflow::state::{Body, Status, Workflow};
-use crate::workflow::{interview, ralph};
+use crate::workflow::{interview, limits, ralph};
 
 mod effects;
 mod evidence;
@@ -71,16 +73,23 @@ fn request(
         Command::Approve { .. } => life::approve(workflow, actor, command, given),
         Command::Revise { text } => life::revise(workflow, actor, text, given),
         Command::Unblock {} => life::unblock(workflow, actor, given),
+        Command::RaiseLimits { more } => life::raise(workflow, actor, *more, given),
         Command::Abandon { reason } => life::abandon(workflow, actor, reason),
         Command::MarkIntegrated { by } => life::integrated(workflow, actor, by, given),
         Command::RecordEvidence(evidence) => evidence::record(workflow, actor, evidence),
         Command::Intend { effect } => effects::intend(workflow, actor, effect, given),
         Command::Progress { effect, usage } => effects::progress(workflow, actor, effect, *usage),
+        Command::RecordGoalUse { goal, account } => {
+            effects::goal_use(workflow, actor, goal, account)
+        }
         Command::Report { effect, outcome } => {
             engine(actor, "report what became of an effect")?;
             effects::report(workflow, effect, outcome, given)
         }
         Command::RefreshWorker { .. } => worker::refresh(workflow, actor, command),
+        Command::QueueWork { effect, goal, task } => {
+            worker::queue(workflow, actor, effect, (goal, *task))
+        }
         Command::Interview(command) => {
             let Body::Interview(interview) = &workflow.body else {
                 return Err(wrong_mode(workflow, "ask something of an interview"));
@@ -99,19 +108,15 @@ fn request(
 }
 
 /// Adds what follows from events whatever the mode: workers are closed before the end, and a used-up
-/// budget holds up whoever would ask an agent next.
+/// limit holds up whoever would ask an agent or go on with a goal.
 fn complete(workflow: &Workflow, mut events: Vec<Event>) -> Vec<Event> {
     let after = folded(workflow, &events);
     if after.status.is_terminal() && !workflow.status.is_terminal() {
         let place = events.iter().rposition(ends).unwrap_or(events.len());
         events.splice(place..place, worker::close(&after));
-    } else if let Some(limit) = used_up(&after)
-        && next(&after)
-            .iter()
-            .any(|effect| matches!(effect.action, Action::Ask(_)))
+    } else if let Some((reason, unblock)) = limits::used_up(&after)
+        && next(&after).iter().any(uses_something)
     {
-        let reason = format!("the {limit} for questions to agents are used up");
-        let unblock = "resuming allows as much again".to_owned();
         events.push(Event::Blocked { reason, unblock });
     }
     events
@@ -130,19 +135,16 @@ const fn ends(event: &Event) -> bool {
     )
 }
 
-/// Returns which limit for questions is reached since the last time a person let it go on.
-fn used_up(workflow: &Workflow) -> Option<&'static str> {
-    let (used, before) = (&workflow.used, &workflow.used_before);
-    let tokens = used.tokens().saturating_sub(before.tokens());
-    let money = |usage: &crate::usage::Usage| usage.usd_micros.unwrap_or(0);
-    let usd_micros = money(used).saturating_sub(money(before));
-    let reached = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
-    if reached(workflow.terms.tokens, tokens) {
-        Some("tokens")
-    } else if reached(workflow.terms.usd_micros, usd_micros) {
-        Some("dollars")
-    } else {
-        None
+/// Returns what an outcome says was used and not reported before.
+pub(crate) const fn used(outcome: &Outcome) -> Usage {
+    effects::used(outcome)
+}
+
+/// Tells whether an effect uses tokens or money: a question or a goal does, git and checks do not.
+const fn uses_something(effect: &Effect) -> bool {
+    match &effect.action {
+        Action::Ask(_) | Action::Work(_) => true,
+        Action::Prepare { .. } | Action::Land(_) | Action::Verify(_) => false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`next`] looks at nothing but the state. What is in flight already is part of its answer, so that
 //! after a crash the same effects are asked for under the same ids.
 
+use crate::goal::budget::Budget;
 use crate::goal::contract::{NetworkMode, SandboxLevel};
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
@@ -115,6 +116,9 @@ pub struct GoalWork {
     pub verify: Vec<String>,
     /// The commit it starts from.
     pub base: String,
+    /// What the goal may use: the terms' limits, and no more than was set aside for it of what was
+    /// left of the workflow's when it was set to work.
+    pub budget: Budget,
     /// Documents that the agent is given.
     pub guidance: Vec<&'static str>,
 }

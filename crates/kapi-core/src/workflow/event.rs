@@ -6,10 +6,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::spec::Spec;
+use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::pending::{Approval, Pending};
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::terms::Terms;
@@ -65,6 +67,15 @@ pub enum Event {
     },
     /// It goes on.
     Unblocked {},
+    /// A person allowed more for the whole.
+    LimitsRaised {
+        /// What was added.
+        more: Raised,
+        /// By whom.
+        by: String,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
     /// A person gave it up.
     Abandoned {
         /// Why.
@@ -119,6 +130,9 @@ pub enum Event {
         terminal: Option<String>,
         /// What it works in.
         isolated: Option<String>,
+        /// The task of the kernel that drives the goal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
     },
     /// A worker has nothing more to do.
     WorkerClosed {
@@ -138,6 +152,13 @@ pub enum Event {
         effect: EffectId,
         /// What.
         usage: Usage,
+    },
+    /// A goal has used this much so far, by its own account.
+    GoalUsed {
+        /// Which.
+        goal: GoalId,
+        /// The task it is of, and what it used altogether.
+        account: GoalAccount,
     },
     /// An effect ended.
     EffectEnded {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::workflow::worker::WorkerId;
 
+/// The kind of evidence that a task changed paths which the plan does not name for it.
+pub const STRAYED: &str = "strayed";
+
 /// How much a piece of evidence weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,7 +40,7 @@ impl Evidence {
 pub struct Evidence {
     /// How much it weighs.
     pub weight: Weight,
-    /// What it is: `verify`, `review`, `land`, `answer`, `consensus`.
+    /// What it is: `verify`, `review`, `land`, `answer`, `consensus`, `strayed`.
     pub kind: String,
     /// What it says, in a line.
     pub summary: String,

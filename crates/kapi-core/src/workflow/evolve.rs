@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::id::GoalId;
 use crate::usage::Usage;
 use crate::workflow::event::{Begin, Event};
 use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::limits::Raised;
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode::Mode;
 use crate::workflow::state::{Blocked, Body, Revision, Status, Workflow};
@@ -52,7 +54,8 @@ fn begin(event: &Event) -> Option<Workflow> {
         in_flight: BTreeMap::new(),
         failures: BTreeMap::new(),
         used: Usage::default(),
-        used_before: Usage::default(),
+        goals: BTreeMap::new(),
+        raised: Raised::default(),
         body,
     })
 }
@@ -69,7 +72,7 @@ fn body(begin: &Begin, at_ms: i64) -> (Body, Vec<Link>) {
             spec,
         } => {
             let ralph = ralph::evolve::begin(base, spec.as_deref());
-            let link = |interview: &crate::id::GoalId| Link {
+            let link = |interview: &GoalId| Link {
                 relation: Relation::Context,
                 mode: Mode::DeepInterview,
                 workflow: interview.clone(),
@@ -110,18 +113,11 @@ fn apply(workflow: &mut Workflow, event: &Event) {
             });
         }
         Event::Unblocked {} => unblocked(workflow),
+        Event::LimitsRaised { more, .. } => workflow.raised.add(more),
         Event::Abandoned { .. } => end(workflow, Status::Abandoned),
         Event::Failed { .. } => end(workflow, Status::Failed),
         Event::Completed {} => end(workflow, Status::Completed),
-        Event::Integrated { by, at_ms } => {
-            end(workflow, Status::Integrated);
-            workflow.links.push(Link {
-                relation: Relation::IntegratedBy,
-                mode: Mode::Integrate,
-                workflow: by.clone(),
-                at_ms: *at_ms,
-            });
-        }
+        Event::Integrated { by, at_ms } => integrated(workflow, by, *at_ms),
         Event::EvidenceRecorded { evidence } => workflow.evidence.push((**evidence).clone()),
         Event::WorkerPrepared { .. }
         | Event::WorkerDispatched { .. }
@@ -131,6 +127,9 @@ fn apply(workflow: &mut Workflow, event: &Event) {
             workflow.in_flight.insert(effect.clone(), *at_ms);
         }
         Event::EffectUsed { usage, .. } => workflow.used.add(usage),
+        Event::GoalUsed { goal, account } => {
+            workflow.goals.insert(goal.clone(), account.clone());
+        }
         Event::EffectEnded {
             effect,
             usage,
@@ -151,16 +150,26 @@ fn apply(workflow: &mut Workflow, event: &Event) {
     }
 }
 
-/// Whoever lets a workflow go on allows as much again: of tries, of answers, of tokens.
+/// Whoever lets a workflow go on allows as many tries and answers again; what it may use is raised
+/// by a word of its own.
 fn unblocked(workflow: &mut Workflow) {
     workflow.status = Status::Active;
     workflow.blocked = None;
     workflow.failures.clear();
-    workflow.used_before = workflow.used;
     match &mut workflow.body {
         Body::Interview(interview) => interview.refused.clear(),
         Body::Ralph(ralph) => ralph::evolve::unblocked(ralph),
     }
+}
+
+fn integrated(workflow: &mut Workflow, by: &GoalId, at_ms: i64) {
+    end(workflow, Status::Integrated);
+    workflow.links.push(Link {
+        relation: Relation::IntegratedBy,
+        mode: Mode::Integrate,
+        workflow: by.clone(),
+        at_ms,
+    });
 }
 
 fn end(workflow: &mut Workflow, status: Status) {
@@ -216,6 +225,7 @@ fn worker(workflow: &mut Workflow, event: &Event) {
             effect: effect.clone(),
             what: what.clone(),
             goal: None,
+            task: None,
             at_ms: *at_ms,
             ended: None,
         });
@@ -226,6 +236,7 @@ fn worker(workflow: &mut Workflow, event: &Event) {
         note,
         terminal,
         isolated,
+        task,
         ..
     } = event
     {
@@ -234,6 +245,7 @@ fn worker(workflow: &mut Workflow, event: &Event) {
         worker.status = *status;
         if let Some(last) = worker.dispatches.last_mut() {
             last.goal = goal.clone().or_else(|| last.goal.take());
+            last.task = task.or(last.task);
             if rests {
                 last.ended.clone_from(note);
             }

@@ -3,6 +3,7 @@
 //! Knows commands by their words only; that they exist is tested where they are defined.
 
 use crate::workflow::interview::state::InterviewPhase;
+use crate::workflow::limits::raise_command;
 use crate::workflow::link::Relation;
 use crate::workflow::mode::Mode;
 use crate::workflow::state::{Body, Status, Workflow};
@@ -19,6 +20,10 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
             let approve = format!("kapi {mode} approve {index}");
             let revise = format!("{resume} --revise 'what should change'");
             vec![approve, revise, "kapi inbox".to_owned()]
+        }
+        Status::Blocked if raise_command(workflow).is_some() => {
+            let raise = raise_command(workflow).into_iter();
+            raise.chain([format!("kapi status {index}")]).collect()
         }
         Status::Blocked if workflow.pending.is_some() => {
             vec![resume, format!("kapi {mode} approve {index}")]

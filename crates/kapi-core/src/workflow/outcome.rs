@@ -9,6 +9,7 @@ use crate::usage::Usage;
 use crate::workflow::interview::step::Step;
 use crate::workflow::ralph::plan::{Identity, Objections, Plan, Synthesis};
 use crate::workflow::ralph::review::Findings;
+use crate::workflow::ralph::touch::Changed;
 
 /// The result of one performed effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum Outcome {
         tree: String,
         /// Whether it was merged with what had landed meanwhile.
         merged: bool,
+        /// The paths that the task's commit changed.
+        changed: Changed,
     },
     /// A commit does not fit what landed meanwhile.
     Conflicted {

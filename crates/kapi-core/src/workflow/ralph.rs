@@ -2,6 +2,7 @@
 //!
 //! Knows plans, objections, tasks and reviews; goals and branches are the world's affair.
 
+mod allowance;
 pub mod command;
 pub mod decide;
 pub mod documents;
@@ -19,4 +20,5 @@ pub mod prompt;
 mod props;
 pub mod review;
 pub mod state;
+pub mod touch;
 mod want;

@@ -1,9 +1,12 @@
-//! Names for workflows, from what they are for: a few English keywords that a person recognises.
+//! Names for workflows, from what they are for: a few keywords that a person recognises, in plain
+//! letters.
 //!
-//! A name is assigned once and stays. Knows nothing of directories; what is taken is an argument.
+//! Any purpose has a name. It is assigned once and stays. Knows nothing of directories; what is taken
+//! is an argument.
 
 use crate::id::{SLUG_BYTES_MAX, SLUG_WORDS_MAX, Slug};
 use crate::workflow::mode::Mode;
+use crate::workflow::transliterate::plain;
 
 /// Names that are commands.
 pub const RESERVED: [&str; 4] = ["status", "resume", "approve", "clear"];
@@ -47,21 +50,12 @@ const GENERIC: &[&str] = &[
     "work",
 ];
 
+/// What a workflow is called whose purpose gives no word; digits of its hash follow.
+const NAMELESS: &str = "workflow";
+
 /// Why there is no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlugError {
-    /// Nothing in it can name it.
-    #[error("name a workflow after {purpose:?}: it has no English keyword; say it with a few")]
-    NoKeyword {
-        /// What it is for.
-        purpose: String,
-    },
-    /// The only name it has is a command.
-    #[error("name a workflow {word:?}, which is a command; say with more words what it is for")]
-    Reserved {
-        /// The name.
-        word: String,
-    },
     /// Every name it could have is taken.
     #[error("name a workflow after {purpose:?}: every such name is taken; say it in other words")]
     Taken {
@@ -83,9 +77,8 @@ pub fn keywords(text: &str, mode: Mode) -> Vec<String> {
         // What follows an apostrophe is an ending: `login's`, `don't`.
         let word = word.trim_matches(is_apostrophe);
         let word = word.split(is_apostrophe).next().unwrap_or_default();
-        let word = word.to_lowercase();
+        let word = plain(word);
         let says_something = !word.is_empty()
-            && word.is_ascii()
             && word.len() <= SLUG_BYTES_MAX
             && !STOP_WORDS.contains(&word.as_str())
             && !own.contains(&word.as_str());
@@ -98,10 +91,11 @@ pub fn keywords(text: &str, mode: Mode) -> Vec<String> {
 
 /// Returns the name of a workflow for a purpose, where some names are taken.
 ///
-/// A name that is taken gives way to a more telling one first; a number is the last resort.
+/// A name that is taken gives way to a more telling one first; a number is the last resort. A
+/// purpose without a word that could name it is called by a hash of itself.
 ///
 /// # Errors
-/// When the purpose has no keyword, is only a command, or leaves no name.
+/// When every name it could have is taken.
 pub fn derive(purpose: &str, mode: Mode, taken: &[Slug]) -> Result<Slug, SlugError> {
     let words = keywords(purpose, mode);
     let begins = |word: &String| word.starts_with(|c: char| c.is_ascii_lowercase());
@@ -109,16 +103,16 @@ pub fn derive(purpose: &str, mode: Mode, taken: &[Slug]) -> Result<Slug, SlugErr
     let words = first
         .and_then(|first| words.get(first..))
         .unwrap_or_default();
-    if words.is_empty() {
-        let purpose = purpose.trim().to_owned();
-        return Err(SlugError::NoKeyword { purpose });
-    }
-    if let [word] = words
-        && RESERVED.contains(&word.as_str())
-    {
-        let word = word.clone();
-        return Err(SlugError::Reserved { word });
-    }
+    let is_command = |words: &[String]| match words {
+        [word] => RESERVED.contains(&word.as_str()),
+        _ => false,
+    };
+    let words = if words.is_empty() || is_command(words) {
+        vec![NAMELESS.to_owned(), digits(purpose.trim())]
+    } else {
+        words.to_vec()
+    };
+    let words = words.as_slice();
     let is_free = |slug: &Slug| !taken.contains(slug) && !RESERVED.contains(&slug.as_str());
     let fitting = fitting(words);
     let more = words.get(fitting.len()..).unwrap_or_default();
@@ -130,6 +124,13 @@ pub fn derive(purpose: &str, mode: Mode, taken: &[Slug]) -> Result<Slug, SlugErr
         .ok_or_else(|| SlugError::Taken {
             purpose: purpose.trim().to_owned(),
         })
+}
+
+/// Returns four hexadecimal digits that stand for a text: the same for the same, by FNV-1a.
+fn digits(text: &str) -> String {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let hash = text.bytes().fold(0x811c_9dc5, mix);
+    format!("{:04x}", (hash >> 16) ^ (hash & 0xffff))
 }
 
 /// Returns as many words from the beginning as fit.

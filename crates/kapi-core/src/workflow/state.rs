@@ -8,6 +8,7 @@ use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::interview::state::Interview;
+use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::link::Link;
 use crate::workflow::mode::Mode;
 use crate::workflow::pending::{Approval, Pending};
@@ -51,8 +52,12 @@ pub struct Workflow {
     pub failures: BTreeMap<EffectId, u32>,
     /// What the questions to agents used; goals keep their own account.
     pub used: Usage,
-    /// What of it was used before a person last let it go on: limits count from there.
-    pub used_before: Usage,
+    /// What its goals have used by their own accounts, as far as that was recorded.
+    #[serde(default)]
+    pub goals: BTreeMap<GoalId, GoalAccount>,
+    /// What a person added to the limits of its terms.
+    #[serde(default)]
+    pub raised: Raised,
     /// The mode's own part.
     pub body: Body,
 }

@@ -22,11 +22,11 @@ pub struct Terms {
     pub sandbox: SandboxLevel,
     /// What agents can reach besides their model.
     pub network: NetworkMode,
-    /// The limits of each goal.
+    /// The limits of each goal, which get narrower as less is left of those of the whole.
     pub budget: Budget,
-    /// The most tokens for questions to agents beside the goals; `None` is no limit.
+    /// The most tokens for everything, questions and goals together; `None` is no limit.
     pub tokens: Option<u64>,
-    /// The most micro-dollars for everything; `None` is no limit.
+    /// The most micro-dollars for everything, questions and goals together; `None` is no limit.
     pub usd_micros: Option<u64>,
     /// Goals that may be driven at once.
     pub jobs: u32,

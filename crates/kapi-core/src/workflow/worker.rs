@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
 
 /// The most notes that are kept of a worker.
 pub const NOTES_MAX: usize = 20;
@@ -70,6 +71,9 @@ pub struct Dispatch {
     pub what: String,
     /// The goal that does it.
     pub goal: Option<GoalId>,
+    /// The task of the kernel that drives the goal.
+    #[serde(default)]
+    pub task: Option<TaskId>,
     /// Since when, in milliseconds since the epoch.
     pub at_ms: i64,
     /// What came of it, once it ended.

@@ -3,6 +3,8 @@
 //! Whoever asks by command line, tool, schedule or event is asked the same. The policy is asked
 //! once more when the task is performed: what was let in today may be forbidden tomorrow.
 
+pub mod goal;
+
 use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
@@ -147,6 +149,7 @@ impl Door<'_> {
             depth: ask.depth,
             retry_of: ask.retry_of,
             loop_run: None,
+            goal: None,
         };
         self.let_in(queue, actor, request, ask.profile)
     }
@@ -205,6 +208,7 @@ impl Door<'_> {
                 payload: ask.payload,
                 depth: ask.depth,
             })),
+            goal: None,
         })
     }
 

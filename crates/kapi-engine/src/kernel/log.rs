@@ -288,6 +288,14 @@ impl<'a> Log<'a> {
         }
     }
 
+    /// Returns what this machine is called, where several share the log.
+    pub(super) fn machine(&self) -> Option<String> {
+        match self {
+            Self::Files(_) => None,
+            Self::Fleet(_) => Some(fleet::machine()),
+        }
+    }
+
     /// Returns what travels between the machines; `None` where there is one.
     pub(super) fn parcels(&self) -> Option<Parcels> {
         match self {

@@ -155,6 +155,14 @@ impl<'a> Queue<'a> {
         self.log.shared_name().map_or_else(root, str::to_owned)
     }
 
+    /// Returns this machine and directory, by which a task is told that can only be worked on here;
+    /// `None` where whoever reads the queue is in the project's directory.
+    #[must_use]
+    pub fn reach(&self) -> Option<String> {
+        let host = self.log.machine()?;
+        Some(format!("{host}:{}", self.project.layout.root().display()))
+    }
+
     /// Returns what travels between the machines; `None` where there is one.
     #[must_use]
     pub fn parcels(&self) -> Option<Parcels> {

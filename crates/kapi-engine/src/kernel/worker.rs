@@ -382,6 +382,7 @@ impl<'scope, 'env> Worker<'scope, 'env> {
             ttl_ms: self.terms.lease_ms,
             capacity: self.terms.capacity.clone(),
             only: self.terms.only,
+            reach: self.queue.reach(),
         };
         let Answer::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim)? else {
             return Ok(None);

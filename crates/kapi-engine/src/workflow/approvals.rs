@@ -12,6 +12,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::{Begin, Event};
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::interview::state::InterviewPhase;
+use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::pending::{Approval, Decision};
 use kapi_core::workflow::ralph::state::RalphPhase;
@@ -41,6 +42,9 @@ struct Leave {
     /// Who started it.
     person: String,
     approved: Vec<Given>,
+    /// What they added to the limits, all together.
+    #[serde(default, skip_serializing_if = "Raised::is_zero")]
+    raised: Raised,
 }
 
 /// One approval.
@@ -73,6 +77,9 @@ pub enum Lack {
         /// The hash that it says was approved.
         sha256: String,
     },
+    /// Its limits go further.
+    #[error("it says that its limits were raised further than you raised them")]
+    Limits,
     /// What is carried out is not what was approved.
     #[error("what it would carry out is not what you approved")]
     OtherContent,
@@ -128,11 +135,13 @@ impl<'a> Kept<'a> {
             };
         };
         let given: Vec<&Approval> = events.iter().filter_map(approval).collect();
-        if given.is_empty() && !goes_on(command) {
+        let is_raised = before.raised != after.raised;
+        let gives = !given.is_empty() || is_raised;
+        if !gives && !goes_on(command) {
             return Ok(());
         }
         self.require(before)?;
-        if given.is_empty() {
+        if !gives {
             return Ok(());
         }
         let Some(mut leave) = self.read()? else {
@@ -141,6 +150,7 @@ impl<'a> Kept<'a> {
         for approval in given {
             leave.approved.push(Given::of(approval, after)?);
         }
+        leave.raised = after.raised;
         Ok(self.write(&leave)?)
     }
 
@@ -198,12 +208,16 @@ impl Leave {
             started: started(workflow)?,
             person: person.to_owned(),
             approved: Vec::new(),
+            raised: workflow.raised,
         })
     }
 
     fn lack(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
         if started(workflow)? != self.started {
             return Ok(Some(Lack::OtherStart));
+        }
+        if workflow.raised.exceeds(&self.raised) {
+            return Ok(Some(Lack::Limits));
         }
         let is_given = |approval: &&Approval| {
             let approved = &mut self.approved.iter();
@@ -243,14 +257,17 @@ const fn goes_on(command: &Command) -> bool {
         | Command::Approve { .. }
         | Command::Revise { .. }
         | Command::Unblock {}
+        | Command::RaiseLimits { .. }
         | Command::Intend { .. }
         | Command::Interview(_)
         | Command::Ralph(_) => true,
         Command::Abandon { .. }
         | Command::RecordEvidence(_)
         | Command::Progress { .. }
+        | Command::RecordGoalUse { .. }
         | Command::Report { .. }
         | Command::RefreshWorker { .. }
+        | Command::QueueWork { .. }
         | Command::MarkIntegrated { .. } => false,
     }
 }

@@ -22,6 +22,7 @@ use crate::project::Project;
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::flight::{Flight, Message};
+use crate::workflow::goals;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::logged::Logged;
 use crate::workflow::opened::OpenWorkflow;
@@ -136,13 +137,16 @@ pub fn drive(
     open.repair()?;
     relink(project, open.workflow()?)?;
     let mut drive = Drive {
+        project,
         open,
         control,
         observe,
         not_before: BTreeMap::new(),
         overtaken: 0,
+        accounted_ms: 0,
         is_stopping: false,
     };
+    drive.account_all()?;
     drive.land_orphans()?;
     let (sender, receiver) = sync_channel(MESSAGES_MAX);
     thread::scope(|scope| {
@@ -163,12 +167,15 @@ type Flights<'scope> = BTreeMap<EffectId, Flight<'scope>>;
 type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
 
 struct Drive<'a, 'o> {
+    project: &'a Project<'a>,
     open: OpenWorkflow<'a>,
     control: &'a Control<'a>,
     observe: &'o mut dyn FnMut(Observed),
     /// When an effect that failed may be tried again.
     not_before: BTreeMap<EffectId, u64>,
     overtaken: u32,
+    /// When the accounts of goals at work were last taken over.
+    accounted_ms: u64,
     /// Nothing more is begun, and the workflow stays as it is.
     is_stopping: bool,
 }
@@ -253,6 +260,9 @@ impl Drive<'_, '_> {
                 later = Later::Something;
                 continue;
             };
+            if let Action::Work(work) = &effect.action {
+                goals::allow(self.project, self.open.workflow()?, work);
+            }
             (self.observe)(Observed::Performing(Box::new(effect.clone())));
             let (scope, perform) = crew;
             let flight = Flight::start(scope, perform, effect, (sender, now_ms));
@@ -321,7 +331,46 @@ impl Drive<'_, '_> {
         for (effect, usage) in due {
             self.submit(&Command::Progress { effect, usage })?;
         }
+        self.account_under_way(flights, now_ms)
+    }
+
+    /// Takes over what goals at work have used, as often as progress is told, where that counts
+    /// against a limit.
+    fn account_under_way(
+        &mut self,
+        flights: &Flights<'_>,
+        now_ms: u64,
+    ) -> Result<(), WorkflowError> {
+        let is_due = now_ms.saturating_sub(self.accounted_ms) >= self.control.pace.progress_ms;
+        if !is_due || !goals::are_limited(self.open.workflow()?) {
+            return Ok(());
+        }
+        self.accounted_ms = now_ms;
+        let at_work = flights.values();
+        let at_work = at_work.filter(|flight| matches!(flight.effect.action, Action::Work(_)));
+        let workflow = self.open.workflow()?;
+        let at_work = at_work.filter_map(|it| goals::of_effect(workflow, &it.effect.id));
+        for goal in at_work.collect::<Vec<_>>() {
+            self.account(&goal)?;
+        }
         Ok(())
+    }
+
+    /// Takes over what every goal of the workflow has used that somebody may have driven meanwhile.
+    fn account_all(&mut self) -> Result<(), WorkflowError> {
+        for goal in goals::known(self.open.workflow()?) {
+            self.account(&goal)?;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, goal: &GoalId) -> Result<(), WorkflowError> {
+        let workflow = self.open.workflow()?;
+        let Some(account) = goals::account(self.project, workflow, goal) else {
+            return Ok(());
+        };
+        let goal = goal.clone();
+        self.submit(&Command::RecordGoalUse { goal, account })
     }
 
     fn hear(&mut self, flights: &mut Flights<'_>, message: Message) -> Result<(), WorkflowError> {
@@ -340,6 +389,15 @@ impl Drive<'_, '_> {
             return Ok(());
         };
         let outcome = flight.end(outcome);
+        // Before it is said that a goal rests: what is left decides what may begin then.
+        let driven = if let Outcome::Rested { goal, .. } = &outcome {
+            Some(goal.clone())
+        } else {
+            goals::of_effect(self.open.workflow()?, &effect)
+        };
+        if let Some(goal) = driven {
+            self.account(&goal)?;
+        }
         let has_failed = matches!(outcome, Outcome::Failed { .. });
         self.report(effect.clone(), outcome)?;
         if has_failed {

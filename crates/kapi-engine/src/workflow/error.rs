@@ -65,7 +65,7 @@ impl WorkflowError {
             Self::Denied(denied) => possible(denied.next_commands.first()?),
             Self::Target(error) => possible(error.next_commands().first()?),
             Self::Name(_) => Some(
-                "a few English words in front will do, and the rest stays as it is: \
+                "a few other words in front will do, and the rest stays as it is: \
                  \"greet visitors: …\"."
                     .to_owned(),
             ),

@@ -3,18 +3,25 @@
 //! An entry is believed while the log is as long as it says: a log only grows. Any other workflow is
 //! read from its stream.
 
-use kapi_core::id::GoalId;
+mod driven;
+mod file_of_each;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::{Body, Status, Workflow};
 use kapi_store::inventory::workflow_entry::{Waits, WorkflowEntry};
 use kapi_store::inventory::{Inventory, workflow_ids};
 use kapi_store::timestamp::format_ms;
+use kapi_sys::disk::DiskError;
 
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
+use crate::workflow::index::file_of_each::FileOfEach;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::OpenWorkflow;
 use crate::workflow::snapshot::open_question;
@@ -36,8 +43,8 @@ pub struct WorkflowListed {
 /// What a listing knows of a workflow.
 #[derive(Debug)]
 pub enum WorkflowStanding {
-    /// Its stream is sound.
-    Known(Box<WorkflowEntry>),
+    /// Its stream is sound. Shared with the inventory that says so.
+    Known(Arc<WorkflowEntry>),
     /// Its stream cannot be trusted or read.
     Damaged(WorkflowError),
 }
@@ -49,9 +56,16 @@ pub(crate) fn list(
 ) -> Result<Vec<WorkflowListed>, EngineError> {
     let mut listed = Vec::new();
     for mode in Mode::ALL {
-        for id in workflow_ids(project.disk, (&project.layout, mode), inventory)? {
-            let standing = standing(project, mode, &id, inventory);
+        let ids = workflow_ids(project.disk, (&project.layout, mode), inventory)?;
+        let Some(first) = ids.first() else {
+            continue;
+        };
+        let mut log = FileOfEach::of_mode(&project.layout.workflow(mode, first).events());
+        let logs: Vec<PathBuf> = ids.iter().map(|id| log.of(id).to_path_buf()).collect();
+        let lens = project.disk.lens(&project.layout.mode_dir(mode), &logs);
+        for (id, len) in ids.into_iter().zip(lens) {
             let key = WorkflowKey { mode, id };
+            let standing = standing(project, &key, inventory, len);
             listed.push(WorkflowListed { key, standing });
         }
     }
@@ -62,7 +76,7 @@ pub(crate) fn list(
 /// Returns the entries of every sound workflow, read from the streams.
 pub(crate) fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, EngineError> {
     let sound = |listed: WorkflowListed| match listed.standing {
-        WorkflowStanding::Known(entry) => Some(*entry),
+        WorkflowStanding::Known(entry) => Some(Arc::unwrap_or_clone(entry)),
         // A damaged one keeps its index by its directory, and its fault is told when listed.
         WorkflowStanding::Damaged(_) => None,
     };
@@ -92,7 +106,9 @@ pub(crate) fn note(
         return Ok(());
     }
     let mut inventory = read_or_rebuild(project)?;
-    inventory.put_workflow(since(inventory.find_workflow(&workflow.id), entry));
+    let known = inventory.find_workflow(&workflow.id);
+    let entry = since(known.map(Arc::as_ref), entry);
+    inventory.put_workflow(entry);
     Ok(inventory.write(project.disk, &project.layout, &held)?)
 }
 
@@ -131,43 +147,34 @@ fn entry(project: &Project<'_>, workflow: &Workflow, log_bytes: u64) -> Workflow
 
 fn standing(
     project: &Project<'_>,
-    mode: Mode,
-    id: &GoalId,
+    key: &WorkflowKey,
     inventory: Option<&Inventory>,
+    log_bytes: Result<Option<u64>, DiskError>,
 ) -> WorkflowStanding {
-    match standing_of(project, mode, id, inventory) {
-        Ok(entry) => WorkflowStanding::Known(Box::new(entry)),
+    match standing_of(project, key, inventory, log_bytes) {
+        Ok(entry) => WorkflowStanding::Known(entry),
         Err(error) => WorkflowStanding::Damaged(error),
     }
 }
 
 fn standing_of(
     project: &Project<'_>,
-    mode: Mode,
-    id: &GoalId,
+    key: &WorkflowKey,
     inventory: Option<&Inventory>,
-) -> Result<WorkflowEntry, WorkflowError> {
+    log_bytes: Result<Option<u64>, DiskError>,
+) -> Result<Arc<WorkflowEntry>, WorkflowError> {
     let known = inventory
-        .and_then(|inventory| inventory.find_workflow(id))
-        .filter(|entry| entry.mode == mode);
-    if let Some(entry) = known {
-        let log_bytes = project
-            .disk
-            .len(&project.layout.workflow(mode, id).events())?;
-        if log_bytes == Some(entry.log_bytes) {
-            return Ok(entry.clone());
-        }
+        .and_then(|inventory| inventory.find_workflow(&key.id))
+        .filter(|entry| entry.mode == key.mode);
+    if let Some(entry) = known
+        && log_bytes? == Some(entry.log_bytes)
+    {
+        return Ok(Arc::clone(entry));
     }
-    let key = WorkflowKey {
-        mode,
-        id: id.clone(),
-    };
-    let open = OpenWorkflow::load(project, &key)?;
+    let open = OpenWorkflow::load(project, key)?;
     let log_bytes = open.log_bytes();
-    Ok(since(
-        known,
-        entry(project, &open.into_workflow()?, log_bytes),
-    ))
+    let entry = entry(project, &open.into_workflow()?, log_bytes);
+    Ok(Arc::new(since(known.map(Arc::as_ref), entry)))
 }
 
 /// Tells whether an entry says the same as another from a log at least as long.

@@ -22,10 +22,10 @@ use crate::project::{LOCK_WAIT_MS, Project};
 use crate::workflow::approvals::Kept;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;
-use crate::workflow::index;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::logged::{Logged, to_logged, to_payload};
 use crate::workflow::snapshot::Snapshot;
+use crate::workflow::{edited, index};
 
 /// A workflow's stream and its fold.
 pub struct OpenWorkflow<'a> {
@@ -167,6 +167,7 @@ impl<'a> OpenWorkflow<'a> {
                 kept.before_recording((actor, command), self.state.as_ref(), &events)?;
             }
             between(self.state.as_ref())?;
+            self.set_edits_aside(&events)?;
             before = self.state.as_ref().map(index::row);
             recorded = self.record(&held, &events, actor, now_ms)?;
         }
@@ -182,6 +183,28 @@ impl<'a> OpenWorkflow<'a> {
             recorded,
             workflow: self.workflow()?.clone(),
         })
+    }
+
+    /// Keeps what a person edited of an artifact that waited and is about to be replaced.
+    fn set_edits_aside(&self, events: &[Event]) -> Result<(), EngineError> {
+        let before = self.state.as_ref().filter(|_| !events.is_empty());
+        let Some((workflow, pending)) = before.and_then(|it| Some((it, it.pending.as_ref()?)))
+        else {
+            return Ok(());
+        };
+        let mut after = Some(workflow.clone());
+        for event in events {
+            evolve(&mut after, event);
+        }
+        if after.is_some_and(|after| after.pending.as_ref() == Some(pending)) {
+            return Ok(());
+        }
+        let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
+        let disk = self.project.disk;
+        if let Some((name, bytes)) = edited::edit(disk, &layout, pending)? {
+            edited::keep(disk, &layout, name, &bytes)?;
+        }
+        Ok(())
     }
 
     /// Writes again what the log implies and a crash has left undone.

@@ -153,6 +153,7 @@ impl Process<'_> {
             ttl_ms: 60_000,
             capacity: capacity(),
             only: Some(TaskId::new(number)),
+            reach: None,
         };
         let Answer::Claimed(task, fence) = self.queue.submit(&Actor::Engine, &claim).unwrap()
         else {

@@ -88,6 +88,7 @@ pub(crate) fn request(number: u64) -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
 }
 
@@ -339,6 +340,7 @@ fn claim(queue: &mut Queue<'_>, holder: &kapi_core::kernel::id::Holder) -> Optio
         ttl_ms: LEASE_MS,
         capacity: capacity(),
         only: None,
+        reach: None,
     };
     match queue.submit(&Actor::Engine, &claim).unwrap() {
         Answer::Claimed(task, fence) => Some(Hold { task, fence }),

@@ -18,7 +18,10 @@ use kapi_core::workflow::ralph::plan::{
     BranchType, Consensus, Considered, Criterion, Identity, Isolation, Objections, Plan, PlanTask,
     Synthesis,
 };
+use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Status};
+use kapi_core::workflow::terms::Terms;
+use kapi_engine::project::Project;
 use kapi_engine::workflow::drive::{DriveError, Observed};
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
@@ -233,7 +236,23 @@ fn plan() -> Plan {
     }
 }
 
-fn argued(effect: &Effect, role: Role) -> Outcome {
+/// Starts a build with terms of its own.
+pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> WorkflowKey {
+    let mut terms = terms();
+    change(&mut terms);
+    let new = NewWorkflow {
+        begin: Begin::Ralph {
+            base: "b".repeat(40),
+            interview: None,
+            spec: None,
+        },
+        terms,
+        ..asked("Build the store")
+    };
+    WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap())
+}
+
+pub(crate) fn argued(effect: &Effect, role: Role) -> Outcome {
     let answer = match role {
         Role::Antithesis => Answer::Antithesis(Objections {
             strongest: "None.".to_owned(),
@@ -266,17 +285,7 @@ fn argued(effect: &Effect, role: Role) -> Outcome {
 fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
     let governed = Governed::new();
     let project = governed.project();
-    let begin = Begin::Ralph {
-        base: "b".repeat(40),
-        interview: None,
-        spec: None,
-    };
-    let new = NewWorkflow {
-        begin,
-        terms: terms(),
-        ..asked("Build the store")
-    };
-    let key = WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap());
+    let key = built(&project, |_| {});
     let (at_work, most) = (AtomicU32::new(0), AtomicU32::new(0));
     // Nobody passes alone: two have to be there at once.
     let meeting = Barrier::new(2);
@@ -308,6 +317,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
             head: format!("{}{}", &landing.commit[20..], &landing.head[20..]),
             tree: "c".repeat(40),
             merged: false,
+            changed: Changed::default(),
         },
         Action::Verify(_) => failed(false),
     };

@@ -198,6 +198,7 @@ fn request(plan: &Plan, number: u64) -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
 }
 

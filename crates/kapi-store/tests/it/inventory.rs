@@ -5,7 +5,10 @@ use std::path::Path;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_store::error::StoreError;
+use kapi_store::inventory::workflow_entry::WorkflowEntry;
 use kapi_store::inventory::{Entry, Inventory, goal_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
@@ -145,6 +148,81 @@ fn entries_are_kept_in_order_and_replaced() {
         Status::Done
     );
     assert_eq!(read.next_index(), 1001);
+}
+
+#[test]
+fn workflows_are_found_by_the_names_of_their_directories() {
+    let mut inventory = Inventory::rebuild(&sim_disk(), &layout(), Vec::new()).unwrap();
+    for name in ["999-keep-sessions", "001-a", "010-b", "1000-c"] {
+        inventory.put_workflow(workflow(name));
+    }
+    for name in [
+        "001-a",
+        "010-b",
+        "999-keep-sessions",
+        "1000-c",
+        "0001-a",
+        "+01-a",
+        "01-a",
+        "1-a",
+        "001-b",
+        "001-",
+        "001",
+        "-a",
+        "",
+        "999-keep",
+        "99999999999-a",
+        "01000-c",
+    ] {
+        let id = GoalId::parse(name).ok();
+        let expected = id.and_then(|id| inventory.find_workflow(&id));
+        assert_eq!(inventory.find_workflow_named(name), expected, "{name}");
+        let is_there = expected.is_some_and(|entry| entry.id.to_string() == name);
+        assert_eq!(is_there, expected.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn what_follows_from_the_workflows_is_written_for_others_and_not_read() {
+    let disk = sim_disk();
+    let held = disk.lock(&layout().lock(), "test", 0).unwrap();
+    let mut inventory = Inventory::rebuild(&disk, &layout(), Vec::new()).unwrap();
+    inventory.put_workflow(workflow("001-a"));
+    inventory.write(&disk, &layout(), &held).unwrap();
+    let file = layout().inventory();
+    let written = disk.snapshot()[&file].clone();
+    let text = String::from_utf8(written.clone()).unwrap();
+    for list in ["active", "resumable"] {
+        assert!(
+            text.contains(&format!("\"{list}\": [\n    \"001-a\"\n  ]")),
+            "{text}"
+        );
+    }
+    let wrong = text.replace("    \"001-a\"\n", "    {\"nobody\": [\"reads\", 7]}\n");
+    assert_ne!(wrong, text);
+    replace_durably(&disk, &file, wrong.as_bytes()).unwrap();
+    let read = Inventory::read(&disk, &layout()).unwrap().unwrap();
+    assert_eq!(read, inventory);
+    read.write(&disk, &layout(), &held).unwrap();
+    assert_eq!(disk.snapshot()[&file], written);
+}
+
+fn workflow(name: &str) -> WorkflowEntry {
+    WorkflowEntry {
+        id: GoalId::parse(name).unwrap(),
+        mode: Mode::Ralph,
+        purpose: "Keep sessions".to_owned(),
+        status: WorkflowStatus::Active,
+        phase: "planning".to_owned(),
+        subphase: None,
+        waits: None,
+        about: None,
+        branch: None,
+        worktree: None,
+        links: Vec::new(),
+        updated: "2026-08-22T10:00:00.000Z".to_owned(),
+        log_bytes: 7,
+    }
 }
 
 #[test]

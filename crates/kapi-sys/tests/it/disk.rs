@@ -5,7 +5,7 @@
 use std::error::Error as _;
 use std::fs::{create_dir, hard_link, read, symlink_metadata};
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use kapi_sys::disk::{Disk as _, create_dir_durably, replace_derived, replace_durably};
@@ -27,6 +27,54 @@ fn of_many_that_create_a_directory_exactly_one_is_told_so() {
                 .sum::<usize>()
         });
         assert_eq!(n_new, 1);
+    }
+}
+
+#[test]
+fn many_files_are_measured_as_each_is_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    create_dir(root.join("deep")).unwrap();
+    put(&root.join("deep/file"), b"12345");
+    put(&root.join("empty"), b"");
+    symlink(root.join("deep/file"), root.join("link")).unwrap();
+    symlink(root.join("gone"), root.join("dangling")).unwrap();
+    let files = [
+        "deep/file",
+        "empty",
+        "link",
+        "dangling",
+        "missing",
+        "no/such",
+        "empty/below",
+        "deep",
+    ]
+    .map(PathBuf::from);
+    for dir in [root.to_path_buf(), root.join("missing"), root.join("empty")] {
+        let together = RealDisk.lens(&dir, &files);
+        assert_eq!(together.len(), files.len());
+        for (file, found) in files.iter().zip(together) {
+            let alone = RealDisk.len(&dir.join(file));
+            assert_eq!(format!("{found:?}"), format!("{alone:?}"));
+        }
+    }
+}
+
+#[test]
+fn thousands_of_files_are_measured_in_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    for n_files in [0, 1, 256, 257, 1_025] {
+        let files: Vec<PathBuf> = (0..n_files).map(|n| format!("{n}").into()).collect();
+        for (n, file) in files.iter().enumerate().filter(|(n, _)| n % 3 != 0) {
+            put(&root.join(file), &vec![b'x'; n % 7]);
+        }
+        let found = RealDisk.lens(root, &files);
+        assert_eq!(found.len(), n_files);
+        for (n, found) in found.into_iter().enumerate() {
+            let expected = (n % 3 != 0).then_some(n as u64 % 7);
+            assert_eq!(found.unwrap(), expected, "{n} of {n_files}");
+        }
     }
 }
 

@@ -228,6 +228,7 @@ fn work(queue: &mut Queue<'_>, holder: &Holder) -> Result<Option<TaskId>, Kernel
             usd_micros_per_day: None,
         },
         only: None,
+        reach: None,
     };
     let Answer::Claimed(task, fence) = queue.submit(&Actor::Engine, &claim)? else {
         return Ok(None);
@@ -263,6 +264,7 @@ fn submit(number: u64) -> Command {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     };
     Command::Submit {
         request: Box::new(request),

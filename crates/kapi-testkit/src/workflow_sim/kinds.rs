@@ -31,9 +31,9 @@ macro_rules! kinds {
 kinds! {
     EVERY_SHARED, kind: Event as ""
     [
-        Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, Abandoned, Failed, Completed,
+        Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, LimitsRaised, Abandoned, Failed, Completed,
         Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
-        WorkerClosed, EffectIntended, EffectUsed, EffectEnded,
+        WorkerClosed, EffectIntended, EffectUsed, GoalUsed, EffectEnded,
     ]
     Interview => of_interview, Ralph => of_ralph
 }

@@ -39,6 +39,8 @@ const NOW_MS: i64 = 1_795_348_800_000;
 const SESSION: &str = "session-1";
 /// How long an effect runs before what it used is recorded.
 pub(super) const PROGRESS_MS: u64 = 1_000;
+/// What a workflow may use: more than any story does.
+const TOKENS: u64 = 1_000_000;
 /// What one process does at most; more means that it never comes to rest.
 const DEEDS_MAX: u32 = 100;
 
@@ -300,7 +302,7 @@ fn terms() -> Terms {
             usd_micros: None,
             wall_ms: None,
         },
-        tokens: None,
+        tokens: Some(TOKENS),
         usd_micros: None,
         jobs: 2,
         verify_timeout_ms: 1_000,

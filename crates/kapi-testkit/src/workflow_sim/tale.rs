@@ -6,12 +6,14 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::plan::task::TaskId;
+use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::evidence::{Evidence, Weight};
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::limits::{GoalAccount, Raised};
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::state::{Body, Status, Workflow};
@@ -158,6 +160,16 @@ fn rough(workflow: &Workflow, ralph: &Ralph) -> Option<Deed> {
                 };
                 return Some(Deed::Command(Actor::Engine, command));
             }
+            if workflow.raised.is_zero() {
+                let more = Raised {
+                    tokens: 1_000,
+                    usd_micros: 0,
+                };
+                return by_person(Command::RaiseLimits { more });
+            }
+            if workflow.goals.is_empty() {
+                return Some(Deed::Command(Actor::Engine, goal_use()?));
+            }
             by_person(match rested(ralph) {
                 Some(task) => Command::Ralph(RalphCommand::Retry { task }),
                 None => Command::Unblock {},
@@ -170,6 +182,22 @@ fn rested(ralph: &Ralph) -> Option<TaskId> {
     let mut tasks = ralph.tasks.values();
     let rested = tasks.find(|state| matches!(state.stand, Stand::Rested { .. }));
     rested.map(|state| state.task.id.clone())
+}
+
+/// What a goal of the first task says of itself.
+fn goal_use() -> Option<Command> {
+    Some(Command::RecordGoalUse {
+        goal: GoalId::new(111, Slug::from_sentence("work")),
+        account: GoalAccount {
+            task: TaskId::parse("T-001").ok()?,
+            attempt: 1,
+            used: Usage {
+                input_tokens: 7,
+                output_tokens: 3,
+                usd_micros: None,
+            },
+        },
+    })
 }
 
 fn is_note(evidence: &Evidence) -> bool {

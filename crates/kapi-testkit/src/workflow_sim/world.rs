@@ -18,6 +18,7 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
+use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::workflow::logged::{Logged, to_logged};
 use kapi_engine::world::{Activity, Watch};
@@ -318,6 +319,7 @@ fn land(tale: Tale, landing: &Landing, effect: &EffectId) -> Outcome {
         tree: oid(&["tree", &head]),
         head,
         merged,
+        changed: Changed::of(vec![format!("src/{}.rs", landing.task)]),
     }
 }
 

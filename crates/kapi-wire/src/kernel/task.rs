@@ -1,5 +1,6 @@
 //! One task as others see it: the fields of the specification first, then what is known besides.
 
+use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::handoff::EvalResult;
 use kapi_core::kernel::request::{Origin, Priority, TaskBudget};
 use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, State, Task};
@@ -64,6 +65,8 @@ pub struct TaskView {
     /// The loop's run that it is.
     #[serde(rename = "loop")]
     pub loop_run: Option<LoopRunView>,
+    /// The goal of a workflow that it drives.
+    pub goal: Option<GoalDriveView>,
     /// What it changed, and where that can be seen.
     pub work: Option<WorkView>,
     /// How the evals came out.
@@ -131,6 +134,23 @@ pub struct LoopRunView {
     pub phase: Option<&'static str>,
     /// The phases that are over.
     pub phases: Vec<PhaseRecord>,
+}
+
+/// A workflow's goal that a task drives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GoalDriveView {
+    /// The workflow's mode.
+    pub mode: &'static str,
+    /// The workflow.
+    pub workflow: String,
+    /// The task of its plan.
+    pub task: String,
+    /// The effect that asked.
+    pub effect: String,
+    /// The goal: its log and its account say what was done and what that used.
+    pub goal: String,
+    /// The machine and directory where the goal is, where several machines share the queue.
+    pub place: Option<String>,
 }
 
 /// What a task changed.
@@ -205,6 +225,7 @@ impl TaskView {
             lease: lease(task),
             request: request(task),
             loop_run: loop_run(task),
+            goal: goal(task),
             work: work(task),
             evals: report
                 .map(|report| report.evals.clone())
@@ -261,6 +282,18 @@ fn loop_run(task: &Task) -> Option<LoopRunView> {
     })
 }
 
+fn goal(task: &Task) -> Option<GoalDriveView> {
+    let drive = task.goal_drive()?;
+    Some(GoalDriveView {
+        mode: drive.mode.as_str(),
+        workflow: drive.workflow.to_string(),
+        task: drive.task.to_string(),
+        effect: drive.effect.to_string(),
+        goal: drive.goal.to_string(),
+        place: drive.place.clone(),
+    })
+}
+
 fn work(task: &Task) -> Option<WorkView> {
     let work = &task.report.as_deref()?.work;
     Some(WorkView {
@@ -275,6 +308,9 @@ fn work(task: &Task) -> Option<WorkView> {
 #[must_use]
 pub fn next(task: &Task) -> Vec<String> {
     let id = task.id;
+    if let Some(drive) = task.goal_drive().filter(|_| task.state.is_ended()) {
+        return next_of_goal(task.state, drive);
+    }
     match task.state {
         State::Pending | State::Leased | State::Running => {
             vec![
@@ -298,5 +334,15 @@ pub fn next(task: &Task) -> Vec<String> {
             ]
         }
         State::Cancelled => vec![format!("kapi task retry {id}")],
+    }
+}
+
+/// What was done stands in the goal's log, and its workflow goes on with it.
+fn next_of_goal(state: State, drive: &GoalDrive) -> Vec<String> {
+    let log = format!("kapi log {:03}", drive.goal.index());
+    let resume = format!("kapi {} resume {:03}", drive.mode, drive.workflow.index());
+    match state {
+        State::Failed | State::Cancelled => vec![log, resume],
+        State::Pending | State::Leased | State::Running | State::Completed => vec![log],
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Numbers are thousandths, as they are recorded.
 
-use kapi_core::workflow::interview::round::{Contradiction, Provenance, Reply, Round};
+use kapi_core::workflow::interview::round::{Contradiction, Perspective, Provenance, Reply, Round};
 use kapi_core::workflow::interview::score::{Dimension, Score};
 use kapi_core::workflow::interview::spec::Spec;
-use kapi_core::workflow::interview::state::{Interview, Restated};
+use kapi_core::workflow::interview::state::{Interview, InterviewPhase, Restated};
 use serde::Serialize;
 
 /// An interview.
@@ -17,6 +17,8 @@ pub struct InterviewView {
     pub rounds: Vec<RoundView>,
     /// The number of the question that waits for the person.
     pub open: Option<u32>,
+    /// What the person is asked now: a question, or whether this is the goal.
+    pub asked: Option<AskedView>,
     /// The goal as it was said back.
     pub restated: Option<Restated>,
     /// How clear it is.
@@ -52,6 +54,83 @@ pub struct RoundView {
     pub reason: Option<String>,
 }
 
+/// What a person is asked, with everything that helps them to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AskedView {
+    /// `question`, or `goal` where the goal was said back.
+    pub kind: &'static str,
+    /// The round that an answer belongs to.
+    pub round: u32,
+    /// The question, or the goal.
+    pub text: String,
+    /// What an empty answer accepts.
+    pub proposed: Option<String>,
+    /// Why it is asked, in words.
+    pub why: String,
+    /// How clear it is so far, in words; empty while there is no score.
+    pub clarity: Vec<String>,
+}
+
+impl AskedView {
+    /// Shows what an interview asks its person now.
+    #[must_use]
+    pub fn of(interview: &Interview) -> Option<Self> {
+        let clarity = interview.score.as_ref().map_or_else(Vec::new, |score| {
+            let mut lines = vec![score.words()];
+            lines.extend(score.reasons.iter().cloned());
+            lines
+        });
+        match interview.phase {
+            InterviewPhase::Awaiting => open_round(interview).map(|round| Self {
+                kind: "question",
+                round: round.number,
+                text: round.question.text.clone(),
+                proposed: round.question.proposed.clone(),
+                why: format!(
+                    "{}, {}",
+                    purpose(round.question.dimension),
+                    side(round.question.perspective)
+                ),
+                clarity,
+            }),
+            InterviewPhase::Restating => interview.restated.as_ref().map(|restated| Self {
+                kind: "goal",
+                round: restated.round,
+                text: restated.goal.clone(),
+                proposed: Some(restated.goal.clone()),
+                why: "the spec is drafted from it once you say that it is the goal".to_owned(),
+                clarity,
+            }),
+            InterviewPhase::Asking
+            | InterviewPhase::Spec
+            | InterviewPhase::Branch
+            | InterviewPhase::Linked => None,
+        }
+    }
+}
+
+/// Returns what a question is to make clear.
+const fn purpose(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Goal => "it is to make clear what is wanted",
+        Dimension::Constraints => "it is to make clear what must hold and what must not happen",
+        Dimension::Success => "it is to make clear how one sees that it is reached",
+        Dimension::Context => "it is to make clear what is there already",
+    }
+}
+
+/// Returns from which side a question is put.
+const fn side(perspective: Perspective) -> &'static str {
+    match perspective {
+        Perspective::Breadth => "so that nothing is forgotten",
+        Perspective::Researcher => "by what is there",
+        Perspective::Simplifier => "by what could be left out",
+        Perspective::Architect => "by what the parts are",
+        Perspective::Contrarian => "by what would follow if the opposite were true",
+        Perspective::Closer => "so that it can come to an end",
+    }
+}
+
 impl InterviewView {
     /// Shows an interview.
     #[must_use]
@@ -60,6 +139,7 @@ impl InterviewView {
             commit: interview.commit.clone(),
             rounds: interview.rounds.iter().map(RoundView::of).collect(),
             open: open_round(interview).map(|round| round.number),
+            asked: AskedView::of(interview),
             restated: interview.restated.clone(),
             score: interview.score.clone(),
             contradictions: interview.contradictions.clone(),
@@ -123,5 +203,92 @@ pub const fn provenance(provenance: Provenance) -> &'static str {
         Provenance::AnswersFile => "answers_file",
         Provenance::Repository => "repository",
         Provenance::Assumption => "assumption",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi_core::workflow::interview::round::{Perspective, Question, Reply, Round};
+    use kapi_core::workflow::interview::score::{Clarity, Dimension, Score};
+    use kapi_core::workflow::interview::state::{Interview, InterviewPhase, Restated};
+
+    use super::AskedView;
+
+    fn interview(phase: InterviewPhase) -> Interview {
+        let question = Question {
+            text: "Whom does it greet?".to_owned(),
+            dimension: Dimension::Goal,
+            perspective: Perspective::Breadth,
+            proposed: Some("whoever is named".to_owned()),
+        };
+        Interview {
+            commit: None,
+            phase,
+            rounds: vec![Round {
+                number: 1,
+                question,
+                reply: Reply::Open,
+                settles: Vec::new(),
+            }],
+            restated: Some(Restated {
+                goal: "Everybody is greeted.".to_owned(),
+                round: 5,
+                is_confirmed: false,
+                times: 1,
+            }),
+            score: None,
+            streak: 0,
+            contradictions: Vec::new(),
+            is_enough: false,
+            refused: Vec::new(),
+            spec: None,
+            steps: 1,
+            restarts: 0,
+        }
+    }
+
+    #[test]
+    fn a_question_comes_with_its_proposal_and_the_reason_for_it() {
+        let asked = AskedView::of(&interview(InterviewPhase::Awaiting)).unwrap();
+        let golden = concat!(
+            r#"{"kind":"question","round":1,"text":"Whom does it greet?","#,
+            r#""proposed":"whoever is named","#,
+            r#""why":"it is to make clear what is wanted, so that nothing is forgotten","#,
+            r#""clarity":[]}"#,
+        );
+        assert_eq!(serde_json::to_string(&asked).unwrap(), golden);
+    }
+
+    #[test]
+    fn the_goal_is_said_back_with_how_clear_it_is() {
+        let mut interview = interview(InterviewPhase::Restating);
+        interview.score = Some(Score {
+            clarity: Clarity {
+                goal: 950,
+                constraints: 900,
+                success: 500,
+                context: None,
+            },
+            reasons: vec!["nobody said how it is seen".to_owned()],
+            answered: 3,
+        });
+        let asked = AskedView::of(&interview).unwrap();
+        assert_eq!((asked.kind, asked.round), ("goal", 5));
+        assert_eq!(asked.text, "Everybody is greeted.");
+        assert_eq!(asked.proposed.as_deref(), Some("Everybody is greeted."));
+        assert!(asked.clarity[0].starts_with("ambiguity "), "{asked:?}");
+        assert_eq!(asked.clarity[1], "nobody said how it is seen");
+    }
+
+    #[test]
+    fn nothing_is_asked_while_the_interviewer_thinks_or_a_decision_waits() {
+        for phase in [
+            InterviewPhase::Asking,
+            InterviewPhase::Spec,
+            InterviewPhase::Branch,
+            InterviewPhase::Linked,
+        ] {
+            assert_eq!(AskedView::of(&interview(phase)), None, "{phase:?}");
+        }
     }
 }

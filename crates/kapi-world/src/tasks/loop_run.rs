@@ -294,7 +294,8 @@ impl Course<'_> {
                 FailureKind::PolicyDenied
                 | FailureKind::NotLaunched
                 | FailureKind::Provider
-                | FailureKind::Lost => false,
+                | FailureKind::Lost
+                | FailureKind::GoalRests => false,
             },
         }
     }

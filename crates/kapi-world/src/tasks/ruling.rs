@@ -3,9 +3,9 @@
 //! Read anew for each attempt, with what is only known now. What was let in before may be denied
 //! here; nothing that was denied before is let through.
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::{Contract, NetworkMode, SandboxLevel};
 use kapi_core::kernel::condition::glob;
-use kapi_core::kernel::policy::{self, Decision, Limit};
+use kapi_core::kernel::policy::{self, Decision, Limit, Policy};
 use kapi_core::kernel::task::{End, Task};
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
@@ -37,20 +37,11 @@ pub(super) fn ask(
     prompt: &str,
 ) -> Result<Ruling, End> {
     let root = performer.project.layout.root();
-    let policy = policy_file::load(PolicyPlaces {
-        project: root,
-        person: &performer.setting.person,
-    });
-    let local_times = policy_file::local_times(&policy, performer.project.clock.now_ms());
-    let door = Door {
-        policy: &policy,
-        local_times: &local_times,
-        terms: &performer.terms,
-        is_unattended: performer.setting.is_unattended,
-        base: &|| Ok(None),
-    };
     let project = root.display().to_string();
-    let mut asked = door.policy_request(&project, &task.request, &setup.profile);
+    let policy = policy(performer);
+    let mut asked = at_door(performer, &policy, |door| {
+        door.policy_request(&project, &task.request, &setup.profile)
+    });
     prompt.clone_into(&mut asked.prompt);
     asked.backend = Some(setup.backend.clone());
     let first = allowed(policy::evaluate(&policy, &asked))?;
@@ -77,6 +68,41 @@ pub(super) fn ask(
         forbidden,
         kept: patterns(&limits.read_only),
         grant: without(&performer.book.grant, &limits.forbidden_hosts),
+    })
+}
+
+/// Asks the policy about a goal that is about to be driven, and returns what it leaves of what its
+/// runs may use.
+pub(super) fn of_goal(
+    performer: &Performer<'_>,
+    task: &Task,
+    (contract, grant): (&Contract, &Grant),
+) -> Result<Grant, End> {
+    let project = performer.project.layout.root().display().to_string();
+    let policy = policy(performer);
+    let decision = at_door(performer, &policy, |door| {
+        door.ask_policy_of_goal(&project, &task.request, contract)
+    });
+    let decision = allowed(decision)?;
+    Ok(without(grant, &decision.constraints.forbidden_hosts))
+}
+
+/// Reads the policy as it is now.
+fn policy(performer: &Performer<'_>) -> Policy {
+    policy_file::load(PolicyPlaces {
+        project: performer.project.layout.root(),
+        person: &performer.setting.person,
+    })
+}
+
+fn at_door<T>(performer: &Performer<'_>, policy: &Policy, then: impl FnOnce(&Door<'_>) -> T) -> T {
+    let local_times = policy_file::local_times(policy, performer.project.clock.now_ms());
+    then(&Door {
+        policy,
+        local_times: &local_times,
+        terms: &performer.terms,
+        is_unattended: performer.setting.is_unattended,
+        base: &|| Ok(None),
     })
 }
 

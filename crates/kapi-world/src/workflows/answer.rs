@@ -9,8 +9,21 @@ use kapi_core::workflow::outcome::Answer;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+/// Bytes of a message that are kept.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of one character: a cut is made between two.
+const CHAR_BYTES_MAX: usize = 4;
 /// Characters of a line of the answer that are repeated where it is wrong.
 const LINE_CHARS_MAX: usize = 120;
+
+/// Which end of a message is kept where it is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// What was said first: the answer at its end is missing, and an example may stand before it.
+    Beginning,
+    /// What was printed last, which is where an answer stands.
+    End,
+}
 
 /// The shape in which an accountant answers.
 #[derive(Debug, Deserialize)]
@@ -25,7 +38,15 @@ struct Account {
 ///
 /// # Errors
 /// With what is wrong, as the agent may be told.
-pub(super) fn read(role: Role, message: &str) -> Result<Answer, String> {
+pub(super) fn read(role: Role, message: &str, kept: Kept) -> Result<Answer, String> {
+    let is_full = message.len() + CHAR_BYTES_MAX > MESSAGE_BYTES_MAX;
+    if is_full && kept == Kept::Beginning {
+        return Err(
+            "your message fills the 64 KiB that are read of one, so its end, where the \
+             answer stands, may be missing: say it in fewer words"
+                .to_owned(),
+        );
+    }
     let block = last_block(message)?;
     Ok(match role {
         Role::Interviewer => Answer::Step(parse(&block)?),
@@ -88,9 +109,7 @@ fn last_block(message: &str) -> Result<String, String> {
     }
     if matches!(open, Some((_, true, _))) {
         return Err(
-            "the last block of JSON has no end: a message is cut at 64 KiB, so say it in fewer \
-             words, and close the block with ``` on a line of its own"
-                .to_owned(),
+            "the last block of JSON has no end: close it with ``` on a line of its own".to_owned(),
         );
     }
     found.ok_or_else(|| {
@@ -117,7 +136,11 @@ mod tests {
     use kapi_core::workflow::effect::Role;
     use kapi_core::workflow::outcome::Answer;
 
-    use super::{last_block, read};
+    use super::{Kept, last_block};
+
+    fn read(role: Role, message: &str) -> Result<Answer, String> {
+        super::read(role, message, Kept::Beginning)
+    }
 
     const REVIEW: &str = r#"{"approve":true,"summary":"looked at all","findings":[]}"#;
 
@@ -164,7 +187,7 @@ mod tests {
             "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
             "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
             "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
-            "the last block of JSON has no end: a message is cut at 64 KiB, so say it in fewer words, and close the block with ``` on a line of its own",
+            "the last block of JSON has no end: close it with ``` on a line of its own",
             "the block of JSON is not an object",
         ];
         assert_eq!(told[..5], expected);
@@ -178,6 +201,22 @@ mod tests {
         ]) {
             assert!(told.contains(part), "{told}");
         }
+    }
+
+    #[test]
+    fn a_message_that_may_be_cut_is_not_read() {
+        let answer = format!("```json\n{REVIEW}\n```\n");
+        let filled = |bytes: usize| format!("{answer}{}", "x".repeat(bytes - answer.len()));
+        for bytes in [65_533, 65_536, 100_000] {
+            let told = read(Role::Reviewer, &filled(bytes)).unwrap_err();
+            assert!(
+                told.contains("64 KiB") && told.contains("fewer words"),
+                "{told}"
+            );
+        }
+        assert!(read(Role::Reviewer, &filled(65_000)).is_ok());
+        let printed = format!("{}\n{answer}", "x".repeat(65_536 - answer.len() - 1));
+        assert!(super::read(Role::Reviewer, &printed, Kept::End).is_ok());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure, ProviderFailure};
 use kapi_core::spend::account;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{AgentQuestion, Effect, Role};
-use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
@@ -30,6 +30,7 @@ use crate::run_dir::RunDir;
 use crate::spending::Spent;
 use crate::spending::turn::Turn;
 use crate::verify::checkout;
+use crate::workflows::answer::Kept;
 use crate::workflows::{
     Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch,
 };
@@ -219,6 +220,17 @@ impl Posed<'_> {
         checkout(workshop, &plan)
     }
 
+    /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
+    fn read(&self, message: &str) -> Result<Answer, String> {
+        let kept = match self.kind {
+            Kind::Command(_) => Kept::End,
+            Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
+                Kept::Beginning
+            }
+        };
+        answer::read(self.question.role, message, kept)
+    }
+
     fn outcome(&self, run: &AgentRun, end: End) -> Result<Outcome, Refused> {
         if end == End::Cancelled {
             return Ok(cancelled(run.usage));
@@ -239,7 +251,7 @@ impl Posed<'_> {
             })
         };
         match &run.end {
-            AgentEnd::Finished => Ok(match answer::read(self.question.role, &run.message) {
+            AgentEnd::Finished => Ok(match self.read(&run.message) {
                 Ok(answer) => Outcome::Answered {
                     by,
                     answer: Box::new(answer),

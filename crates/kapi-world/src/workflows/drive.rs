@@ -11,13 +11,15 @@ use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
 use kapi_engine::drive::{self, Control, DriveError, Observed, Pace};
+use kapi_engine::error::EngineError;
+use kapi_engine::project::Project;
 use kapi_engine::supervise::wake;
 use kapi_engine::world::{Activity, Watch};
 
+use crate::failure;
 use crate::real::RealWorld;
 use crate::waits::{self, Look};
-use crate::workflows::work::engine;
-use crate::workflows::{Refused, WorkflowPlace};
+use crate::workflows::NotTasked;
 
 /// How often it is looked whether somebody else has come to an end, or a wait is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -25,20 +27,24 @@ const LOOK: Duration = Duration::from_millis(100);
 const LOOK_MS_MAX: u64 = 2_000;
 
 /// What came of it.
-pub(super) enum Driven {
+#[derive(Debug)]
+pub enum Driven {
     /// The goal goes no further by itself.
     Rests(Box<Goal>),
     /// It was let go of.
     LetGo,
 }
 
-/// Drives a goal to its rest.
-pub(super) fn drive(
-    place: &WorkflowPlace<'_>,
+/// Drives a goal of a workflow to its rest.
+///
+/// # Errors
+/// When it cannot be read or driven; the goal stays as it is.
+pub fn drive(
+    project: &Project<'_>,
     world: &RealWorld<'_>,
     (id, task): (&GoalId, &TaskId),
     watch: &Watch<'_>,
-) -> Result<Driven, Refused> {
+) -> Result<Driven, NotTasked> {
     let control = Control {
         // Not the person: then an interrupt would stop the goal for good.
         person: Actor::Engine,
@@ -48,7 +54,7 @@ pub(super) fn drive(
     };
     let mut told = String::new();
     loop {
-        let driven = drive::drive(place.project, id, world, &control, &mut |seen| {
+        let driven = drive::drive(project, id, world, &control, &mut |seen| {
             show(seen, task, watch);
         });
         let goal = match driven {
@@ -65,7 +71,7 @@ pub(super) fn drive(
                 }
                 continue;
             }
-            Err(DriveError::Engine(error)) => return Err(engine(&error)),
+            Err(DriveError::Engine(error)) => return Err(failed(&error)),
         };
         if watch.cancel.is_raised() && !goal.status.is_terminal() {
             return Ok(Driven::LetGo);
@@ -73,7 +79,7 @@ pub(super) fn drive(
         if goal.status != Status::Waiting {
             return Ok(Driven::Rests(Box::new(goal)));
         }
-        if !stay(place, world, goal, watch)? {
+        if !stay(project, world, goal, watch)? {
             return Ok(Driven::LetGo);
         }
     }
@@ -81,11 +87,11 @@ pub(super) fn drive(
 
 /// Stays with a parked goal until it is not parked any more; `false` when it is called off.
 fn stay(
-    place: &WorkflowPlace<'_>,
+    project: &Project<'_>,
     world: &RealWorld<'_>,
     mut goal: Goal,
     watch: &Watch<'_>,
-) -> Result<bool, Refused> {
+) -> Result<bool, NotTasked> {
     while let Some(wait) = goal
         .wait
         .as_ref()
@@ -96,8 +102,8 @@ fn stay(
         }
         let pause_ms = match waits::look(world, &goal, wait, watch.cancel) {
             Ok(Look::Met { why }) => {
-                let woken = wake(place.project, &goal.id, wait.number, &why);
-                woken.map_err(|error| engine(&error))?;
+                let woken = wake(project, &goal.id, wait.number, &why);
+                woken.map_err(|error| failed(&error))?;
                 return Ok(true);
             }
             Ok(Look::NotYet { look_again_ms }) => look_again_ms.min(LOOK_MS_MAX),
@@ -108,10 +114,18 @@ fn stay(
         while drive::monotonic_ms() < until && !watch.cancel.is_raised() {
             thread::sleep(LOOK);
         }
-        let loaded = place.project.load(&goal.id);
-        goal = loaded.map_err(|error| engine(&error))?;
+        let loaded = project.load(&goal.id);
+        goal = loaded.map_err(|error| failed(&error))?;
     }
     Ok(true)
+}
+
+/// A rule stays, a disk may recover.
+fn failed(error: &EngineError) -> NotTasked {
+    NotTasked {
+        may_pass: !matches!(error, EngineError::Denied(_)),
+        failure: failure::plain(error),
+    }
 }
 
 /// Tells what happens in a goal. What it uses stands in its own account, and is not told.

@@ -5,6 +5,7 @@
 
 use kapi_core::workflow::effect::{Effect, Landing};
 use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::ralph::touch::Changed;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
@@ -58,6 +59,7 @@ pub(super) fn land(
                 head: to.to_string(),
                 tree: tree.to_string(),
                 merged: is_merged,
+                changed: changed(&workshop, (&base, &commit))?,
             }
         }
         land::Landing::Conflicted { paths } => Outcome::Conflicted {
@@ -67,6 +69,20 @@ pub(super) fn land(
                 .collect(),
         },
     })
+}
+
+/// Returns the paths that a task's commit changed.
+fn changed(
+    workshop: &Workshop,
+    (base, commit): (&CommitId, &CommitId),
+) -> Result<Changed, Refused> {
+    let everything = ["**".to_owned()];
+    let found = workshop
+        .repository
+        .protected_changes(base, commit, &everything);
+    let found = found.map_err(|error| failure::plain(&error))?;
+    let paths = found.iter().map(|change| change.path.display().to_string());
+    Ok(Changed::of(paths.collect()))
 }
 
 /// Returns the refusal of a landing, with the commands that bring a moved branch back and lose

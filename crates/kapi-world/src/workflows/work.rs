@@ -1,4 +1,5 @@
-//! The goal of a task: made once, approved with its workflow's plan, and driven to its rest.
+//! The goal of a task: made once, approved with its workflow's plan, and driven to its rest as a
+//! task of the kernel.
 //!
 //! Which goal it is, is kept before there is one, so that a repeated effect finds it. A goal that
 //! came to rest goes on only where the workflow says so.
@@ -15,6 +16,8 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::kernel::task::{End, FailureKind, Task};
+use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Decision;
@@ -25,10 +28,8 @@ use kapi_engine::project::contract_hash;
 use kapi_engine::world::Watch;
 
 use crate::failure;
-use crate::launching::clean::goals;
 use crate::run_dir::RunDir;
-use crate::workflows::drive::{Driven, drive};
-use crate::workflows::{Refused, WorkflowPlace, ask, cancelled, run_id};
+use crate::workflows::{GoalTask, Refused, Tasked, WorkflowPlace, ask, cancelled, run_id};
 use crate::workshop::{self, Workshop};
 
 /// Milliseconds one turn of a task's goal may take.
@@ -53,22 +54,67 @@ pub(super) fn work(
         }
         None => made(place, (effect, work), watch)?,
     };
-    let world = (place.world)(&id)?;
-    let goal = match drive(place, &world, (&id, &work.task), watch)? {
-        Driven::Rests(goal) => goal,
-        Driven::LetGo => return Ok(cancelled(kapi_core::usage::Usage::default())),
-    };
-    if goal.status.is_terminal() {
-        // What cannot be removed now goes with `kapi cleanup`; the goal has ended all the same.
-        drop(goals::remove_homes(&world.place));
+    let goal = place.project.load(&id).map_err(|error| engine(&error))?;
+    if rests(&goal) {
+        // The process that had it driven died before it could say so.
+        return Ok(rested(&goal));
     }
-    Ok(Outcome::Rested {
-        goal: id,
+    let asked = GoalTask {
+        effect: &effect.id,
+        work,
+        goal: &goal,
+    };
+    let task = match (place.as_task)(&asked, watch)? {
+        Tasked::Ended(task) => task,
+        Tasked::LetGo => return Ok(cancelled(Usage::default())),
+    };
+    let goal = place.project.load(&id).map_err(|error| engine(&error))?;
+    if rests(&goal) {
+        return Ok(rested(&goal));
+    }
+    Err(unfinished(&task, work))
+}
+
+/// Tells whether a goal goes no further by itself.
+const fn rests(goal: &Goal) -> bool {
+    !goal.is_driven() && !matches!(goal.status, Status::Waiting)
+}
+
+fn rested(goal: &Goal) -> Outcome {
+    Outcome::Rested {
+        goal: goal.id.clone(),
         worktree: goal.workspace.clone(),
         status: goal.status,
         commit: goal.result.clone(),
-        reason: words::reason(&goal),
-    })
+        reason: words::reason(goal),
+    }
+}
+
+/// Says why a task ended whose goal could still go on.
+fn unfinished(task: &Task, work: &GoalWork) -> Refused {
+    let (id, of_plan) = (task.id, &work.task);
+    let end = task.report.as_deref().map(|report| &report.end);
+    let (why, may_pass) = match end {
+        Some(End::Failed(failure)) => {
+            let is_rule = failure.kind == FailureKind::PolicyDenied;
+            (format!("failed: {}", failure.message), !is_rule)
+        }
+        // Whoever did not want it must want it again before it is tried again.
+        Some(End::Cancelled) => ("was cancelled".to_owned(), false),
+        Some(End::Completed | End::Skipped { .. }) | None => {
+            ("ended without a result".to_owned(), true)
+        }
+    };
+    let failure = Failure {
+        message: format!("finish {of_plan}: its task {id} {why}"),
+        hint: Some(format!(
+            "look at it with `kapi task status {id}`, then resume the workflow."
+        )),
+    };
+    Refused {
+        may_pass,
+        ..Refused::lasting(failure)
+    }
 }
 
 /// Lets a goal go on that came to rest: the person said so by going on with its workflow.
@@ -205,7 +251,7 @@ fn contract(
         verify_network: false,
         protect: terms.protect.clone(),
         hidden: None,
-        budget: terms.budget,
+        budget: work.budget,
         stall_after: STALL_AFTER,
         turn_timeout_ms: TURN_TIMEOUT_MS,
         agent: part::of_task(&terms.agent, work.task.as_str(), work.attempt),
@@ -286,7 +332,7 @@ fn free_branch(
 }
 
 /// Returns the refusal for a request of the engine that failed: a rule stays, a disk may recover.
-pub(super) fn engine(error: &EngineError) -> Refused {
+fn engine(error: &EngineError) -> Refused {
     Refused {
         may_pass: !matches!(error, EngineError::Denied(_)),
         ..Refused::lasting_error(error)

@@ -426,6 +426,12 @@ impl Machine {
             store: Store::Files,
             setting: self.setting.clone(),
             spending: self.spending(),
+            in_world: Box::new(|id, _| {
+                Err(kapi_core::goal::outcome::Failure {
+                    message: format!("find goal {id}: there are no workflows here"),
+                    hint: None,
+                })
+            }),
             notice: &notice,
         };
         let perform = |task: &Task, hands: &Hands<'_>| performer.perform(task, hands);

@@ -5,6 +5,7 @@
 
 mod asking;
 mod branches;
+mod queued;
 mod terminals;
 mod working;
 
@@ -197,6 +198,7 @@ impl Bench {
             workflow: &workflow,
             world: &world,
             guidance: &guidance,
+            as_task: &|asked, watch| queued::as_task(self, asked, watch),
         };
         let notice = |activity| self.told.lock().unwrap().push(activity);
         let watch = Watch {
@@ -324,6 +326,7 @@ fn work(task: &str, attempt: u32, base: &str, verify: &str) -> Effect {
         criteria: "It is so.".to_owned(),
         verify: vec![verify.to_owned()],
         base: base.to_owned(),
+        budget: terms("").budget,
         guidance: vec!["ralph"],
     }));
     effect(&format!("work-{task}-{attempt}"), action)

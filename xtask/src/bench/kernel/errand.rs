@@ -63,6 +63,7 @@ pub(super) fn request(prompt: &str) -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
 }
 
@@ -105,6 +106,7 @@ pub(super) fn work_off(queue: &mut Queue<'_>, holder: &Holder) -> anyhow::Result
         ttl_ms: LEASE_MS,
         capacity: capacity(),
         only: None,
+        reach: None,
     };
     let (task, fence) = match queue.submit(&Actor::Engine, &claim)? {
         Answer::Claimed(task, fence) => (task, fence),

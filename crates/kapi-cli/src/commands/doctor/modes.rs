@@ -107,11 +107,30 @@ struct Blockers {
     count: usize,
 }
 
+/// What is to be done about records that are not what their log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Only to tell.
+    Look,
+    /// To write them again first.
+    Mend,
+}
+
+impl Wish {
+    /// Returns what a flag asks for.
+    pub(super) const fn of(mend: bool) -> Self {
+        if mend { Self::Mend } else { Self::Look }
+    }
+}
+
 /// Probes the modes.
-pub(super) fn run(context: &Context) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, wish: Wish) -> Result<Exit, Error> {
+    if wish == Wish::Mend {
+        context.require_human("write records again")?;
+    }
     let mut probes = surface::probes();
     probes.extend(start::probes(context));
-    probes.extend(records::probes(context)?);
+    probes.extend(records::probes(context, wish)?);
     let of = |class: Class| {
         let bad = probes
             .iter()

@@ -2,6 +2,11 @@
 //!
 //! Tells only; nothing is mended and nothing removed.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::{fs, io};
+
 use kapi_engine::project::{Project, Standing};
 use kapi_engine::workflow::index::WorkflowStanding;
 use kapi_engine::workflow::requests::Standings;
@@ -88,15 +93,24 @@ pub(super) fn leftovers(
     project: &Project<'_>,
     standings: &Standings,
 ) -> Result<Vec<Leftover>, Error> {
-    let mut found = Vec::new();
-    for listed in &standings.workflows {
+    let ended = standings.workflows.iter().filter_map(|listed| {
         let WorkflowStanding::Known(entry) = &listed.standing else {
-            continue;
+            return None;
         };
-        if !entry.status.is_terminal() || entry.worktree.is_none() {
+        (entry.status.is_terminal() && entry.worktree.is_some()).then_some(entry)
+    });
+    let mut found = Vec::new();
+    let mut there: Option<BTreeSet<OsString>> = None;
+    for entry in ended {
+        let name = OsString::from(entry.id.to_string());
+        if there.as_ref().is_some_and(|there| !there.contains(&name)) {
             continue;
         }
         let place = context.place(project, &entry.id)?;
+        if there.is_none() {
+            // Most were removed long ago: one look at the directory says which.
+            there = place.worktree.parent().and_then(names_in);
+        }
         if !place.worktree.is_dir() {
             continue;
         }
@@ -109,4 +123,15 @@ pub(super) fn leftovers(
         });
     }
     Ok(found)
+}
+
+/// Returns the names in a directory; `None` where it cannot be read, so that each is looked for.
+fn names_in(directory: &Path) -> Option<BTreeSet<OsString>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(BTreeSet::new()),
+        Err(_) => return None,
+    };
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    names.collect::<Result<_, _>>().ok()
 }

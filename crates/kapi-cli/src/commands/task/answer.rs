@@ -2,6 +2,7 @@
 //!
 //! The same for every verb, and the exit code with it.
 
+use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::task::{End, Failure, FailureKind, PhaseStatus, State, Task};
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::{TaskView, duration_ms, next, status_word};
@@ -160,6 +161,16 @@ fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
         );
         facts.push(("loop", text));
     }
+    facts.extend(task.goal_drive().map(|drive| {
+        let GoalDrive {
+            mode,
+            workflow,
+            task,
+            goal,
+            ..
+        } = drive;
+        ("goal", format!("{goal}, for {task} of {mode} {workflow}"))
+    }));
     facts.extend(task.phases.iter().map(|record| {
         let detail = record.detail.as_ref().map(|detail| format!(": {detail}"));
         let text = format!(

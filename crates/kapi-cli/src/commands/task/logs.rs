@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::queue::Queue;
@@ -63,11 +64,34 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 fn print(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
     let alarm = alarm()?;
     let bell = alarm.bell();
-    let queue = kernel.queue()?;
+    let mut queue = kernel.queue()?;
+    let found = task(&mut queue, args.task.id)?;
+    if let Some(drive) = found.goal_drive() {
+        point(kernel.context, &found, drive);
+        return Ok(Exit::Success);
+    }
     thread::scope(|scope| {
         let _listening = listen(scope, &queue, move || bell.ring())?;
         follow(kernel, args, (queue, alarm))
     })
+}
+
+/// Says where the log of a task is that drives a goal: the goal has one of its own.
+fn point(context: &Context, task: &Task, drive: &GoalDrive) {
+    let command = format!("kapi log {:03}", drive.goal.index());
+    match context.ui.format {
+        Format::Json => context.ui.json(&json!({
+            "type": "goal_log",
+            "task": task.id.to_string(),
+            "goal": drive.goal.to_string(),
+            "workflow": drive.workflow.to_string(),
+            "next": [command],
+        })),
+        Format::Human => context.ui.line(&format!(
+            "{} drives goal {}, which has a log of its own: `{command}` shows it.",
+            task.id, drive.goal
+        )),
+    }
 }
 
 fn follow(

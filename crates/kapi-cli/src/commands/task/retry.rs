@@ -2,6 +2,8 @@
 
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::denied::Denied;
+use kapi_core::kernel::goal_drive::GoalDrive;
+use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Task, Trigger};
 use kapi_engine::kernel::door::{KeyAsk, LoopAsk, TaskAsk};
 use kapi_engine::kernel::error::KernelError;
@@ -41,6 +43,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             return Err(failed(&KernelError::Denied(denied))
                 .with_hint(format!("`kapi task wait {id}` waits for its end.")));
         }
+        if let Some(drive) = task.goal_drive() {
+            return Err(of_workflow(id, drive));
+        }
         let profile = kernel.profile(Some(&task.request.agent))?;
         kernel.prepare()?;
         let answer = submit(kernel, &mut queue, &task, profile)?;
@@ -51,6 +56,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         };
         follow_up(kernel, queue, &answer, place)
     })
+}
+
+/// What drives a goal is asked for by its workflow alone.
+fn of_workflow(id: TaskId, drive: &GoalDrive) -> Error {
+    let GoalDrive { mode, workflow, .. } = drive;
+    let text = format!("{id} drives a goal of workflow {workflow}, which asks for it itself");
+    let index = workflow.index();
+    Error::new(Exit::Denied, text).with_hint(format!(
+        "`kapi {mode} resume {index:03}` goes on with the workflow."
+    ))
 }
 
 fn submit(

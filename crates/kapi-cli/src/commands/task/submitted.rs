@@ -115,7 +115,7 @@ pub(crate) fn work(kernel: &Kernel<'_>, id: TaskId) -> Result<Exit, Error> {
     let performer = kernel.performer(&notice)?;
     let foreground = Foreground {
         kernel,
-        interrupts: &interrupts,
+        is_over: &|| interrupts.is_raised(),
         perform: &|task, hands| performer.perform(task, hands),
         has_room: &|| true,
     };

@@ -252,7 +252,15 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
             return Ok(());
         }
         match needed {
-            Need::Driver => self.see_active(id, is_leaving),
+            Need::Driver => match &goal.contract.working.workflow {
+                None => self.see_active(id, is_leaving),
+                Some(of) => {
+                    self.forget(id);
+                    let text = format!("it goes on as a task of workflow {}", of.id);
+                    self.board.put(id, Standing::Driven, text);
+                    Ok(())
+                }
+            },
             Need::Watcher(wait) => self.see_parked(goal, wait, is_leaving),
             Need::Person => {
                 self.forget(id);

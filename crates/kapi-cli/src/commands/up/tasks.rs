@@ -304,7 +304,8 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     fn is_there_work(&mut self) -> bool {
         let capacity = self.kernel.terms.capacity();
         let (queue, _) = self.worker.queue();
-        admission::pick(queue.kernel(), &capacity, None, queue.now_ms()).is_some()
+        let (reach, now_ms) = (queue.reach(), queue.now_ms());
+        admission::pick(queue.kernel(), &capacity, (None, reach.as_deref()), now_ms).is_some()
     }
 
     /// Returns when the next task that pauses may be worked on.

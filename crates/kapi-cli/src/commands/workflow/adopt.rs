@@ -3,9 +3,11 @@
 //!
 //! The workflow itself stays as it is; the leave is kept in the person's home.
 
+use kapi_core::workflow::limits;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 
+use crate::amount;
 use crate::context::Context;
 use crate::contract::words::{self, budget_words};
 use crate::error::Error;
@@ -71,6 +73,7 @@ fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
     let mut lines = vec![("purpose", workflow.purpose.clone())];
     lines.push(("begun by", workflow.started_by.clone()));
     of_terms(&workflow.terms, &mut lines);
+    lines.extend(whole(workflow).map(|text| ("the whole", text)));
     for approval in &workflow.approvals {
         let artifact = approval.decision.artifact();
         lines.push((
@@ -95,6 +98,19 @@ fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
         }
     }
     lines
+}
+
+/// Returns what the whole may use, where that is limited.
+fn whole(workflow: &Workflow) -> Option<String> {
+    let limit = limits::limit(workflow);
+    let tokens = limit
+        .tokens
+        .map(|n| format!("{} tokens", amount::tokens(n)));
+    let parts: Vec<String> = tokens
+        .into_iter()
+        .chain(limit.usd_micros.map(amount::usd))
+        .collect();
+    (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 
 fn of_terms(terms: &Terms, lines: &mut Vec<(&'static str, String)>) {

@@ -9,6 +9,7 @@ use kapi_core::workflow::pending::{Means, Pending};
 use kapi_engine::workflow::requests::Approving;
 use kapi_wire::workflow::{Looked, WorkflowView};
 
+use crate::commands::workflow::branch;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
@@ -58,6 +59,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
         return Err(nothing_pending(&found));
     };
     driving::check_unedited(&found, &pending)?;
+    branch::check_plan(context, &found)?;
     show(context, &found, &pending)?;
     let means = means(context, args, &found, &pending)?;
     let approving = Approving {

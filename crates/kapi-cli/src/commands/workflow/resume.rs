@@ -7,17 +7,21 @@ use std::path::Path;
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::state::Status;
 
+use crate::amount;
 use crate::commands::workflow::adopt::{self, Leave};
+use crate::commands::workflow::branch;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::workflow::answers::Answers;
 use crate::workflow::driving::{self, With};
+use crate::workflow::event_words::describe;
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
 use crate::workflow::reply::Reply;
@@ -44,6 +48,12 @@ pub(crate) struct Args {
         allow_hyphen_values = true
     )]
     abandon: Option<String>,
+    /// Tokens to add to the limit of the whole, questions and goals together (+500k)
+    #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
+    tokens: Option<u64>,
+    /// US dollars to add to the limit of the whole (+2.50)
+    #[arg(long, value_name = "+USD", value_parser = amount::parse_usd_micros, allow_hyphen_values = true)]
+    usd: Option<u64>,
     /// Make a workflow yours that came from elsewhere, after seeing what you trust by that
     #[arg(long)]
     adopt: bool,
@@ -106,6 +116,7 @@ pub(crate) fn run(
         adopt::adopt(context, &found, means)?;
     }
     found.attach(context)?;
+    raise(context, &mut found, args)?;
     ask(context, &mut found, args, more.ask)?;
     let is_over = found.workflow.status.is_terminal();
     if args.no_drive || is_over {
@@ -116,6 +127,9 @@ pub(crate) fn run(
         } else {
             Exit::Success
         });
+    }
+    if found.workflow.pending.is_none() {
+        branch::check_plan(context, &found)?;
     }
     if found.workflow.status == Status::Blocked {
         found.submit(context, &Command::Unblock {})?;
@@ -128,6 +142,42 @@ pub(crate) fn run(
     driving::go_on(context, &mut found, with, &interrupts)
 }
 
+/// Allows more for the whole, where that is asked for.
+fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Error> {
+    if args.tokens.is_none() && args.usd.is_none() {
+        return Ok(());
+    }
+    let more = Raised {
+        tokens: args.tokens.unwrap_or(0),
+        usd_micros: args.usd.unwrap_or(0),
+    };
+    let submitted = found.submit(context, &Command::RaiseLimits { more })?;
+    for line in submitted
+        .recorded
+        .iter()
+        .filter_map(|it| describe(&it.event))
+    {
+        context.ui.say(&format!("note: {line}."));
+    }
+    Ok(())
+}
+
+/// Asks for a change; what was edited by hand goes along, and where it is kept is said.
+fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Error> {
+    let revised = found
+        .project
+        .revise_workflow(&found.key, &context.actor, text)
+        .map_err(|error| Error::workflow(&error))?;
+    found.workflow = revised.submitted.workflow;
+    if let Some(kept) = revised.edited {
+        context.ui.say(&format!(
+            "note: what was edited by hand goes along with it, and is kept as {}.",
+            kept.display()
+        ));
+    }
+    Ok(())
+}
+
 fn ask(
     context: &Context,
     found: &mut Found<'_>,
@@ -135,7 +185,7 @@ fn ask(
     ask: Option<Ask>,
 ) -> Result<(), Error> {
     let common = match (&args.revise, &args.abandon) {
-        (Some(text), _) => Some(Command::Revise { text: text.clone() }),
+        (Some(text), _) => return revise(context, found, text),
         (None, Some(reason)) => Some(Command::Abandon {
             reason: reason.clone(),
         }),

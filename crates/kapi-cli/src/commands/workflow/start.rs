@@ -30,15 +30,27 @@ use crate::workflow::terms::{self, Flags};
 use crate::workflow::watching::{self, Watch};
 use crate::workflow::{purpose, report, words};
 
+/// Options that every mode is started with.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Args {
+    /// What it is for, in your words; `-` reads standard input, nothing opens your editor
+    #[arg(value_name = "PURPOSE")]
+    purpose: Vec<String>,
+    #[command(flatten)]
+    flags: Flags,
+    /// Begin it and ask nobody yet
+    #[arg(long)]
+    no_drive: bool,
+}
+
 /// What a workflow is started with.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     /// Its mode.
     pub(crate) mode: Mode,
-    /// What it is for, as it was typed.
-    pub(crate) words: &'a [String],
-    /// Who works with what.
-    pub(crate) flags: &'a Flags,
+    /// What it is for, and who works with what.
+    pub(crate) args: &'a Args,
     /// A file of answers.
     pub(crate) answers: Option<&'a Path>,
     /// Where its context comes from.
@@ -47,8 +59,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) plan_approval: PlanApprovalName,
     /// Where its workers are watched.
     pub(crate) watch: Option<Watch>,
-    /// Whether it goes on at once.
-    pub(crate) drive: bool,
 }
 
 /// Where a workflow's context comes from.
@@ -84,15 +94,16 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
         Source::Interview(reference) => Some(interview(context, reference)?),
         Source::Unlinked | Source::Search => None,
     };
-    let purpose = match (&named, wanted.words) {
+    let words = wanted.args.purpose.as_slice();
+    let purpose = match (&named, words) {
         (Some(found), []) => goal_of(&found.workflow),
-        _ => purpose::purpose(context, mode, wanted.words)?,
+        _ => purpose::purpose(context, mode, words)?,
     };
     let plan_approval = match wanted.plan_approval {
         PlanApprovalName::Ask => PlanApproval::Ask,
         PlanApprovalName::Auto => PlanApproval::InAdvance,
     };
-    let flags = with_agent(context, wanted.flags, named.as_ref())?;
+    let flags = with_agent(context, &wanted.args.flags, named.as_ref())?;
     let drawn = terms::draw(context, mode, &flags, (&purpose, plan_approval))?;
     let project = context.project(&drawn.root, &format!("kapi {mode}"));
     context.require_own_state(project.layout.root())?;
@@ -117,7 +128,7 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
     };
     found.attach(context)?;
     said(context, &found);
-    if !wanted.drive {
+    if wanted.args.no_drive {
         report::outcome(context.ui, &found.dir(), &found.workflow);
         return Ok(Exit::Success);
     }

@@ -35,10 +35,10 @@ pub(super) fn held(kernel: &Kernel, hold: Hold) -> Result<&Task, Denied> {
 pub(super) fn claim(
     kernel: &Kernel,
     (holder, ttl_ms): (&Holder, u64),
-    (capacity, only): (&Capacity, Option<TaskId>),
+    (capacity, only, reach): (&Capacity, Option<TaskId>, Option<&str>),
     now_ms: i64,
 ) -> Decided {
-    let Some(task) = admission::pick(kernel, capacity, only, now_ms) else {
+    let Some(task) = admission::pick(kernel, capacity, (only, reach), now_ms) else {
         return Decided {
             events: Vec::new(),
             answer: Answer::Nothing,

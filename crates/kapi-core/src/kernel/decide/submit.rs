@@ -3,7 +3,7 @@
 
 use crate::actor::Actor;
 use crate::kernel::command::{Admission, Overflow};
-use crate::kernel::decide::{Answer, Decided};
+use crate::kernel::decide::{Answer, Decided, only_engine};
 use crate::kernel::definition;
 use crate::kernel::denied::Denied;
 use crate::kernel::event::KernelEvent;
@@ -23,6 +23,10 @@ pub(super) fn submit(
         return Err(Denied::BadRequest { rule });
     }
     check_depth(request)?;
+    if request.goal.is_some() {
+        // A person approved the workflow; what it has done is not asked for by anybody else.
+        only_engine(actor, "have a workflow's goal driven")?;
+    }
     if let Some(key) = &request.key
         && let Some(first) = kernel.holder_of(&key.text, now_ms)
     {

@@ -2,6 +2,7 @@
 //!
 //! Helpers that the modules below share; what they prove stands in each.
 
+mod goals;
 mod keys;
 mod lease;
 mod loops;
@@ -129,6 +130,7 @@ pub(super) fn claim(who: &str, capacity: Capacity, only: Option<TaskId>) -> Comm
         ttl_ms: LEASE_MS,
         capacity,
         only,
+        reach: None,
     }
 }
 
@@ -197,6 +199,7 @@ pub(super) fn request(origin: Origin) -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
 }
 

@@ -1,10 +1,14 @@
 //! The kernel's facts as they stand in a log: a line of each, which no change may make unreadable.
 
+use crate::id::{EffectId, GoalId};
 use crate::kernel::event::{KernelEvent, Setback};
+use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use crate::kernel::task::{End, Phase, PhaseStatus, Report, Trigger};
+use crate::plan;
 use crate::usage::Usage;
+use crate::workflow::mode::Mode;
 
 fn check(event: &KernelEvent, line: &str) {
     assert_eq!(serde_json::to_string(event).unwrap(), line);
@@ -32,7 +36,36 @@ fn request() -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
+}
+
+#[test]
+fn a_drive_says_which_goal_it_is_and_where() {
+    let goal = |text: &str| GoalId::parse(text).unwrap();
+    let drive = |place: Option<&str>| GoalDrive {
+        mode: Mode::Ralph,
+        workflow: goal("002-fix-login"),
+        task: plan::task::TaskId::parse("T-001").unwrap(),
+        effect: EffectId::new(1, "work-T-001", 1),
+        goal: goal("003-the-word"),
+        place: place.map(str::to_owned),
+    };
+    let submitted = |place| KernelEvent::Submitted {
+        task: task(),
+        request: Box::new(Request {
+            goal: Some(Box::new(drive(place))),
+            ..request()
+        }),
+    };
+    check(
+        &submitted(None),
+        r#"{"type":"submitted","data":{"task":"task_17","request":{"description":"Count the tests","prompt":"Count them.","agent":"sisyphus","timeout_ms":300000,"origin":{"by":"person","user":"user"},"goal":{"mode":"ralph","workflow":"002-fix-login","task":"T-001","effect":"t001-work-T-001-a1","goal":"003-the-word"}}}}"#,
+    );
+    check(
+        &submitted(Some("host:/project")),
+        r#"{"type":"submitted","data":{"task":"task_17","request":{"description":"Count the tests","prompt":"Count them.","agent":"sisyphus","timeout_ms":300000,"origin":{"by":"person","user":"user"},"goal":{"mode":"ralph","workflow":"002-fix-login","task":"T-001","effect":"t001-work-T-001-a1","goal":"003-the-word","place":"host:/project"}}}}"#,
+    );
 }
 
 fn task() -> TaskId {

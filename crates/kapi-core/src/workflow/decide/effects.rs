@@ -4,12 +4,13 @@
 //! not.
 
 use crate::actor::Actor;
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
-use crate::workflow::decide::{Given, engine, going_on, worker};
+use crate::workflow::decide::{Given, engine, going_on, worker, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::effect::{Action, next};
 use crate::workflow::event::Event;
+use crate::workflow::limits::GoalAccount;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::{Body, Workflow};
 use crate::workflow::{interview, ralph};
@@ -58,6 +59,28 @@ pub(super) fn progress(
     }
     let effect = effect.clone();
     Ok(vec![Event::EffectUsed { effect, usage }])
+}
+
+/// Takes what a goal's own account says; whoever says it again changes nothing.
+pub(super) fn goal_use(
+    workflow: &Workflow,
+    actor: &Actor,
+    goal: &GoalId,
+    account: &GoalAccount,
+) -> Result<Vec<Event>, Why> {
+    engine(actor, "record what a goal used")?;
+    match &workflow.body {
+        Body::Interview(_) => return Err(wrong_mode(workflow, "record what a goal used")),
+        Body::Ralph(_) => {}
+    }
+    let is_known = workflow.goals.get(goal) == Some(account);
+    if is_known || (account.used.is_zero() && !workflow.goals.contains_key(goal)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::GoalUsed {
+        goal: goal.clone(),
+        account: account.clone(),
+    }])
 }
 
 pub(super) fn report(
@@ -139,7 +162,7 @@ fn failure(outcome: &Outcome) -> Option<String> {
     }
 }
 
-const fn used(outcome: &Outcome) -> Usage {
+pub(super) const fn used(outcome: &Outcome) -> Usage {
     match outcome {
         Outcome::Answered { usage, .. }
         | Outcome::Unreadable { usage, .. }

@@ -9,7 +9,9 @@ use crate::workflow::decide::{
     Given, engine, folded, going_on, human, said, subject, wrong_mode, wrong_phase,
 };
 use crate::workflow::denied::Why;
+use crate::workflow::effect::next;
 use crate::workflow::event::Event;
+use crate::workflow::limits::{self, Raised};
 use crate::workflow::pending::{Approval, Means, Pending};
 use crate::workflow::state::{Body, Status, Workflow};
 use crate::workflow::{interview, ralph};
@@ -126,6 +128,7 @@ pub(super) fn unblock(
                 Body::Interview(_) => Vec::new(),
                 Body::Ralph(ralph) => ralph::decide::going_on(&after, ralph, given),
             });
+            may_use(workflow, &events)?;
             Ok(events)
         }
         Status::Active
@@ -135,6 +138,51 @@ pub(super) fn unblock(
         | Status::Linked
         | Status::Integrated => Ok(Vec::new()),
     }
+}
+
+/// Refuses to go on to where a used-up limit holds it up again at once: only raising it helps.
+fn may_use(workflow: &Workflow, events: &[Event]) -> Result<(), Why> {
+    let after = folded(workflow, events);
+    let is_held_up =
+        after.status == Status::Blocked || next(&after).iter().any(super::uses_something);
+    match limits::used_up(&after) {
+        Some((reason, unblock)) if is_held_up => Err(Why::NotReady {
+            action: "go on",
+            reasons: vec![reason, unblock],
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Allows more for the whole, where there is a limit.
+pub(super) fn raise(
+    workflow: &Workflow,
+    actor: &Actor,
+    more: Raised,
+    given: &Given,
+) -> Result<Vec<Event>, Why> {
+    let by = human(actor, "raise the limits")?.to_owned();
+    going_on(workflow, "raise the limits")?;
+    let terms = &workflow.terms;
+    let unlimited = match more {
+        Raised {
+            tokens: 0,
+            usd_micros: 0,
+        } => Some("raise the limits by nothing"),
+        Raised { tokens: 1.., .. } if terms.tokens.is_none() => {
+            Some("raise the limit of tokens: the workflow has none")
+        }
+        Raised {
+            usd_micros: 1.., ..
+        } if terms.usd_micros.is_none() => Some("raise the limit of money: the workflow has none"),
+        Raised { .. } => None,
+    };
+    if let Some(rule) = unlimited {
+        let rule = rule.to_owned();
+        return Err(Why::Malformed { rule });
+    }
+    let at_ms = given.now_ms;
+    Ok(vec![Event::LimitsRaised { more, by, at_ms }])
 }
 
 pub(super) fn abandon(workflow: &Workflow, actor: &Actor, reason: &str) -> Result<Vec<Event>, Why> {

@@ -3,6 +3,7 @@
 use crate::actor::Actor;
 use crate::goal::outcome::Failure;
 use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::decide::effects::FAILURES_MAX;
@@ -14,6 +15,7 @@ use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::evolve::evolve;
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::story::{drafted, interview, says, talk, to_interview};
+use crate::workflow::limits::Raised;
 use crate::workflow::mode::Mode;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::outcome::Outcome;
@@ -267,8 +269,13 @@ fn a_used_up_budget_holds_up_whoever_would_ask_next_and_no_one_else() {
     let blocked = story.workflow().blocked.clone().unwrap();
     assert_eq!(
         blocked.reason,
-        "the tokens for questions to agents are used up"
+        "the tokens for the whole workflow are used up: questions and goals together"
     );
+    let more = Raised {
+        tokens: 50,
+        usd_micros: 0,
+    };
+    story.tell(&human(), &Command::RaiseLimits { more });
     story.tell(&human(), &Command::Unblock {});
     assert_eq!(story.workflow().status, Status::Active);
     talk(&mut story, "What hurts?", "Lost sign-ins.");
@@ -376,6 +383,7 @@ fn workers_are_prepared_given_work_and_closed_with_the_workflow() {
     assert_eq!(worker.0, "w2", "who had the work goes on with it");
     let third = worker::dispatch(&workflow, &effect(4), "T-003", &given);
     fold(&mut workflow, &third);
+    queued(&mut workflow, &effect(4));
     assert_eq!(workflow.workers.len(), 2, "who is idle takes the next");
     assert_eq!(workflow.workers[0].capability, Capability::Goal);
     story.workflow = Some(workflow);
@@ -400,6 +408,27 @@ fn workers_are_prepared_given_work_and_closed_with_the_workflow() {
     );
     let closed = |worker: &crate::workflow::worker::Worker| worker.status == WorkerStatus::Closed;
     assert!(story.workflow().workers.iter().all(closed));
+}
+
+/// Records which task of the kernel has a piece of work, which is said once and by the engine only.
+fn queued(workflow: &mut Workflow, effect: &EffectId) {
+    let goal = GoalId::parse("006-third").unwrap();
+    let task = TaskId::new(7);
+    let said = |actor: &Actor, effect: &EffectId, workflow: &Workflow| {
+        worker::queue(workflow, actor, effect, (&goal, task))
+    };
+    let strange = EffectId::new(9, "work", 9);
+    assert!(said(&Actor::Engine, &strange, workflow).is_err());
+    assert!(said(&agent(), effect, workflow).is_err());
+    let events = said(&Actor::Engine, effect, workflow).unwrap();
+    fold(workflow, &events);
+    assert_eq!(said(&Actor::Engine, effect, workflow).unwrap(), []);
+    let has_it = |worker: &&crate::workflow::worker::Worker| {
+        let last = worker.dispatches.last().unwrap();
+        last.effect == *effect && last.task == Some(task) && last.goal.as_ref() == Some(&goal)
+    };
+    let worker = workflow.workers.iter().find(has_it).unwrap();
+    assert_eq!(worker.status, WorkerStatus::Dispatched);
 }
 
 #[test]

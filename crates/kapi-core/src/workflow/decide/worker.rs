@@ -4,7 +4,8 @@
 //! Records only what Kapi itself created.
 
 use crate::actor::Actor;
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
 use crate::workflow::command::Command;
 use crate::workflow::decide::{Given, engine, going_on, wrong_phase};
 use crate::workflow::denied::Why;
@@ -78,14 +79,7 @@ fn prepared(id: &WorkerId, workflow: &Workflow) -> Worker {
 
 /// Records how the work of the worker that had this effect ended.
 pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Event> {
-    let has_it = |worker: &&Worker| {
-        worker.status == WorkerStatus::Dispatched
-            && worker
-                .dispatches
-                .last()
-                .is_some_and(|last| last.effect == *effect)
-    };
-    let Some(worker) = workflow.workers.iter().find(has_it) else {
+    let Some(worker) = at_work(workflow, effect) else {
         return Vec::new();
     };
     let (status, goal, note) = match outcome {
@@ -121,7 +115,46 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
         note: Some(one_line(&note)),
         terminal: None,
         isolated: worktree_of(outcome),
+        task: None,
     }]
+}
+
+/// Returns the worker that has this effect.
+fn at_work<'a>(workflow: &'a Workflow, effect: &EffectId) -> Option<&'a Worker> {
+    let has_it = |worker: &&Worker| {
+        let last = worker.dispatches.last();
+        worker.status == WorkerStatus::Dispatched && last.is_some_and(|last| last.effect == *effect)
+    };
+    workflow.workers.iter().find(has_it)
+}
+
+/// Records the kernel's task that does a worker's work; nothing where that is known.
+pub(super) fn queue(
+    workflow: &Workflow,
+    actor: &Actor,
+    effect: &EffectId,
+    (goal, task): (&GoalId, TaskId),
+) -> Result<Vec<Event>, Why> {
+    let action = "tell of a worker's task";
+    engine(actor, action)?;
+    going_on(workflow, action)?;
+    let Some(worker) = at_work(workflow, effect) else {
+        let effect = effect.to_string();
+        return Err(Why::NotInFlight { effect });
+    };
+    let last = worker.dispatches.last();
+    if last.is_some_and(|last| last.task == Some(task) && last.goal.as_ref() == Some(goal)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::WorkerRefreshed {
+        worker: worker.id.clone(),
+        status: worker.status,
+        goal: Some(goal.clone()),
+        note: Some(format!("{task} of the kernel drives goal {goal}")),
+        terminal: None,
+        isolated: None,
+        task: Some(task),
+    }])
 }
 
 /// Returns what a goal worked in.
@@ -171,6 +204,7 @@ pub(super) fn refresh(
         note: note.as_deref().map(one_line),
         terminal: terminal.clone(),
         isolated: isolated.clone(),
+        task: None,
     }])
 }
 

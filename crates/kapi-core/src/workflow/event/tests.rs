@@ -2,6 +2,8 @@
 //! change may make unreadable.
 
 use crate::id::{EffectId, GoalId};
+use crate::kernel::id::TaskId;
+use crate::plan::task::TaskId as PlanTaskId;
 use crate::usage::Usage;
 use crate::workflow::event::{Begin, Event};
 use crate::workflow::evidence::{Evidence, Weight};
@@ -9,6 +11,7 @@ use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::round::{Answer, Contradiction, Provenance};
 use crate::workflow::interview::score::Score;
 use crate::workflow::interview::story::{clarity, question, spec};
+use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::mode::Mode;
 use crate::workflow::pending::{Approval, Decision, Means, Pending};
 use crate::workflow::ralph::event::RalphEvent;
@@ -175,6 +178,36 @@ fn turns_of_a_life_read_back() {
 }
 
 #[test]
+fn what_is_used_and_allowed_reads_back() {
+    for (event, line) in [
+        (
+            Event::LimitsRaised {
+                more: Raised {
+                    tokens: 5,
+                    usd_micros: 0,
+                },
+                by: "somebody".to_owned(),
+                at_ms: 7,
+            },
+            r#"{"type":"limits_raised","data":{"more":{"tokens":5,"usd_micros":0},"by":"somebody","at_ms":7}}"#,
+        ),
+        (
+            Event::GoalUsed {
+                goal: id("003-first"),
+                account: GoalAccount {
+                    task: PlanTaskId::parse("T-001").unwrap(),
+                    attempt: 1,
+                    used: USED,
+                },
+            },
+            r#"{"type":"goal_used","data":{"goal":"003-first","account":{"task":"T-001","attempt":1,"used":{"input_tokens":10,"output_tokens":2,"usd_micros":5}}}}"#,
+        ),
+    ] {
+        check(&event, line);
+    }
+}
+
+#[test]
 fn evidence_and_workers_read_back() {
     let evidence = Evidence {
         weight: Weight::Validation,
@@ -229,6 +262,7 @@ fn evidence_and_workers_read_back() {
             note: Some("proved".to_owned()),
             terminal: None,
             isolated: None,
+            task: None,
         },
         r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"idle","goal":"003-first","note":"proved","terminal":null,"isolated":null}}"#,
     );
@@ -363,5 +397,21 @@ fn what_comes_of_answers_reads_back() {
             reason: "not clear".to_owned(),
         },
         r#"{"reopened":{"reason":"not clear"}}"#,
+    );
+}
+
+#[test]
+fn a_worker_names_the_kernels_task() {
+    check(
+        &Event::WorkerRefreshed {
+            worker: WorkerId("w1".to_owned()),
+            status: WorkerStatus::Dispatched,
+            goal: Some(GoalId::parse("003-first").unwrap()),
+            note: None,
+            terminal: None,
+            isolated: None,
+            task: Some(TaskId::new(3)),
+        },
+        r#"{"type":"worker_refreshed","data":{"worker":"w1","status":"dispatched","goal":"003-first","note":null,"terminal":null,"isolated":null,"task":"task_3"}}"#,
     );
 }

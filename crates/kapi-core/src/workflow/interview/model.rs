@@ -19,6 +19,7 @@ use crate::workflow::interview::story::{
     GOAL, ask, ask_to_settle, clarity, contradiction, draft, fact, propose, restate, says, spec,
     to_interview,
 };
+use crate::workflow::limits::{self, Raised};
 use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
 use crate::workflow::outcome::{Answer, Outcome};
@@ -71,6 +72,12 @@ fn shared(workflow: &Workflow) -> Vec<Command> {
             text: " ".to_owned(),
         },
         Command::Unblock {},
+        Command::RaiseLimits {
+            more: Raised {
+                tokens: 1_000,
+                usd_micros: 0,
+            },
+        },
         Command::Abandon {
             reason: "no more".to_owned(),
         },
@@ -117,6 +124,11 @@ fn strange(workflow: &Workflow) -> Vec<Command> {
             note: None,
             terminal: None,
             isolated: None,
+        },
+        Command::QueueWork {
+            effect: EffectId::new(9, "work-T-001", 9),
+            goal: workflow.id.clone(),
+            task: crate::kernel::id::TaskId::new(1),
         },
         Command::Ralph(RalphCommand::ReopenPlan {
             reason: "no".to_owned(),
@@ -315,9 +327,9 @@ fn trouble(workflow: &Workflow) -> Vec<(Actor, Command)> {
 fn trouble_key(workflow: &Workflow) -> String {
     let interview = of(workflow);
     let current = effect_id(interview);
-    let used = workflow.used.tokens() - workflow.used_before.tokens();
+    let left = limits::left(workflow).tokens;
     format!(
-        "{:?} {:?} goal {:?} refused {} failed {:?} under way {} {} used {}",
+        "{:?} {:?} goal {:?} refused {} failed {:?} under way {} {} left {:?}",
         workflow.status,
         interview.phase,
         interview.confirmed_goal().is_some(),
@@ -325,7 +337,7 @@ fn trouble_key(workflow: &Workflow) -> String {
         workflow.failures.get(&current),
         workflow.in_flight.contains_key(&current),
         workflow.in_flight.keys().any(|effect| *effect != current),
-        used.min(1_200),
+        left.map(|left| left.min(1_200)),
     )
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn documents(workflow: &Workflow, ralph: &Ralph) -> Vec<Document> {
     if !ralph.reviews.is_empty() {
         add("review.md", review::text(workflow, ralph));
     }
-    if workflow.evidence.iter().any(|found| found.kind == "verify") {
+    if verify::has_something(workflow) {
         add("verify.md", verify::text(workflow, ralph));
     }
     if ralph.account.is_some() {

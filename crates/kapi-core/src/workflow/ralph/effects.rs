@@ -6,9 +6,9 @@ use crate::workflow::effect::{
 };
 use crate::workflow::guidance;
 use crate::workflow::ralph::decide::short;
-use crate::workflow::ralph::prompt;
 use crate::workflow::ralph::state::{Branch, Ralph, Stand, TaskState};
 use crate::workflow::ralph::want::{Want, ordinal, wants};
+use crate::workflow::ralph::{allowance, prompt, touch};
 use crate::workflow::state::Workflow;
 
 /// Returns what should be under way now.
@@ -82,6 +82,7 @@ fn work(workflow: &Workflow, ralph: &Ralph, state: &TaskState) -> Option<GoalWor
         criteria: prompt::task::criteria(ralph, state),
         verify: joined([&task.verify[..], &workflow.terms.verify[..]]),
         base: state.base.clone()?,
+        budget: allowance::budget(workflow, state),
         guidance: guidance::documents(workflow).to_vec(),
     })
 }
@@ -132,14 +133,18 @@ fn verification(
     }))
 }
 
-/// Returns what must hold of what has landed so far: the checks of every task that did. What only
+/// Returns what must hold of what has landed so far: the checks of the task that was merged, and of
+/// every other whose paths were changed by what landed since its own checks last passed. What only
 /// the finished whole can pass is left to the closeout, or nothing could be merged half-way; once
-/// nothing is left it is checked here too.
+/// nothing is left it is checked here too. The closeout checks everything once more.
 fn merged_commands(ralph: &Ralph) -> Vec<String> {
     let tasks = super::graph::in_order(ralph);
     let has_landed = |state: &&&TaskState| matches!(state.stand, Stand::Landed { .. });
-    let landed = tasks.iter().filter(has_landed);
-    let mut commands: Vec<String> = landed.flat_map(|state| state.task.verify.clone()).collect();
+    let is_due = |state: &&&TaskState| {
+        ralph.unverified.as_ref() == Some(&state.task.id) || touch::is_stale(ralph, state)
+    };
+    let due = tasks.iter().filter(has_landed).filter(is_due);
+    let mut commands: Vec<String> = due.flat_map(|state| state.task.verify.clone()).collect();
     if super::graph::left(ralph).is_empty() {
         let plan = ralph.plan.iter();
         commands.extend(plan.flat_map(|plan| plan.verify.clone()));

@@ -6,8 +6,10 @@ use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
+use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::plan::{Identity, Objections, Plan, PlanTask, Synthesis};
 use crate::workflow::ralph::review::Review;
+use crate::workflow::ralph::touch::Changed;
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +84,10 @@ pub enum RalphEvent {
         attempt: u32,
         /// The commit it begins with.
         base: String,
+        /// What its goal may use altogether, set aside of what is left of the workflow's limits;
+        /// `None` where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowance: Option<Amounts>,
     },
     /// A goal of a task came to rest.
     TaskRested {
@@ -110,6 +116,9 @@ pub enum RalphEvent {
         tree: String,
         /// Whether it was merged with what had landed meanwhile, and has to be verified as such.
         merged: bool,
+        /// The paths that its commit changed; `None` where nobody looked, as in older logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed: Option<Changed>,
     },
     /// A task's commit does not fit what landed meanwhile: its owner does it again on that.
     TaskConflicted {

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::plan::task::TaskId;
 use crate::workflow::interview::spec::Spec;
+use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::{Attempt, Consensus, PlanTask};
 use crate::workflow::ralph::review::{Review, Verdict};
@@ -27,6 +29,7 @@ pub(crate) fn begin(base: &str, spec: Option<&Spec>) -> Ralph {
         branch: None,
         tasks: BTreeMap::new(),
         landed: Vec::new(),
+        changes: Vec::new(),
         earlier: Vec::new(),
         unverified: None,
         verified: None,
@@ -72,6 +75,7 @@ fn keep_landed(ralph: &mut Ralph) {
     let is_left = |state: &TaskState| !matches!(state.stand, Stand::Landed { .. });
     ralph.tasks.retain(|_, state| is_left(state));
     ralph.landed.clear();
+    ralph.changes.clear();
 }
 
 /// A person lets it go on: what was counted is counted anew, and what came to rest takes its turn
@@ -94,6 +98,8 @@ fn fresh(task: PlanTask, cycle: u32) -> (TaskId, TaskState) {
         sent_back: 0,
         rested_at_ms: 0,
         because: None,
+        allowance: None,
+        verified_with: 0,
         task,
     };
     (state.task.id.clone(), state)
@@ -106,7 +112,8 @@ fn with(ralph: &mut Ralph, id: &TaskId, change: impl FnOnce(&mut TaskState)) {
 }
 
 /// A goal that was begun keeps the commit it began with.
-fn begun(state: &mut TaskState, base: &str) {
+fn begun(state: &mut TaskState, base: &str, allowance: Option<&Amounts>) {
+    state.allowance = allowance.copied();
     state.base.get_or_insert_with(|| base.to_owned());
     state.drives = state.drives.saturating_add(1);
     state.is_working = true;
@@ -120,6 +127,8 @@ fn anew(state: &mut TaskState, because: Option<String>) {
     state.stand = Stand::Waiting;
     state.is_working = false;
     state.because = because;
+    state.allowance = None;
+    state.verified_with = 0;
 }
 
 fn sent_back(state: &mut TaskState, because: String) {
@@ -177,6 +186,7 @@ pub(crate) fn evolve(ralph: &mut Ralph, event: &RalphEvent) {
         RalphEvent::HeadVerified { commit, report } => {
             ralph.unverified = None;
             ralph.verified = Some((commit.clone(), report.clone()));
+            passed_with_all(ralph, report);
             ralph.verifications = ralph.verifications.saturating_add(1);
         }
         RalphEvent::FixPlanned { task, because } => {
@@ -245,8 +255,14 @@ fn run(ralph: &mut Ralph, event: &RalphEvent) {
             head: base.clone(),
             tree: None,
         });
-    } else if let RalphEvent::TaskBegun { task, base, .. } = event {
-        with(ralph, task, |state| begun(state, base));
+    } else if let RalphEvent::TaskBegun {
+        task,
+        base,
+        allowance,
+        ..
+    } = event
+    {
+        with(ralph, task, |state| begun(state, base, allowance.as_ref()));
     } else if let RalphEvent::TaskRested { task, .. } = event {
         with(ralph, task, |state| rested(state, event));
     } else if let RalphEvent::TaskLanded { .. } = event {
@@ -304,6 +320,7 @@ fn landed(ralph: &mut Ralph, event: &RalphEvent) {
         head,
         tree,
         merged,
+        changed,
     } = event
     else {
         return;
@@ -316,8 +333,28 @@ fn landed(ralph: &mut Ralph, event: &RalphEvent) {
         branch.tree = Some(tree.clone());
     }
     ralph.landed.push(task.clone());
+    ralph.changes.push(changed.clone());
     if *merged {
         ralph.unverified = Some(task.clone());
+    } else {
+        // Its goal proved this very tree.
+        let n_landed = ralph.landed.len();
+        with(ralph, task, |state| state.verified_with = n_landed);
+    }
+}
+
+/// Remembers whose commands passed on the branch with all that has landed.
+fn passed_with_all(ralph: &mut Ralph, report: &VerifyReport) {
+    let n_landed = ralph.landed.len();
+    let passed = |command: &String| {
+        let mut runs = report.runs.iter();
+        runs.any(|run| run.command == *command && run.passed())
+    };
+    for state in ralph.tasks.values_mut() {
+        let has_landed = matches!(state.stand, Stand::Landed { .. });
+        if has_landed && report.tampered.is_empty() && state.task.verify.iter().all(passed) {
+            state.verified_with = n_landed;
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::workflow::ralph::plan::{
 };
 use crate::workflow::ralph::review::{Category, Finding, Findings};
 use crate::workflow::ralph::state::Ralph;
+use crate::workflow::ralph::touch::Changed;
 use crate::workflow::state::{Body, Workflow};
 use crate::workflow::terms::{PlanApproval, Terms};
 
@@ -242,6 +243,7 @@ pub(super) fn landed(head: &str, merged: bool) -> Outcome {
         head: head.to_owned(),
         tree: format!("tree-{head}"),
         merged,
+        changed: Changed::of(vec![format!("src/{}/x.rs", if merged { "b" } else { "a" })]),
     }
 }
 
@@ -449,6 +451,20 @@ impl Build {
     /// Lands a task.
     pub(super) fn land(&mut self, task: &str, head: &str, merged: bool) -> Vec<Event> {
         self.perform(&format!("land-{task}"), landed(head, merged))
+    }
+
+    /// Lands a task that changed these paths.
+    pub(super) fn land_with(
+        &mut self,
+        task: &str,
+        (head, merged): (&str, bool),
+        paths: &[&str],
+    ) -> Vec<Event> {
+        let mut outcome = landed(head, merged);
+        if let Outcome::Landed { changed, .. } = &mut outcome {
+            *changed = Changed::of(paths.iter().map(|&path| path.to_owned()).collect());
+        }
+        self.perform(&format!("land-{task}"), outcome)
     }
 
     /// Verifies what is asked for; commands named here fail.

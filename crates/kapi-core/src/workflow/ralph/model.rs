@@ -152,6 +152,12 @@ fn commands(workflow: &Workflow, scope: &Scope) -> Vec<(Actor, Command)> {
         }
     }
     for effect in workflow.in_flight.keys() {
+        let (effect, goal) = (effect.clone(), workflow.id.clone());
+        let task = crate::kernel::id::TaskId::new(1);
+        let queue = Command::QueueWork { effect, goal, task };
+        all.push((Actor::Engine, queue));
+    }
+    for effect in workflow.in_flight.keys() {
         for outcome in outcomes(workflow, effect, scope) {
             let effect = effect.clone();
             let outcome = Box::new(outcome);

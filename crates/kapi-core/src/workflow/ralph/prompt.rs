@@ -55,6 +55,7 @@ pub fn question(workflow: &Workflow, ralph: &Ralph, role: Role) -> String {
         Role::Reviewer => {
             parts.extend(approved_plan(workflow, ralph));
             parts.extend(landed_part(ralph));
+            parts.extend(strayed_part(workflow));
             parts.extend(past_reviews(workflow, ralph));
         }
         Role::Accountant => {
@@ -313,6 +314,15 @@ fn approved_plan(workflow: &Workflow, ralph: &Ralph) -> Option<String> {
     let title = format!("Approved plan of {}", workflow.id);
     let range = format!("The base is {base}; the branch is at {head}.");
     Some(format!("{}\n\n{range}", data(&title, &body)))
+}
+
+/// Returns what tasks changed beside what the plan names for them: worth a second look.
+fn strayed_part(workflow: &Workflow) -> Option<String> {
+    let strayed = verify::strayed(workflow);
+    let surplus = strayed.len().saturating_sub(PAST_MAX);
+    let shown = strayed.get(surplus..)?;
+    let title = "Kapi saw changes beside the plan's paths; say whether each belongs there";
+    (!shown.is_empty()).then(|| data(title, &shown.join("\n")))
 }
 
 fn past_reviews(workflow: &Workflow, ralph: &Ralph) -> Option<String> {

@@ -9,9 +9,11 @@ use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
 use crate::workflow::interview::spec::Spec;
+use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::Accepted;
 use crate::workflow::ralph::plan::{Attempt, Plan, PlanTask};
 use crate::workflow::ralph::review::Review;
+use crate::workflow::ralph::touch::Changed;
 
 /// A Ralph workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +39,9 @@ pub struct Ralph {
     pub tasks: BTreeMap<TaskId, TaskState>,
     /// The order in which tasks landed.
     pub landed: Vec<TaskId>,
+    /// What each of these landings changed, in the same order; `None` where nobody looked.
+    #[serde(default)]
+    pub changes: Vec<Option<Changed>>,
     /// What landed in earlier planning cycles and stays on the branch, oldest first.
     pub earlier: Vec<Earlier>,
     /// The task whose landing was merged and has yet to be verified as a whole.
@@ -137,6 +142,12 @@ pub struct TaskState {
     pub rested_at_ms: i64,
     /// Why it is done again: the paths that did not fit, what a verification said.
     pub because: Option<String>,
+    /// What its goal may use altogether; `None` where nothing is limited.
+    #[serde(default)]
+    pub allowance: Option<Amounts>,
+    /// How many landings there were when its commands last passed with what had landed.
+    #[serde(default)]
+    pub verified_with: usize,
 }
 
 /// Where a task stands.

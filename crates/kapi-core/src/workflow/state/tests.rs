@@ -30,18 +30,19 @@ fn a_state_is_written_with_these_fields() {
             "body",
             "evidence",
             "failures",
+            "goals",
             "id",
             "in_flight",
             "links",
             "pending",
             "purpose",
+            "raised",
             "revisions",
             "started_at_ms",
             "started_by",
             "status",
             "terms",
             "used",
-            "used_before",
             "workers"
         ]
     );

@@ -100,7 +100,7 @@ impl Fleet {
 
     /// One process of one machine: two never have the same.
     pub(super) fn holder(&self, owner: &str) -> Holder {
-        let host = uname().nodename().to_string_lossy().into_owned();
+        let host = machine();
         let process = std::process::id();
         let random: String = self.log.writer().chars().take(8).collect();
         Holder(format!("{owner} on {host}, pid {process}, {random}"))
@@ -125,6 +125,11 @@ impl Fleet {
     pub(super) fn name(&self) -> String {
         self.log.name()
     }
+}
+
+/// Returns what this machine is called.
+pub(super) fn machine() -> String {
+    uname().nodename().to_string_lossy().into_owned()
 }
 
 fn length_of(state: &RawValue) -> u64 {

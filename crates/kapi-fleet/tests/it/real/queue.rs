@@ -82,6 +82,7 @@ pub(super) fn request(key: &str) -> Request {
         depth: 0,
         retry_of: None,
         loop_run: None,
+        goal: None,
     }
 }
 
@@ -112,6 +113,7 @@ pub(super) fn claim(queue: &mut Queue<'_>, own: &Enlisted, ttl_ms: u64) -> Optio
         ttl_ms,
         capacity: capacity(),
         only: None,
+        reach: None,
     };
     match queue.submit(&Actor::Engine, &claim).unwrap() {
         Answer::Claimed(task, fence) => Some(Hold { task, fence }),

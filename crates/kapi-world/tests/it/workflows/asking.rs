@@ -104,6 +104,34 @@ roles:
 }
 
 #[test]
+fn an_answer_that_is_cut_off_is_not_an_example_that_stands_before_it() {
+    let example =
+        "```json\\n{\\\"approve\\\":true,\\\"summary\\\":\\\"s\\\",\\\"findings\\\":[]}\\n```";
+    let long = "x".repeat(70_000);
+    let script = format!(
+        "
+turns: []
+roles:
+  reviewer:
+    - steps: [{{say: \"It could be:\\n{example}\\n{long}\"}}]
+    - steps: [{{say: \"It is:\\n{example}\"}}]
+"
+    );
+    let bench = Bench::new(&script);
+    let agent = bench.workflow.lock().unwrap().terms.agent.clone();
+    let outcome = bench.perform(&bench.question(Role::Reviewer, &agent, 1));
+    let Outcome::Unreadable { why, .. } = outcome else {
+        panic!("the example was taken for the answer: {outcome:?}");
+    };
+    assert!(why.contains("64 KiB"), "{why}");
+    let outcome = bench.perform(&bench.question(Role::Reviewer, &agent, 2));
+    assert!(matches!(outcome, Outcome::Answered { .. }), "{outcome:?}");
+    let printing = format!("command:yes | head -c 100000; {REVIEW}");
+    let outcome = bench.perform(&bench.question(Role::Reviewer, &printing, 1));
+    assert!(matches!(outcome, Outcome::Answered { .. }), "{outcome:?}");
+}
+
+#[test]
 fn where_there_is_no_repository_an_agent_looks_at_nothing() {
     let machine = Machine::plain();
     let agent = "command:test -z \"$(ls)\" && ! touch x && printf \

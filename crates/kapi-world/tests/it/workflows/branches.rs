@@ -59,6 +59,27 @@ fn a_name_that_was_kept_before_a_crash_is_taken_up_unless_somebody_was_faster() 
 }
 
 #[test]
+fn a_landing_tells_which_paths_the_task_changed() {
+    let bench = Bench::new(NOTHING);
+    bench.prepare();
+    let base = bench.base();
+    bench.machine.git(&["checkout", "--quiet", "-b", "aside"]);
+    bench.machine.write("answer.txt", "right\n");
+    bench.machine.write("docs/a b.md", "new\n");
+    bench.machine.commit("task");
+    let commit = bench.machine.git(&["rev-parse", "HEAD"]);
+    bench.machine.git(&["checkout", "--quiet", "main"]);
+    for _ in 0..2 {
+        let outcome = bench.perform(&bench.landing("T-001", (&commit, &base, &base)));
+        let Outcome::Landed { changed, .. } = outcome else {
+            panic!("it did not land: {outcome:?}");
+        };
+        assert_eq!(changed.paths, ["answer.txt", "docs/a b.md"]);
+        assert_eq!(changed.n_more, 0);
+    }
+}
+
+#[test]
 fn a_branch_that_was_moved_before_any_work_is_told_and_left() {
     let bench = Bench::new(NOTHING);
     let (branch, _) = bench.prepare();

@@ -1,6 +1,7 @@
 //! The records of every workflow of the project: log, fold, snapshot, documents, inventory, leave.
 //!
-//! Each is parsed and compared with what the log says; nothing is mended.
+//! Each is parsed and compared with what the log says; what follows from a sound log is written again
+//! where a person asks for that, and never what they edited while it waits.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use kapi_store::inventory::Inventory;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::Disk as _;
 
-use crate::commands::doctor::modes::{Class, Probe};
+use crate::commands::doctor::modes::{Class, Probe, Wish};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
@@ -30,7 +31,7 @@ struct Looked<'a> {
 }
 
 /// Looks at every workflow.
-pub(super) fn probes(context: &Context) -> Result<Vec<Probe>, Error> {
+pub(super) fn probes(context: &Context, wish: Wish) -> Result<Vec<Probe>, Error> {
     let root = match context.project_root() {
         Ok(root) => root,
         Err(error) if error.exit == Exit::NotFound => return Ok(vec![none()]),
@@ -54,7 +55,10 @@ pub(super) fn probes(context: &Context) -> Result<Vec<Probe>, Error> {
             WorkflowStanding::Damaged(error) => {
                 probes.push(looked.failed(Class::EventSnapshot, error));
             }
-            WorkflowStanding::Known(_) => probes.extend(looked.probes()),
+            WorkflowStanding::Known(_) => {
+                probes.extend(looked.mended(wish));
+                probes.extend(looked.probes());
+            }
         }
     }
     Ok(probes)
@@ -65,6 +69,17 @@ fn none() -> Probe {
 }
 
 impl Looked<'_> {
+    /// Writes again what follows from the log; what refuses is a hindrance of its own.
+    fn mended(self, wish: Wish) -> Option<Probe> {
+        match wish {
+            Wish::Look => None,
+            Wish::Mend => match self.project.repair_workflow(self.key) {
+                Ok(_) => None,
+                Err(error) => Some(self.failed(Class::EventSnapshot, &error)),
+            },
+        }
+    }
+
     fn probes(self) -> Vec<Probe> {
         let mut probes = vec![self.event_snapshot()];
         match self.project.workflow(self.key) {
@@ -93,10 +108,8 @@ impl Looked<'_> {
     }
 
     fn derived(self, class: Class, detail: String) -> Probe {
-        let (mode, index) = (self.key.mode, self.key.id.index());
-        self.bad(class, detail).with_hint(format!(
-            "`kapi {mode} resume {index:03}` writes it again from the log."
-        ))
+        self.bad(class, detail)
+            .with_hint("`kapi doctor --modes --mend` writes it again from the log.")
     }
 
     fn event_snapshot(self) -> Probe {

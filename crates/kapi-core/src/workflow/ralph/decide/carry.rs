@@ -6,12 +6,13 @@ use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
 use crate::workflow::denied::Why;
-use crate::workflow::evidence::Weight;
+use crate::workflow::evidence::{Evidence, STRAYED, Weight};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::short;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::state::TaskState;
+use crate::workflow::ralph::touch::{self, Changed};
 
 /// How often in a row a task is sent back before a person is asked.
 pub(super) const SENT_BACK_MAX: u32 = 4;
@@ -19,6 +20,8 @@ pub(super) const SENT_BACK_MAX: u32 = 4;
 const OUTPUT_BYTES_MAX: usize = 2_000;
 /// The most characters of a reason.
 const REASON_BYTES_MAX: usize = 4_000;
+/// The most paths that are named of those that a task changed beside its own.
+const PATHS_TOLD_MAX: usize = 20;
 
 /// Takes how a goal came to rest.
 pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
@@ -57,22 +60,27 @@ pub(super) fn rested(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
     }
 }
 
-/// Takes where the branch is with a task.
-pub(super) fn landed(
-    draft: &mut Draft<'_>,
-    state: &TaskState,
-    head: &str,
-    tree: &str,
-    merged: bool,
-) {
+/// Takes where the branch is with a task, and names what it changed beside the plan's paths.
+pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome) {
+    let Outcome::Landed {
+        head,
+        tree,
+        merged,
+        changed,
+    } = outcome
+    else {
+        return;
+    };
     let id = &state.task.id;
+    let strayed = strayed(draft, state, changed, head);
     draft.ralph(RalphEvent::TaskLanded {
         task: id.clone(),
-        head: head.to_owned(),
-        tree: tree.to_owned(),
-        merged,
+        head: head.clone(),
+        tree: tree.clone(),
+        merged: *merged,
+        changed: Some(changed.clone()),
     });
-    let how = if merged {
+    let how = if *merged {
         ", merged with what had landed meanwhile"
     } else {
         ""
@@ -82,6 +90,49 @@ pub(super) fn landed(
     let mut found = evidence(Weight::Validation, "land", summary, reference, draft.given);
     found.phase = Some("run".to_owned());
     draft.evidence(found);
+    if let Some(found) = strayed {
+        draft.evidence(found);
+    }
+}
+
+/// Returns the evidence that a task changed paths that the plan does not give it, and whose they are.
+fn strayed(
+    draft: &Draft<'_>,
+    state: &TaskState,
+    changed: &Changed,
+    head: &str,
+) -> Option<Evidence> {
+    let outside = touch::outside(&state.task, changed);
+    let first = outside.get(..PATHS_TOLD_MAX.min(outside.len()))?;
+    if first.is_empty() {
+        return None;
+    }
+    let n_more = outside.len().saturating_sub(first.len());
+    let more = if n_more > 0 {
+        format!(" and {n_more} more")
+    } else {
+        String::new()
+    };
+    let theirs = touch::overlapped(&draft.now, &state.task, &outside);
+    let theirs: Vec<&str> = theirs.iter().map(|other| other.task.id.as_str()).collect();
+    let whose = if theirs.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; the plan gives them to {}, which was begun without this",
+            theirs.join(", ")
+        )
+    };
+    let summary = format!(
+        "{} changed paths that the plan does not name for it: {}{more}{whose}",
+        state.task.id,
+        first.join(", ")
+    );
+    let reference = format!("git:{head}");
+    let mut found = evidence(Weight::Validation, STRAYED, summary, reference, draft.given);
+    found.phase = Some("run".to_owned());
+    found.artifacts = vec!["verify.md".to_owned()];
+    Some(found)
 }
 
 /// Takes that a commit does not fit: its owner does it again, a few times.

@@ -3,15 +3,17 @@
 //! Knows which tasks may begin after every decision, and when nothing more can.
 
 use crate::goal::state::Status as GoalStatus;
+use crate::usage::Usage;
 use crate::workflow::decide::Given;
 use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
+use crate::workflow::limits::{self, Amounts};
 use crate::workflow::ralph::decide::is_active;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::ralph::want::wants;
-use crate::workflow::ralph::{evolve, graph};
+use crate::workflow::ralph::{allowance, evolve, graph};
 use crate::workflow::state::{Status, Workflow};
 
 /// The most answers of one role in a row that are refused before a person is asked.
@@ -27,6 +29,8 @@ pub(super) struct Draft<'a> {
     pub(super) events: Vec<Event>,
     /// What the decision is given from outside.
     pub(super) given: &'a Given,
+    /// What the outcome at hand says was used besides.
+    used: Usage,
     is_blocked: bool,
 }
 
@@ -37,8 +41,14 @@ impl<'a> Draft<'a> {
             now: ralph.clone(),
             events: Vec::new(),
             given,
+            used: Usage::default(),
             is_blocked: !is_active(workflow),
         }
+    }
+
+    /// Notes what the outcome at hand used; it is recorded with the outcome.
+    pub(super) const fn has_used(&mut self, usage: &Usage) {
+        self.used.add(usage);
     }
 
     /// Adds a fact of the mode.
@@ -116,16 +126,23 @@ impl<'a> Draft<'a> {
         if self.now.phase != RalphPhase::Run || self.now.unverified.is_some() {
             return;
         }
-        for id in graph::may_begin(&self.now, self.workflow.terms.jobs) {
+        self.let_the_stinted_go_on();
+        let may_begin = graph::may_begin(&self.now, self.workflow.terms.jobs);
+        let share = self
+            .free()
+            .part(u64::try_from(may_begin.len()).unwrap_or(u64::MAX));
+        for id in may_begin.into_iter().filter(|_| !share.is_used_up()) {
             let Some(state) = self.now.tasks.get(&id) else {
                 continue;
             };
+            let allowance = allowance::allowed(self.workflow, state, &share);
             let base = state.base.clone().unwrap_or_else(|| branch.head.clone());
             let attempt = state.attempt;
             self.ralph(RalphEvent::TaskBegun {
                 task: id,
                 attempt,
                 base,
+                allowance,
             });
         }
         if graph::left(&self.now).is_empty() {
@@ -137,7 +154,37 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Returns what is left and not set aside for a goal at work.
+    fn free(&self) -> Amounts {
+        allowance::free(self.workflow, &self.now).less(&self.used)
+    }
+
+    /// Lets goals go on that used up what was set aside for them, while there is more.
+    fn let_the_stinted_go_on(&mut self) {
+        if self.free().is_used_up() {
+            return;
+        }
+        let stinted = allowance::stinted(self.workflow, &self.now);
+        for task in stinted {
+            self.ralph(RalphEvent::TaskRetried { task });
+        }
+    }
+
+    /// Returns the workflow with what the outcome at hand used.
+    fn with_use(&self) -> Workflow {
+        let mut workflow = self.workflow.clone();
+        workflow.used.add(&self.used);
+        workflow
+    }
+
     fn block_on_rested(&mut self) {
+        if self.free().is_used_up()
+            && let Some((reason, unblock)) = limits::used_up(&self.with_use())
+        {
+            // Only more of it helps, whatever else rests.
+            self.block(reason, unblock);
+            return;
+        }
         let rested: Vec<(String, Option<String>)> = graph::left(&self.now)
             .into_iter()
             .filter_map(rest_words)

@@ -24,7 +24,9 @@ use crate::workflow::terms::PlanApproval;
 
 mod argue;
 mod close;
+mod limits;
 mod run;
+mod strayed;
 
 /// Returns the facts of the mode among some events, by name.
 fn facts(events: &[Event]) -> Vec<String> {

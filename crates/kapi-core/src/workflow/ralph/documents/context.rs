@@ -1,5 +1,6 @@
 //! `context.md`: what the build starts from.
 
+use crate::workflow::limits;
 use crate::workflow::link::Relation;
 use crate::workflow::ralph::documents::markdown::{block, code, line, list, quote};
 use crate::workflow::ralph::prompt::spec_text;
@@ -9,6 +10,7 @@ use crate::workflow::state::Workflow;
 /// Returns the document.
 pub(in crate::workflow::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {
     let terms = &workflow.terms;
+    let allowed = limits::limit(workflow);
     let source = workflow
         .links
         .iter()
@@ -31,10 +33,10 @@ pub(in crate::workflow::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> St
                 format!("Works and plans: {}", code(&terms.agent)),
                 format!("Objects and reviews: {}", code(terms.reviewer())),
                 format!("Goals at once: {}", terms.jobs.max(1)),
-                format!("For questions to agents: {}", limit(terms.tokens, "tokens")),
                 format!(
-                    "For everything: {}",
-                    limit(terms.usd_micros, "micro-dollars")
+                    "For everything, questions and goals together: {}, {}",
+                    limit(allowed.tokens, "tokens"),
+                    limit(allowed.usd_micros, "micro-dollars")
                 ),
             ])
         ),

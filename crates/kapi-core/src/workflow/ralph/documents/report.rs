@@ -10,6 +10,7 @@ use crate::workflow::pending::{Approval, Means};
 use crate::workflow::ralph::documents::acceptance::entry;
 use crate::workflow::ralph::documents::markdown::{code, line, lines, list, quote};
 use crate::workflow::ralph::documents::plan::same_agent;
+use crate::workflow::ralph::documents::verify;
 use crate::workflow::ralph::graph;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::state::{Status, Workflow};
@@ -85,7 +86,7 @@ fn inputs(workflow: &Workflow, ralph: &Ralph) -> String {
             "plan.md" => ralph.plan.is_some(),
             "consensus.md" => !ralph.attempts.is_empty(),
             "review.md" => !ralph.reviews.is_empty(),
-            "verify.md" => workflow.evidence.iter().any(|found| found.kind == "verify"),
+            "verify.md" => verify::has_something(workflow),
             _ => true,
         };
         items.extend(is_there.then(|| code(name)));
@@ -245,6 +246,7 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
             "In {same} reviews the reviewer was the agent that also did the work."
         ));
     }
+    known.extend(verify::strayed(workflow));
     match &workflow.terms.judge {
         Judge::None => known.push(
             "Nobody judges the goals: their commands and the review decide alone.".to_owned(),

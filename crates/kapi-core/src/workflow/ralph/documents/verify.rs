@@ -2,13 +2,27 @@
 
 use crate::goal::outcome::VerifyRun;
 use crate::goal::quote::tail;
+use crate::workflow::evidence::STRAYED;
 use crate::workflow::ralph::decide::short;
-use crate::workflow::ralph::documents::markdown::{block, cell, code, list};
+use crate::workflow::ralph::documents::markdown::{block, cell, code, line, list};
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::state::Workflow;
 
 /// The most bytes of one command's output that are repeated.
 const OUTPUT_BYTES_MAX: usize = 4_000;
+
+/// Tells whether there is something to say.
+pub(in crate::workflow::ralph) fn has_something(workflow: &Workflow) -> bool {
+    let mut found = workflow.evidence.iter();
+    found.any(|found| found.kind == "verify" || found.kind == STRAYED)
+}
+
+/// Returns what tasks changed beside what the plan names, one entry each.
+pub(in crate::workflow::ralph) fn strayed(workflow: &Workflow) -> Vec<String> {
+    let found = workflow.evidence.iter();
+    let found = found.filter(|found| found.kind == STRAYED);
+    found.map(|found| line(&found.summary)).collect()
+}
 
 /// Returns the document.
 pub(in crate::workflow::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {
@@ -39,6 +53,10 @@ pub(in crate::workflow::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> St
         parts.push("Nothing was verified as a whole yet.".to_owned());
     } else {
         parts.push(rows.join("\n"));
+    }
+    let strayed = strayed(workflow);
+    if !strayed.is_empty() {
+        parts.push(format!("## Beside the plan's paths\n\n{}", list(&strayed)));
     }
     parts.extend(last(ralph));
     format!("{}\n", parts.join("\n\n"))

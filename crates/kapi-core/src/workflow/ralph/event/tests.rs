@@ -2,12 +2,14 @@
 
 use crate::goal::state::Status as GoalStatus;
 use crate::workflow::event::Event;
+use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
 use crate::workflow::ralph::fixture::{
     finding, findings, goal_id, objections, plan, report, synthesis, task, task_id,
 };
 use crate::workflow::ralph::plan::{Consensus, Identity};
 use crate::workflow::ralph::review::{Category, Review};
+use crate::workflow::ralph::touch::Changed;
 
 fn check(event: RalphEvent, data: &str) {
     let event = Event::Ralph(event);
@@ -96,8 +98,21 @@ fn running() {
             task: id(),
             attempt: 1,
             base: "b".to_owned(),
+            allowance: None,
         },
         r#"{"task_begun":{"task":"T-001","attempt":1,"base":"b"}}"#,
+    );
+    check(
+        RalphEvent::TaskBegun {
+            task: id(),
+            attempt: 1,
+            base: "b".to_owned(),
+            allowance: Some(Amounts {
+                tokens: Some(5),
+                usd_micros: None,
+            }),
+        },
+        r#"{"task_begun":{"task":"T-001","attempt":1,"base":"b","allowance":{"tokens":5}}}"#,
     );
     check(
         RalphEvent::TaskRested {
@@ -111,14 +126,33 @@ fn running() {
         },
         r#"{"task_rested":{"task":"T-001","attempt":1,"goal":"012-x","status":"done","commit":"c","reason":null,"at_ms":5}}"#,
     );
+}
+
+#[test]
+fn landing() {
+    let id = || task_id("T-001");
     check(
         RalphEvent::TaskLanded {
             task: id(),
             head: "h".to_owned(),
             tree: "t".to_owned(),
             merged: true,
+            changed: None,
         },
         r#"{"task_landed":{"task":"T-001","head":"h","tree":"t","merged":true}}"#,
+    );
+    check(
+        RalphEvent::TaskLanded {
+            task: id(),
+            head: "h".to_owned(),
+            tree: "t".to_owned(),
+            merged: false,
+            changed: Some(Changed {
+                paths: vec!["a".to_owned()],
+                n_more: 2,
+            }),
+        },
+        r#"{"task_landed":{"task":"T-001","head":"h","tree":"t","merged":false,"changed":{"paths":["a"],"n_more":2}}}"#,
     );
     check(
         RalphEvent::TaskConflicted {

@@ -81,6 +81,7 @@ fn set_to_work(ralph: &mut Ralph, id: &TaskId) {
         task: id.clone(),
         attempt: 1,
         base: "base".to_owned(),
+        allowance: None,
     };
     evolve(ralph, &event);
 }
@@ -104,6 +105,7 @@ fn land(ralph: &mut Ralph, id: &TaskId) {
         head: format!("head-{id}"),
         tree: "tree".to_owned(),
         merged: false,
+        changed: None,
     };
     evolve(ralph, &event);
 }

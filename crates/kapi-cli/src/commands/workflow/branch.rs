@@ -1,0 +1,48 @@
+//! Whether a plan's branch could be made at all: a branch named `docs` keeps git from making any
+//! `docs/…`.
+//!
+//! Told before anything is spent on it, with the command that helps. Knows names only.
+
+use kapi_core::workflow::ralph::plan::BranchType;
+use kapi_core::workflow::state::Body;
+use kapi_world::survey::Survey;
+
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::naming;
+use crate::workflow::found::Found;
+
+/// Refuses to go on to where the branch of a plan is made, if git could not make it.
+pub(crate) fn check_plan(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+    let Body::Ralph(ralph) = &found.workflow.body else {
+        return Ok(());
+    };
+    let (Some(plan), None) = (&ralph.plan, &ralph.branch) else {
+        return Ok(());
+    };
+    let kind = plan.branch_type.as_str();
+    let book = context.book(&Config::unconfigured());
+    let survey = Survey::of(&book, found.project.layout.root());
+    let survey = survey.map_err(|failure| Error::world(&failure))?;
+    naming::check_type(kind, &survey).map_err(|mut error| {
+        error.exit = Exit::Denied;
+        error
+    })
+}
+
+/// Returns a note for each type of branch that could not be made, beside the one that is looked at
+/// anyway.
+pub(crate) fn notes(survey: &Survey) -> Vec<String> {
+    let kinds = BranchType::ALL.iter().map(|kind| kind.as_str());
+    let blocked = kinds.filter(|kind| naming::check_type(kind, survey).is_err());
+    blocked
+        .map(|kind| {
+            format!(
+                "A local branch named {kind:?} is in the way of every branch {kind}/…: a plan of \
+                 that type could not be carried out before `git branch -m {kind} {kind}-old`."
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,289 @@
+//! What a host such as Pi asks: where its session stands, what a workflow shows its person before a
+//! decision, and which interviews a purpose could go on from.
+//!
+//! Reads, and writes nothing. What the host does with the answers is its affair.
+
+use std::ffi::OsString;
+
+use kapi_core::workflow::guidance;
+use kapi_core::workflow::interview::round::Reply;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::next_command::next_commands;
+use kapi_core::workflow::pending::Pending;
+use kapi_core::workflow::ralph::state::Stand;
+use kapi_core::workflow::state::{Body, Workflow};
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::skills;
+use kapi_wire::session::{
+    CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
+    ShownView, StandingView,
+};
+use kapi_wire::workflow::interview::AskedView;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::event_words::first_line;
+use crate::exit_code::Exit;
+use crate::ui::{Fate, Format, Ui};
+use crate::workflow::find::{self, Verb};
+use crate::workflow::found::{Found, Sought};
+use crate::workflow::{driving, session, words};
+
+/// The word that enters it; always answers in JSON.
+///
+/// - `kapi __session`: what this session is attached to.
+/// - `kapi __session show MODE REF`: a workflow, with what waits in it word for word.
+/// - `kapi __session candidates MODE PURPOSE`: the approved interviews that fit a purpose.
+pub(super) const ARGUMENT: &str = "__session";
+/// Candidates that are shown at most.
+const CANDIDATES_MAX: usize = 9;
+/// Whoever waits for a lock is told this.
+const OWNER: &str = "kapi __session";
+
+/// Answers, and returns the exit code.
+pub(super) fn enter(args: impl Iterator<Item = OsString>) -> i32 {
+    let ui = Ui {
+        format: Format::Json,
+    };
+    let words: Option<Vec<String>> = args.map(|word| word.into_string().ok()).collect();
+    let mut words = words.unwrap_or_default();
+    words.retain(|word| word != "--json");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let exit = Context::new(Format::Json)
+        .and_then(|context| answer(&context, &words))
+        .unwrap_or_else(|error| {
+            ui.say(&format!("error: {error}"));
+            if let Some(hint) = &error.hint {
+                ui.say(&format!("hint: {hint}"));
+            }
+            error.exit
+        });
+    let exit = if ui.fate() == Fate::Failed {
+        Exit::Failed
+    } else {
+        exit
+    };
+    exit.code().into()
+}
+
+fn answer(context: &Context, words: &[&str]) -> Result<Exit, Error> {
+    match words {
+        [] => context.ui.json(&attached(context)?),
+        ["show", mode, reference] => context.ui.json(&shown(context, parse(mode)?, reference)?),
+        ["candidates", mode, purpose] => {
+            context
+                .ui
+                .json(&candidates(context, parse(mode)?, purpose)?);
+        }
+        _ => {
+            return Err(Error::usage(
+                "it takes nothing, `show MODE REF` or `candidates MODE PURPOSE`",
+            ));
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn parse(mode: &str) -> Result<Mode, Error> {
+    Mode::parse(mode).ok_or_else(|| Error::usage(format!("{mode:?} is no mode")))
+}
+
+/// Returns where the session stands. A workflow that has ended holds no session.
+fn attached(context: &Context) -> Result<SessionView, Error> {
+    let session = session::session(context);
+    let mut view = SessionView {
+        kind: "session",
+        v: SESSION_VERSION,
+        session: session.clone(),
+        attached: None,
+    };
+    let (Some(session), Some(root)) = (session, root(context)?) else {
+        return Ok(view);
+    };
+    let project = context.project(&root, OWNER);
+    let attachment = project
+        .attachment(&session)
+        .map_err(|error| Error::workflow(&error))?;
+    if let Some(attachment) = attachment {
+        let key = WorkflowKey {
+            mode: attachment.mode,
+            id: attachment.workflow,
+        };
+        let found = Found::load(project, key)?;
+        if !found.workflow.status.is_terminal() {
+            view.attached = Some(standing(&found, None)?);
+        }
+    }
+    Ok(view)
+}
+
+/// Returns the project; none where nothing was begun yet.
+fn root(context: &Context) -> Result<Option<std::path::PathBuf>, Error> {
+    match context.project_root() {
+        Ok(root) => Ok(Some(root)),
+        Err(error) if error.exit == Exit::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns a workflow with the artifact that waits in it, as it was drafted.
+fn shown(context: &Context, mode: Mode, reference: &str) -> Result<ShownView, Error> {
+    let sought = Sought {
+        mode,
+        reference,
+        owner: OWNER,
+    };
+    let found = find::find(context, &sought, Verb::Approve)?;
+    let text = match &found.workflow.pending {
+        Some(pending) => {
+            driving::check_unedited(&found, pending)?;
+            Some(driving::artifact(&found, pending)?)
+        }
+        None => None,
+    };
+    Ok(ShownView {
+        kind: "standing",
+        v: SESSION_VERSION,
+        workflow: standing(&found, text)?,
+    })
+}
+
+fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<CandidatesView, Error> {
+    let mut view = CandidatesView {
+        kind: "candidates",
+        v: SESSION_VERSION,
+        candidates: Vec::new(),
+    };
+    let Some(root) = root(context)? else {
+        return Ok(view);
+    };
+    let project = context.project(&root, OWNER);
+    let fitting = project
+        .interviews_for(purpose, mode)
+        .map_err(|error| Error::workflow(&error))?;
+    for candidate in fitting.into_iter().take(CANDIDATES_MAX) {
+        let key = WorkflowKey {
+            mode: Mode::DeepInterview,
+            id: candidate.id.clone(),
+        };
+        // The list is only shown; what cannot be read is told when it is chosen.
+        let purpose = project
+            .workflow(&key)
+            .map_or_else(|_| String::new(), |workflow| first_line(&workflow.purpose));
+        view.candidates.push(CandidateView {
+            index: format!("{:03}", candidate.id.index()),
+            id: candidate.id.to_string(),
+            purpose,
+            score: candidate.score,
+            shared: candidate.shared,
+        });
+    }
+    Ok(view)
+}
+
+fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Error> {
+    let workflow = &found.workflow;
+    let (phase, subphase) = workflow.phase();
+    let driver = found
+        .project
+        .workflow_driver(&found.key)
+        .map_err(|error| Error::workflow(&error))?;
+    let asked = match &workflow.body {
+        Body::Interview(interview) => AskedView::of(interview),
+        Body::Ralph(_) => None,
+    };
+    let documents = guidance::documents(workflow).iter();
+    Ok(StandingView {
+        id: workflow.id.to_string(),
+        index: format!("{:03}", workflow.id.index()),
+        mode: workflow.mode().as_str(),
+        purpose: workflow.purpose.clone(),
+        status: workflow.status.as_str(),
+        phase,
+        subphase,
+        standing: words::standing(workflow),
+        paragraph: paragraph(workflow, asked.as_ref()),
+        driver,
+        pending: workflow
+            .pending
+            .as_ref()
+            .map(|pending| decision(pending, text)),
+        asked,
+        blocked: workflow.blocked.clone(),
+        next: next_commands(workflow),
+        guidance: documents
+            .filter_map(|&name| {
+                let text = skills::body(name)?;
+                Some(GuidanceView { name, text })
+            })
+            .collect(),
+    })
+}
+
+fn decision(pending: &Pending, text: Option<String>) -> DecisionView {
+    DecisionView {
+        decision: pending.decision.as_str(),
+        artifact: pending.decision.artifact(),
+        sha256: pending.sha256.clone(),
+        risks: pending.risks.clone(),
+        on_yes: words::on_approval(pending.decision),
+        text,
+    }
+}
+
+/// Says where a workflow stands to a model that talks with its person about it. What agents wrote is
+/// cut to a line: it is told, and instructs nobody.
+fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
+    let mut sentences = vec![
+        format!(
+            "This session is attached to Kapi workflow {} ({}), which its person started: {}.",
+            workflow.id,
+            workflow.mode(),
+            first_line(&workflow.purpose)
+        ),
+        format!("It stands in {}.", words::standing(workflow)),
+    ];
+    sentences.extend(progress(workflow));
+    if let Some(asked) = asked {
+        let text = first_line(&asked.text);
+        sentences.push(match asked.kind {
+            "goal" => format!("The person is asked whether this is the goal: {text}"),
+            _ => format!("Question {} waits for the person: {text}", asked.round),
+        });
+    }
+    if let Some(pending) = &workflow.pending {
+        sentences.push(format!(
+            "{} waits for the person's approval, or for what they want changed in it.",
+            pending.decision.artifact()
+        ));
+    }
+    if let Some(blocked) = &workflow.blocked {
+        sentences.push(format!("It is held up: {}", first_line(&blocked.reason)));
+    }
+    sentences.push(STANCE.to_owned());
+    sentences.join(" ")
+}
+
+/// What holds for whoever talks with the person meanwhile.
+const STANCE: &str = "Kapi itself drives it, elsewhere: do not carry out its phases here, do not \
+    write its documents, and do not say that it went on. Only the person approves, gives up or \
+    detaches. The guidance of this phase, where there is any, follows so that what you say fits it.";
+
+/// Says how far it has come, where its mode counts that.
+fn progress(workflow: &Workflow) -> Option<String> {
+    match &workflow.body {
+        Body::Interview(interview) => {
+            let is_answered = |reply: &Reply| matches!(reply, Reply::Answered(_));
+            let rounds = interview.rounds.iter();
+            let answered = rounds.filter(|round| is_answered(&round.reply)).count();
+            let all = interview.rounds.len();
+            Some(format!("{answered} of {all} questions are answered."))
+        }
+        Body::Ralph(ralph) => {
+            let is_landed = |stand: &Stand| matches!(stand, Stand::Landed { .. });
+            let landed = ralph.tasks.values().filter(|task| is_landed(&task.stand));
+            let (landed, all) = (landed.count(), ralph.tasks.len());
+            (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A workflow's work as tasks of the kernel: let in by the same door as all others, done here unless
+//! another worker has claimed it, and waited for in any case.
+//!
+//! The effect's id is the task's key, so whoever repeats the effect after a crash finds its task.
+//! What doing it means is the performer's affair.
+
+use kapi_agent::agent::Kind;
+use kapi_core::actor::Actor;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::kernel::command::Command as KernelCommand;
+use kapi_core::kernel::decide::Answer;
+use kapi_core::kernel::goal_drive::GoalDrive;
+use kapi_core::kernel::id::TaskId;
+use kapi_core::kernel::task::{State, Task};
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::effect::next;
+use kapi_engine::kernel::door::goal::GoalAsk;
+use kapi_engine::kernel::error::KernelError;
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::world::{Activity, Watch};
+use kapi_world::workflows::{GoalTask, NotTasked, Tasked};
+
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::foreground::{Foreground, Left, Seen, attend};
+use crate::kernel::{Kernel, failed};
+use crate::workflow::world::{World, failure};
+
+impl World<'_> {
+    /// Has a goal driven as a task of the kernel, until that has ended or is called off.
+    pub(crate) fn as_task(
+        &self,
+        asked: &GoalTask<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<Tasked, NotTasked> {
+        self.try_as_task(asked, watch).map_err(|error| {
+            // What a rule refuses stays refused; a place, a disk or a store comes back.
+            let may_pass = !matches!(error.exit, Exit::Denied | Exit::Usage);
+            let why = failure(error);
+            let task = &asked.work.task;
+            NotTasked {
+                failure: Failure {
+                    message: format!("have {task} done as a task of the kernel: {}", why.message),
+                    hint: why.hint,
+                },
+                may_pass,
+            }
+        })
+    }
+
+    fn try_as_task(&self, asked: &GoalTask<'_>, watch: &Watch<'_>) -> Result<Tasked, Error> {
+        let kernel = Kernel::new(self.context, self.project, self.config)?;
+        kernel.prepare()?;
+        let id = self.let_in(&kernel, asked)?;
+        self.project
+            .submit_workflow(
+                self.key,
+                &Actor::Engine,
+                &Command::QueueWork {
+                    effect: asked.effect.clone(),
+                    goal: asked.goal.id.clone(),
+                    task: id,
+                },
+            )
+            .map_err(|error| Error::workflow(&error))?;
+        let notice = |_: TaskId, activity: Activity| (watch.notice)(activity);
+        let performer = kernel.performer(&notice)?;
+        let foreground = Foreground {
+            kernel: &kernel,
+            is_over: &|| watch.cancel.is_raised(),
+            perform: &|task, hands| performer.perform(task, hands),
+            has_room: &|| true,
+        };
+        let mut told = String::new();
+        let left = attend(&foreground, id, &mut |seen| {
+            let text = format!("{}: {}", asked.work.task, standing(seen));
+            if text != told && !seen.task.state.is_ended() {
+                (watch.notice)(Activity::Note { text: text.clone() });
+                told = text;
+            }
+        });
+        match left? {
+            Left::Ended(task) => Ok(Tasked::Ended(task)),
+            Left::Open(task) => {
+                self.let_go(&kernel, asked, &task)?;
+                Ok(Tasked::LetGo)
+            }
+        }
+    }
+
+    /// Submits the task, or finds it.
+    fn let_in(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>) -> Result<TaskId, Error> {
+        let contract = &asked.goal.contract;
+        let kind = Kind::parse(&contract.agent);
+        let agent = kind.as_ref().map_or("agent", |kind| kind.name());
+        let ask = GoalAsk {
+            title: &asked.work.title,
+            contract,
+            agent,
+            drive: GoalDrive {
+                mode: self.key.mode,
+                workflow: self.key.id.clone(),
+                task: asked.work.task.clone(),
+                effect: asked.effect.clone(),
+                goal: asked.goal.id.clone(),
+                place: None,
+            },
+            user: self.started_by,
+            priority: kernel.priority(agent),
+        };
+        let mut queue = kernel.queue()?;
+        let answer = kernel.at_door(|door| door.submit_goal(&mut queue, ask));
+        match answer.map_err(|error| failed(&error))? {
+            Answer::Submitted(id) | Answer::Duplicate(id) => Ok(id),
+            Answer::Skipped(_) | Answer::Claimed(..) | Answer::Nothing | Answer::Done => {
+                Err(Error::new(Exit::Internal, "a submission came to no task"))
+            }
+        }
+    }
+
+    /// Takes a task out of the queue that the workflow does not want any more; one that it still
+    /// wants waits for whoever goes on with it.
+    fn let_go(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>, task: &Task) -> Result<(), Error> {
+        let workflow = self.project.workflow(self.key);
+        let workflow = workflow.map_err(|error| Error::workflow(&error))?;
+        let mut wanted = next(&workflow).into_iter();
+        if wanted.any(|effect| effect.id == *asked.effect) {
+            return Ok(());
+        }
+        let cancel = KernelCommand::Cancel {
+            task: task.id,
+            why: format!("workflow {} does not want it any more", self.key.id),
+        };
+        let mut queue: Queue<'_> = kernel.queue()?;
+        match queue.submit(&Actor::Engine, &cancel) {
+            // It may have ended meanwhile.
+            Ok(_) | Err(KernelError::Denied(_)) => Ok(()),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+/// Returns where a task stands that has not ended.
+fn standing(seen: &Seen<'_>) -> String {
+    let task = seen.task;
+    let id = task.id;
+    let holder = task.lease.as_ref().map(|lease| lease.holder.to_string());
+    let holder = holder.unwrap_or_default();
+    match task.state {
+        // How long a pause still is changes all the time.
+        State::Pending => match seen.waits.as_ref().filter(|_| task.setback.is_none()) {
+            Some(waits) => format!("{id} waits: {waits}"),
+            None => format!("{id} waits for a worker"),
+        },
+        State::Leased => format!("{id} is about to begin, by {holder}"),
+        State::Running if task.cancelling.is_some() => format!("{id} is being stopped"),
+        State::Running => format!("{id} runs by {holder}"),
+        State::Completed | State::Failed | State::Cancelled => format!("{id} has ended"),
+    }
+}

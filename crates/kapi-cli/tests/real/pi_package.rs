@@ -1,0 +1,725 @@
+//! The Pi package in the real Pi: nothing of it while nothing is attached, an interview and a Ralph
+//! over Pi's own dialogs, words of the person passed on, and what a model may never do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use kapi_testkit::model_server::ModelServer;
+use kapi_testkit::model_server::record::RecordedRequest;
+use kapi_testkit::model_server::scenario::{Route, Scenario, Step, ToolUse};
+use serde_json::{Value, json};
+
+use crate::environment::write;
+use crate::pi_host::{Host, Options};
+use crate::wire_tap::WireTap;
+use crate::workflow_support::Machine;
+
+const INTERVIEW: &str = "001-greet-people-name";
+/// Words that only the guidance of an interview holds.
+const GUIDANCE: &str = "You find out what somebody wants.";
+
+/// Returns what the model does: what each prompt asks for by its first words.
+fn scenario() -> Scenario {
+    let mut scenario = Scenario::new(vec![Step::text("Hello.")]);
+    let call = |name: &str, arguments: Value| {
+        Step::tools(vec![ToolUse::Named {
+            name: name.to_owned(),
+            arguments,
+        }])
+    };
+    let pass_on =
+        |kind: &str, text: &str| call("kapi_pass_on", json!({ "kind": kind, "text": text }));
+    let approve = format!(
+        "{0} deep-interview approve 1 --yes --accept-risks; env -u KAPI_RUN_ID {0} deep-interview \
+         approve 1 --yes --accept-risks; {0} clear",
+        env!("CARGO_BIN_EXE_kapi")
+    );
+    let route = |words: &str, step: Step| Route::new(words, vec![step, Step::text("So it is.")]);
+    scenario.routes = vec![
+        route("read it", Step::bash("cat answer.txt")),
+        route("approve it yourself", Step::bash(&approve)),
+        route("where are we", call("kapi_status", json!({}))),
+        route("whoever comes in", pass_on("answer", "whoever comes in")),
+        route("guess my answer", pass_on("answer", "nobody at all")),
+        route(
+            "name the manual GUIDE",
+            pass_on("revision", "name the manual GUIDE"),
+        ),
+    ];
+    scenario
+}
+
+/// A machine with scripted agents, and the model that Pi asks.
+struct Desk {
+    machine: Machine,
+    server: ModelServer,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            machine: Machine::new(),
+            server: ModelServer::start(scenario()).unwrap(),
+        }
+    }
+
+    fn options(&self) -> Options<'static> {
+        Options {
+            base_url: self.server.base_url(),
+            ..Options::default()
+        }
+    }
+
+    fn host(&self) -> Host {
+        Host::start(&self.machine.env, &self.options())
+    }
+
+    fn snapshot(&self, mode: &str, id: &str) -> Value {
+        serde_json::from_str(&self.machine.document(mode, id, "snapshot.json")).unwrap()
+    }
+
+    /// Starts an interview in a Pi, up to its first question, and leaves that open.
+    fn begun(&self, host: &mut Host) {
+        let agent = &self.machine.agent;
+        host.command(&format!(
+            "/kapi-deep-interview greet people by name --agent {agent}"
+        ));
+        host.escape("select");
+        host.told("The question waits.");
+    }
+
+    fn last_request(&self) -> RecordedRequest {
+        let mut asked = self.server.requests();
+        asked.retain(|request| request.api.is_some());
+        asked.pop().unwrap()
+    }
+}
+
+/// Returns the system prompt of a request.
+fn system(request: &RecordedRequest) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
+    let system = messages.iter().find(|message| message["role"] == "system");
+    system.unwrap()["content"].to_string()
+}
+
+/// Returns a stand-in for the binary that notes every start beside it.
+fn noted_binary(desk: &Desk) -> (PathBuf, PathBuf) {
+    let (script, starts) = (
+        desk.machine.env.root().join("noted-kapi"),
+        desk.machine.env.root().join("starts"),
+    );
+    let text = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}'\nexec '{}' \"$@\"\n",
+        starts.display(),
+        env!("CARGO_BIN_EXE_kapi")
+    );
+    write(&script, text);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    (script, starts)
+}
+
+/// Checks that requests are the same, and shows the first place where they are not.
+fn assert_same(expected: &[Vec<u8>], requests: &[Vec<u8>], what: &str) {
+    let count = |requests: &[Vec<u8>]| requests.iter().map(Vec::len).collect::<Vec<_>>();
+    for (expected, request) in expected.iter().zip(requests) {
+        let same = expected
+            .iter()
+            .zip(request)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let around = |bytes: &[u8]| {
+            let end = bytes.len().min(same + 80);
+            String::from_utf8_lossy(&bytes[same.saturating_sub(80)..end]).into_owned()
+        };
+        assert!(
+            expected == request,
+            "{what}:\n{}\n{}",
+            around(expected),
+            around(request)
+        );
+    }
+    assert_eq!(count(expected), count(requests), "{what}");
+}
+
+/// Has a Pi of its own asked all of this, and returns the requests that it sent to a model of its own.
+fn requests_of(desk: &Desk, options: &Options<'_>, typed: &[&str]) -> Vec<Vec<u8>> {
+    let server = ModelServer::start(scenario()).unwrap();
+    let tap = WireTap::before(&server.base_url());
+    let options = Options {
+        base_url: tap.base_url(),
+        args: &["--no-session"],
+        ..options.clone()
+    };
+    let mut host = Host::start(&desk.machine.env, &options);
+    for text in typed {
+        if *text == "/kapi-status" {
+            host.command(text);
+            host.told("Nothing of Kapi is here yet.");
+        } else {
+            host.prompt(text);
+        }
+    }
+    host.end();
+    tap.take()
+}
+
+#[test]
+fn without_a_mode_every_request_is_the_same_byte_for_byte() {
+    const TYPED: [&str; 4] = ["hello", "read it", "and once more: read it", "good bye"];
+    let desk = Desk::new();
+    let (script, starts) = noted_binary(&desk);
+    let vars = [("KAPI_BIN", script.to_str().unwrap())];
+    let loaded = Options {
+        vars: &vars,
+        ..desk.options()
+    };
+    let bare = Options {
+        is_bare: true,
+        ..loaded.clone()
+    };
+    let first = requests_of(&desk, &bare, &TYPED);
+    assert_eq!(first.len(), 6, "four answers and two tool calls");
+    // Nothing has to be made alike: two runs of Pi itself send the same bytes.
+    let second = requests_of(&desk, &bare, &TYPED);
+    assert_same(&first, &second, "Pi itself differs between two runs");
+    let with = requests_of(&desk, &loaded, &TYPED);
+    assert_same(&first, &with, "the package changed a request");
+    assert!(!starts.exists(), "{:?}", fs::read_to_string(&starts));
+    // Looking is no mode: what is sent afterwards is the same, too.
+    let looked = [
+        "hello",
+        "/kapi-status",
+        "read it",
+        "and once more: read it",
+        "good bye",
+    ];
+    let looked = requests_of(&desk, &loaded, &looked);
+    assert_same(&first, &looked, "looking changed a request");
+    assert_eq!(fs::read_to_string(&starts).unwrap(), "--json status\n");
+}
+
+#[test]
+fn exactly_these_commands_are_there() {
+    const REMOVED: [&str; 11] = [
+        "clarify",
+        "plan",
+        "execute",
+        "review",
+        "tdd",
+        "ultrawork",
+        "autopilot",
+        "ralplan",
+        "autoresearch-plan",
+        "autoresearch-loop",
+        "resume",
+    ];
+    let desk = Desk::new();
+    let mut host = desk.host();
+    let data = host.ask(&json!({ "type": "get_commands" }));
+    let commands = data["commands"].as_array().unwrap();
+    let names: Vec<&str> = commands
+        .iter()
+        .map(|command| command["name"].as_str().unwrap())
+        .collect();
+    let expected = ["deep-interview", "ralph", "status", "clear", "inbox"];
+    assert_eq!(names, expected.map(|name| format!("kapi-{name}")));
+    for name in REMOVED {
+        assert!(!names.contains(&format!("kapi-{name}").as_str()), "{name}");
+    }
+    host.end();
+}
+
+/// Checks that the answer is recorded as it was typed, and the approval of what was shown.
+fn check_recorded(desk: &Desk, id: &str, hash: &str) {
+    let events = desk.machine.events("deep-interview", id);
+    let answers: Vec<&Value> = events
+        .iter()
+        .filter(|event| {
+            event
+                .to_string()
+                .contains("Don't touch answer.txt,\\nwhatever happens.")
+        })
+        .collect();
+    assert_eq!(answers.len(), 1, "{events:#?}");
+    let approved = events
+        .iter()
+        .find(|event| event["type"] == "approved")
+        .unwrap();
+    assert_eq!(
+        approved["data"]["approval"]["means"], "named_hash",
+        "{approved:#}"
+    );
+    assert_eq!(approved["data"]["approval"]["sha256"], hash, "{approved:#}");
+}
+
+#[test]
+fn an_interview_is_answered_in_dialogs_up_to_the_approved_spec() {
+    let desk = Desk::new();
+    let mut host = desk.host();
+    let agent = &desk.machine.agent;
+    // An apostrophe needs no quotes, and the session's person is asked, not its model.
+    host.command(&format!(
+        "/kapi-deep-interview greet people by name, don't shout --agent {agent}"
+    ));
+    let asked = host.choose("Accept: whoever is named");
+    let title = asked["title"].as_str().unwrap();
+    for words in [
+        "question 2: Whom does it greet?",
+        "proposed: whoever is named",
+        "why: it is to",
+    ] {
+        assert!(title.contains(words), "{words}: {asked:#}");
+    }
+    // What the binary refuses is said, and the question is put again.
+    host.choose("Answer in my own words");
+    host.type_text("/quti");
+    host.told("/quti is none of the words there are");
+    host.choose("Answer in my own words");
+    host.type_text("Don't touch answer.txt,\nwhatever happens.");
+    host.escape("select");
+    host.told("/kapi-deep-interview resume 001 goes on");
+    let id = "001-greet-people-name-shout";
+    let left = desk.snapshot("deep-interview", id);
+    assert_eq!(left["openQuestion"]["round"], 4, "{left:#}");
+    host.end();
+
+    // Tomorrow, in another Pi.
+    let mut host = desk.host();
+    host.command("/kapi-deep-interview resume 001");
+    host.choose("Accept: sh greet.sh Ada");
+    let goal = host.choose("Yes, that is the goal");
+    assert!(
+        goal["title"].as_str().unwrap().contains("clarity: "),
+        "{goal:#}"
+    );
+    let spec = host.type_text("whatever was typed here");
+    let read = desk.machine.document("deep-interview", id, "spec.md");
+    assert_eq!(spec["prefill"], read.as_str());
+    let decision = host.choose("Approve");
+    let snapshot = desk.snapshot("deep-interview", id);
+    let hash = snapshot["pendingDecision"]["sha256"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let title = decision["title"].as_str().unwrap();
+    assert!(
+        title.contains(&hash) && title.contains("on yes: the spec is fixed"),
+        "{decision:#}"
+    );
+    host.told("is approved");
+    check_recorded(&desk, id, &hash);
+    host.end();
+    desk.machine.env.await_no_process();
+}
+
+/// Has a spec drafted before its goal was confirmed.
+fn drafted_early(host: &mut Host, agent: &str) {
+    host.command(&format!(
+        "/kapi-deep-interview greet people by name --agent {agent}"
+    ));
+    for _ in 0..3 {
+        host.choose("Accept: ");
+    }
+    host.choose("Enough");
+}
+
+#[test]
+fn what_waits_is_changed_instead_of_its_risks_being_accepted() {
+    const AGENT: &str = include_str!("../fixtures/workflows/agent.yaml");
+    const DRAFT: &str = "    - steps: [{answer: *draft}]\n";
+    // Once something has changed the goal is said back again.
+    const RESTATE: &str = "    - steps: [{answer: {clarity: {goal: 950, constraints: 900, success: \
+         950, context: 900}, next: {do: restate, goal: greet.sh greets whoever is named.}}}]\n";
+    let desk = Desk::new();
+    let text = AGENT.replace(DRAFT, &[RESTATE, DRAFT].concat());
+    assert_ne!(text, AGENT);
+    let agent = desk.machine.env.script("restating.yaml", &text);
+    let mut host = desk.host();
+    drafted_early(&mut host, &agent);
+    host.type_text("");
+    let decision = host.choose("Approve");
+    let title = decision["title"].as_str().unwrap();
+    assert!(title.contains("\nrisk: nobody confirmed"), "{decision:#}");
+    let risks = host.confirm(false);
+    let message = risks["message"].as_str().unwrap();
+    assert!(message.starts_with("1. nobody confirmed"), "{risks:#}");
+    let waits = desk.snapshot("deep-interview", INTERVIEW);
+    assert_ne!(waits["pendingDecision"], Value::Null, "{waits:#}");
+    // Esc in the second dialog leads back to the decision.
+    host.choose("Say what should change");
+    host.escape("editor");
+    host.choose("Say what should change");
+    host.type_text("say what the manual is for");
+    host.choose("Yes, that is the goal");
+    host.escape("editor");
+    host.told("/kapi-deep-interview approve 001 shows it again");
+    let view = desk.machine.env.json(&["status", "1"]);
+    let revision = &view["revisions"][0]["text"];
+    assert_eq!(revision, "say what the manual is for", "{view:#}");
+    host.end();
+}
+
+#[test]
+fn risks_are_accepted_with_the_approval() {
+    let desk = Desk::new();
+    let mut host = desk.host();
+    drafted_early(&mut host, &desk.machine.agent);
+    host.type_text("");
+    host.choose("Approve");
+    host.confirm(true);
+    host.told("is approved");
+    let view = desk.machine.env.json(&["status", "1"]);
+    let accepted = view["approvals"][0]["accepted"].to_string();
+    assert!(accepted.contains("nobody confirmed"), "{view:#}");
+    host.end();
+}
+
+#[test]
+fn what_is_typed_needs_no_syntax() {
+    let desk = Desk::new();
+    let agent = format!("[goal]\nagent = {:?}\n", desk.machine.agent);
+    desk.machine.env.configure(&agent);
+    let mut host = desk.host();
+    let mut count = 0;
+    for (typed, purpose) in [
+        (
+            "don't shout at \"anybody\" --no-drive",
+            "don't shout at \"anybody\"",
+        ),
+        (
+            "\"status page of --every shop\" --no-drive",
+            "status page of --every shop",
+        ),
+        (
+            "two lines,\nthe second  one   --no-drive",
+            "two lines,\nthe second  one",
+        ),
+        ("'a quote' and more --no-drive", "'a quote' and more"),
+    ] {
+        host.command(&format!("/kapi-deep-interview {typed}"));
+        host.told("(deep-interview): interview/asking");
+        count += 1;
+        let view = desk.machine.env.json(&["status", &count.to_string()]);
+        assert_eq!(view["purpose"], purpose, "{typed:?}");
+    }
+    // What is wrong is said as on the command line, with what to type here.
+    for (typed, told) in [
+        ("resume of the shop", "/kapi-deep-interview"),
+        ("resume 77", "unknown_workflow"),
+        ("approve 1", "has nothing to approve"),
+        (
+            "a purpose --agent \"half",
+            "a quote \" is opened and not closed",
+        ),
+        ("a purpose --no-such-option", "--no-such-option"),
+        ("status", "004-"),
+    ] {
+        host.command(&format!("/kapi-deep-interview {typed}"));
+        host.told(told);
+    }
+    // Without words an editor opens, and Esc starts nothing.
+    host.command("/kapi-deep-interview");
+    host.escape("editor");
+    host.told("Nothing was started");
+    // Without a name it is asked which one.
+    host.command("/kapi-deep-interview resume");
+    let rows = host.escape("select");
+    assert_eq!(rows["options"].as_array().unwrap().len(), 4, "{rows:#}");
+    host.end();
+}
+
+#[test]
+fn guidance_stands_behind_the_prompt_while_attached_and_only_then() {
+    let desk = Desk::new();
+    let mut host = desk.host();
+    host.prompt("hello");
+    let plain = desk.last_request();
+    desk.begun(&mut host);
+    host.prompt("hello again");
+    let attached = desk.last_request();
+    let (before, after) = (system(&plain), system(&attached));
+    assert!(after.starts_with(before.trim_end_matches('"')), "{after}");
+    for words in [
+        GUIDANCE,
+        INTERVIEW,
+        "Question 2 waits for the person: Whom does it greet?",
+    ] {
+        assert!(after.contains(words), "{words}: {after}");
+    }
+    let ours = ["kapi_status", "kapi_pass_on"].map(str::to_owned);
+    assert_eq!(attached.tools, [&plain.tools[..], &ours].concat());
+    let (_, file) = host.session();
+    host.end();
+
+    // The session is attached still when it is opened again, because the inventory says so.
+    let args = ["--session", file.as_str()];
+    let again = Options {
+        args: &args,
+        ..desk.options()
+    };
+    let mut host = Host::start(&desk.machine.env, &again);
+    host.prompt("hello once more");
+    assert_eq!(system(&desk.last_request()), after);
+    // A fork is a session of its own, and so is a new one.
+    let forks = host.ask(&json!({ "type": "get_fork_messages" }));
+    let entry = forks["messages"][0]["entryId"].clone();
+    host.ask(&json!({ "type": "fork", "entryId": entry }));
+    host.prompt("hello from the fork");
+    let forked = desk.last_request();
+    assert_eq!(
+        (system(&forked), &forked.tools),
+        (before.clone(), &plain.tools)
+    );
+    host.ask(&json!({ "type": "switch_session", "sessionPath": file }));
+    host.prompt("hello from before the fork");
+    assert_eq!(system(&desk.last_request()), after);
+
+    host.command("/kapi-clear");
+    host.told("is detached from deep-interview 001-greet-people-name");
+    host.prompt("hello, ordinary one");
+    let cleared = desk.last_request();
+    assert_eq!(
+        (system(&cleared), &cleared.tools),
+        (before.clone(), &plain.tools)
+    );
+    assert_eq!(cleared.body["tools"], plain.body["tools"]);
+    let left = desk.snapshot("deep-interview", INTERVIEW);
+    assert_eq!(left["status"], "active", "{left:#}");
+
+    // Given up from elsewhere: the next turn is ordinary, and nobody typed anything here.
+    host.command("/kapi-deep-interview resume 001");
+    host.escape("select");
+    host.told("The question waits.");
+    let abandoned =
+        desk.machine
+            .env
+            .kapi(&["deep-interview", "resume", "1", "--abandon", "enough"]);
+    assert_eq!(abandoned.code, 0, "{abandoned:?}");
+    host.prompt("hello after all");
+    let ended = desk.last_request();
+    assert_eq!((system(&ended), &ended.tools), (before, &plain.tools));
+    host.end();
+}
+
+#[test]
+fn only_words_that_the_person_typed_and_confirmed_are_passed_on() {
+    let desk = Desk::new();
+    let mut host = desk.host();
+    desk.begun(&mut host);
+    let rounds = || desk.snapshot("deep-interview", INTERVIEW)["progress"]["answered"].clone();
+    let before = rounds();
+    // Made up by the model: nobody is even asked.
+    host.prompt("guess my answer");
+    assert!(
+        desk.last_request()
+            .last_tool_result
+            .contains("not words that the person typed")
+    );
+    // Typed, and then not confirmed.
+    host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
+    let dialog = host.confirm(false);
+    let message = dialog["message"].as_str().unwrap();
+    assert!(message.contains("Whom does it greet?") && message.ends_with("whoever comes in"));
+    host.wait("the end", &|line| line["type"] == "agent_end");
+    assert!(
+        desk.last_request()
+            .last_tool_result
+            .contains("Nothing was recorded")
+    );
+    assert_eq!(rounds(), before);
+    // Typed and confirmed: the interview goes on to its next question.
+    host.send(&json!({ "type": "prompt", "message": "whoever comes in" }));
+    host.confirm(true);
+    host.wait("the end", &|line| line["type"] == "agent_end");
+    let told = desk.last_request().last_tool_result;
+    assert!(
+        told.contains("It is recorded") && told.contains("What must not change?"),
+        "{told}"
+    );
+    let view = desk.machine.env.json(&["status", "1"]);
+    assert_eq!(
+        view["interview"]["rounds"][1]["answer"], "whoever comes in",
+        "{view:#}"
+    );
+    assert_eq!(view["interview"]["rounds"][1]["provenance"], "person");
+    host.prompt("where are we");
+    let told = desk.last_request().last_tool_result;
+    assert!(
+        told.contains("Open question: What must not change?"),
+        "{told}"
+    );
+    host.end();
+    desk.machine.env.await_no_process();
+}
+
+#[test]
+fn the_model_cannot_approve_from_its_shell() {
+    let desk = Desk::new();
+    assert_eq!(desk.machine.drafted().code, 5);
+    let mut host = desk.host();
+    host.command("/kapi-deep-interview resume 001");
+    host.escape("editor");
+    host.told("/kapi-deep-interview approve 001 shows it again");
+    host.prompt("approve it yourself");
+    let said = desk.last_request().last_tool_result;
+    assert_eq!(
+        said.matches("error: only a person may").count(),
+        3,
+        "{said}"
+    );
+    let waits = desk.snapshot("deep-interview", INTERVIEW);
+    assert_eq!(
+        waits["pendingDecision"]["decision"],
+        "approve_interview_spec"
+    );
+    // A Pi that is itself an agent's has nobody's authority.
+    let agents = Options {
+        vars: &[("KAPI_RUN_ID", "run-of-somebody")],
+        ..desk.options()
+    };
+    let mut inner = Host::start(&desk.machine.env, &agents);
+    inner.command("/kapi-deep-interview approve 1 --yes --accept-risks");
+    inner.told("this process belongs to agent run run-of-somebody");
+    inner.end();
+    // The person's own command is theirs.
+    host.command("/kapi-inbox");
+    host.choose("1. ");
+    host.type_text("");
+    host.choose("Approve");
+    host.told("is approved");
+    host.end();
+}
+
+#[test]
+fn ralph_is_driven_beside_the_persons_work_to_its_completion() {
+    const BUILD: &str = "002-greet-people-name-2";
+    let desk = Desk::new();
+    assert_eq!(desk.machine.drafted().code, 5);
+    let approve = ["deep-interview", "approve", "1", "--yes", "--accept-risks"];
+    assert_eq!(desk.machine.env.kapi(&approve).code, 0);
+    let Machine {
+        agent, reviewer, ..
+    } = &desk.machine;
+    let mut host = desk.host();
+    host.command(&format!(
+        "/kapi-ralph \"greet people by name\" --agent {agent} --reviewer {reviewer} --judge none"
+    ));
+    let rows = host.choose("1. interview 001-greet-people-name");
+    let rows = rows["options"].as_array().unwrap();
+    assert_eq!(
+        rows.last().unwrap().as_str().unwrap().split(' ').next(),
+        Some("0.")
+    );
+    let told = host.told("plan.md, hash");
+    assert!(told.contains("/kapi-ralph approve 002"), "{told}");
+    let widget = host.widget();
+    assert!((1..=3).contains(&widget.len()), "{widget:?}");
+    assert!(
+        widget[0].ends_with("plan.md waits for your approval"),
+        "{widget:?}"
+    );
+
+    // What should change is said in conversation, and the plan is made anew meanwhile.
+    host.send(&json!({ "type": "prompt", "message": "name the manual GUIDE" }));
+    host.confirm(true);
+    host.wait("the end", &|line| line["type"] == "agent_end");
+    host.told("plan.md, hash");
+    let view = desk.machine.env.json(&["status", "2"]);
+    assert_eq!(
+        view["revisions"][0]["text"], "name the manual GUIDE",
+        "{view:#}"
+    );
+    assert_eq!(view["ralph"]["cycle"], 2, "{view:#}");
+
+    host.command("/kapi-ralph approve 2");
+    let shown = host.type_text("");
+    let plan = desk.machine.document("ralph", BUILD, "plan.md");
+    assert_eq!(shown["prefill"], plan.as_str());
+    host.choose("Approve, and go on");
+    // The person works on while it is built.
+    host.prompt("hello");
+    let told = host.told("002-greet-people-name-2 (ralph): completed");
+    assert!(
+        told.contains("git merge feat/ralph-greet-people-name-2"),
+        "{told}"
+    );
+    assert!(host.widget().is_empty(), "{:?}", host.widget());
+    host.prompt("hello again");
+    let ordinary = desk.last_request();
+    assert!(!ordinary.tools.iter().any(|tool| tool.starts_with("kapi")));
+    assert!(!system(&ordinary).contains(BUILD));
+    host.end();
+    desk.machine.env.await_no_process();
+}
+
+#[test]
+fn the_end_of_a_session_leaves_a_workflow_where_it_stands() {
+    let desk = Desk::new();
+    let Machine {
+        agent, reviewer, ..
+    } = &desk.machine;
+    let mut host = desk.host();
+    host.command(&format!(
+        "/kapi-ralph greet people by name --unlinked --agent {agent} --reviewer {reviewer} \
+         --judge none --approve-plan auto"
+    ));
+    host.wait("work on a task", &|line| {
+        let text = line["statusText"].as_str().unwrap_or_default();
+        line["method"] == "setStatus" && text.contains("works on T-00")
+    });
+    host.end();
+    desk.machine.env.await_no_process();
+    let env = &desk.machine.env;
+    let view = env.json(&["status", "1"]);
+    assert_eq!(
+        (&view["status"], &view["phase"]),
+        (&json!("active"), &json!("run")),
+        "{view:#}"
+    );
+    assert_eq!(env.kapi(&["audit"]).code, 0);
+    // It goes on from anywhere, in another Pi too.
+    let mut host = desk.host();
+    host.command("/kapi-ralph resume 1");
+    host.told("(ralph): completed");
+    host.end();
+    env.await_no_process();
+}
+
+#[test]
+fn a_missing_or_old_binary_is_said_plainly() {
+    let desk = Desk::new();
+    let old = desk.machine.env.root().join("old-kapi");
+    write(
+        &old,
+        "#!/bin/sh\necho \"error: unrecognized subcommand '__session'\" >&2\nexit 2\n",
+    );
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+    let check = |vars: &[(&str, &str)], command: &str, text: &str| {
+        let options = Options {
+            vars,
+            ..desk.options()
+        };
+        let mut host = Host::start(&desk.machine.env, &options);
+        host.command(command);
+        host.told(text);
+        host.prompt("hello");
+        host.end();
+    };
+    check(
+        &[("KAPI_BIN", "")],
+        "/kapi-status",
+        "kapi is not installed here: put it on PATH, or set KAPI_BIN",
+    );
+    check(
+        &[("KAPI_BIN", "/nowhere/kapi")],
+        "/kapi-status",
+        "KAPI_BIN names /nowhere/kapi",
+    );
+    let old = old.to_str().unwrap();
+    check(
+        &[("KAPI_BIN", old)],
+        "/kapi-ralph greet people",
+        "is too old for this package",
+    );
+}

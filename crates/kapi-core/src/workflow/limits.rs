@@ -1,0 +1,182 @@
+//! What a workflow may use as a whole, what it has used, and what is left of it.
+//!
+//! One sum: questions to agents and the accounts of all its goals. A used-up limit holds the workflow
+//! up until a person raises it; going on alone allows nothing more. Knows no goal but its account.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::task::TaskId;
+use crate::usage::Usage;
+use crate::workflow::state::Workflow;
+
+/// What a person added to the limits since the start, all together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raised {
+    /// Tokens.
+    pub tokens: u64,
+    /// Millionths of a US dollar.
+    pub usd_micros: u64,
+}
+
+impl Raised {
+    /// Adds what was added once more.
+    pub const fn add(&mut self, more: &Self) {
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.usd_micros = self.usd_micros.saturating_add(more.usd_micros);
+    }
+
+    /// Tells whether nothing was added.
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.tokens == 0 && self.usd_micros == 0
+    }
+
+    /// Tells whether it goes further than another in anything.
+    #[must_use]
+    pub const fn exceeds(&self, other: &Self) -> bool {
+        self.tokens > other.tokens || self.usd_micros > other.usd_micros
+    }
+}
+
+/// Amounts of everything that is limited; `None` is no limit of that kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amounts {
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_micros: Option<u64>,
+}
+
+impl Amounts {
+    /// Tells whether nothing is limited.
+    #[must_use]
+    pub const fn is_unlimited(&self) -> bool {
+        self.tokens.is_none() && self.usd_micros.is_none()
+    }
+
+    /// Tells whether something of it is nothing.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.tokens == Some(0) || self.usd_micros == Some(0)
+    }
+
+    /// Returns what is left after so much.
+    #[must_use]
+    pub fn less(&self, used: &Usage) -> Self {
+        let usd_micros = used.usd_micros.unwrap_or(0);
+        Self {
+            tokens: self.tokens.map(|n| n.saturating_sub(used.tokens())),
+            usd_micros: self.usd_micros.map(|n| n.saturating_sub(usd_micros)),
+        }
+    }
+
+    /// Returns what is left when so much of it is set aside; what is not limited there sets nothing
+    /// aside.
+    #[must_use]
+    pub fn without(&self, aside: &Self) -> Self {
+        let less = |have: Option<u64>, aside: Option<u64>| {
+            have.map(|have| have.saturating_sub(aside.unwrap_or(0)))
+        };
+        Self {
+            tokens: less(self.tokens, aside.tokens),
+            usd_micros: less(self.usd_micros, aside.usd_micros),
+        }
+    }
+
+    /// Returns one of so many equal parts; nothing only where there is nothing.
+    #[must_use]
+    pub fn part(&self, n_parts: u64) -> Self {
+        let part = |n: u64| (n / n_parts.max(1)).max(n.min(1));
+        Self {
+            tokens: self.tokens.map(part),
+            usd_micros: self.usd_micros.map(part),
+        }
+    }
+
+    /// Returns so much more than somebody has used already.
+    #[must_use]
+    pub fn beyond(&self, used: &Usage) -> Self {
+        let usd_micros = used.usd_micros.unwrap_or(0);
+        Self {
+            tokens: self.tokens.map(|n| n.saturating_add(used.tokens())),
+            usd_micros: self.usd_micros.map(|n| n.saturating_add(usd_micros)),
+        }
+    }
+}
+
+/// What a goal of a workflow has used, by its own account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalAccount {
+    /// The task it is of.
+    pub task: TaskId,
+    /// The try at that task, from 1.
+    pub attempt: u32,
+    /// Everything it used so far.
+    pub used: Usage,
+}
+
+/// Returns what may be used altogether.
+#[must_use]
+pub fn limit(workflow: &Workflow) -> Amounts {
+    let raised = &workflow.raised;
+    let add = |limit: Option<u64>, more: u64| limit.map(|limit| limit.saturating_add(more));
+    Amounts {
+        tokens: add(workflow.terms.tokens, raised.tokens),
+        usd_micros: add(workflow.terms.usd_micros, raised.usd_micros),
+    }
+}
+
+/// Returns what was used altogether.
+#[must_use]
+pub fn used(workflow: &Workflow) -> Usage {
+    let mut used = workflow.used;
+    for account in workflow.goals.values() {
+        used.add(&account.used);
+    }
+    used
+}
+
+/// Returns what is left.
+#[must_use]
+pub fn left(workflow: &Workflow) -> Amounts {
+    limit(workflow).less(&used(workflow))
+}
+
+/// Returns why nothing more may be used, and how that is changed; `None` while something is left.
+#[must_use]
+pub fn used_up(workflow: &Workflow) -> Option<(String, String)> {
+    let (what, _) = spent(workflow)?;
+    let command = raise_command(workflow)?;
+    Some((
+        format!("the {what} for the whole workflow are used up: questions and goals together"),
+        format!("raise the limit and go on: {command}"),
+    ))
+}
+
+/// Returns the command that allows more; `None` while something is left.
+#[must_use]
+pub fn raise_command(workflow: &Workflow) -> Option<String> {
+    let (_, option) = spent(workflow)?;
+    let (mode, index) = (workflow.mode(), workflow.id.index());
+    Some(format!("kapi {mode} resume {index:03} {option}"))
+}
+
+/// Returns what is used up, and the option that raises it.
+fn spent(workflow: &Workflow) -> Option<(&'static str, &'static str)> {
+    let left = left(workflow);
+    if left.tokens == Some(0) {
+        Some(("tokens", "--tokens +1000000"))
+    } else if left.usd_micros == Some(0) {
+        Some(("dollars", "--usd +5"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Other alphabets in plain letters, so that a purpose in them gives a name that its person knows.
+//!
+//! Accents fall away, Greek, Cyrillic and Hangul are written as they sound, letter by letter. What has
+//! no letters, as Han characters, is left out: who names things after it must do so in another way.
+
+/// Greek letters from alpha, and how each is written.
+const GREEK: [&str; 25] = [
+    "a", "v", "g", "d", "e", "z", "i", "th", "i", "k", "l", "m", "n", "x", "o", "p", "r", "s", "s",
+    "t", "y", "f", "ch", "ps", "o",
+];
+/// Cyrillic letters from a, and how each is written.
+const CYRILLIC: [&str; 32] = [
+    "a", "b", "v", "g", "d", "e", "zh", "z", "i", "y", "k", "l", "m", "n", "o", "p", "r", "s", "t",
+    "u", "f", "kh", "ts", "ch", "sh", "shch", "", "y", "", "e", "yu", "ya",
+];
+/// What a Hangul syllable begins with.
+const INITIALS: [&str; 19] = [
+    "g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p",
+    "h",
+];
+/// Its vowel.
+const VOWELS: [&str; 21] = [
+    "a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo", "u", "wo", "we",
+    "wi", "yu", "eu", "ui", "i",
+];
+/// What it ends with.
+const FINALS: [&str; 28] = [
+    "", "k", "k", "k", "n", "n", "n", "t", "l", "k", "m", "l", "l", "l", "l", "l", "m", "p", "p",
+    "t", "t", "ng", "t", "t", "k", "t", "p", "t",
+];
+/// The first Hangul syllable, and how many there are.
+const HANGUL: (u32, u32) = (0xac00, 11_172);
+/// Letters with accents and what is left of each without.
+const ACCENTED: [(&str, &str); 21] = [
+    ("a", "àáâãåāăąǎ"),
+    ("ae", "äæ"),
+    ("c", "çćĉċč"),
+    ("d", "ďđð"),
+    ("e", "èéêëēĕėęě"),
+    ("g", "ĝğġģ"),
+    ("h", "ĥħ"),
+    ("i", "ìíîïĩīĭįı"),
+    ("j", "ĵ"),
+    ("k", "ķ"),
+    ("l", "ĺļľŀł"),
+    ("n", "ñńņňŋ"),
+    ("o", "òóôõøōŏőǒ"),
+    ("oe", "öœ"),
+    ("r", "ŕŗř"),
+    ("s", "śŝşšș"),
+    ("ss", "ß"),
+    ("t", "ţťŧțþ"),
+    ("u", "ùúûũūŭůűųǔ"),
+    ("ue", "ü"),
+    ("w", "ŵ"),
+];
+/// Letters that stand outside the rows above.
+const OTHERS: [(char, &str); 25] = [
+    ('ý', "y"),
+    ('ÿ', "y"),
+    ('ŷ', "y"),
+    ('ź', "z"),
+    ('ż', "z"),
+    ('ž', "z"),
+    ('ё', "yo"),
+    ('ђ', "dj"),
+    ('ѓ', "gj"),
+    ('є', "ye"),
+    ('ѕ', "dz"),
+    ('і', "i"),
+    ('ї', "yi"),
+    ('ј', "j"),
+    ('љ', "lj"),
+    ('њ', "nj"),
+    ('ћ', "c"),
+    ('ў', "u"),
+    ('ґ', "g"),
+    ('ά', "a"),
+    ('έ', "e"),
+    ('ή', "i"),
+    ('ί', "i"),
+    ('ό', "o"),
+    ('ώ', "o"),
+];
+
+/// Returns a word in plain small letters and digits; what cannot be written so is left out.
+pub(super) fn plain(word: &str) -> String {
+    let mut text = String::new();
+    for c in word.to_lowercase().chars() {
+        if c.is_ascii_alphanumeric() {
+            text.push(c);
+        } else {
+            text.push_str(&letter(c));
+        }
+    }
+    text
+}
+
+fn letter(c: char) -> String {
+    let code = u32::from(c);
+    let at = |first: u32, letters: &[&str]| {
+        let place = usize::try_from(code.checked_sub(first)?).ok()?;
+        letters.get(place).map(|letter| (*letter).to_owned())
+    };
+    let row = || ACCENTED.iter().find(|(_, letters)| letters.contains(c));
+    let other = || OTHERS.iter().find(|(letter, _)| *letter == c);
+    other()
+        .map(|(_, plain)| (*plain).to_owned())
+        .or_else(|| row().map(|(plain, _)| (*plain).to_owned()))
+        .or_else(|| at(u32::from('α'), &GREEK))
+        .or_else(|| at(u32::from('а'), &CYRILLIC))
+        .or_else(|| syllable(code))
+        .unwrap_or_default()
+}
+
+/// Writes a Hangul syllable, whose number tells its three parts.
+fn syllable(code: u32) -> Option<String> {
+    let (first, count) = HANGUL;
+    let place = code.checked_sub(first).filter(|place| *place < count)?;
+    let part =
+        |letters: &[&'static str], place: u32| letters.get(usize::try_from(place).ok()?).copied();
+    let n_finals = 28;
+    let n_both = 21 * n_finals;
+    Some(format!(
+        "{}{}{}",
+        part(&INITIALS, place / n_both)?,
+        part(&VOWELS, place % n_both / n_finals)?,
+        part(&FINALS, place % n_finals)?
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn letters_of_other_alphabets_are_written_plainly() {
+        for (word, expected) in [
+            ("login2", "login2"),
+            ("Ünïcode", "uenicode"),
+            ("naïve", "naive"),
+            ("Größe", "groesse"),
+            ("déjà", "deja"),
+            ("Łódź", "lodz"),
+            ("λόγος", "logos"),
+            ("Привет", "privet"),
+            ("об'єднання", "obyednannya"),
+            ("일출", "ilchul"),
+            ("로그인", "rogeuin"),
+            ("日本語", ""),
+            ("🚀", ""),
+        ] {
+            assert_eq!(plain(word), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What goals use counts for the whole, and what the whole may use is its person's word.
+
+use std::sync::Mutex;
+
+use kapi_core::actor::Actor;
+use kapi_core::goal::command::Command as GoalCommand;
+use kapi_core::goal::contract::{Contract, OfWorkflow, Working};
+use kapi_core::goal::effect::next;
+use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::id::{GoalId, Slug};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::effect::{Action, Effect, GoalWork};
+use kapi_core::workflow::limits::{Raised, left};
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::ralph::touch::Changed;
+use kapi_core::workflow::state::{Status, Workflow};
+use kapi_engine::project::Project;
+use kapi_engine::workflow::approvals::Lack;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::requests::Approving;
+
+use crate::support::{contract, person, usage};
+use crate::workflow_driving::{argued, built};
+use crate::workflow_support::Governed;
+
+const TOKENS: u64 = 1_000;
+
+fn raise(tokens: u64) -> Command {
+    let usd_micros = 0;
+    Command::RaiseLimits {
+        more: Raised { tokens, usd_micros },
+    }
+}
+
+/// Makes the goal of a task as the world does, approved with its plan.
+fn made(project: &Project<'_>, effect: &Effect, work: &GoalWork) -> GoalId {
+    let contract = Contract {
+        budget: work.budget,
+        branch: format!("feat/goal-{}", work.task),
+        working: Working {
+            workflow: Some(OfWorkflow {
+                id: effect.workflow.clone(),
+                task: work.task.clone(),
+                attempt: work.attempt,
+                plan_sha256: "5f0c".to_owned(),
+            }),
+            ..Working::default()
+        },
+        ..contract()
+    };
+    let slug = Slug::parse("work").unwrap();
+    let id = project.create_goal(&person(), &slug, &contract).unwrap();
+    let contract_hash = project.load(&id).unwrap().contract_hash;
+    let approve = GoalCommand::Approve {
+        contract_hash,
+        means: ApprovalMeans::Plan,
+    };
+    project.submit(&id, &person(), &approve).unwrap();
+    id
+}
+
+/// Lets a goal's own account grow.
+fn uses(project: &Project<'_>, id: &GoalId, tokens: u64) {
+    let effect = next(&project.load(id).unwrap()).unwrap().id;
+    let intend = GoalCommand::Intend {
+        effect: effect.clone(),
+    };
+    project.submit(id, &Actor::Engine, &intend).unwrap();
+    let progress = GoalCommand::Progress {
+        effect,
+        usage: usage(tokens),
+        elapsed_ms: 1,
+    };
+    project.submit(id, &Actor::Engine, &progress).unwrap();
+}
+
+/// Drives a build whose first goal uses everything there is, and stops at its review.
+fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>>>) -> Workflow {
+    let act = |effect: &Effect, _: &kapi_engine::world::Watch<'_>| match &effect.action {
+        Action::Ask(question) => argued(effect, question.role),
+        Action::Prepare { branch, .. } => Outcome::Prepared {
+            branch: branch.clone(),
+            worktree: "/worktrees/it".to_owned(),
+        },
+        Action::Work(work) => {
+            let project = governed.project();
+            let id = match &work.goal {
+                Some(id) => id.clone(),
+                None => made(&project, effect, work),
+            };
+            let goal = project.load(&id).unwrap();
+            budgets.lock().unwrap().push(goal.budget.tokens);
+            let is_first = work.goal.is_none() && work.task.as_str() == "T-001";
+            let (status, commit) = if is_first {
+                uses(&project, &id, TOKENS);
+                (GoalStatus::Paused, None)
+            } else {
+                (GoalStatus::Done, Some("c".repeat(40)))
+            };
+            Outcome::Rested {
+                goal: id,
+                worktree: None,
+                status,
+                commit,
+                reason: None,
+            }
+        }
+        Action::Land(landing) => Outcome::Landed {
+            head: landing.commit.clone(),
+            tree: "d".repeat(40),
+            merged: false,
+            changed: Changed::default(),
+        },
+        Action::Verify(_) => Outcome::Cancelled {
+            usage: Usage::default(),
+        },
+    };
+    governed.drive(key, &act).unwrap()
+}
+
+#[test]
+fn what_goals_use_counts_and_only_a_person_allows_more() {
+    let governed = Governed::new();
+    let project = governed.project();
+    let key = built(&project, |terms| {
+        terms.jobs = 1;
+        terms.tokens = Some(TOKENS);
+        terms.budget.tokens = Some(TOKENS);
+    });
+    let budgets = Mutex::new(Vec::new());
+    let planned = drive(&governed, &key, &budgets);
+    let approving = Approving {
+        shown: planned.pending.unwrap().sha256,
+        means: Means::NamedHash,
+        accepts_risks: true,
+    };
+    project
+        .approve_workflow(&key, &person(), &approving)
+        .unwrap();
+
+    let held_up = drive(&governed, &key, &budgets);
+    assert_eq!(held_up.status, Status::Blocked);
+    let blocked = held_up.blocked.clone().unwrap();
+    assert!(
+        blocked.reason.contains("tokens for the whole"),
+        "{blocked:?}"
+    );
+    let accounts: Vec<_> = held_up.goals.values().collect();
+    assert_eq!(
+        accounts.len(),
+        1,
+        "the next task did not begin: {accounts:?}"
+    );
+    assert_eq!(accounts[0].used.tokens(), TOKENS);
+    assert_eq!(left(&held_up).tokens, Some(0));
+    let refused = project.submit_workflow(&key, &person(), &Command::Unblock {});
+    assert_eq!(refused.unwrap_err().denied_code(), Some("not_ready"));
+
+    project
+        .submit_workflow(&key, &person(), &raise(600))
+        .unwrap();
+    project
+        .submit_workflow(&key, &person(), &Command::Unblock {})
+        .unwrap();
+    drive(&governed, &key, &budgets);
+    let budgets = budgets.into_inner().unwrap();
+    let expected = [TOKENS, TOKENS + 600, 600, 600].map(Some);
+    assert_eq!(budgets, expected, "what was set aside for each");
+}
+
+#[test]
+fn limits_that_nobody_here_raised_are_not_gone_on_with() {
+    let governed = Governed::new();
+    let project = governed.project();
+    let key = built(&project, |terms| terms.tokens = Some(TOKENS));
+    let raised = project.submit_workflow(&key, &person(), &raise(5)).unwrap();
+    let lack = project.unapproved_workflow(&raised.workflow).unwrap();
+    assert_eq!(lack, None, "their home says so, too");
+    let mut widened = raised.workflow.clone();
+    widened.raised.tokens += 1;
+    let lack = project.unapproved_workflow(&widened).unwrap();
+    assert_eq!(lack, Some(Lack::Limits));
+    for actor in [
+        Actor::Engine,
+        Actor::Agent {
+            run: "r".to_owned(),
+        },
+    ] {
+        let refused = project.submit_workflow(&key, &actor, &raise(5));
+        assert_eq!(refused.unwrap_err().denied_code(), Some("not_human"));
+    }
+}

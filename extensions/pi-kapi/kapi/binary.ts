@@ -1,0 +1,153 @@
+// Starts the `kapi` binary and reads what it prints; knows nothing of what that means.
+//
+// No shell is between: a word of the person is one argument, whatever is in it. Children act for the
+// person (authority.ts) and carry the name of this Pi session.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { personsEnvironment } from "./authority.ts";
+
+/** Bytes that are kept of an answer: the largest artifact that Kapi shows, and room around it. */
+const STDOUT_BYTES_MAX = 16 * 1024 * 1024;
+/** Characters that are kept of what is said beside it. */
+const STDERR_CHARS_MAX = 64 * 1024;
+/** What begins a line that is no error and still worth knowing. */
+const NOTE = "note: ";
+/** The longest that anything but a drive may take. */
+const QUESTION_MS = 60_000;
+
+/** Where a child is started, and for which session. */
+export interface Place {
+	cwd: string;
+	session: string;
+}
+
+/** How a child ended. */
+export interface Ran {
+	code: number | null;
+	stdout: string;
+	stderr: string;
+}
+
+/** Something that the binary refused, or that kept it from running; its text is for the person. */
+export class KapiError extends Error {
+	readonly code: number | null;
+	constructor(message: string, code: number | null = null) {
+		super(message);
+		this.name = "KapiError";
+		this.code = code;
+	}
+}
+
+function program(): string {
+	return process.env["KAPI_BIN"] || "kapi";
+}
+
+function start(place: Place, args: readonly string[]): ChildProcess {
+	// Before the command: behind `--` it would be a word of the person.
+	const json = args[0] === "__session" ? [] : ["--json"];
+	return spawn(program(), [...json, ...args], {
+		cwd: place.cwd,
+		env: { ...personsEnvironment(), KAPI_SESSION: `pi:${place.session}` },
+		stdio: ["ignore", "pipe", "pipe"],
+	});
+}
+
+function notStarted(error: NodeJS.ErrnoException): KapiError {
+	const named = process.env["KAPI_BIN"];
+	if (named) return new KapiError(`KAPI_BIN names ${named}, which cannot be started: ${error.message}`);
+	if (error.code === "ENOENT") {
+		return new KapiError("kapi is not installed here: put it on PATH, or set KAPI_BIN to it.");
+	}
+	return new KapiError(`kapi cannot be started: ${error.message}`);
+}
+
+/** Says what a failed child said, with its hint. */
+export function failure(ran: Ran): KapiError {
+	const lines = ran.stderr.trim().split("\n");
+	const told = lines.findLastIndex((line) => line.startsWith("error: "));
+	const text = told < 0 ? lines.slice(-5).join("\n") : lines.slice(told).join("\n").slice("error: ".length);
+	if (text.includes("unrecognized subcommand '__session'")) {
+		return new KapiError(`${program()} is too old for this package: install a newer kapi.`, ran.code);
+	}
+	return new KapiError(text || `kapi ended with exit code ${ran.code}`, ran.code);
+}
+
+/** Runs a command to its end. */
+export function run(place: Place, args: readonly string[]): Promise<Ran> {
+	return new Promise((resolve, reject) => {
+		const child = start(place, args);
+		const timer = setTimeout(() => child.kill("SIGKILL"), QUESTION_MS);
+		const stdout: Buffer[] = [];
+		let bytes = 0;
+		let stderr = "";
+		child.stdout?.on("data", (piece: Buffer) => {
+			bytes += piece.length;
+			if (bytes <= STDOUT_BYTES_MAX) stdout.push(piece);
+		});
+		child.stderr?.on("data", (piece: Buffer) => {
+			stderr = (stderr + piece.toString("utf8")).slice(-STDERR_CHARS_MAX);
+		});
+		child.on("error", (error) => {
+			clearTimeout(timer);
+			reject(notStarted(error));
+		});
+		child.on("close", (code) => {
+			clearTimeout(timer);
+			resolve({ code, stdout: Buffer.concat(stdout).toString("utf8"), stderr });
+		});
+	});
+}
+
+/** Runs a command that answers with one document, whatever it exits with. */
+export async function ask<Answer>(place: Place, args: readonly string[]): Promise<Answer> {
+	const ran = await run(place, args);
+	const line = ran.stdout.trim().split("\n").at(-1);
+	if (!line) throw failure(ran);
+	try {
+		return JSON.parse(line) as Answer;
+	} catch {
+		throw new KapiError(`kapi ${args.join(" ")} printed no JSON: ${line.slice(0, 200)}`, ran.code);
+	}
+}
+
+/** A child that goes on for as long as there is something to do. */
+export interface Stream {
+	/** Asks it to stop; what it drives goes on another day. */
+	interrupt(): void;
+	/** Resolves at its end. */
+	readonly ended: Promise<Ran>;
+}
+
+/** What is heard of a stream while it runs. */
+export interface Ears {
+	/** A line of data. */
+	onLine(line: string): void;
+	/** Something that the person should know. */
+	onNote(note: string): void;
+}
+
+/** Starts a command that prints a line for whatever happens; its last line alone is kept. */
+export function stream(place: Place, args: readonly string[], ears: Ears): Stream {
+	const child = start(place, args);
+	let last = "";
+	let stderr = "";
+	const ended = new Promise<Ran>((resolve, reject) => {
+		child.on("error", (error) => reject(notStarted(error)));
+		eachLine(child.stdout, (line) => {
+			last = line;
+			ears.onLine(line);
+		});
+		eachLine(child.stderr, (line) => {
+			stderr = `${stderr}${line}\n`.slice(-STDERR_CHARS_MAX);
+			if (line.startsWith(NOTE)) ears.onNote(line.slice(NOTE.length));
+		});
+		child.on("close", (code) => resolve({ code, stdout: last, stderr }));
+	});
+	return { interrupt: () => void child.kill("SIGINT"), ended };
+}
+
+function eachLine(input: Readable | null, onLine: (line: string) => void): void {
+	if (input) createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
+}

@@ -1,0 +1,191 @@
+// The slash commands: exactly five, each a command of the binary.
+//
+// A command that drives something returns at once, so that Pi stays free for its person; without
+// anybody at it, it is waited for instead.
+
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { read, split, type Verb } from "./arguments.ts";
+import { type Attachment, place } from "./attachment.ts";
+import { ask } from "./binary.ts";
+import type { Flow } from "./flow.ts";
+import type { Person } from "./person.ts";
+import type { CandidatesAnswer, Cleared, InboxItem, Listing, Mode, Row, Status, Workflow } from "./shapes.ts";
+import * as words from "./words.ts";
+
+const DESCRIPTIONS: Record<Mode, string> = {
+	"deep-interview": "Kapi: be asked what you want until it is clear, and approve the spec (<purpose>, status, resume, approve)",
+	ralph: "Kapi: plan, approve, build in parallel, review, account (<purpose>, status, resume, approve)",
+};
+const NONE = "0. none of them: the plan carries its own context";
+/** How long a listing serves completion. */
+const LISTING_MS = 3_000;
+
+export class Commands {
+	readonly #person: Person;
+	readonly #attachment: Attachment;
+	readonly #flow: Flow;
+	/** Where Pi is; completion is not told. */
+	here: ExtensionContext | undefined;
+	#listing: { mode: Mode; at: number; rows: Row[] } | undefined;
+
+	constructor(person: Person, attachment: Attachment, flow: Flow) {
+		this.#person = person;
+		this.#attachment = attachment;
+		this.#flow = flow;
+	}
+
+	register(pi: ExtensionAPI): void {
+		for (const mode of ["deep-interview", "ralph"] as const) {
+			pi.registerCommand(`kapi-${mode}`, {
+				description: DESCRIPTIONS[mode],
+				getArgumentCompletions: (prefix) => this.#complete(mode, prefix),
+				handler: (text, ctx) => this.#run(ctx, () => this.#mode(ctx, mode, text)),
+			});
+		}
+		pi.registerCommand("kapi-status", {
+			description: "Kapi: everything in this project, or one workflow",
+			handler: (text, ctx) => this.#run(ctx, () => this.#status(ctx, text)),
+		});
+		pi.registerCommand("kapi-clear", {
+			description: "Kapi: detach this session; nothing else changes",
+			handler: (_text, ctx) => this.#run(ctx, () => this.#clear(ctx)),
+		});
+		pi.registerCommand("kapi-inbox", {
+			description: "Kapi: what waits for you, oldest first",
+			handler: (_text, ctx) => this.#run(ctx, () => this.#inbox(ctx)),
+		});
+	}
+
+	async #run(ctx: ExtensionContext, command: () => Promise<void>): Promise<void> {
+		const ran = command().catch((error: unknown) => this.#person.fail(ctx, error));
+		if (!ctx.hasUI) await ran;
+	}
+
+	async #mode(ctx: ExtensionContext, mode: Mode, text: string): Promise<void> {
+		const typed = read(text);
+		if (typed.verb === "start") return this.#start(ctx, mode, typed.purpose, typed.options);
+		if (typed.verb === "status") {
+			const listing = await ask<Listing>(place(ctx), [mode, "status", ...typed.words]);
+			const lines = words.rows(listing.workflows);
+			return this.#person.tell(ctx, lines.length > 0 ? lines.join("\n") : `There is no ${mode} here yet.`);
+		}
+		const given = typed.words.length > 0 ? typed.words : await this.#which(ctx, mode, typed.verb);
+		if (!given) return;
+		if (typed.verb === "resume") return this.#resume(ctx, mode, given);
+		const [reference = "", ...options] = given;
+		if (options.length === 0) return this.#flow.decide(ctx, mode, reference);
+		// Said outright, by hash or by option: that is a decision, and no dialog is needed.
+		const view = await ask<Workflow>(place(ctx), [mode, "approve", ...given]);
+		this.#person.tell(ctx, words.workflow(view));
+		await this.#attachment.refresh(ctx);
+	}
+
+	async #start(ctx: ExtensionContext, mode: Mode, said: string, options: string[]): Promise<void> {
+		let purpose = said;
+		if (purpose === "" && options.length === 0) {
+			purpose = (await this.#person.text(ctx, mode === "ralph" ? "What is to be built?" : "What is it about?"))?.trim() ?? "";
+			if (purpose === "") return this.#person.tell(ctx, `Nothing was started: /kapi-${mode} takes a purpose, status, resume or approve.`, "warning");
+		}
+		const from = mode === "ralph" && purpose !== "" ? await this.#interview(ctx, purpose, options) : [];
+		if (!from) return this.#person.tell(ctx, "Nothing was started.");
+		return this.#flow.follow(ctx, mode, [mode, ...options, ...from, ...(purpose === "" ? [] : ["--", purpose])]);
+	}
+
+	/** Has the person choose an approved interview that fits; undefined where they leave it. */
+	async #interview(ctx: ExtensionContext, purpose: string, options: string[]): Promise<string[] | undefined> {
+		if (!ctx.hasUI || options.some((option) => /^--(from|unlinked)\b/.test(option))) return [];
+		const { candidates } = await ask<CandidatesAnswer>(place(ctx), ["__session", "candidates", "ralph", purpose]);
+		if (candidates.length === 0) return [];
+		const rows = candidates.map((candidate, at) =>
+			words.line(`${at + 1}. interview ${candidate.id}: ${candidate.purpose} (${candidate.score} % of the words: ${candidate.shared.join(", ")})`, 160),
+		);
+		const chosen = await this.#person.choose(ctx, "Which approved interview does it go on from?", [...rows, NONE]);
+		if (chosen === undefined) return undefined;
+		const candidate = candidates[rows.indexOf(chosen)];
+		return candidate ? [`--from=${candidate.index}`] : ["--unlinked"];
+	}
+
+	async #resume(ctx: ExtensionContext, mode: Mode, given: string[]): Promise<void> {
+		if (!given.includes("--no-drive")) return this.#flow.follow(ctx, mode, [mode, "resume", ...given]);
+		const view = await ask<Workflow>(place(ctx), [mode, "resume", ...given]);
+		this.#person.tell(ctx, words.workflow(view));
+		await this.#attachment.refresh(ctx);
+	}
+
+	/** Asks which workflow is meant, where none was named. */
+	async #which(ctx: ExtensionContext, mode: Mode, verb: Verb): Promise<string[] | undefined> {
+		const listing = await ask<Listing>(place(ctx), [mode, "status"]);
+		const rows = listing.workflows.filter((row) => (verb === "approve" ? row.pending !== null : row.status === "active" || row.status === "blocked"));
+		if (rows.length === 0) {
+			this.#person.tell(ctx, `There is no ${mode} here to ${verb}.`, "warning");
+			return undefined;
+		}
+		const options = rows.map((row) => words.line(`${row.id}: ${row.purpose}`));
+		const chosen = await this.#person.choose(ctx, `Which ${mode} to ${verb}?`, options);
+		const row = chosen === undefined ? undefined : rows[options.indexOf(chosen)];
+		return row ? [row.id] : undefined;
+	}
+
+	async #status(ctx: ExtensionContext, text: string): Promise<void> {
+		const given = split(text);
+		if (given.some((word) => !word.startsWith("-"))) {
+			const view = await ask<Workflow | { id: string; status: string }>(place(ctx), ["status", ...given]);
+			const shown = "mode" in view ? words.workflow(view) : `goal ${view.id}: ${view.status}. kapi show ${view.id} tells more.`;
+			return this.#person.tell(ctx, shown);
+		}
+		this.#person.tell(ctx, words.status(await ask<Status>(place(ctx), ["status", ...given])));
+	}
+
+	async #clear(ctx: ExtensionContext): Promise<void> {
+		const { detached } = await ask<Cleared>(place(ctx), ["clear"]);
+		await this.#attachment.refresh(ctx);
+		this.#person.tell(
+			ctx,
+			detached
+				? `This session is detached from ${detached.mode} ${detached.workflow}. Nothing else has changed.\n  next     /kapi-${detached.mode} resume ${detached.workflow.slice(0, 3)}`
+				: "This session is attached to nothing.",
+		);
+	}
+
+	async #inbox(ctx: ExtensionContext): Promise<void> {
+		const { items } = await ask<{ items: InboxItem[] }>(place(ctx), ["inbox"]);
+		if (items.length === 0) return this.#person.tell(ctx, "Nothing waits for you here.");
+		if (!ctx.hasUI) return this.#person.tell(ctx, items.map(words.inboxItem).join("\n"));
+		const options = items.map((item, at) => words.waiting(at + 1, item));
+		const chosen = await this.#person.choose(ctx, "What waits for you, oldest first", options);
+		const item = chosen === undefined ? undefined : items[options.indexOf(chosen)];
+		if (!item) return;
+		const subject = item.subject.split(" ").at(-1) ?? item.subject;
+		switch (item.kind) {
+			case "spec":
+				return this.#flow.decide(ctx, "deep-interview", subject);
+			case "plan":
+				return this.#flow.decide(ctx, "ralph", subject);
+			case "question":
+			case "restated_goal":
+				return this.#flow.follow(ctx, "deep-interview", ["deep-interview", "resume", subject]);
+			default:
+				return this.#person.tell(ctx, words.inboxItem(item));
+		}
+	}
+
+	async #complete(mode: Mode, prefix: string) {
+		const verb = /^(resume|approve)\s+/.exec(prefix);
+		if (!verb) {
+			const verbs = ["status", "resume ", "approve "].filter((word) => word.startsWith(prefix) && prefix !== "");
+			return verbs.length > 0 ? verbs.map((word) => ({ value: word, label: word.trim() })) : null;
+		}
+		const begun = prefix.slice(verb[0].length);
+		const rows = (await this.#rows(mode)).filter((row) => row.id.startsWith(begun));
+		return rows.map((row) => ({ value: `${verb[1]} ${row.id}`, label: row.id, description: words.line(row.purpose) }));
+	}
+
+	async #rows(mode: Mode): Promise<Row[]> {
+		if (!this.here || this.#person.isGone) return [];
+		if (this.#listing?.mode !== mode || Date.now() - this.#listing.at > LISTING_MS) {
+			const listing = await ask<Listing>(place(this.here), [mode, "status"]).catch(() => ({ workflows: [] }));
+			this.#listing = { mode, at: Date.now(), rows: listing.workflows };
+		}
+		return this.#listing.rows;
+	}
+}

@@ -1,0 +1,185 @@
+// Workflows that this Pi drives: one child for each, a few words about it in the status line, and an
+// end by Esc or with the session.
+//
+// A child that is interrupted leaves its workflow where it stands: the log is its own.
+
+import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { place } from "./attachment.ts";
+import { failure, type KapiError, type Ran, stream, type Stream } from "./binary.ts";
+import type { Person } from "./person.ts";
+import type { StreamLine, Workflow } from "./shapes.ts";
+import { here, line, work } from "./words.ts";
+
+const STATUS = "kapi";
+/** The longest that the end of a session waits for its children, which record where they stand. */
+const END_MS = 5_000;
+/** The least time between two changes of the status line. */
+const PACE_MS = 200;
+
+/** How a drive ended. */
+export interface Driven {
+	/** Where the workflow stands; none where nothing was driven. */
+	view: Workflow | undefined;
+	/** Whether it was interrupted. */
+	isInterrupted: boolean;
+	/** What was refused or failed. */
+	error: KapiError | undefined;
+}
+
+interface Drive {
+	stream: Stream;
+	/** The workflow, once it is known. */
+	workflow: string;
+	/** What is under way, by its name, with what happened in it last. */
+	underWay: Map<string, string>;
+	/** Whether the person waits for it, so that Esc is meant for it. */
+	isAwaited: boolean;
+}
+
+export class Drives {
+	readonly #person: Person;
+	readonly #running = new Set<Drive>();
+	#unlisten: (() => void) | undefined;
+	#shown = "";
+	#timer: NodeJS.Timeout | undefined;
+	#isConfirming = false;
+
+	constructor(person: Person) {
+		this.#person = person;
+	}
+
+	/** Runs a command that drives a workflow until it rests. `onBegun` is called with its first sign. */
+	async drive(
+		ctx: ExtensionContext,
+		args: readonly string[],
+		how: { isAwaited: boolean; onBegun?: () => Promise<unknown>; signal?: AbortSignal | undefined },
+	): Promise<Driven> {
+		let begun: Promise<unknown> | undefined;
+		const begin = () => {
+			begun ??= how.onBegun?.().catch(() => undefined);
+		};
+		const drive: Drive = {
+			stream: stream(place(ctx), args, {
+				onLine: (text) => {
+					begin();
+					progress(drive, text);
+					this.#show(ctx);
+				},
+				onNote: (note) => this.#person.tell(ctx, `Kapi: ${here(note)}`, "warning"),
+			}),
+			workflow: "",
+			underWay: new Map(),
+			isAwaited: how.isAwaited,
+		};
+		const interrupt = () => drive.stream.interrupt();
+		how.signal?.addEventListener("abort", interrupt, { once: true });
+		if (how.signal?.aborted) interrupt();
+		this.#running.add(drive);
+		this.#listen(ctx);
+		this.#show(ctx);
+		try {
+			const ran = await drive.stream.ended;
+			await begun;
+			return this.#driven(ran);
+		} catch (error) {
+			return { view: undefined, isInterrupted: false, error: error as KapiError };
+		} finally {
+			how.signal?.removeEventListener("abort", interrupt);
+			this.#running.delete(drive);
+			if (this.#running.size === 0) this.#unlisten = void this.#unlisten?.();
+			this.#show(ctx);
+		}
+	}
+
+	/** Interrupts every child, and waits for a while until they have recorded where they stand. */
+	async end(): Promise<void> {
+		const drives = [...this.#running];
+		for (const drive of drives) drive.stream.interrupt();
+		let timer: NodeJS.Timeout | undefined;
+		const late = new Promise<void>((resolve) => {
+			timer = setTimeout(resolve, END_MS);
+		});
+		await Promise.race([Promise.allSettled(drives.map((drive) => drive.stream.ended)), late]);
+		clearTimeout(timer);
+		clearTimeout(this.#timer);
+		this.#unlisten?.();
+	}
+
+	#driven(ran: Ran): Driven {
+		const view = result(ran.stdout);
+		if (view) return { view, isInterrupted: ran.code === 130, error: undefined };
+		if (ran.code === 130) return { view, isInterrupted: true, error: undefined };
+		return { view, isInterrupted: false, error: failure(ran) };
+	}
+
+	/** Shows what is under way, not oftener than eyes can follow. */
+	#show(ctx: ExtensionContext): void {
+		if (this.#person.isGone || !ctx.hasUI || this.#timer) return;
+		this.#timer = setTimeout(() => {
+			this.#timer = undefined;
+			const text = [...this.#running].map(words).join(" | ");
+			if (text === this.#shown || this.#person.isGone) return;
+			this.#shown = text;
+			ctx.ui.setStatus(STATUS, text === "" ? undefined : line(`kapi ${text}`));
+		}, PACE_MS);
+	}
+
+	/** Listens for Esc while something is driven, where Pi has a keyboard. */
+	#listen(ctx: ExtensionContext): void {
+		if (!ctx.hasUI) return;
+		this.#unlisten ??= ctx.ui.onTerminalInput((data) => {
+			if (isEscape(data)) void this.#escape(ctx);
+			return undefined;
+		});
+	}
+
+	/** Esc is Pi's own while it works, the dialog's while one is open, and the editor's with text in it. */
+	async #escape(ctx: ExtensionContext): Promise<void> {
+		if (this.#person.isGone || !ctx.isIdle() || this.#person.isAsked || this.#isConfirming || ctx.ui.getEditorText() !== "") return;
+		const drives = [...this.#running];
+		// What runs beside the person's own work is not ended by a key that may have been meant for that.
+		if (!drives.some((drive) => drive.isAwaited)) {
+			this.#isConfirming = true;
+			const isMeant = await this.#person.confirm(ctx, "Stop driving here?", "The workflow stays where it stands, and resume goes on with it.");
+			this.#isConfirming = false;
+			if (!isMeant) return;
+		}
+		for (const drive of drives) drive.stream.interrupt();
+	}
+}
+
+function isEscape(data: string): boolean {
+	return data === "\u001b" || /^\u001b\[27(;1(:1)?)?u$/.test(data);
+}
+
+/** Reads the last line of a stream. */
+function result(text: string): Workflow | undefined {
+	const view = parse(text) as Workflow | undefined;
+	return view?.type === "workflow_result" ? view : undefined;
+}
+
+/** Takes note of what a line of a stream tells. */
+function progress(drive: Drive, text: string): void {
+	const event = parse(text) as StreamLine | undefined;
+	if (!event?.workflow) return;
+	drive.workflow = event.workflow;
+	const inner = event.data?.effect;
+	const effect = event.effect ?? (typeof inner === "string" ? inner : inner?.id);
+	if (effect === undefined) return;
+	if (event.type === "effect_ended") drive.underWay.delete(effect);
+	else drive.underWay.set(effect, event.type === "activity" ? (event.text ?? "") : "");
+}
+
+/** Returns what a drive is at, in a few words. */
+function words(drive: Drive): string {
+	const parts = [...drive.underWay].map(([effect, text]) => [work(effect), line(text, 40)].filter(Boolean).join(": "));
+	return [drive.workflow.slice(0, 3), parts.join(", ") || "begins"].join(" ").trim();
+}
+
+function parse(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}

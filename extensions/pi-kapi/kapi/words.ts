@@ -1,0 +1,148 @@
+// What the binary printed, as lines for a person in Pi.
+//
+// Only words. Commands are shown as they are typed here where Pi has them, else as on a command line.
+
+import type { Asked, InboxItem, Row, Status, Workflow } from "./shapes.ts";
+
+/** Characters of a line that stands in the status bar or a widget. */
+const LINE_CHARS_MAX = 100;
+/** Things of one kind that are listed. */
+const LISTED_MAX = 50;
+
+/** Returns a text with the commands in it as they are typed in Pi. */
+export function here(text: string): string {
+	return text.replace(/(^|[\s`'"(])kapi (deep-interview|ralph|status|clear|inbox)\b/g, "$1/kapi-$2");
+}
+
+/** Returns the beginning of a text in one line, without what a terminal would obey. */
+export function line(text: string, most = LINE_CHARS_MAX): string {
+	const flat = harmless(text).replace(/\s+/g, " ").trim();
+	return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
+}
+
+/** Returns a text without control characters: agents wrote parts of it. */
+export function harmless(text: string): string {
+	return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
+/** What the parts of a workflow do, by the word that stands in the names of their steps. */
+const WORK: [RegExp, string][] = [
+	[/interviewer/, "thinks of the next question"],
+	[/antithesis/, "looks for what speaks against the plan"],
+	[/synthesis/, "weighs the plan"],
+	[/thesis/, "plans"],
+	[/prepare/, "makes the branch"],
+	[/work-([TF]-\d+)/, "works on $1"],
+	[/land-([TF]-\d+)/, "lands $1"],
+	[/verify/, "verifies the whole"],
+	[/reviewer/, "reviews"],
+	[/accountant/, "accounts for the whole"],
+];
+
+/** Returns what a step does; its own name where that is not known. */
+export function work(effect: string): string {
+	for (const [pattern, words] of WORK) {
+		const found = pattern.exec(effect);
+		if (found) return words.replace("$1", found[1] ?? "");
+	}
+	return effect;
+}
+
+/** Returns a question with everything that helps to answer it. */
+export function question(id: string, asked: Asked): string {
+	const lines =
+		asked.kind === "goal"
+			? [`${id}: this is the goal as it was understood:`, "", asked.text, ""]
+			: [`${id}, question ${asked.round}: ${asked.text}`, ""];
+	if (asked.kind === "question") {
+		lines.push(asked.proposed ? `proposed: ${asked.proposed}` : "nothing is proposed");
+	}
+	lines.push(`why: ${asked.why}`);
+	for (const clear of asked.clarity) lines.push(`clarity: ${clear}`);
+	return harmless(lines.join("\n"));
+}
+
+/** Returns the rows of a listing. */
+export function rows(rows: Row[]): string[] {
+	const lines: string[] = [];
+	for (const row of rows.slice(0, LISTED_MAX)) {
+		const place = row.phase === null ? row.status : [row.phase, row.subphase].filter(Boolean).join("/");
+		const stands =
+			row.status !== "active"
+				? row.status
+				: row.pending
+					? `${place}, waits for your approval`
+					: row.driver
+						? `${place}, driven by ${row.driver}`
+						: place;
+		const attached = row.attached ? " (this session)" : "";
+		lines.push(line(`${row.id} (${row.mode}): ${stands}${attached}${row.branch ? `, ${row.branch}` : ""}`, 160));
+		if (row.fault) lines.push(line(`     failed to ${row.fault}`));
+		if (row.links.length > 0) lines.push(line(`     linked: ${row.links.join(", ")}`));
+		if (row.next) lines.push(`     next: ${here(row.next)}`);
+	}
+	if (rows.length > LISTED_MAX) lines.push(`and ${rows.length - LISTED_MAX} more: kapi status`);
+	return lines;
+}
+
+/** Returns everything in a project. */
+export function status(status: Status): string {
+	const lines = rows(status.workflows);
+	for (const goal of status.goals.slice(0, LISTED_MAX)) {
+		lines.push(line(`${goal.id} (goal): ${goal.fault ? `failed to ${goal.fault}` : goal.status}${goal.branch ? `, ${goal.branch}` : ""}`, 160));
+	}
+	if (status.goals.length > LISTED_MAX) lines.push(`and ${status.goals.length - LISTED_MAX} more goals: kapi status`);
+	if (lines.length === 0) lines.push("Nothing of Kapi is here yet.");
+	lines.push(`This session is attached to ${status.attached ?? "nothing"}.`);
+	if (status.waiting > 0) lines.push(`Waiting for you: ${status.waiting}. /kapi-inbox shows it.`);
+	for (const ill of status.health) lines.push(line(`health: ${ill.what}: ${ill.detail}${ill.hint ? ` (${ill.hint})` : ""}`, 300));
+	for (const left of status.cleanup.slice(0, LISTED_MAX)) {
+		lines.push(line(`to clean up: ${left.worktree} of ${left.workflow} (${left.command})`, 300));
+	}
+	return lines.join("\n");
+}
+
+/** Returns how a workflow came out, or where it rests. */
+export function workflow(view: Workflow): string {
+	const lines = [`${view.id} (${view.mode}): ${standing(view)}`, `  purpose  ${line(view.purpose)}`];
+	if (view.blocked) {
+		lines.push(`  because  ${line(view.blocked.reason, 300)}`, `  hint     ${line(view.blocked.unblock, 300)}`);
+	}
+	if (view.interview?.asked) lines.push(`  question ${line(view.interview.asked.text, 300)}`);
+	if (view.pending) {
+		lines.push(`  waits    ${view.pending.artifact}, hash ${view.pending.sha256}`);
+		for (const risk of view.pending.risks) lines.push(`  risk     ${line(risk, 300)}`);
+	}
+	for (const task of view.ralph?.tasks ?? []) {
+		lines.push(line(`  ${task.task}  ${task.stand}  ${task.title}${task.reason ? `: ${task.reason}` : ""}`, 200));
+	}
+	const branch = view.ralph?.branch;
+	if (branch) lines.push(`  branch   ${branch.name} at ${branch.head.slice(0, 10)}`, `  worktree ${branch.worktree}`);
+	for (const risk of view.ralph?.account?.risks ?? []) lines.push(`  risk     ${line(risk, 300)}`);
+	for (const next of view.next) lines.push(`  next     ${here(next)}`);
+	if (branch && view.status === "completed") lines.push(`  next     git merge ${branch.name}`);
+	return lines.join("\n");
+}
+
+function standing(view: Workflow): string {
+	const place = [view.phase, view.subphase].filter(Boolean).join("/");
+	if (view.status === "blocked") return `blocked in ${place}`;
+	if (view.status !== "active") return view.status;
+	return view.pending ? `${place}, waits for your approval` : place;
+}
+
+/** Returns one thing that waits, in a line. */
+export function waiting(number: number, item: InboxItem): string {
+	return `${number}. ${line(`${item.subject}: ${item.what}`, 160)}`;
+}
+
+/** Returns one thing that waits with all that belongs to it. */
+export function inboxItem(item: InboxItem): string {
+	const lines = [`${item.subject}: ${harmless(item.what)}`];
+	for (const risk of item.risks) lines.push(`  risk     ${line(risk, 300)}`);
+	if (item.yes) lines.push(`  yes      ${here(item.yes)}`);
+	lines.push(`           ${line(item.on_yes, 300)}`);
+	for (const change of item.change) lines.push(`  or       ${here(change)}`);
+	if (item.look) lines.push(`  look     ${here(item.look)}`);
+	return lines.join("\n");
+}
