@@ -5,6 +5,7 @@
 
 mod comparison;
 mod crowd;
+mod ground;
 mod invocation;
 mod kernel;
 mod launch;
@@ -104,7 +105,7 @@ fn prepare(root: &Path) -> anyhow::Result<Place> {
     let kapi = dist::build(root)?;
     let target = dist::target_directory(root)?;
     let scratch = target.join("bench");
-    tree::ground::release_leftover(&scratch);
+    ground::release_leftover(&scratch);
     if scratch.exists() {
         fs::remove_dir_all(&scratch).with_context(|| format!("clear {}", scratch.display()))?;
     }

@@ -12,6 +12,7 @@ use anyhow::Context as _;
 
 use super::Place;
 use super::comparison::{Side, compare, gap, measured, not_run};
+use super::ground::Ground;
 use super::invocation::Invocation;
 use super::process_table::{self, Process};
 use super::sample::{Pair, by_turns};
@@ -56,7 +57,8 @@ pub(super) const TRUE: &str = "/bin/true";
 
 /// Measures what a sandbox costs before anything runs in it.
 pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
-    let directory = place.scratch.join("sandbox");
+    let ground = Ground::new(&place.scratch, 0)?;
+    let directory = ground.directory.join("sandbox");
     let lower = lower(&directory)?;
     let bare = kapi(place, None, &[TRUE]);
     let full = kapi(place, Some(&Overlay::new(&lower, &directory)?), &[TRUE]);
@@ -67,7 +69,7 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
         compare(ROUNDS, &bare, &bwrap)?,
         compare(ROUNDS, &full, &direct)?,
     ];
-    rows.push(from_living_process(place, &full, &bwrap)?);
+    rows.push(from_living_process(place, &full, (&bwrap, &directory))?);
     rows.push(beside_podman(place, &full, &podman(place, &[TRUE]))?);
     rows.push(beside_podman(
         place,
@@ -76,7 +78,10 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
     )?);
     Ok(Table {
         title: "A sandbox around `true`",
-        note: "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. Each is over when its program is and no process of the sandbox lives; the mounts of ours and of bubblewrap's go a moment later, in the kernel. None of them has a network to the outside but podman as a person types it, in the last line. podman starts an image with a static busybox on runc; it goes on tidying up after its end, which is waited for and counted for neither.".to_owned(),
+        note: format!(
+            "From the start of the command to its end. Ours is the native level with all its layers: seven namespaces, a minimal root, private home, temporary files and devices, Landlock, seccomp, and where it says so a copy-on-write workspace. bubblewrap shows the whole host read-only and has neither workspace nor filter. Each is over when its program is and no process of the sandbox lives; the mounts of ours and of bubblewrap's go a moment later, in the kernel. None of them has a network to the outside but podman as a person types it, in the last line. podman starts an image with a static busybox on runc; it goes on tidying up after its end, which is waited for and counted for neither. Layers lie apart: {}",
+            ground.note()
+        ),
         quantity: Quantity::Time,
         rows,
     })
@@ -87,14 +92,13 @@ pub(super) fn alone(place: &Place) -> anyhow::Result<Table> {
 fn from_living_process(
     place: &Place,
     full: &Invocation,
-    bwrap: &Invocation,
+    (bwrap, directory): (&Invocation, &Path),
 ) -> anyhow::Result<Row> {
     let shown = format!("{}, from a program that runs on", full.shown);
     let Some(binary) = find("bwrap") else {
         return Ok(not_run(&shown, &bwrap.shown, "not found", Side::Peer));
     };
-    let directory = place.scratch.join("sandbox");
-    let overlay = Overlay::of(&directory.join("lower"), &directory);
+    let overlay = Overlay::of(&directory.join("lower"), directory);
     let [lower, upper, work, binary] =
         [&overlay.lower, &overlay.upper, &overlay.work, &binary].map(|path| path.to_string_lossy());
     let rounds = ROUNDS.to_string();

@@ -3,7 +3,6 @@
 //! Every tree is made, measured and removed before the next one is made, and a person is told how
 //! long that takes.
 
-pub(super) mod ground;
 mod inside;
 mod layered;
 mod make;
@@ -15,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use self::ground::Ground;
 use self::layered::Layered;
 use self::worktree::Worktree;
 use super::Place;
 use super::comparison::measured;
+use super::ground::Ground;
 use super::launch::{self, Launcher};
 use super::options::size_name;
 use super::sample::{Pair, by_turns};

@@ -1,8 +1,8 @@
-//! The file system that trees lie on: a new one of their own where the host lets us make one.
+//! The file system that trees and layers lie on: a new one of their own where the host lets us make one.
 //!
 //! A file system that has seen many deletions makes files at a fraction of its speed, and not
-//! evenly; what is compared here would be its past. Without the right to mount, trees lie on the
-//! disk that builds use, and the tables say so.
+//! evenly; what is compared here would be its past. Without the right to mount, they lie on the disk
+//! that builds use, and the tables say so.
 
 use std::fs;
 use std::fs::File;
@@ -62,7 +62,7 @@ impl Drop for Ground {
 }
 
 /// Unmounts what an earlier run that was killed left mounted in a scratch directory.
-pub(in crate::bench) fn release_leftover(scratch: &Path) {
+pub(super) fn release_leftover(scratch: &Path) {
     let directory = scratch.join("trees");
     let shown = directory.to_string_lossy();
     let told = Tool::new(Path::new("/"), "mountpoint", &["-q", &shown]).read();
