@@ -3,6 +3,7 @@
 //! Every one has its own workspace. After the memory was read they are killed, and what is still
 //! there afterwards is an error.
 
+use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use anyhow::{Context as _, bail};
 
 use super::Place;
 use super::comparison::{Side, gap, measured, not_run};
+use super::ground::Ground;
 use super::invocation::Invocation;
 use super::process_table::{self, Process};
 use super::sample::Pair;
@@ -31,7 +33,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Measures a hundred `true` at once.
 pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
-    let ours = overlaid(place, &[TRUE])?;
+    let ground = Ground::new(&place.scratch, 0)?;
+    let ours = overlaid(place, (&ground.directory, &[TRUE]))?;
     let direct = Invocation::new("`true` alone", &place.scratch, TRUE, &[]);
     let mut rows = Vec::new();
     for (rounds, peer) in [
@@ -43,7 +46,10 @@ pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
     }
     Ok(Table {
         title: "A hundred sandboxes at once",
-        note: "A hundred threads start one each at the same moment. The first line of a pair is the time until the last has ended; in the second, each one's own time, compared by rank: the fastest with the fastest, the slowest with the slowest.".to_owned(),
+        note: format!(
+            "A hundred threads start one each at the same moment. The first line of a pair is the time until the last has ended; in the second, each one's own time, compared by rank: the fastest with the fastest, the slowest with the slowest. Layers lie apart: {}",
+            ground.note()
+        ),
         quantity: Quantity::Time,
         rows,
     })
@@ -59,7 +65,7 @@ pub(super) fn memory(place: &Place) -> anyhow::Result<Table> {
         &[&["__sandbox-run", "--at-once", "100", "--"], &WAITING[..]].concat(),
     );
     let mut rows = Vec::new();
-    for ours in [overlaid(place, &WAITING)?, vec![together]] {
+    for ours in [overlaid(place, (&place.scratch, &WAITING))?, vec![together]] {
         rows.extend(compare_memory(&ours, &peer)?);
     }
     Ok(memory_table(rows))
@@ -125,8 +131,8 @@ fn many(invocation: &Invocation) -> Vec<Invocation> {
 }
 
 /// Names as many sandboxes as run at once, each with a workspace of its own.
-fn overlaid(place: &Place, command: &[&str]) -> anyhow::Result<Vec<Invocation>> {
-    let directory = place.scratch.join("crowd");
+fn overlaid(place: &Place, (ground, command): (&Path, &[&str])) -> anyhow::Result<Vec<Invocation>> {
+    let directory = ground.join("crowd");
     let lower = sandbox::lower(&directory)?;
     (0..N)
         .map(|number| {
