@@ -45,7 +45,7 @@ pub(super) fn status(place: &Place) -> anyhow::Result<Table> {
     let (many, few) = (look(MANY)?, look(FEW)?);
     Ok(Table {
         title: "A thousand workflows",
-        note: "The same command in two projects. What it may cost at most is three times as much: every workflow is a line of the listing, and none of their logs is read.".to_owned(),
+        note: "The same command in two projects. What it may cost at most is three times as much: of all it is looked whether their log has grown, none of the logs is read, and the fifty that changed last are listed.".to_owned(),
         quantity: Quantity::Time,
         rows: vec![compare(ROUNDS, &many, &few)?],
     })
