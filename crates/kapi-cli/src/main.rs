@@ -60,9 +60,15 @@ fn main() -> ExitCode {
     } else {
         Format::Human
     };
+    let exit = answer(format, |context| dispatch(context, &args.command));
+    ExitCode::from(exit.code())
+}
+
+/// Does something that a person or a host asked for, tells them what went wrong, and returns how it ended.
+fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> Exit {
     let ui = Ui { format };
     let exit = Context::new(format)
-        .and_then(|context| dispatch(&context, &args.command))
+        .and_then(|context| act(&context))
         .unwrap_or_else(|error| {
             ui.say(&format!("error: {error}"));
             if let Some(hint) = &error.hint {
@@ -70,13 +76,11 @@ fn main() -> ExitCode {
             }
             error.exit
         });
-    let exit = if ui.fate() == Fate::Failed {
+    if ui.fate() == Fate::Failed {
         ui.say("error: failed to write to standard output");
-        Exit::Failed
-    } else {
-        exit
-    };
-    ExitCode::from(exit.code())
+        return Exit::Failed;
+    }
+    exit
 }
 
 fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {

@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, access};
 use rustix::process::Pid;
 
-use self::child::Child;
-use self::watch::{Watch, Watched};
+use self::watch::{Last, Watch, Watched};
 use crate::cancel::Cancel;
 
 /// A program to run.
@@ -182,7 +181,8 @@ pub fn run(
 /// before it has ended. It tells so by hanging up: `over` is this side of a channel whose other sides
 /// only the program has.
 ///
-/// What a program does after it hung up is its own, and nothing is read of it any more.
+/// What a program does after it hung up is its own: it is left to end by itself, and nothing is read of
+/// it any more.
 pub fn run_until_over(
     program: Program,
     over: BorrowedFd<'_>,
@@ -242,7 +242,7 @@ impl Over {
                 duration: self.duration,
             });
         };
-        let own = watched.child.reap();
+        let own = watched.last.reap();
         let own = own.map_err(|source| ProcessError::Watch {
             path: self.path,
             source,
@@ -266,7 +266,7 @@ impl Over {
                     stderr: watched.stderr,
                     duration: self.duration,
                 },
-                Remains(Some(watched.child)),
+                Remains(Some(watched.last)),
             )),
             Some(_) | None => Ok((self.wait()?, Remains(None))),
         }
@@ -275,7 +275,7 @@ impl Over {
 
 /// What is left of a program that is over: a process that is about to end. Dropping it waits for that.
 #[derive(Debug)]
-pub struct Remains(Option<Child>);
+pub struct Remains(Option<Last>);
 
 impl Remains {
     /// Returns what is left of a program that has ended: nothing.
@@ -287,9 +287,9 @@ impl Remains {
 
 impl Drop for Remains {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            // One that is stuck in the kernel is killed and told of by nobody: all it said is known.
-            drop(child.reap());
+        if let Some(last) = &mut self.0 {
+            // One that does not end is killed, and told of by nobody: all it said is known.
+            drop(last.reap());
         }
     }
 }

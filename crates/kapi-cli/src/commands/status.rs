@@ -78,11 +78,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         .map_err(|error| Error::engine(&error, ""))?;
     let goals = goal_rows(&project, &standings.goals)?;
     let session = session::session(context);
-    let attached = standings
-        .attachments
-        .iter()
-        .find(|attached| Some(&attached.session) == session.as_ref())
-        .map(|attached| attached.workflow.to_string());
+    let attached = listing::attached(&standings, session.as_deref());
     let waiting = waiting(&standings);
     let health = health::of(context, &project, &standings);
     let cleanup = health::leftovers(context, &project, &standings)?;
@@ -93,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         hide(&mut standings.workflows, attached.as_deref())
     };
     let view = View {
-        workflows: listing::rows(context, &project, &standings)?,
+        workflows: listing::rows(&project, &standings, attached.as_deref())?,
         session,
         attached,
         waiting,

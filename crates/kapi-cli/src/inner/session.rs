@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
-use crate::ui::{Fate, Format, Ui};
+use crate::ui::Format;
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
 use crate::workflow::{driving, session, words};
@@ -42,27 +42,11 @@ const OWNER: &str = "kapi __session";
 
 /// Answers, and returns the exit code.
 pub(super) fn enter(args: impl Iterator<Item = OsString>) -> i32 {
-    let ui = Ui {
-        format: Format::Json,
-    };
     let words: Option<Vec<String>> = args.map(|word| word.into_string().ok()).collect();
     let mut words = words.unwrap_or_default();
     words.retain(|word| word != "--json");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let exit = Context::new(Format::Json)
-        .and_then(|context| answer(&context, &words))
-        .unwrap_or_else(|error| {
-            ui.say(&format!("error: {error}"));
-            if let Some(hint) = &error.hint {
-                ui.say(&format!("hint: {hint}"));
-            }
-            error.exit
-        });
-    let exit = if ui.fate() == Fate::Failed {
-        Exit::Failed
-    } else {
-        exit
-    };
+    let exit = crate::answer(Format::Json, |context| answer(context, &words));
     exit.code().into()
 }
 

@@ -11,33 +11,33 @@ use kapi_engine::workflow::requests::Standings;
 use kapi_store::inventory::workflow_entry::{Waits, WorkflowEntry};
 use kapi_wire::workflow::row::WorkflowRow;
 
-use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::ui::Ui;
-use crate::workflow::{session, words};
+use crate::workflow::words;
 
 /// How many bytes of lines are at least collected before they are written.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// Returns a row for each workflow, sorted by index.
+/// Returns what a session is attached to.
+pub(crate) fn attached(standings: &Standings, session: Option<&str>) -> Option<String> {
+    let mut all = standings.attachments.iter();
+    let attached = all.find(|attached| Some(attached.session.as_str()) == session);
+    attached.map(|attached| attached.workflow.to_string())
+}
+
+/// Returns a row for each workflow, sorted by index; `attached` is the one of this session.
 pub(crate) fn rows(
-    context: &Context,
     project: &Project<'_>,
     standings: &Standings,
+    attached: Option<&str>,
 ) -> Result<Vec<WorkflowRow>, Error> {
-    let session = session::session(context);
-    let attached = standings
-        .attachments
-        .iter()
-        .find(|attached| Some(&attached.session) == session.as_ref())
-        .map(|attached| attached.workflow.to_string());
     let drivers = project
         .workflow_drivers(&standings.workflows)
         .map_err(|error| Error::workflow(&error))?;
     let rows = standings.workflows.iter().zip(drivers);
     let rows = rows.map(|(listed, driver)| {
         let mut row = row(listed, driver);
-        row.attached = attached.as_deref() == Some(row.id.as_str());
+        row.attached = attached == Some(row.id.as_str());
         row
     });
     Ok(rows.collect())

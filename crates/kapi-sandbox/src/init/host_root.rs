@@ -84,7 +84,7 @@ impl HostRoot {
     /// Waits until nothing of it is left; the leader's half.
     pub(super) fn await_gone(&self) -> Result<(), Failure> {
         self.gone.hear()?.map_err(|(call, errno)| match call {
-            process_view::COVER.. => process_view::named((call, errno)),
+            process_view::FIRST.. => process_view::named((call, errno)),
             WATCH => Failure::new("pidfd_open", "the leader", errno),
             POLL => Failure::new("poll", "the leader", errno),
             _ => unmount_failure(errno),

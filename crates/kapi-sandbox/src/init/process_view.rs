@@ -32,12 +32,14 @@ const EMPTY_NAME: &CStr = c"/var/empty";
 /// How many user namespaces there may be.
 const LIMIT: &CStr = c"/proc/sys/user/max_user_namespaces";
 
-/// The calls that seal it.
-pub(super) const COVER: u32 = 16;
-const OPEN_LIMIT: u32 = 17;
-const WRITE_LIMIT: u32 = 18;
-const OPEN: u32 = 19;
-const RESTRICT: u32 = 20;
+/// The calls that seal it; from [`COVER`] on the number says as well which place was to be covered.
+pub(super) const FIRST: u32 = 16;
+const OPEN_LIMIT: u32 = 16;
+const WRITE_LIMIT: u32 = 17;
+const OPEN: u32 = 18;
+const RESTRICT: u32 = 19;
+const BIND: u32 = 20;
+const COVER: u32 = 32;
 
 /// Files that tell about the kernel's memory, keys or other users' work, or act on the machine.
 const HIDDEN_FILES: &[&CStr] = &[
@@ -86,11 +88,8 @@ pub(super) fn put(root: &Root) -> Result<(), Failure> {
 /// With a user namespace of its own a payload would be root of it and could reach far more of the
 /// kernel.
 pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
-    // A bind has the restrictions of what it shows, and both of these are read-only.
-    let files = HIDDEN_FILES.iter().map(|place| (*place, c"/dev/null"));
-    let directories = HIDDEN_DIRECTORIES.iter().map(|place| (*place, EMPTY_NAME));
-    for (place, with) in files.chain(directories) {
-        cover(place, with).map_err(|errno| (COVER, errno))?;
+    for (call, (place, with)) in (COVER..).zip(covered()) {
+        cover(place, with).map_err(|errno| (call, errno))?;
     }
     if nested_namespaces {
         // Who makes a user namespace writes its maps below /proc.
@@ -106,11 +105,25 @@ pub(super) fn seal(nested_namespaces: bool) -> Result<(), Refusal> {
     set_read_only(c"/proc")
 }
 
+/// Names what is covered, and with what. A bind has the restrictions of what it shows, and both of these
+/// are read-only.
+fn covered() -> impl Iterator<Item = (&'static CStr, &'static CStr)> {
+    let files = HIDDEN_FILES.iter().map(|place| (*place, c"/dev/null"));
+    let directories = HIDDEN_DIRECTORIES.iter().map(|place| (*place, EMPTY_NAME));
+    files.chain(directories)
+}
+
 /// Puts a refused call of [`seal`] into words.
 pub(super) fn named((call, errno): Refusal) -> Failure {
     let limit = LIMIT.to_string_lossy();
     match call {
-        COVER => Failure::new("mount(MS_BIND)", "/proc", errno),
+        COVER.. => {
+            let mut named = (COVER..).zip(covered());
+            let place = named.find_map(|(number, (place, _))| (number == call).then_some(place));
+            let place = place.unwrap_or(c"/proc").to_string_lossy();
+            Failure::new("mount(MS_BIND)", &place, errno)
+        }
+        BIND => Failure::new("mount(MS_BIND)", "/proc", errno),
         OPEN_LIMIT => Failure::new("open", &limit, errno),
         WRITE_LIMIT => Failure::new("write", &limit, errno),
         OPEN => Failure::new("open", "/proc", errno),
@@ -124,7 +137,7 @@ fn forbid_writes(place: &CStr) -> Result<(), Refusal> {
         Ok(()) => set_read_only(place),
         // Not every kernel has each of them.
         Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err((COVER, errno)),
+        Err(errno) => Err((BIND, errno)),
     }
 }
 
@@ -140,5 +153,21 @@ fn cover(place: &CStr, with: &CStr) -> Result<(), Errno> {
         // Not every kernel has each of them.
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::{BIND, COVER, covered, named};
+
+    #[test]
+    fn a_place_that_could_not_be_covered_is_named() {
+        for (call, (place, _)) in (COVER..).zip(covered()) {
+            let failure = named((call, Errno::PERM));
+            assert_eq!(failure.target, place.to_str().unwrap());
+        }
+        assert_eq!(named((BIND, Errno::PERM)).target, "/proc");
     }
 }

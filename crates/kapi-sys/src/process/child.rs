@@ -16,7 +16,7 @@ use rustix::process::{
 
 use super::{End, proc_table};
 
-/// The longest a killed child may take to end before it is reported as stuck in the kernel.
+/// The longest a child that is over or killed may take to end before it is reported as stuck.
 const END_AFTER_KILL_MAX: Duration = Duration::from_secs(10);
 
 /// A child of ours that has not been reaped. Dropping it kills and reaps it.
@@ -84,21 +84,34 @@ impl Child {
 
     /// Waits for the child's end, which is known or has been forced, and reaps it.
     pub(super) fn reap(&mut self) -> io::Result<End> {
-        self.wait_bounded()?;
+        self.await_end()?;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED)?;
         self.is_reaped = true;
         let status = status.ok_or_else(|| io::Error::other("no status for an ended child"))?;
         end_of(status)
     }
 
-    fn wait_bounded(&self) -> io::Result<()> {
+    /// Tells whether it has ended.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        loop {
+            let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            match poll(&mut fds, Some(&timespec(Duration::ZERO))) {
+                Ok(n_ready) => return Ok(n_ready > 0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for its end, which is known, has been forced, or was announced by itself.
+    pub(super) fn await_end(&self) -> io::Result<()> {
         let until = Instant::now() + END_AFTER_KILL_MAX;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
             match poll(&mut fds, Some(&timespec(left))) {
                 Ok(0) if left.is_zero() => {
-                    let message = "the killed process does not end";
+                    let message = "the process that is over does not end";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, message));
                 }
                 Ok(0) | Err(Errno::INTR) => {}

@@ -40,10 +40,28 @@ pub(super) struct Watch<'a> {
     buffer: Vec<u8>,
 }
 
-/// What a watched child left behind. It is still to be reaped.
+/// A child that is over and still to be reaped. Unless it has ended it is left to end by itself.
+#[derive(Debug)]
+pub(super) struct Last {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Last {
+    /// Waits for the child's end, ends what it left of its group, and reaps it.
+    pub(super) fn reap(&mut self) -> io::Result<End> {
+        if !self.has_ended {
+            self.child.await_end()?;
+            self.child.kill_group()?;
+        }
+        self.child.reap()
+    }
+}
+
+/// What a watched child left behind.
 #[derive(Debug)]
 pub(super) struct Watched {
-    pub(super) child: Child,
+    pub(super) last: Last,
     /// For what it was ended, if it was.
     pub(super) forced: Option<End>,
     pub(super) stdout: Captured,
@@ -90,15 +108,19 @@ impl<'a> Watch<'a> {
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> io::Result<Watched> {
         let forced = self.follow(cancel, on_line)?;
+        let has_ended = forced.is_some() || self.child.has_ended()?;
         if forced.is_some() {
             self.child.kill_tree()?;
-        } else {
+        } else if has_ended {
             // The child is not reaped, so its group is still its own.
             self.child.kill_group()?;
         }
         self.drain(on_line)?;
         Ok(Watched {
-            child: self.child,
+            last: Last {
+                child: self.child,
+                has_ended,
+            },
             forced,
             stdout: self.stdout.output.into_captured(),
             stderr: self.stderr.output.into_captured(),

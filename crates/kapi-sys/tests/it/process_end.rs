@@ -2,12 +2,15 @@
 //!
 //! Each test looks at what is alive afterwards. Knows nothing of output in bulk.
 
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, run};
+use kapi_sys::process::{End, Program, run, run_until_over};
 
 use crate::support::{
     Background, await_line, await_that, finish, is_alive, kill_by_pid, program, script,
@@ -213,4 +216,38 @@ fn a_panic_in_the_callback_ends_it() {
     assert!(panicked.is_err());
     let pid = await_line(&file);
     await_that("the end of the program", || !is_alive(&pid));
+}
+
+/// Returns a program that hangs up and ends when it is told to, and this side of what it hangs up at
+/// and is told by.
+fn hanging_up() -> (Program, UnixStream, UnixStream) {
+    let (over, theirs) = UnixStream::pair().unwrap();
+    let (word, their_word) = UnixStream::pair().unwrap();
+    let mut program = script("echo said; exec 3>&- >/dev/null 2>&1; read go <&4; exit 7");
+    program.pass_fds = vec![theirs.into(), their_word.into()];
+    (program, over, word)
+}
+
+#[test]
+fn a_program_that_hung_up_is_over_and_ends_by_itself() {
+    let (program, over, mut word) = hanging_up();
+    let over = run_until_over(program, over.as_fd(), &Cancel::new(), &mut |_| {}).unwrap();
+    word.write_all(b"go\n").unwrap();
+    let finished = over.wait().unwrap();
+    assert_eq!(finished.end, End::Exited(7), "nobody killed it");
+    assert_eq!(finished.stdout.text(), "said\n");
+}
+
+#[test]
+fn what_remains_of_a_program_is_waited_for_when_that_is_dropped() {
+    let (program, over, mut word) = hanging_up();
+    let over = run_until_over(program, over.as_fd(), &Cancel::new(), &mut |_| {}).unwrap();
+    let (finished, remains) = over.without_waiting(End::Exited(3)).unwrap();
+    assert_eq!(finished.end, End::Exited(3));
+    word.set_nonblocking(true).unwrap();
+    let still = word.read(&mut [0]).unwrap_err().kind();
+    assert_eq!(still, ErrorKind::WouldBlock, "it has not ended");
+    word.write_all(b"go\n").unwrap();
+    drop(remains);
+    assert_eq!(word.read(&mut [0]).unwrap(), 0, "it has");
 }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::{listing, purpose};
+use crate::workflow::{listing, purpose, session};
 
 /// Options of `kapi <mode> status`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,9 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
             let project = context.project(&root, "kapi status");
             let standings = project.standings();
             let standings = standings.map_err(|error| Error::engine(&error, ""))?;
-            let mut rows = listing::rows(context, &project, &standings)?;
+            let session = session::session(context);
+            let attached = listing::attached(&standings, session.as_deref());
+            let mut rows = listing::rows(&project, &standings, attached.as_deref())?;
             rows.retain(|row| row.mode == mode.as_str());
             rows
         }
