@@ -10,7 +10,6 @@ pub mod candidate;
 pub mod command;
 pub mod decide;
 pub mod denied;
-pub mod difference;
 pub mod documents;
 pub mod effect;
 pub mod event;

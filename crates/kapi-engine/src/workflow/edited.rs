@@ -10,7 +10,6 @@ use kapi_core::goal::quote::{fenced, visible};
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::decide::TEXT_BYTES_MAX;
 use kapi_core::workflow::denied::{Denied, Why};
-use kapi_core::workflow::difference::difference;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
@@ -18,6 +17,7 @@ use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
 use kapi_store::layout::WorkflowLayout;
 use kapi_sys::disk::{Disk, DiskError, replace_durably};
+use similar::TextDiff;
 
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
@@ -26,6 +26,9 @@ use crate::workflow::opened::Submitted;
 
 /// The most edits of one artifact that are kept.
 const KEPT_MAX: u32 = 999;
+
+/// Lines around a change that are told with it.
+const CONTEXT_LINES: usize = 2;
 
 /// What a revision led to.
 #[derive(Debug)]
@@ -132,7 +135,11 @@ fn with_edit(workflow: &Workflow, text: &str, (name, bytes): (&str, &[u8])) -> S
     let drafted = drafted.iter().find(|document| document.name == name);
     let drafted = drafted.map_or("", |document| document.text.as_str());
     let edited = String::from_utf8_lossy(bytes);
-    let changed = difference(drafted, &edited);
+    let changed = TextDiff::from_lines(drafted, edited.as_ref())
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .missing_newline_hint(false)
+        .to_string();
     format!(
         "{}\n\nI edited {name} by hand. These lines are part of what I want changed:\n\n{}",
         text.trim(),
