@@ -18,6 +18,7 @@ use kapi_core::goal::contract::{
     Base, CONTRACT_VERSION, Contract, JudgeUnavailable, TURNS_DEFAULT,
 };
 use kapi_core::id::Slug;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_world::survey::Survey;
 
 use crate::commands::run::{Args, Openness};
@@ -183,6 +184,7 @@ fn contract(
         sandbox: level,
         network,
         working: working::working(args),
+        checks: CheckPolicy::default(),
         race: None,
     })
 }

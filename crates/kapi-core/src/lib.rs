@@ -15,6 +15,7 @@ pub mod goal;
 pub mod id;
 pub mod kernel;
 pub mod plan;
+pub mod proof;
 pub mod race;
 pub mod slash;
 pub mod spend;

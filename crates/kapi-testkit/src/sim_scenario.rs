@@ -10,6 +10,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::goal::outcome::Verdict;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;
@@ -97,6 +98,7 @@ impl Scenario {
             sandbox: SandboxLevel::Native,
             network: NetworkMode::Filtered,
             working: Working::default(),
+            checks: CheckPolicy::default(),
             race: None,
         }
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::goal::budget::Budget;
 use crate::id::GoalId;
 use crate::plan::task::{Phase, TaskId};
+use crate::proof::policy::CheckPolicy;
 
 /// The only contract layout there is so far.
 pub const CONTRACT_VERSION: u32 = 1;
@@ -65,6 +66,10 @@ pub struct Contract {
     /// contracts from before keep their hashes.
     #[serde(default, skip_serializing_if = "Working::is_plain")]
     pub working: Working,
+    /// What its checks are held to. Left out of the contract's JSON while nothing was said, so that
+    /// contracts from before keep their hashes.
+    #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
+    pub checks: CheckPolicy,
     /// The other attempts at the same contract, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,

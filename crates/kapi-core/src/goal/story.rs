@@ -20,6 +20,7 @@ use crate::goal::outcome::{
 use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
+use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
 
 /// Something that happens to a goal.
@@ -78,6 +79,7 @@ pub(super) fn contract() -> Contract {
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,
         working: Working::default(),
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

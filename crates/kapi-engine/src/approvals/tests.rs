@@ -13,6 +13,7 @@ use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::{Goal, Stage};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -52,6 +53,7 @@ fn contract() -> Contract {
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,
         working: Working::default(),
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

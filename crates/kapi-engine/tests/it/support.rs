@@ -17,6 +17,7 @@ use kapi_core::goal::outcome::{
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
 use kapi_engine::project::Project;
@@ -167,6 +168,7 @@ pub(crate) fn contract() -> Contract {
         sandbox: SandboxLevel::Native,
         network: NetworkMode::Filtered,
         working: Working::default(),
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

@@ -8,6 +8,7 @@ use kapi_core::goal::contract::{
 use kapi_core::goal::tool::ToolCall;
 use kapi_core::goal::wait::WaitFor;
 use kapi_core::plan::task::Phase;
+use kapi_core::proof::policy::CheckPolicy;
 use serde_json::{Value, json};
 
 use super::call::{Request, read};
@@ -79,6 +80,7 @@ fn provisional() -> Contract {
         sandbox: SandboxLevel::Podman,
         network: NetworkMode::None,
         working: Working::default(),
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

@@ -16,6 +16,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_gateway::serve::Stop;
 use kapi_store::layout::ProjectLayout;
@@ -72,6 +73,7 @@ fn contract(ask_before: &[&str]) -> Contract {
             ask_before: ask_before.iter().map(|it| (*it).to_owned()).collect(),
             ..Working::default()
         },
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

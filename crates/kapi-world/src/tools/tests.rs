@@ -18,6 +18,7 @@ use kapi_core::goal::effect::next;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_gateway::serve::Stop;
 use kapi_store::layout::ProjectLayout;
@@ -72,6 +73,7 @@ fn contract(judge: Judge) -> Contract {
         sandbox: SandboxLevel::Native,
         network: NetworkMode::None,
         working: Working::default(),
+        checks: CheckPolicy::default(),
         race: None,
     }
 }

@@ -17,6 +17,7 @@ use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::kernel::task::{End, FailureKind, Task};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
@@ -274,6 +275,7 @@ fn contract(
             }),
             ..Working::default()
         },
+        checks: CheckPolicy::default(),
         race: None,
     };
     match contract.fault() {
