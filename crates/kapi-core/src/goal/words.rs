@@ -7,6 +7,7 @@ use crate::goal::event::Stop;
 use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
+use crate::proof::assess::Grade;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
@@ -85,7 +86,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
 
 fn done_reason(goal: &Goal) -> String {
     let proof = if goal.status == Status::Unverified {
-        "accepted without a verify command".to_owned()
+        unproved_reason(goal)
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
         let noun = if count == 1 { "check" } else { "checks" };
@@ -111,6 +112,17 @@ fn done_reason(goal: &Goal) -> String {
         }
         Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
             format!("{proof}; judge {by} was unavailable and the contract lets that pass")
+        }
+    }
+}
+
+fn unproved_reason(goal: &Goal) -> String {
+    match goal.grade() {
+        Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
+                                   nothing else speaks for the work"
+            .to_owned(),
+        Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
+            "accepted without a verify command".to_owned()
         }
     }
 }
@@ -157,6 +169,9 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::ConsentNeeded { pattern, command } => format!(
             "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
         ),
+        Stop::ChecksCannotRun {
+            command, reason, ..
+        } => format!("`{command}` cannot work where it is run: {reason}"),
         Stop::NotDrafted { message } if message.is_empty() => {
             "the agent drafted no contract".to_owned()
         }
@@ -339,6 +354,7 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
                 .to_owned(),
         ),
+        Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
         Stop::NotDrafted { .. } => Some(
             "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
         ),

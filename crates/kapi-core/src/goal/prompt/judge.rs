@@ -142,6 +142,7 @@ mod tests {
     use crate::goal::journey::Declared;
     use crate::goal::outcome::{Candidate, Checks, VerifyReport, VerifyRun};
     use crate::goal::story::{contract, goal_of};
+    use crate::proof::inspection::Inspection;
 
     #[test]
     fn the_token_stands_where_it_is_named_and_where_it_goes() {
@@ -176,7 +177,9 @@ mod tests {
                 duration_ms: 7,
                 output_tail: "the judge says done".to_owned(),
                 output_bytes: 19,
+                tally: None,
             }],
+            inspection: Inspection::default(),
         });
         let text = material(&goal);
         assert!(
