@@ -23,7 +23,7 @@ use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_gated};
 use crate::book::Book;
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::gate::{Rules, open_entries};
 use crate::place::Place;
 use crate::run_dir::RunDir;
@@ -120,6 +120,8 @@ fn ask(
         level: contract.sandbox,
         workspace: &checkout_dir,
         workspace_access: Access::ReadOnly,
+        project: Some(workshop.repository.top_level()),
+        works_at: WorksAt::Project,
         home: &home,
         git_view: None,
         mounts: Vec::new(),

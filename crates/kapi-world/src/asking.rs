@@ -191,7 +191,7 @@ impl Question<'_> {
             run_id: asked.run_id,
             purpose: asked.purpose,
             home: &cell.home_seen(book),
-            workspace: &cell.workspace_seen(),
+            workspace: &cell.workspace_seen(book),
             gateway: doors.gateway(),
             tools,
             gate: gate.map(Gate::seen_inside),

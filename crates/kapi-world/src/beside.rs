@@ -16,7 +16,7 @@ use kapi_sandbox::spec::Access;
 
 use crate::agent_run::{outcome_of, run_id, settings_hidden};
 use crate::asking::{Asked, ask_with_tools};
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -50,6 +50,8 @@ impl RealWorld<'_> {
             level: task.sandbox,
             workspace: &checkout_dir,
             workspace_access: Access::ReadOnly,
+            project: Some(workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: None,
             mounts: settings_hidden(&kind, &checkout_dir, &run_dir)?,

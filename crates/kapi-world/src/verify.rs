@@ -24,7 +24,7 @@ use kapi_sys::process::{End, Finished};
 
 use crate::agent_run::run_id;
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, Payload};
+use crate::confine::{Cell, Payload, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::real::{RealWorld, cancelled};
@@ -151,6 +151,8 @@ impl RealWorld<'_> {
             level: task.sandbox,
             workspace: plan.to,
             workspace_access: Access::ReadWrite,
+            project: Some(stages.workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
             mounts: Vec::new(),

@@ -24,7 +24,7 @@ use kapi_sys::process::{Limits, Program};
 use super::Event;
 use super::perform::Work;
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, WORKSPACE_INSIDE, read_only};
+use crate::confine::{Cell, WORKSPACE_INSIDE, WorksAt, read_only};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::run_dir::RunDir;
@@ -103,6 +103,8 @@ impl Work<'_> {
             level,
             workspace: &self.discovery.top,
             workspace_access: access,
+            project: Some(&self.discovery.top),
+            works_at: WorksAt::Project,
             home: &home::make_anew(&dir.join("home"))?,
             git_view: None,
             mounts,
@@ -135,9 +137,11 @@ impl Work<'_> {
         let (mut spec, path_first) = cell.spec(self.book, &shell)?;
         spec.network = served.doors.network();
         spec.listeners = served.doors.addresses();
-        let cwd = self.discovery.top.join(&line.root.path);
-        let own = line.root.first_on_path.iter().map(|name| cwd.join(name));
-        let first: Vec<PathBuf> = own.filter(|path| path.is_dir()).chain(path_first).collect();
+        let cwd = cell.workspace_seen(self.book).join(&line.root.path);
+        let host = self.discovery.top.join(&line.root.path);
+        let own = line.root.first_on_path.iter();
+        let own = own.filter(|name| host.join(name).is_dir());
+        let first: Vec<PathBuf> = own.map(|name| cwd.join(name)).chain(path_first).collect();
         let mut env = cell.environment(self.book, &first, served.doors.environment());
         env.extend(self.variables(name));
         let program = Program {

@@ -18,7 +18,7 @@ use kapi_sys::process::End;
 
 use crate::agent_run::run_id;
 use crate::asking::{Asked, ask_gated};
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
 use crate::judge::token::{sealed, token};
 use crate::judge::{DIFF_BYTES_MAX, change, material};
@@ -61,6 +61,8 @@ impl RealWorld<'_> {
             level: task.sandbox,
             workspace: &checkout_dir,
             workspace_access: Access::ReadOnly,
+            project: Some(workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: None,
             mounts: Vec::new(),

@@ -28,7 +28,7 @@ use kapi_sys::process;
 use super::Performer;
 use super::ending::{not_launched, refused};
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, GitView, Payload};
+use crate::confine::{Cell, GitView, Payload, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::launching::head_view;
@@ -176,6 +176,8 @@ impl<'a> Bench<'a> {
             level,
             workspace: &to,
             workspace_access: Access::ReadWrite,
+            project: Some(self.workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home::make_anew(&dir.join("home"))?,
             git_view,
             mounts: Vec::new(),

@@ -19,7 +19,7 @@ use kapi_sys::process::End;
 
 use super::Performer;
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{self, Cell, Payload, WORKSPACE_INSIDE};
+use crate::confine::{self, Cell, Payload, WORKSPACE_INSIDE, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::launching::place::make_private;
@@ -95,6 +95,8 @@ fn look_in(
         level,
         workspace: root,
         workspace_access: Access::ReadOnly,
+        project: Some(root),
+        works_at: WorksAt::Project,
         home: &home::make_anew(&dir.join("home"))?,
         git_view: None,
         mounts,

@@ -22,7 +22,7 @@ use kapi_sys::real_disk::RealDisk;
 
 use super::{Found, found};
 use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, Payload};
+use crate::confine::{Cell, Payload, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::real::RealWorld;
@@ -109,6 +109,8 @@ impl Attempt<'_> {
             level: contract.sandbox,
             workspace: plan.to,
             workspace_access: Access::ReadWrite,
+            project: Some(workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
             mounts: Vec::new(),

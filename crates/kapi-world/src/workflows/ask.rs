@@ -23,7 +23,7 @@ use kapi_sandbox::spec::Access;
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_gated};
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -179,6 +179,10 @@ impl Posed<'_> {
             level: question.sandbox,
             workspace: &workspace,
             workspace_access: Access::ReadOnly,
+            project: workshop
+                .as_ref()
+                .map(|workshop| workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: None,
             mounts,

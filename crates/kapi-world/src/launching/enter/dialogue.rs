@@ -49,7 +49,7 @@ pub(super) fn open(
         run_id: cell.name,
         purpose: Purpose::Work,
         home: &cell.home_seen(book),
-        workspace: &cell.workspace_seen(),
+        workspace: &cell.workspace_seen(book),
         gateway: doors.gateway(),
         tools: None,
         gate: None,

@@ -29,7 +29,7 @@ use kapi_sys::process;
 use super::Course;
 use super::evaluate::Found;
 use crate::asking::{Asked, ask_gated};
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
 use crate::judge::provider::{Reference, price_name, server};
 use crate::judge::token::{sealed, token};
@@ -217,6 +217,8 @@ impl Course<'_> {
                 level: performer.setting.level,
                 workspace: &to,
                 workspace_access: Access::ReadOnly,
+                project: Some(performer.project.layout.root()),
+                works_at: WorksAt::Project,
                 home: &home,
                 git_view: None,
                 mounts: Vec::new(),
