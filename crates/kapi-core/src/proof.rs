@@ -5,6 +5,7 @@
 
 pub mod assess;
 pub mod baseline;
+pub mod ecosystem;
 pub mod inspection;
 pub mod policy;
 pub mod tally;
