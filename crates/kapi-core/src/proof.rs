@@ -5,7 +5,9 @@
 
 pub mod assess;
 pub mod baseline;
+pub mod change;
 pub mod ecosystem;
 pub mod inspection;
 pub mod policy;
+pub mod role;
 pub mod tally;

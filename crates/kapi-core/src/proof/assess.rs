@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::proof::policy::{CheckPolicy, TestPolicy};
-use crate::proof::tally::Tally;
+use crate::proof::tally::{TestsLost, lost};
 
 /// The most paths that a question to a person names.
 const PATHS_MAX: usize = 20;
@@ -24,10 +24,8 @@ pub enum Objection {
     TestsVanished {
         /// The command.
         command: String,
-        /// What it reported on the base.
-        base: Tally,
-        /// What it reports now; nothing where it reports nothing.
-        now: Option<Tally>,
+        /// What was lost.
+        lost: TestsLost,
     },
     /// Tests of the base were changed or removed.
     TestsChanged {
@@ -104,20 +102,10 @@ fn vanished(base: &VerifyReport, now: &VerifyReport) -> Option<Objection> {
         return None;
     }
     now.runs.iter().find_map(|run| {
-        let before = same_run(base, run)?.tally?;
-        let is_lost = match run.tally {
-            None => true,
-            Some(tally) => {
-                tally.passed.saturating_add(tally.failed)
-                    < before.passed.saturating_add(before.failed)
-                    || tally.skipped > before.skipped
-            }
-        };
-        is_lost.then(|| Objection::TestsVanished {
-            command: run.command.clone(),
-            base: before,
-            now: run.tally,
-        })
+        let before = same_run(base, run)?.tally;
+        let lost = lost(before.as_ref(), run.tally.as_ref())?;
+        let command = run.command.clone();
+        Some(Objection::TestsVanished { command, lost })
     })
 }
 
@@ -161,13 +149,7 @@ impl Objection {
     #[must_use]
     pub fn words(&self) -> String {
         match self {
-            Self::TestsVanished { command, base, now } => {
-                let now = now.map_or_else(
-                    || "and now it does not say how many ran".to_owned(),
-                    |now| format!("and now {}", counted(now)),
-                );
-                format!("`{command}` reported {} on the base, {now}", counted(*base))
-            }
+            Self::TestsVanished { command, lost } => format!("`{command}`: {lost}"),
             Self::TestsChanged { paths } => {
                 format!("existing tests were changed or removed: {}", named(paths))
             }
@@ -176,15 +158,6 @@ impl Objection {
                 named(paths)
             ),
         }
-    }
-}
-
-fn counted(tally: Tally) -> String {
-    let ran = tally.passed.saturating_add(tally.failed);
-    match (ran, tally.skipped) {
-        (1, 0) => "1 test".to_owned(),
-        (ran, 0) => format!("{ran} tests"),
-        (ran, skipped) => format!("{ran} tests and {skipped} skipped"),
     }
 }
 
