@@ -49,7 +49,7 @@ impl RealWorld<'_> {
         let shown_at = ShownAt::of(task.sandbox, &workspace.path);
         let (git_view, git_env) = workshop.git_view(
             &view_dir,
-            &workspace,
+            &workspace.shown(),
             &start,
             (shown_at, &self.place.stores),
         )?;

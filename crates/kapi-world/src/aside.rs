@@ -26,10 +26,10 @@ use crate::book::Book;
 use crate::confine::{Cell, WorksAt};
 use crate::gate::{Rules, open_entries};
 use crate::place::Place;
+use crate::prover::checkout::make as checkout;
 use crate::run_dir::RunDir;
 use crate::spending::turn::Turn;
 use crate::spending::{Spending, Spent, Stopped};
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 use crate::{failure, home};
 

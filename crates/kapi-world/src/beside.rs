@@ -18,9 +18,9 @@ use crate::agent_run::{outcome_of, run_id, settings_hidden};
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{Cell, WorksAt};
 use crate::failure;
+use crate::prover::checkout::make as checkout;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 
 impl RealWorld<'_> {

@@ -31,8 +31,8 @@ use crate::tools::counter::Counter;
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
 /// Where Kapi's own files are inside.
 pub(crate) const KAPI_INSIDE: &str = "/run/kapi";
-/// Bytes kept of each output stream.
-const TAIL_BYTES_MAX: usize = 64 * 1024;
+/// Bytes kept of each output stream of an agent.
+pub(crate) const AGENT_TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one output line that are looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// Files that show a project whose build tools publish and share caches unless told otherwise.
@@ -111,6 +111,12 @@ pub(crate) struct Payload {
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// Its standard input.
     pub(crate) stdin: Vec<u8>,
+    /// The directory it works in, below the workspace.
+    pub(crate) below: PathBuf,
+    /// Directories to look for programs in before all others.
+    pub(crate) path_first: Vec<PathBuf>,
+    /// Bytes kept of each output stream.
+    pub(crate) tail_bytes_max: usize,
 }
 
 impl Cell<'_> {
@@ -149,7 +155,9 @@ impl Cell<'_> {
         doors: &Served<'_>,
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> Result<Ran, Failure> {
-        let (mut spec, mut path_first) = self.spec(book, &payload.program)?;
+        let (mut spec, exposed) = self.spec(book, &payload.program)?;
+        let mut path_first = payload.path_first;
+        path_first.extend(exposed);
         path_first.extend(doors.counter.map(Counter::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
@@ -160,13 +168,13 @@ impl Cell<'_> {
             env,
             path: payload.program,
             args: payload.args,
-            cwd: self.workspace_seen(book),
+            cwd: self.workspace_seen(book).join(payload.below),
             stdin: payload.stdin,
             pass_fds: Vec::new(),
             limits: Limits {
                 deadline: self.deadline,
                 idle: self.idle,
-                tail_bytes_max: TAIL_BYTES_MAX,
+                tail_bytes_max: payload.tail_bytes_max,
                 line_bytes_max: LINE_BYTES_MAX,
             },
         };

@@ -7,6 +7,7 @@ use crate::goal::event::TurnVerdict;
 use crate::goal::outcome::{Checks, JudgeAnswer, VerifyReport, VerifyRun};
 use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
+use crate::goal::words;
 use crate::proof::assess::Objection;
 
 pub mod blocks;
@@ -238,11 +239,7 @@ fn failures(report: &VerifyReport) -> String {
 }
 
 fn failure(run: &VerifyRun) -> String {
-    let end = match (run.timed_out, run.exit_code) {
-        (true, _) => "was killed at its time limit".to_owned(),
-        (false, Some(code)) => format!("exited {code}"),
-        (false, None) => "was killed".to_owned(),
-    };
+    let end = words::run_end(run);
     format!(
         "`{}` {end}. The end of its output:\n\n{}",
         run.command,

@@ -4,7 +4,7 @@
 
 use crate::goal::contract::Judge;
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport, VerifyRun};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
 use crate::proof::assess::Grade;
@@ -286,12 +286,17 @@ pub fn first_failure(report: &VerifyReport) -> Option<String> {
         return Some(format!("protected file {path} was changed"));
     }
     let run = report.runs.iter().find(|run| !run.passed())?;
-    let end = match (run.timed_out, run.exit_code) {
+    Some(format!("`{}` {}", run.command, run_end(run)))
+}
+
+/// Returns how a verify command ended, as it reads after the command.
+#[must_use]
+pub fn run_end(run: &VerifyRun) -> String {
+    match (run.timed_out, run.exit_code) {
         (true, _) => "was killed at its time limit".to_owned(),
         (false, Some(code)) => format!("exited {code}"),
         (false, None) => "was killed".to_owned(),
-    };
-    Some(format!("`{}` {end}", run.command))
+    }
 }
 
 /// Returns what to do about the reason, where there is something to do.

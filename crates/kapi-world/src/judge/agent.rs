@@ -22,9 +22,9 @@ use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
 use crate::judge::token::{sealed, token};
 use crate::judge::{DIFF_BYTES_MAX, change, material};
+use crate::prover::checkout::make as checkout;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 use crate::{failure, home};
 

@@ -36,7 +36,7 @@ use super::run::{Stage, ground};
 use super::shown::included;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
-use crate::confine::{Cell, Payload, WorksAt};
+use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::failure;
@@ -286,6 +286,9 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
         args,
         env: BTreeMap::new(),
         stdin: Vec::new(),
+        below: PathBuf::new(),
+        path_first: Vec::new(),
+        tail_bytes_max: AGENT_TAIL_BYTES_MAX,
     }
 }
 

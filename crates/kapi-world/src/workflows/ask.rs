@@ -25,11 +25,11 @@ use kapi_sys::process::End;
 use crate::asking::{Asked, ask_gated};
 use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
+use crate::prover::checkout::make as checkout;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::spending::Spent;
 use crate::spending::turn::Turn;
-use crate::verify::checkout;
 use crate::workflows::answer::Kept;
 use crate::workflows::{
     Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch,

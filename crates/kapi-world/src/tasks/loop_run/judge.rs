@@ -33,12 +33,12 @@ use crate::confine::{Cell, WorksAt};
 use crate::gate::Rules;
 use crate::judge::provider::{Reference, price_name, server};
 use crate::judge::token::{sealed, token};
+use crate::prover::checkout::make as checkout;
 use crate::run_dir::RunDir;
 use crate::spending::turn::Turn;
 use crate::spending::{self, Spent};
 use crate::tasks::ending::failed;
 use crate::tasks::{Performer, setup};
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
 use crate::{failure, home};
 
