@@ -7,3 +7,4 @@ pub mod change;
 pub mod ecosystem;
 pub mod policy;
 pub mod role;
+pub mod tally;
