@@ -5,6 +5,7 @@
 
 pub mod change;
 pub mod ecosystem;
+pub mod notice;
 pub mod policy;
 pub mod role;
 pub mod tally;
