@@ -8,6 +8,7 @@ pub mod baseline;
 pub mod change;
 pub mod ecosystem;
 pub mod inspection;
+pub mod notice;
 pub mod policy;
 pub mod role;
 pub mod tally;

@@ -402,6 +402,7 @@ impl Reading {
         let Some((_, rest)) = line
             .strip_prefix("Files=")
             .and_then(|rest| rest.split_once(", Tests="))
+            .filter(|(files, _)| number_of(files).is_some())
         else {
             return false;
         };
