@@ -25,6 +25,8 @@ pub(crate) mod checkout;
 mod change;
 mod document;
 mod seal;
+mod strength;
+mod text;
 
 /// How many tampered paths are recorded.
 const TAMPERED_MAX: usize = 50;
@@ -265,6 +267,12 @@ impl Prover<'_> {
             let content = Content::BaseSteering(change);
             match self.runs_on(work, claim, Checks::Visible, content)? {
                 Some(all) => report.inspection.with_base_steering = runs(all),
+                None => return Ok(false),
+            }
+        }
+        if claim.policy.strength {
+            match self.strength(work, claim)? {
+                Some(strength) => report.inspection.strength = Some(strength),
                 None => return Ok(false),
             }
         }

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::goal::outcome::VerifyRun;
+use crate::proof::notice::Notice;
 
 /// What a change does to the checks that are to prove it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct Inspection {
     /// The commands run again with the base's steering files, where those were changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with_base_steering: Vec<VerifyRun>,
+    /// Signs of a cheat in the lines that the change adds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// Which hunks of the change the checks notice, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<Strength>,

@@ -10,6 +10,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::kernel::value::Value;
 use kapi_core::proof::change::{ChangedPath, CheckChanges, How};
 use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::notice::Notice;
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::proof::role::{Ecosystems, Present, Role, Steering, differing_keys};
 use kapi_git::diff::ChangeKind;
@@ -17,6 +18,7 @@ use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
 use super::document::Document;
+use super::text::{self, TextChange};
 use crate::{ecosystems, failure};
 
 /// Bytes of a file that is looked into for what steers a run.
@@ -38,6 +40,10 @@ pub(crate) struct Change {
     parts: BTreeMap<String, Part>,
     /// Test files of the result that hold code.
     pub(super) test_code: Vec<PathBuf>,
+    /// Its files as text, tests and code; what is installed or locked is left out.
+    pub(super) texts: Vec<TextChange>,
+    /// Signs of a cheat in what it adds.
+    notices: Vec<Notice>,
     /// Where it begins and ends.
     ends: Ends,
 }
@@ -83,6 +89,7 @@ impl Change {
         };
         let mut parts = BTreeMap::new();
         let mut listed = Vec::new();
+        let mut texts = Vec::new();
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
@@ -95,8 +102,17 @@ impl Change {
             if let Steers::Part(part) = found {
                 parts.insert(path.clone(), part);
             }
+            let roles = present.roles(&path);
+            let is_written = !roles.has(Role::Dependency) && !roles.has(Role::LockFile);
+            if is_written && texts.len() < text::files_max() {
+                let is_test = roles.has(Role::Test);
+                let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
+                texts.extend(read);
+            }
             listed.push((path, change.kind, words));
         }
+        let tests = test_code(&present, &now);
+        let notices = text::signs(repository, base, &texts, &tests)?;
         let listed: Vec<ChangedPath<'_>> = listed
             .iter()
             .map(|(path, kind, parts)| ChangedPath {
@@ -108,7 +124,9 @@ impl Change {
         Ok(Self {
             facts: CheckChanges::of(&present, &listed),
             parts,
-            test_code: test_code(&present, &now),
+            test_code: tests,
+            texts,
+            notices,
             ends,
         })
     }
@@ -131,6 +149,7 @@ impl Change {
         Inspection {
             tests_changed: self.tests_changed(),
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
+            notices: self.notices.clone(),
             ..Inspection::default()
         }
     }

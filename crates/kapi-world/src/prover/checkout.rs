@@ -23,6 +23,7 @@ use kapi_sys::process::End;
 
 use super::change::Change;
 use super::seal::Seal;
+use super::text::TakenBack;
 use super::{Prover, Work};
 use crate::confine::{Cell, WorksAt};
 use crate::shell::{self, ShellLine};
@@ -41,6 +42,8 @@ pub(crate) enum Content<'a> {
     BaseFiles(&'a [String]),
     /// The same, and what steers the checks as at the base.
     BaseSteering(&'a Change),
+    /// The same, with one hunk taken back.
+    WithoutHunk(&'a TakenBack),
 }
 
 /// A line that has ended by itself or at a limit.
@@ -62,8 +65,8 @@ pub(crate) struct Checkout<'a> {
     work: Work<'a>,
     /// The protected patterns, those of the content included.
     protect: Vec<String>,
-    /// Texts that stand in the place of files.
-    texts: Vec<(PathBuf, Vec<u8>)>,
+    /// Contents that stand in the place of files; nothing where a file is not there.
+    texts: Vec<(PathBuf, Option<Vec<u8>>)>,
     to: PathBuf,
 }
 
@@ -81,7 +84,15 @@ impl<'a> Checkout<'a> {
             Content::BaseFiles(paths) => protect.extend(paths.iter().map(|path| literal(path))),
             Content::BaseSteering(change) => {
                 protect.extend(change.whole_steering().map(literal));
-                texts = change.steering_texts(&prover.workshop.repository)?;
+                let found = change.steering_texts(&prover.workshop.repository)?;
+                texts = found
+                    .into_iter()
+                    .map(|(path, bytes)| (path, Some(bytes)))
+                    .collect();
+            }
+            Content::WithoutHunk(hunk) => {
+                let bytes = hunk.content.as_ref().map(|text| text.clone().into_bytes());
+                texts = vec![(hunk.path.clone(), bytes)];
             }
         }
         let checkout = Self {
@@ -224,8 +235,17 @@ impl<'a> Checkout<'a> {
         for (path, bytes) in &self.texts {
             let target = self.to.join(path);
             owned_dir::make_way(&self.to, path).map_err(|error| failure::plain(&error))?;
+            let mode = fs::symlink_metadata(&target).map(|found| found.permissions());
             owned_dir::wipe(&target).map_err(|error| failure::plain(&error))?;
-            fs::write(&target, bytes).map_err(|error| failure::file("write", &target, &error))?;
+            if let Some(bytes) = bytes {
+                let written = fs::write(&target, bytes);
+                written.map_err(|error| failure::file("write", &target, &error))?;
+                // A script stays one that can be started.
+                if let Ok(mode) = mode {
+                    let set = fs::set_permissions(&target, mode);
+                    set.map_err(|error| failure::file("set the mode of", &target, &error))?;
+                }
+            }
         }
         Ok(())
     }
