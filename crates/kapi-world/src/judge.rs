@@ -47,10 +47,7 @@ pub struct Probed {
 /// missing, or the model does not answer; each with what to do about it.
 pub fn probe(book: &Book, reference: &str) -> Result<Probed, Failure> {
     let Reference::Model { provider, model } = Reference::parse(reference) else {
-        return Err(Failure {
-            message: format!("read {reference:?} as the model of a provider"),
-            hint: Some("write provider/model, such as anthropic/claude-opus-4-7.".to_owned()),
-        });
+        return Err(not_a_model(reference));
     };
     let server = provider::server(book, provider)?;
     let probed = probe::probe(&server, model, PROBE_DEADLINE, &Cancel::new());
@@ -62,6 +59,25 @@ pub fn probe(book: &Book, reference: &str) -> Result<Probed, Failure> {
             message: format!("ask judge {reference}: {}", failure::chain(&error)),
             hint: error.hint(),
         }),
+    }
+}
+
+/// Checks that a model of a provider could be asked, without asking it.
+///
+/// # Errors
+/// When `reference` is not written as provider/model, nothing is known of the provider, or its key
+/// is missing; each with what to do about it.
+pub fn check(book: &Book, reference: &str) -> Result<(), Failure> {
+    match Reference::parse(reference) {
+        Reference::Model { provider, .. } => provider::server(book, provider).map(drop),
+        Reference::Agent(_) => Err(not_a_model(reference)),
+    }
+}
+
+fn not_a_model(reference: &str) -> Failure {
+    Failure {
+        message: format!("read {reference:?} as the model of a provider"),
+        hint: Some("write provider/model, such as anthropic/claude-opus-4-7.".to_owned()),
     }
 }
 

@@ -215,7 +215,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         Stage::Judge => {
             let candidate = goal.candidate.as_ref()?;
             Some(Action::Judge(JudgeTask {
-                agent: contract.judge_agent()?.to_owned(),
+                agent: goal.judge_agent()?.to_owned(),
                 branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),

@@ -213,7 +213,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
         // tree that stayed as the turn found it goes to its checks and a judge all the same: then
         // nothing was broken off, and an agent that dies at its end loses no finished work.
         let is_whole = goal.turn_start_tree() == candidate.tree && candidate.files_changed > 0;
-        let is_judged = goal.contract.judge_agent().is_some();
+        let is_judged = goal.judge_agent().is_some();
         if is_whole && is_judged && goal.contract.is_verified() {
             return vec![committed];
         }
@@ -243,7 +243,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
     {
         return blocked(goal, committed, stop);
     }
-    let is_judged = goal.contract.is_verified() || goal.contract.judge_agent().is_some();
+    let is_judged = goal.contract.is_verified() || goal.judge_agent().is_some();
     if candidate.files_changed == 0 && !is_judged {
         return end_turn(goal, committed, TurnVerdict::NothingDone);
     }

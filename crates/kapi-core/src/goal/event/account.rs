@@ -43,6 +43,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => Usage::default(),
         }
     }
@@ -86,6 +87,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => 0,
         }
     }
@@ -129,6 +131,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => false,
         }
     }
