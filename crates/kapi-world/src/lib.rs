@@ -26,6 +26,7 @@ pub mod waits;
 pub mod workflows;
 
 mod agent_run;
+mod asker;
 mod beside;
 mod confine;
 mod doors;

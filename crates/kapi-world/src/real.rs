@@ -168,17 +168,10 @@ impl RealWorld<'_> {
     fn clear_scratch(&self) {
         let scratch = &self.place.scratch;
         // What cannot be removed is only space; the next run wipes it.
-        for name in [
-            "verify",
-            "judge",
-            "wait",
-            "verify-git",
-            "agent-git",
-            "wait-git",
-        ] {
+        for name in ["verify", "wait", "verify-git", "agent-git", "wait-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge-home", "wait-home", "ignored"] {
+        for name in ["verify-home", "judge", "beside", "wait-home", "ignored"] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

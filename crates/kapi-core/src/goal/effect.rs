@@ -220,7 +220,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
                 base,
                 commit: candidate.commit.clone(),
                 instructions: prompt::judge::instructions(),
-                material: prompt::judge::material(goal),
+                material: prompt::judge::of_goal(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,
                 network: contract.network,
