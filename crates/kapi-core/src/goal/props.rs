@@ -201,14 +201,17 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
         Ask::Interrupt => Command::Interrupt,
         Ask::Resume => Command::Resume,
         Ask::Cancel => Command::Cancel { reason: None },
-        Ask::ChangeJudge => Command::Person(PersonCommand::ChangeJudge {
-            judge: "gemini".to_owned(),
-        }),
+        Ask::ChangeJudge => change_judge(),
         Ask::Raise(turns) => Command::RaiseBudget(Raise {
             turns: *turns,
             ..Raise::default()
         }),
     }
+}
+
+fn change_judge() -> Command {
+    let judge = "gemini".to_owned();
+    Command::Person(PersonCommand::ChangeJudge { judge })
 }
 
 /// The actor whose command it is, unless the story wants another.

@@ -175,3 +175,6 @@ fn named(path: &Path) -> String {
         visible(&path.to_string_lossy().escape_debug().to_string())
     )
 }
+
+#[cfg(test)]
+mod tests;

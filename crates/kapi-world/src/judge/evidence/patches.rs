@@ -68,11 +68,11 @@ pub(super) fn patches(
         for (read, bytes) in group.iter().zip(shares(sizes, budget)) {
             let (text, was_cut) = cut(read, bytes);
             is_cut |= was_cut;
-            parts.push(format!(
-                "## {}\n\n{}",
-                named(&read.exhibit.file.path),
-                fenced(&text, "diff")
-            ));
+            // The name is foreign too, so it stands in the fence.
+            let (name, kind) = (named(&read.exhibit.file.path), read.exhibit.kind.word());
+            let number = parts.len();
+            let fence = fenced(&format!("{name}\n{text}"), "diff");
+            parts.push(format!("## File {number}: {kind}\n\n{fence}"));
         }
         left = left.saturating_sub(needed.min(budget));
     }
