@@ -3,5 +3,7 @@
 //! One set of rules for every way in: goals, tasks, loops, workflows and `kapi prove`. Knows no disk
 //! and no process; what was run and seen arrives as data.
 
+pub mod change;
 pub mod ecosystem;
 pub mod policy;
+pub mod role;
