@@ -8,6 +8,7 @@ mod kind;
 mod patches;
 mod table;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kapi_core::goal::outcome::Failure;
@@ -17,7 +18,7 @@ use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 
 use crate::failure;
-use crate::judge::evidence::kind::Kind;
+use crate::judge::evidence::kind::{Kind, Paths};
 use crate::workshop::Workshop;
 
 /// Bytes at the beginning of a patch that tell text from what is none.
@@ -104,33 +105,18 @@ fn exhibits(change: &Change<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failur
         .changed_files(base, &change.commit)
         .map_err(|error| failure::plain(&error))?;
     let moves = moves(&files);
-    let mut n_samples = 0;
-    let mut exhibits = Vec::with_capacity(files.len());
-    for (file, (moved_from, is_moved_away)) in files.into_iter().zip(moves) {
-        let mut kind = Kind::of_path(&file.path);
-        let looks_binary = file.lines.is_none() && kind::has_content(&file);
-        if looks_binary && !kind.is_always_text() {
-            kind = if n_samples < SAMPLES_MAX {
-                n_samples += 1;
-                let patch = repository
-                    .file_patch(base, &change.commit, &file.path, SAMPLE_BYTES_MAX)
-                    .map_err(|error| failure::plain(&error))?;
-                if kind::is_text(&patch.bytes) {
-                    kind
-                } else {
-                    Kind::Binary
-                }
-            } else {
-                Kind::Binary
-            };
-        }
-        exhibits.push(Exhibit {
+    let kinds = kinds(change, base, &files)?;
+    let mut exhibits: Vec<Exhibit> = files
+        .into_iter()
+        .zip(moves)
+        .zip(kinds)
+        .map(|((file, (moved_from, is_moved_away)), kind)| Exhibit {
             file,
             kind,
             moved_from,
             is_moved_away,
-        });
-    }
+        })
+        .collect();
     exhibits.sort_by_key(|exhibit| {
         let is_new = exhibit.file.kind == ChangeKind::Added;
         (exhibit.kind, is_new, exhibit.file.path.clone())
@@ -138,17 +124,48 @@ fn exhibits(change: &Change<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failur
     Ok(exhibits)
 }
 
+/// Returns what each file is. What git takes for binary is looked into, but for code, which is always
+/// shown.
+fn kinds(
+    change: &Change<'_>,
+    base: &CommitId,
+    files: &[ChangedFile],
+) -> Result<Vec<Kind>, Failure> {
+    let by_path = Paths::read(change, base, files)?.kinds(files);
+    let mut n_samples = 0;
+    let mut kinds = Vec::with_capacity(files.len());
+    for (file, kind) in files.iter().zip(by_path) {
+        let looks_binary = file.lines.is_none() && kind::has_content(file);
+        if !looks_binary || kind.is_always_text() {
+            kinds.push(kind);
+            continue;
+        }
+        n_samples += 1;
+        let is_text = n_samples <= SAMPLES_MAX && is_text(change, base, file)?;
+        kinds.push(if is_text { kind } else { Kind::Binary });
+    }
+    Ok(kinds)
+}
+
+fn is_text(change: &Change<'_>, base: &CommitId, file: &ChangedFile) -> Result<bool, Failure> {
+    let repository = &change.workshop.repository;
+    let patch = repository
+        .file_patch(base, &change.commit, &file.path, SAMPLE_BYTES_MAX)
+        .map_err(|error| failure::plain(&error))?;
+    Ok(kind::is_text(&patch.bytes))
+}
+
 /// Tells for each file whence it was moved, and whether it was moved away: an object that is gone from
 /// one path and new at another.
 fn moves(files: &[ChangedFile]) -> Vec<(Option<String>, bool)> {
-    let mut gone: std::collections::BTreeMap<&str, Vec<&Path>> = std::collections::BTreeMap::new();
+    let mut gone: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.after.is_none()) {
         if let Some(before) = &file.before {
             gone.entry(&before.object).or_default().push(&file.path);
         }
     }
-    let mut sources = std::collections::BTreeMap::new();
-    let mut taken = std::collections::BTreeSet::new();
+    let mut sources = BTreeMap::new();
+    let mut taken = BTreeSet::new();
     for file in files.iter().filter(|file| file.before.is_none()) {
         let source = file
             .after

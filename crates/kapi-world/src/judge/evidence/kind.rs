@@ -3,9 +3,13 @@
 //! Only the order in which files are shown, and a word beside each, follow from it: a wrong word hides
 //! nothing.
 
-use std::path::Path;
-
+use kapi_core::goal::outcome::Failure;
+use kapi_core::proof::role::{Ecosystems, Role, Roles};
 use kapi_git::changed_file::{ChangedFile, FileMode};
+use kapi_git::id::CommitId;
+
+use crate::judge::evidence::Change;
+use crate::{ecosystems, failure};
 
 /// The share of bytes that no text has, in hundredths, beyond which a file is no text.
 const STRANGE_PERCENT_MAX: usize = 30;
@@ -17,79 +21,6 @@ const CODE: &[&str] = &[
     "nix", "php", "pl", "pm", "ps1", "py", "pyi", "pyx", "r", "rb", "rs", "sass", "scala", "scss",
     "sh", "sql", "svelte", "swift", "tcl", "tf", "ts", "tsx", "v", "vue", "zig", "zsh",
 ];
-/// Endings of names that say how something is run or built.
-const SETTINGS: &[&str] = &[
-    "cfg",
-    "conf",
-    "ini",
-    "json",
-    "toml",
-    "yaml",
-    "yml",
-    "xml",
-    "properties",
-    "mk",
-];
-/// Names that say how something is run or built.
-const STEERING: &[&str] = &[
-    "makefile",
-    "gnumakefile",
-    "dockerfile",
-    "justfile",
-    "rakefile",
-    "procfile",
-    "cmakelists.txt",
-    ".npmrc",
-    ".gitattributes",
-    ".envrc",
-    ".env",
-    "conftest.py",
-    "build.rs",
-    "setup.py",
-];
-/// Names of files that say which dependencies are installed.
-const LOCKS: &[&str] = &[
-    "cargo.lock",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "yarn.lock",
-    "bun.lock",
-    "bun.lockb",
-    "uv.lock",
-    "poetry.lock",
-    "pipfile.lock",
-    "go.sum",
-    "composer.lock",
-    "gemfile.lock",
-    "mix.lock",
-    "deno.lock",
-    "packages.lock.json",
-    "gradle.lockfile",
-    "flake.lock",
-];
-/// Directories of what others wrote or what was built.
-const BULK: &[&str] = &[
-    "node_modules",
-    "vendor",
-    "third_party",
-    "dist",
-    "target",
-    ".venv",
-];
-/// Directories of tests and what they read.
-const TESTS: &[&str] = &[
-    "test",
-    "tests",
-    "spec",
-    "specs",
-    "__tests__",
-    "testdata",
-    "__snapshots__",
-    "fixtures",
-    "e2e",
-];
-
 /// What a file is; the order is the one in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -120,34 +51,6 @@ impl Kind {
         Self::Binary,
     ];
 
-    /// Returns what a path looks like.
-    pub(super) fn of_path(path: &Path) -> Self {
-        let lower = path.to_string_lossy().to_ascii_lowercase();
-        let mut directories: Vec<&str> = lower.split('/').collect();
-        let name = directories.pop().unwrap_or_default();
-        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        let is_below = |names: &[&str]| directories.iter().any(|it| names.contains(it));
-        if LOCKS.contains(&name) {
-            return Self::LockFile;
-        }
-        if is_below(BULK) {
-            return Self::Bulk;
-        }
-        if STEERING.contains(&name) || directories.first() == Some(&".github") {
-            return Self::Steering;
-        }
-        if is_below(TESTS) || is_test_name(name) {
-            return Self::Test;
-        }
-        if SETTINGS.contains(&ending) {
-            return Self::Steering;
-        }
-        if CODE.contains(&ending) {
-            return Self::Code;
-        }
-        Self::Text
-    }
-
     /// Tells whether a file is shown as text whatever bytes are in it.
     pub(super) const fn is_always_text(self) -> bool {
         match self {
@@ -170,12 +73,70 @@ impl Kind {
     }
 }
 
-fn is_test_name(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or_default();
-    stem.starts_with("test_")
-        || stem.ends_with("_test")
-        || name.contains(".test.")
-        || name.contains(".spec.")
+/// What paths are, in one project.
+pub(super) struct Paths {
+    ecosystems: Ecosystems,
+    /// The files by which the project's ecosystems are known.
+    known: Vec<String>,
+}
+
+impl Paths {
+    /// Reads the table, and which ecosystems the project is of: by what marks one in the base, and by
+    /// everything that differs.
+    pub(super) fn read(
+        change: &Change<'_>,
+        base: &CommitId,
+        files: &[ChangedFile],
+    ) -> Result<Self, Failure> {
+        let table = ecosystems::table()?;
+        let markers = table.all.iter().flat_map(|one| &one.markers);
+        let markers: Vec<String> = markers
+            .map(|marker| format!("**/{}", marker.trim_start_matches('/')))
+            .collect();
+        let repository = &change.workshop.repository;
+        let marking = repository
+            .tracked_files_matching(base, &markers)
+            .map_err(|error| failure::plain(&error))?;
+        let all = marking.iter().chain(files.iter().map(|file| &file.path));
+        Ok(Self {
+            ecosystems: Ecosystems::from(&table),
+            known: all
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
+        })
+    }
+
+    /// Returns what each of these files is, by its path.
+    pub(super) fn kinds(&self, files: &[ChangedFile]) -> Vec<Kind> {
+        let present = self.ecosystems.of(self.known.iter().map(String::as_str));
+        let kinds = files.iter().map(|file| {
+            let path = file.path.to_string_lossy();
+            kind_of(&path, &present.roles(&path))
+        });
+        kinds.collect()
+    }
+}
+
+/// Returns what a path is; what it steers weighs more than what it is besides.
+fn kind_of(path: &str, roles: &Roles) -> Kind {
+    let has = |role| roles.has(role);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let ending = name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_ascii_lowercase());
+    if has(Role::LockFile) {
+        Kind::LockFile
+    } else if has(Role::Steering) || has(Role::Shadow) {
+        Kind::Steering
+    } else if has(Role::Dependency) || has(Role::Output) {
+        Kind::Bulk
+    } else if has(Role::Test) {
+        Kind::Test
+    } else if ending.is_some_and(|ending| CODE.contains(&&*ending)) {
+        Kind::Code
+    } else {
+        Kind::Text
+    }
 }
 
 /// Tells whether a change is one of content that git keeps here, and not of a mode or a submodule.
@@ -213,26 +174,28 @@ fn strange(line: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use kapi_core::proof::role::Ecosystems;
 
-    use super::{Kind, is_text};
+    use super::{Kind, is_text, kind_of};
+    use crate::ecosystems;
 
     #[test]
     fn a_path_tells_what_weighs_most() {
+        let table = ecosystems::table().unwrap();
+        let ecosystems = Ecosystems::from(&table);
+        let present = ecosystems.of(["package.json", "Cargo.toml", "go.mod", "setup.py"]);
         for (path, kind) in [
             ("src/lib.rs", Kind::Code),
-            ("a/Makefile", Kind::Steering),
-            ("package.json", Kind::Steering),
-            (".github/workflows/ci.sh", Kind::Steering),
+            ("Makefile", Kind::Steering),
             ("tests/test_a.py", Kind::Test),
             ("src/a.test.ts", Kind::Test),
             ("shlex_test.go", Kind::Test),
             ("Cargo.lock", Kind::LockFile),
-            ("vendor/x/a.go", Kind::Bulk),
+            ("node_modules/x/a.js", Kind::Bulk),
             ("README", Kind::Text),
             ("contest.py", Kind::Code),
         ] {
-            assert_eq!(Kind::of_path(Path::new(path)), kind, "{path}");
+            assert_eq!(kind_of(path, &present.roles(path)), kind, "{path}");
         }
     }
 

@@ -129,9 +129,7 @@ fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
     }
     text
 }

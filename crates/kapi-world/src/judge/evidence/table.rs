@@ -56,25 +56,30 @@ fn line(exhibit: &Exhibit) -> String {
         (None, ChangeKind::Mode) => "mode",
         (None, ChangeKind::Type) => "type",
     };
-    let mut line = format!("{what:<8} {:<9} {}", exhibit.kind.word(), named(&file.path));
-    if let Some(from) = &exhibit.moved_from {
-        line.push_str(&format!(" from {from}, with the same content"));
-    }
+    let (before, after) = (file.before.as_ref(), file.after.as_ref());
+    let mut parts = vec![format!(
+        "{what:<8} {:<9} {}",
+        exhibit.kind.word(),
+        named(&file.path)
+    )];
+    parts.extend(
+        exhibit
+            .moved_from
+            .iter()
+            .map(|from| format!(" from {from}, with the same content")),
+    );
     if exhibit.is_moved_away {
-        line.push_str(" (moved, see its new name)");
+        parts.push(" (moved, see its new name)".to_owned());
     }
-    line.push_str(&sizes(file.before.as_ref(), file.after.as_ref()));
-    if let Some(count) = &file.lines {
-        line.push_str(&format!(", +{} -{} lines", count.added, count.removed));
+    parts.push(sizes(before, after));
+    let counts = file.lines.iter();
+    parts.extend(counts.map(|count| format!(", +{} -{} lines", count.added, count.removed)));
+    parts.push(modes(before, after));
+    if let Some(version) = after.or(before).filter(|_| exhibit.kind == Kind::Binary) {
+        let digits = version.object.get(..OBJECT_DIGITS);
+        parts.push(format!(", content {}", digits.unwrap_or_default()));
     }
-    line.push_str(&modes(file.before.as_ref(), file.after.as_ref()));
-    if exhibit.kind == Kind::Binary {
-        let object = file.after.as_ref().or(file.before.as_ref());
-        let object = object.map_or("", |version| &version.object);
-        let digits = object.get(..OBJECT_DIGITS).unwrap_or(object);
-        line.push_str(&format!(", content {digits}"));
-    }
-    line
+    parts.concat()
 }
 
 fn sizes(before: Option<&FileVersion>, after: Option<&FileVersion>) -> String {

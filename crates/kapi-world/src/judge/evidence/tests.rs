@@ -227,7 +227,10 @@ fn a_storm_of_renames_hides_no_change() {
 fn too_many_files_are_counted_and_code_stands_before_them() {
     let work = Work::new();
     for number in 0..1_200 {
-        work.write(&format!("vendor/lib{}/{number}.js", number % 7), b"x\n");
+        work.write(
+            &format!("node_modules/lib{}/{number}.txt", number % 7),
+            b"x\n",
+        );
     }
     work.write("zz/last.py", WRONG);
     let shown = work.shown();
@@ -239,7 +242,7 @@ fn too_many_files_are_counted_and_code_stands_before_them() {
         .lines()
         .find(|line| line.contains(" more, all in these directories:"));
     assert!(counted.is_some(), "{files}");
-    assert!(files.contains(" bulk in \"vendor/lib3\""), "{files}");
+    assert!(files.contains(" bulk in \"node_modules/lib3\""), "{files}");
     assert!(patches.contains("+    return 3"), "{patches}");
     assert!(patches.contains("## Not shown"), "{patches}");
 }
