@@ -63,6 +63,9 @@ pub(crate) fn describe(event: &Event) -> String {
             )
         }
         Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
+        Event::JudgeChanged { judge } => {
+            format!("a person lets {} judge", words::agent_name(judge))
+        }
         Event::PersonSaid { text } => format!("a person says: {}", first_line(text)),
         Event::ConsentAsked { asked } => refused(asked),
         Event::ConsentGiven { what } => format!("a person allowed {what:?}"),

@@ -129,6 +129,7 @@ impl Progress {
             | Event::GoalParked { .. }
             | Event::GoalWoken { .. }
             | Event::TurnsSet { .. }
+            | Event::JudgeChanged { .. }
             | Event::BudgetRaised { .. } => {
                 self.ui.clear_live();
                 self.say(&format!("  {}", describe(event)));

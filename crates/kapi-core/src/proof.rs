@@ -6,6 +6,7 @@
 pub mod assess;
 pub mod baseline;
 pub mod change;
+pub mod conclusion;
 pub mod ecosystem;
 pub mod inspection;
 pub mod notice;

@@ -179,7 +179,9 @@ impl SimWorld {
             Action::RunAgent(task) => self.run_agent(effect, task, watch),
             Action::Commit(task) => self.commit(&task.base, task.at_s),
             Action::Baseline(task) | Action::Verify(task) => self.verify(task),
-            Action::Judge(task) => judged(&task.agent, &self.scenario.judge(&effect.id)),
+            Action::Judge(task) => {
+                judged(&task.agent, &self.scenario.judge(&effect.id, &task.agent))
+            }
             Action::Publish {
                 branch,
                 base,

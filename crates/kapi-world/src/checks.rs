@@ -7,7 +7,6 @@ mod declared;
 mod parallel;
 mod perform;
 mod probe;
-mod scratch;
 mod shell;
 mod survey;
 
@@ -28,7 +27,6 @@ use kapi_core::goal::outcome::Failure;
 use kapi_sys::cancel::Cancel;
 
 use self::perform::Work;
-use self::scratch::Scratch;
 use crate::book::Book;
 use crate::{ecosystems, failure};
 
@@ -137,7 +135,7 @@ pub fn prepare(
     setting: &Setting,
     told: &Told<'_>,
 ) -> Result<Vec<Planned>, Failure> {
-    let scratch = Scratch::open(&setting.scratch, &discovery.top)?;
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
     let work = work(book, discovery, setting, told, &scratch);
     let found = parallel::each(setting.jobs, &discovery.roots, |number, root| {
         probe::probe(&work, number, root)
@@ -163,7 +161,7 @@ pub fn run(
     told: &Told<'_>,
 ) -> Result<Report, Failure> {
     let began = Instant::now();
-    let scratch = Scratch::open(&setting.scratch, &discovery.top)?;
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
     let work = work(book, discovery, setting, told, &scratch);
     let checks = parallel::each(setting.jobs, planned, |number, planned| {
         perform::perform(&work, number, planned)
@@ -179,7 +177,7 @@ fn work<'a>(
     discovery: &'a Discovery,
     setting: &'a Setting,
     told: &'a Told<'a>,
-    scratch: &'a Scratch,
+    scratch: &'a PrivateScratch,
 ) -> Work<'a> {
     Work {
         book,

@@ -171,10 +171,10 @@ impl RealWorld<'_> {
     fn clear_scratch(&self) {
         let scratch = &self.place.scratch;
         // What cannot be removed is only space; the next run wipes it.
-        for name in ["verify", "judge", "verify-git", "agent-git"] {
+        for name in ["verify", "verify-git", "agent-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge-home", "wait", "ignored"] {
+        for name in ["verify-home", "judge", "beside", "wait", "ignored"] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

@@ -39,6 +39,7 @@ mod interactive;
 mod isolation;
 mod json;
 mod judge_models;
+mod judge_outages;
 mod judges;
 mod kernel_leavings;
 mod kernel_loop;

@@ -228,12 +228,12 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         Stage::Judge => {
             let candidate = goal.candidate.as_ref()?;
             Some(Action::Judge(JudgeTask {
-                agent: contract.judge_agent()?.to_owned(),
+                agent: goal.judge_agent()?.to_owned(),
                 branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),
                 instructions: prompt::judge::instructions(),
-                material: prompt::judge::material(goal),
+                material: prompt::judge::of_goal(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,
                 network: contract.network,

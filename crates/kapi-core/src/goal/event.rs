@@ -267,6 +267,11 @@ pub enum Event {
         /// The limit from now on.
         turns: u32,
     },
+    /// A person named another judge.
+    JudgeChanged {
+        /// Who judges from now on.
+        judge: String,
+    },
     /// A person raised the limits.
     BudgetRaised {
         /// By how much.

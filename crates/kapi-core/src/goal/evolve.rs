@@ -67,6 +67,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         claim: None,
         verify: None,
         judge: None,
+        changed_judge: None,
         last_verdict: None,
         result: None,
         budget: contract.budget,
@@ -139,6 +140,7 @@ fn apply(goal: &mut Goal, event: &Event) {
         Event::GoalResumed => resumed(goal),
         Event::BudgetRaised { raise } => goal.budget.raise(raise),
         Event::TurnsSet { turns } => goal.budget.turns = *turns,
+        Event::JudgeChanged { judge } => judge_changed(goal, judge),
         Event::GoalReopened { reason } => reopened(goal, reason),
         Event::PersonSaid { text } => heard(goal, text),
         Event::GoalParked { wait } => parked(goal, wait),
@@ -228,7 +230,7 @@ fn parked(goal: &mut Goal, wait: &Wait) {
     goal.wait_until_ms = None;
     goal.waits = wait.number;
     goal.wait = Some(wait.clone());
-    if !matches!(wait.until, WaitFor::Quota { .. }) {
+    if !matches!(wait.until, WaitFor::Quota { .. } | WaitFor::Judge { .. }) {
         goal.failures = 0;
         goal.breaker.reset();
     }
@@ -423,7 +425,7 @@ fn allowed(goal: &mut Goal, what: &str) {
 }
 
 fn after_verify(goal: &Goal) -> Stage {
-    if goal.contract.judge_agent().is_some() {
+    if goal.judge_agent().is_some() {
         Stage::Judge
     } else {
         Stage::Publish
@@ -438,6 +440,18 @@ fn judged(goal: &mut Goal, run: &JudgeRun) {
     } = run.answer
     {
         enter(goal, Stage::Publish);
+    }
+}
+
+/// The failures of the judge before are not held against the next one, and what that one still says
+/// is not waited for.
+fn judge_changed(goal: &mut Goal, judge: &str) {
+    goal.changed_judge = Some(judge.to_owned());
+    if goal.stage == Stage::Judge {
+        goal.judge = None;
+        goal.failures = 0;
+        goal.wait_until_ms = None;
+        goal.attempt = goal.attempt.saturating_add(1);
     }
 }
 

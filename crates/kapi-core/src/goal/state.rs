@@ -63,6 +63,9 @@ pub struct Goal {
     pub verify: Option<VerifyReport>,
     /// The last judge's answer.
     pub judge: Option<JudgeRun>,
+    /// The judge that a person named after the approval, in place of the contract's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_judge: Option<String>,
     /// How the last turn ended, if it was not done.
     pub last_verdict: Option<TurnVerdict>,
     /// The commit that was proved or accepted.
@@ -259,6 +262,40 @@ impl Goal {
     #[must_use]
     pub const fn takes_budget(&self) -> bool {
         !matches!(self.status, Status::Impossible | Status::Cancelled)
+    }
+
+    /// Returns who judges, if anyone does: whom a person named last, or the contract's judge.
+    #[must_use]
+    pub fn judge_agent(&self) -> Option<&str> {
+        let changed = self.changed_judge.as_deref();
+        changed.or_else(|| self.contract.judge_agent())
+    }
+
+    /// Tells whether the executor's own model judges.
+    #[must_use]
+    pub fn judges_itself(&self) -> bool {
+        self.judge_agent() == Some(&self.contract.agent)
+    }
+
+    /// Tells whether it waits for its judge alone: nobody has judged, and none could be asked.
+    #[must_use]
+    pub fn lacks_a_judge(&self) -> bool {
+        if self.stage != Stage::Judge {
+            return false;
+        }
+        match (
+            self.status,
+            &self.stop,
+            self.wait.as_ref().map(|wait| &wait.until),
+        ) {
+            (
+                Status::Blocked,
+                Some(Stop::JudgeUnavailable { .. } | Stop::WorldFailed { .. }),
+                _,
+            ) => true,
+            (Status::Waiting, _, Some(WaitFor::Judge { .. })) => true,
+            (_, _, _) => false,
+        }
     }
 
     /// Tells whether it is parked until a person allows something.

@@ -400,6 +400,7 @@ pub(super) fn render(event: &Event) -> String {
         Event::GoalParked { wait } => format!("parked {}", wait.number),
         Event::GoalWoken { number, why } => format!("woken {number}: {why}"),
         Event::TurnsSet { turns } => format!("turns {turns}"),
+        Event::JudgeChanged { judge } => format!("judge {judge}"),
         Event::BudgetRaised { .. } => "raised".to_owned(),
     }
 }

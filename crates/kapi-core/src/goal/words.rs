@@ -2,7 +2,6 @@
 //!
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
-use crate::goal::contract::Judge;
 use crate::goal::event::Stop;
 use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport, VerifyRun};
 use crate::goal::state::{Goal, Status};
@@ -47,6 +46,11 @@ pub fn wait_words(until: &WaitFor) -> String {
         WaitFor::Process { pid, .. } => format!("process {pid} has ended"),
         WaitFor::Command { command, .. } => format!("`{command}` exits 0"),
         WaitFor::Approval { what } => format!("a person allows {what:?}"),
+        WaitFor::Judge { judge, at_ms } => format!(
+            "the judge {} is asked again, {}",
+            agent_name(judge),
+            time_words(*at_ms)
+        ),
         WaitFor::Quota { provider, at_ms } => {
             format!("the quota of {provider} is reset, {}", time_words(*at_ms))
         }
@@ -131,8 +135,7 @@ fn unproved_reason(goal: &Goal) -> String {
 #[must_use]
 pub fn judge_name(goal: &Goal, by: &str) -> String {
     let name = agent_name(by);
-    let is_same = goal.contract.judge == Judge::Same || by == goal.contract.agent;
-    if is_same {
+    if by == goal.contract.agent {
         format!("{name} (same model)")
     } else {
         name
@@ -322,10 +325,11 @@ pub fn hint(goal: &Goal) -> Option<String> {
             | ProviderFailureKind::TruncatedStream
             | ProviderFailureKind::EmptyAnswer => Some("resume later.".to_owned()),
         },
-        Stop::JudgeUnavailable { .. } => Some(
-            "resume asks the judge again; a new goal can name another judge with `--judge`."
-                .to_owned(),
-        ),
+        Stop::JudgeUnavailable { .. } => Some(format!(
+            "resume asks the judge again; `kapi goal judge {:03} JUDGE` lets another one judge the \
+             same commit.",
+            goal.id.index()
+        )),
         Stop::SameFailure { .. } => Some(
             "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
              `--stall-after`."
@@ -404,11 +408,12 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
             Some(_) | None => vec![format!("kapi resume {index}"), show],
         },
         Status::Blocked | Status::Stalled => {
-            vec![
-                show,
-                format!("kapi resume {index}"),
-                format!("kapi cancel {index}"),
-            ]
+            let resume = format!("kapi resume {index}");
+            let cancel = format!("kapi cancel {index}");
+            if goal.lacks_a_judge() {
+                return vec![show, resume, judge_command(&index), cancel];
+            }
+            vec![show, resume, cancel]
         }
         Status::Impossible | Status::Cancelled => vec![show],
         Status::Unverified | Status::Done => {
@@ -426,8 +431,18 @@ fn waiting_commands(goal: &Goal, index: &str) -> Vec<String> {
             format!("kapi goal allow {index} {what:?}"),
             format!("kapi goal pause {index}"),
         ],
+        Some(WaitFor::Judge { .. }) => vec![
+            "kapi up".to_owned(),
+            format!("kapi resume {index}"),
+            judge_command(index),
+        ],
         Some(_) | None => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
     }
+}
+
+/// Returns the command that lets another judge judge a goal.
+fn judge_command(index: &str) -> String {
+    format!("kapi goal judge {index} JUDGE")
 }
 
 #[cfg(test)]

@@ -77,23 +77,17 @@ pub fn objection(
     is_judged: bool,
 ) -> Option<Objection> {
     let seen = &report.inspection;
-    if let Some(lost) = baseline.and_then(|base| vanished(base, report)) {
-        return Some(lost);
-    }
-    let is_open = |objection: &Objection| {
-        let question = objection.question(&report.tree);
-        question.is_none_or(|question| !allowed.contains(&question))
-    };
-    let tests = (policy.tests != TestPolicy::Free && !seen.tests_changed.is_empty()).then(|| {
-        Objection::TestsChanged {
-            paths: seen.tests_changed.clone(),
-        }
+    let is_open = |objection: &Objection| !allowed.contains(&objection.question(&report.tree));
+    let lost = baseline.and_then(|base| vanished(base, report));
+    let is_held = policy.tests != TestPolicy::Free && !seen.tests_changed.is_empty();
+    let tests = is_held.then(|| Objection::TestsChanged {
+        paths: seen.tests_changed.clone(),
     });
     let rests = !policy.changed_steering && !is_judged && !seen.holds_without_steering();
     let steering = rests.then(|| Objection::RestsOnSteering {
         paths: seen.steering_changed.clone(),
     });
-    tests.into_iter().chain(steering).find(is_open)
+    lost.into_iter().chain(tests).chain(steering).find(is_open)
 }
 
 /// Returns the first command that lost tests. Tests that a person let be changed may be fewer.
@@ -132,17 +126,31 @@ pub fn grade(baseline: Option<&VerifyReport>, report: &VerifyReport) -> Grade {
 }
 
 impl Objection {
-    /// Returns what a person is asked to allow, bound to the tree it was seen in; nothing where no
-    /// person's word helps.
+    /// Returns what a person is asked to allow, bound to the tree it was seen in.
     #[must_use]
-    pub fn question(&self, tree: &str) -> Option<String> {
+    pub fn question(&self, tree: &str) -> String {
         let (what, paths) = match self {
-            Self::TestsVanished { .. } => return None,
-            Self::TestsChanged { paths } => ("changed tests", paths),
-            Self::RestsOnSteering { paths } => ("a proof that rests on changed checks", paths),
+            Self::TestsVanished { command, .. } => ("fewer tests", command.clone()),
+            Self::TestsChanged { paths } => ("changed tests", named(paths)),
+            Self::RestsOnSteering { paths } => {
+                ("a proof that rests on changed checks", named(paths))
+            }
         };
         let tree = tree.get(..TREE_DIGITS).unwrap_or(tree);
-        Some(format!("{what}: {} (tree {tree})", named(paths)))
+        format!("{what}: {paths} (tree {tree})")
+    }
+
+    /// Returns what a person who proves a change can say to let it pass.
+    #[must_use]
+    pub const fn option(&self) -> Option<&'static str> {
+        match self {
+            Self::TestsVanished { .. } => None,
+            Self::TestsChanged { .. } => Some("look at them; `--tests free` lets them change."),
+            Self::RestsOnSteering { .. } => Some(
+                "look at them; `--allow-changed-setup` lets the proof rest on them, and a judge \
+                 named with `--judge` is told of them.",
+            ),
+        }
     }
 
     /// Returns the objection as one sentence without a final period.

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::VerifyRun;
+use crate::goal::outcome::{VerifyReport, VerifyRun};
+use crate::goal::quote::visible;
 use crate::proof::notice::Notice;
 
 /// What a change does to the checks that are to prove it.
@@ -92,4 +93,44 @@ impl Strength {
         }
         text
     }
+}
+
+/// Returns what a report says of its proof beside the runs, a line each, for people and judges.
+#[must_use]
+pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
+    let seen = &report.inspection;
+    let mut lines = Vec::new();
+    if !report.tampered.is_empty() {
+        lines.push(format!("- protected files changed: {}", names(&report.tampered)));
+    }
+    if !seen.tests_changed.is_empty() {
+        let outcome = outcome("the base's tests", &seen.with_base_tests);
+        lines.push(format!(
+            "- existing tests changed or removed: {}; {outcome}",
+            names(&seen.tests_changed)
+        ));
+    }
+    if !seen.steering_changed.is_empty() {
+        let outcome = outcome("the base's version of these", &seen.with_base_steering);
+        lines.push(format!(
+            "- scripts and settings that steer the checks were changed: {}; {outcome}",
+            names(&seen.steering_changed)
+        ));
+    }
+    lines.extend(seen.notices.iter().map(|notice| format!("- {notice}")));
+    lines.extend(seen.strength.iter().map(|it| format!("- {}", it.words())));
+    lines
+}
+
+fn outcome(with: &str, runs: &[VerifyRun]) -> String {
+    match runs {
+        [] => format!("the checks were not run with {with}"),
+        runs if runs.iter().all(VerifyRun::passed) => format!("with {with} the checks pass too"),
+        _ => format!("with {with} the checks FAIL"),
+    }
+}
+
+fn names(paths: &[String]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| visible(path)).collect();
+    paths.join(", ")
 }

@@ -217,7 +217,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
         // tree that stayed as the turn found it goes to its checks and a judge all the same: then
         // nothing was broken off, and an agent that dies at its end loses no finished work.
         let is_whole = goal.turn_start_tree() == candidate.tree && candidate.files_changed > 0;
-        let is_judged = goal.contract.judge_agent().is_some();
+        let is_judged = goal.judge_agent().is_some();
         if is_whole && is_judged && goal.contract.is_verified() {
             return vec![committed];
         }
@@ -247,7 +247,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
     {
         return blocked(goal, committed, stop);
     }
-    let is_judged = goal.contract.is_verified() || goal.contract.judge_agent().is_some();
+    let is_judged = goal.contract.is_verified() || goal.judge_agent().is_some();
     if candidate.files_changed == 0 && !is_judged {
         return end_turn(goal, committed, TurnVerdict::NothingDone);
     }
@@ -333,19 +333,19 @@ fn objected(
     };
     let was_told = goal.last_verdict == Some(verdict);
     let is_last = goal.turn >= goal.budget.turns;
-    match objection.question(&report.tree) {
-        Some(what) if was_told || is_last => {
-            let wait = Wait {
-                number: goal.waits.saturating_add(1),
-                until: WaitFor::Approval { what },
-                reason: Some(objection.words()),
-                since_ms: now_ms,
-                deadline_ms: None,
-            };
-            Ok(vec![ended, Event::GoalParked { wait }])
-        }
-        Some(_) | None => Ok(end_turn(goal, ended, verdict)),
+    if !was_told && !is_last {
+        return Ok(end_turn(goal, ended, verdict));
     }
+    let wait = Wait {
+        number: goal.waits.saturating_add(1),
+        until: WaitFor::Approval {
+            what: objection.question(&report.tree),
+        },
+        reason: Some(objection.words()),
+        since_ms: now_ms,
+        deadline_ms: None,
+    };
+    Ok(vec![ended, Event::GoalParked { wait }])
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {

@@ -44,6 +44,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => Usage::default(),
         }
     }
@@ -88,6 +89,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => 0,
         }
     }
@@ -132,6 +134,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => false,
         }
     }
