@@ -150,21 +150,25 @@ impl Ecosystems {
         }
         for file in files {
             let names: Vec<&str> = file.split('/').collect();
-            let (_, directory) = names.split_last().unwrap_or((&"", &[]));
-            for (n, rules) in self.all.iter().enumerate() {
-                if rules.markers.has_file(&names, &[]) {
-                    let top = directory.iter().map(|name| (*name).to_owned()).collect();
-                    tops.entry(n).or_default().extend([Vec::new(), top]);
-                } else if !tops.contains_key(&n) && rules.sources.has_file(&names, &[]) {
-                    tops.entry(n).or_default().insert(Vec::new());
-                }
-            }
+            self.add_file(&names, &mut tops);
         }
         let found = tops
             .into_iter()
             .filter_map(|(n, tops)| Some((self.all.get(n)?, tops)));
         Present {
             found: found.collect(),
+        }
+    }
+
+    fn add_file(&self, names: &[&str], tops: &mut BTreeMap<usize, BTreeSet<Vec<String>>>) {
+        let (_, directory) = names.split_last().unwrap_or((&"", &[]));
+        for (n, rules) in self.all.iter().enumerate() {
+            if rules.markers.has_file(names, &[]) {
+                let top = directory.iter().map(|name| (*name).to_owned()).collect();
+                tops.entry(n).or_default().extend([Vec::new(), top]);
+            } else if !tops.contains_key(&n) && rules.sources.has_file(names, &[]) {
+                tops.entry(n).or_default().insert(Vec::new());
+            }
         }
     }
 }
