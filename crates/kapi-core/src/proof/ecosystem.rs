@@ -185,10 +185,8 @@ mod tests {
     fn no_registry_is_written_down() {
         for ecosystem in table().all {
             for prepare in &ecosystem.prepare {
-                let lines = prepare.registries.iter().chain([&prepare.run]);
-                for line in lines {
-                    assert!(!line.contains("://"), "{line}");
-                }
+                let mut lines = prepare.registries.iter().chain([&prepare.run]);
+                assert!(lines.all(|line| !line.contains("://")), "{prepare:?}");
             }
         }
     }

@@ -8,6 +8,7 @@ mod comparison;
 mod language;
 pub mod literal;
 mod sign;
+mod words;
 
 use std::fmt;
 

@@ -150,23 +150,25 @@ impl Ecosystems {
         }
         for file in files {
             let names: Vec<&str> = file.split('/').collect();
-            for (n, rules) in self.all.iter().enumerate() {
-                let is_marker = rules.markers.has_file(&names, &[]);
-                if !is_marker && (tops.contains_key(&n) || !rules.sources.has_file(&names, &[])) {
-                    continue;
-                }
-                let found = tops.entry(n).or_default();
-                found.insert(Vec::new());
-                if is_marker && let Some((_, directory)) = names.split_last() {
-                    found.insert(directory.iter().map(|name| (*name).to_owned()).collect());
-                }
-            }
+            self.add_file(&names, &mut tops);
         }
         let found = tops
             .into_iter()
             .filter_map(|(n, tops)| Some((self.all.get(n)?, tops)));
         Present {
             found: found.collect(),
+        }
+    }
+
+    fn add_file(&self, names: &[&str], tops: &mut BTreeMap<usize, BTreeSet<Vec<String>>>) {
+        let (_, directory) = names.split_last().unwrap_or((&"", &[]));
+        for (n, rules) in self.all.iter().enumerate() {
+            if rules.markers.has_file(names, &[]) {
+                let top = directory.iter().map(|name| (*name).to_owned()).collect();
+                tops.entry(n).or_default().extend([Vec::new(), top]);
+            } else if !tops.contains_key(&n) && rules.sources.has_file(names, &[]) {
+                tops.entry(n).or_default().insert(Vec::new());
+            }
         }
     }
 }

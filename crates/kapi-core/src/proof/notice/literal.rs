@@ -106,15 +106,10 @@ impl BaseTests {
     /// Gathers the values in the texts of tests.
     #[must_use]
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut values = BTreeSet::new();
-        for line in texts.into_iter().flat_map(str::lines) {
-            for value in values_of(line) {
-                if values.len() < VALUES_MAX {
-                    values.insert(value);
-                }
-            }
+        let values = texts.into_iter().flat_map(str::lines).flat_map(values_of);
+        Self {
+            values: values.take(VALUES_MAX).collect(),
         }
-        Self { values }
     }
 
     /// Tells whether a line decides by a value that the tests use.

@@ -37,6 +37,7 @@ fn check(path: &str, text: &str, expected: &[NoticeKind]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn signs_in_one_line() {
     use NoticeKind::{
         DetectsEnvironment, ExitsProcess, LooksAtRunner, PatchesFramework, SkipsTests,

@@ -105,10 +105,10 @@ impl Reading {
                 .map(|(key, number)| (key, number_of(number)))
             {
                 Some(("failures" | "errors" | "unexpected successes", Some(n))) => {
-                    tally.failed += n
+                    tally.failed += n;
                 }
                 Some(("skipped" | "expected failures" | "SKIP" | "skip", Some(n))) => {
-                    tally.skipped += n
+                    tally.skipped += n;
                 }
                 Some(_) | None => return false,
             }

@@ -9,26 +9,7 @@ pub(super) fn plain(text: &str) -> String {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\u{1b}' => match chars.next() {
-                Some('[') => {
-                    // Parameters and intermediates, up to the final byte.
-                    for c in chars.by_ref() {
-                        if ('@'..='~').contains(&c) {
-                            break;
-                        }
-                    }
-                }
-                Some(']') => {
-                    let mut last = ' ';
-                    for c in chars.by_ref() {
-                        if c == '\u{7}' || (last == '\u{1b}' && c == '\\') {
-                            break;
-                        }
-                        last = c;
-                    }
-                }
-                Some(_) | None => {}
-            },
+            '\u{1b}' => pass_escape(&mut chars),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => plain.truncate(line_start),
             '\n' => {
@@ -41,6 +22,25 @@ pub(super) fn plain(text: &str) -> String {
         }
     }
     plain
+}
+
+/// Goes over what follows an escape character.
+fn pass_escape(chars: &mut impl Iterator<Item = char>) {
+    match chars.next() {
+        // Parameters and intermediates, up to the final byte.
+        Some('[') => {
+            let _: Option<char> = chars.find(|c| ('@'..='~').contains(c));
+        }
+        Some(']') => {
+            let mut last = ' ';
+            let _: Option<char> = chars.find(|c| {
+                let is_end = *c == '\u{7}' || (last == '\u{1b}' && *c == '\\');
+                last = *c;
+                is_end
+            });
+        }
+        Some(_) | None => {}
+    }
 }
 
 #[cfg(test)]

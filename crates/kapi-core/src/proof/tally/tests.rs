@@ -36,6 +36,7 @@ fn real_runs() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn forms_that_were_read_in_manuals() {
     for (output, expected) in [
         (
