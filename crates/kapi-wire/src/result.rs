@@ -166,7 +166,10 @@ impl From<&Goal> for ResultView {
             usage: goal.spent.total().into(),
             wall_ms: goal.spent.wall_ms,
             verify: report.map_or_else(Vec::new, VerifyView::all),
-            baseline: goal.baseline.as_ref().map_or_else(Vec::new, VerifyView::all),
+            baseline: goal
+                .baseline
+                .as_ref()
+                .map_or_else(Vec::new, VerifyView::all),
             grade: goal.grade(),
             inspection: report.map(|report| report.inspection.clone()),
             tampered: report.map_or_else(Vec::new, |report| report.tampered.clone()),

@@ -28,6 +28,7 @@ use kapi_sys::cancel::Cancel;
 
 use self::perform::Work;
 use crate::book::Book;
+use crate::private_scratch::PrivateScratch;
 use crate::{ecosystems, failure};
 
 /// The projects of a working tree.

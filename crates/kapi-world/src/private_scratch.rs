@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn a_tree_that_holds_our_own_state_is_refused() {
         let top = tempfile::tempdir().unwrap();
-        let failure = PrivateScratch::open(&top.path().join("state"), top.path(), "a test").unwrap_err();
+        let failure =
+            PrivateScratch::open(&top.path().join("state"), top.path(), "a test").unwrap_err();
         assert!(failure.message.contains("Kapi's own state"), "{failure:?}");
         assert!(!top.path().join("state").exists());
     }

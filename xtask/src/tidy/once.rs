@@ -47,7 +47,7 @@ pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
             continue;
         }
         let is_home = |home: &&str| {
-            file.path == **home || (home.ends_with('/') && file.path.starts_with(**home))
+            file.path == **home || (home.ends_with('/') && file.path.starts_with(*home))
         };
         let foreign = ONCE
             .iter()

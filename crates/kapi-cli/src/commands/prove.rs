@@ -15,6 +15,7 @@ use kapi_core::proof::conclusion::Standing;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::{Activity, Watch};
 use kapi_store::layout::{HomeLayout, project_key};
+use kapi_sys::clock::Clock as _;
 use kapi_world::checks::{self, Setting, Told};
 use kapi_world::prove::{self, Proof, Request};
 use kapi_world::survey::Survey;
@@ -94,7 +95,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let verify = if args.verify.is_empty() {
         let proposed = proposed(context, &root, (level, network))?;
         for command in &proposed {
-            ui.say(&format!("verify: {command}  (the project's own; `--verify` says another)"));
+            ui.say(&format!(
+                "verify: {command}  (the project's own; `--verify` says another)"
+            ));
         }
         proposed
     } else {
@@ -150,15 +153,15 @@ fn exit_of(proof: &Proof) -> Exit {
     }
 }
 
-fn write(
-    context: &Context,
-    to: Option<&Path>,
-    text: impl FnOnce() -> String,
-) -> Result<(), Error> {
+fn write(context: &Context, to: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Error> {
     let Some(to) = to else { return Ok(()) };
     let path = context.cwd.join(to);
-    fs::write(&path, text())
-        .map_err(|error| Error::new(Exit::Failed, format!("failed to write {}: {error}", path.display())))
+    fs::write(&path, text()).map_err(|error| {
+        Error::new(
+            Exit::Failed,
+            format!("failed to write {}: {error}", path.display()),
+        )
+    })
 }
 
 /// Returns the commands by which the project tests itself.

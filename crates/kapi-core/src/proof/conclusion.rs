@@ -76,8 +76,13 @@ impl Findings<'_> {
         }
         let nothing = BTreeSet::new();
         let is_judged = self.judged.is_some();
-        let against =
-            assess::objection(self.policy, Some(self.baseline), report, &nothing, is_judged);
+        let against = assess::objection(
+            self.policy,
+            Some(self.baseline),
+            report,
+            &nothing,
+            is_judged,
+        );
         if let Some(objection) = against {
             return Conclusion {
                 hint: objection.option().map(str::to_owned),

@@ -101,7 +101,10 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
     let seen = &report.inspection;
     let mut lines = Vec::new();
     if !report.tampered.is_empty() {
-        lines.push(format!("- protected files changed: {}", names(&report.tampered)));
+        lines.push(format!(
+            "- protected files changed: {}",
+            names(&report.tampered)
+        ));
     }
     if !seen.tests_changed.is_empty() {
         let outcome = outcome("the base's tests", &seen.with_base_tests);

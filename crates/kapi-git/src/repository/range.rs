@@ -52,7 +52,8 @@ impl Repository {
     pub fn range(&self, target: &str, base: Option<&str>) -> Result<Range, RangeError> {
         let split = target.split_once("...").or(target.split_once(".."));
         if let Some((from, to)) = split {
-            let named = |name: &str| self.resolve_commit(if name.is_empty() { "HEAD" } else { name });
+            let named =
+                |name: &str| self.resolve_commit(if name.is_empty() { "HEAD" } else { name });
             let (from, commit) = (named(from)?, named(to)?);
             let base = if target.contains("...") {
                 self.common(&from, &commit)?

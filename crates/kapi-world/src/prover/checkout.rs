@@ -35,7 +35,7 @@ const OUTPUT_TAIL_BYTES: usize = 4_000;
 
 /// What a checkout holds.
 #[derive(Clone, Copy)]
-pub(crate) enum Content<'a> {
+pub(super) enum Content<'a> {
     /// The commit, with protected files as at the base.
     AsCommitted,
     /// The same, and these files as at the base.
@@ -60,7 +60,7 @@ pub(crate) struct Ended {
 }
 
 /// A checkout.
-pub(crate) struct Checkout<'a> {
+pub(super) struct Checkout<'a> {
     prover: &'a Prover<'a>,
     work: Work<'a>,
     /// The protected patterns, those of the content included.
@@ -72,7 +72,7 @@ pub(crate) struct Checkout<'a> {
 
 impl<'a> Checkout<'a> {
     /// Fills a directory of the prover.
-    pub(crate) fn make(
+    pub(super) fn make(
         prover: &'a Prover<'a>,
         work: &Work<'a>,
         content: Content<'_>,

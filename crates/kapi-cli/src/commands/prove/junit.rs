@@ -29,7 +29,10 @@ fn case(run: &VerifyRun) -> String {
         Checks::Visible => "",
         Checks::Hidden => " (hidden checks)",
     };
-    let (name, ms) = (escaped(&format!("{}{hidden}", run.command)), run.duration_ms);
+    let (name, ms) = (
+        escaped(&format!("{}{hidden}", run.command)),
+        run.duration_ms,
+    );
     let body = if run.passed() {
         String::new()
     } else {

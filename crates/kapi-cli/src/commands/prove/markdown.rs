@@ -34,7 +34,9 @@ pub(super) fn text(proof: &Proof) -> String {
         let now = proof.report.as_ref();
         let now = now.and_then(|report| report.runs.iter().find(same));
         let cell = |run: &kapi_core::goal::outcome::VerifyRun| {
-            let tally = run.tally.map_or_else(String::new, |tally| format!(" ({tally})"));
+            let tally = run
+                .tally
+                .map_or_else(String::new, |tally| format!(" ({tally})"));
             format!("{}{tally}", words::run_end(run))
         };
         text.push_str(&format!(

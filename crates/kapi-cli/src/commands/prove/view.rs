@@ -76,7 +76,11 @@ pub(super) fn headline(proof: &Proof) -> String {
 fn lines(proof: &Proof) -> Vec<String> {
     let mut lines = vec![
         headline(proof),
-        format!("  change    {}..{}", short(&proof.base), short(&proof.commit)),
+        format!(
+            "  change    {}..{}",
+            short(&proof.base),
+            short(&proof.commit)
+        ),
     ];
     lines.extend(runs("on the base", &proof.baseline));
     if let Some(report) = &proof.report {
@@ -86,7 +90,10 @@ fn lines(proof: &Proof) -> Vec<String> {
     }
     if let Some(run) = &proof.judged {
         let view = JudgeView::from(run);
-        lines.push(format!("  judge     {} says {}: {}", view.by, view.verdict, view.reason));
+        lines.push(format!(
+            "  judge     {} says {}: {}",
+            view.by, view.verdict, view.reason
+        ));
     }
     if let Some(hint) = &proof.conclusion.hint {
         lines.push(format!("hint: {hint}"));
@@ -96,8 +103,14 @@ fn lines(proof: &Proof) -> Vec<String> {
 
 fn runs(name: &str, report: &VerifyReport) -> Vec<String> {
     let line = |run: &kapi_core::goal::outcome::VerifyRun| {
-        let tally = run.tally.map_or_else(String::new, |tally| format!(" ({tally})"));
-        format!("  {name:<9} `{}` {}{tally}", run.command, words::run_end(run))
+        let tally = run
+            .tally
+            .map_or_else(String::new, |tally| format!(" ({tally})"));
+        format!(
+            "  {name:<9} `{}` {}{tally}",
+            run.command,
+            words::run_end(run)
+        )
     };
     report.runs.iter().map(line).collect()
 }

@@ -8,9 +8,9 @@ use crate::goal::journey::Declared;
 use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
 use crate::goal::quote::{fenced, head, visible};
 use crate::goal::state::Goal;
-use crate::proof::inspection::proof_lines;
 use crate::plan::Plan;
 use crate::plan::task_list::task_list;
+use crate::proof::inspection::proof_lines;
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";
