@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_engine::audit::audit_goal;
 use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, Machine};
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_store::layout::{HomeLayout, ProjectLayout, STATE_DIRECTORY, project_key};
+use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;

@@ -19,6 +19,7 @@ pub mod proof;
 pub mod race;
 pub mod slash;
 pub mod spend;
+pub mod state_directory;
 pub mod status;
 pub mod usage;
 pub mod workflow;

@@ -6,12 +6,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::workflow::mode::Mode;
 
 use crate::hash::sha256_hex;
 
-/// The name of a project's state directory.
-pub const STATE_DIRECTORY: &str = ".ilchul";
 /// The most bytes of a directory's name that a project key repeats.
 const KEY_NAME_BYTES_MAX: usize = 40;
 /// Hexadecimal digits of the path's hash in a project key.
