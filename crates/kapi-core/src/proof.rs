@@ -3,4 +3,7 @@
 //! One set of rules for every way in: goals, tasks, loops, workflows and `kapi prove`. Knows no disk
 //! and no process; what was run and seen arrives as data.
 
+pub mod attribution;
 pub mod policy;
+pub mod precedence;
+pub mod scripts;

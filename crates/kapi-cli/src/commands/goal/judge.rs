@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 pub(super) fn show(context: &Context) -> Result<Exit, Error> {
     let root = project_of(context)?;
     let preferred = context.preferred(&root)?.judge;
-    let configured = context.config(Some(&root))?.goal.judge;
+    let configured = context.config(Some(&root))?.judge().cloned();
     match (context.ui.format, &preferred, &configured) {
         (Format::Json, ..) => context.ui.json(&json!({
             "type": "preferences",

@@ -4,6 +4,7 @@
 //! material, fenced, capped, and with everything visible that somebody might hide in it. The change
 //! itself is added by the world. Knows no judge.
 
+use crate::goal::contract::Contract;
 use crate::goal::journey::Declared;
 use crate::goal::outcome::{Candidate, Checks, VerifyRun};
 use crate::goal::quote::{fenced, head, visible};
@@ -53,7 +54,8 @@ pub fn instructions() -> String {
 #[must_use]
 pub fn material(goal: &Goal) -> String {
     let contract = &goal.contract;
-    let mut parts = vec![
+    let mut parts: Vec<String> = original(contract).into_iter().collect();
+    parts.extend([
         section("Goal", &contract.intent, CONTRACT_BYTES_MAX),
         section("Done when", &contract.done_criteria, CONTRACT_BYTES_MAX),
         section(
@@ -61,11 +63,19 @@ pub fn material(goal: &Goal) -> String {
             &evidence(goal),
             EVIDENCE_BYTES_MAX,
         ),
-    ];
+    ]);
     parts.extend(goal.candidate.as_ref().and_then(left_out));
     parts.extend(goal.journey.plan.as_ref().map(plan));
     parts.extend(claim(goal));
     parts.join("\n\n")
+}
+
+/// Returns the goal in the person's own words, before those of the agent that drafted it.
+fn original(contract: &Contract) -> Option<String> {
+    const TITLE: &str = "The person's own words; goal and criteria below were worded by an agent, and where they \
+         differ, these hold";
+    let said = super::original(contract)?;
+    Some(section(TITLE, &said, CONTRACT_BYTES_MAX))
 }
 
 fn evidence(goal: &Goal) -> String {
