@@ -315,3 +315,37 @@ fn a_proposal_is_no_flag_of_the_persons() {
         "{shown:?}"
     );
 }
+
+#[test]
+fn what_a_task_is_held_to_is_part_of_the_task() {
+    let env = Environment::new();
+    let task = |options: &[&str]| {
+        let usual = [
+            "task",
+            "run",
+            "x",
+            "--backend",
+            "command:true",
+            "--detach",
+            "--json",
+        ];
+        let submitted = env.kapi(&[&usual[..], options].concat()).document();
+        let id = submitted["id"].as_str().unwrap().to_owned();
+        let status = env.json(&["task", "status", &id]).to_string();
+        (id, status)
+    };
+    let (strict, text) = task(&[
+        "--verify",
+        "true",
+        "--tests",
+        "locked",
+        "--protect",
+        "tests/**",
+    ]);
+    assert!(text.contains("\"tests\":\"locked\""), "{text}");
+    assert!(text.contains("\"protect\":[\"tests/**\"]"), "{text}");
+    // It is another task than the same without.
+    let (plain, text) = task(&["--verify", "true"]);
+    assert_ne!(plain, strict);
+    assert!(!text.contains("\"tests\":"), "{text}");
+}
