@@ -262,7 +262,7 @@ impl Context {
             ref_name: ref_name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-"),
             worktree: home.worktree(&key, id),
             runs: project.layout.state_dir().join("runs"),
-            hidden: project.layout.goal(id).hidden(),
+            hidden: home.hidden(&key, id),
             scratch: home.sandbox(&key, id),
             stores: home.stores_dir(),
         })

@@ -185,7 +185,8 @@ impl GoalLayout {
         self.dir.join("drive.lock")
     }
 
-    /// Returns the copy of the hidden checks.
+    /// Returns where goals from before keep their copy of the hidden checks; see
+    /// [`HomeLayout::hidden`].
     #[must_use]
     pub fn hidden(&self) -> PathBuf {
         self.dir.join("hidden")
@@ -279,6 +280,18 @@ impl HomeLayout {
             .join("sandboxes")
             .join(project_key)
             .join(goal.to_string())
+    }
+
+    /// Returns the directory of the hidden checks of all goals of a project.
+    #[must_use]
+    pub fn hidden_dir(&self, project_key: &str) -> PathBuf {
+        self.state_dir.join("hidden").join(project_key)
+    }
+
+    /// Returns the copy of a goal's hidden checks: out of its project, where agents work.
+    #[must_use]
+    pub fn hidden(&self, project_key: &str, goal: &GoalId) -> PathBuf {
+        self.hidden_dir(project_key).join(goal.to_string())
     }
 
     /// Returns the directory of the objects that sandboxes are lent.

@@ -15,7 +15,6 @@ use kapi_core::goal::quote::tail;
 use kapi_core::goal::words;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::checkout::CheckoutPlan;
-use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
 use kapi_git::workspace::Workspace;
 use kapi_sandbox::outcome::Ran;
@@ -30,7 +29,7 @@ use crate::doors::serve::Served;
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::workshop::{self, ShownAt, Workshop};
-use crate::{failure, home};
+use crate::{failure, hidden, home};
 
 /// Bytes of a command's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
@@ -76,7 +75,12 @@ impl RealWorld<'_> {
             run_dir: &run_dir,
         };
         let mut is_whole = self.run_stage(&stages, Checks::Visible, &mut report)?;
-        if is_whole && task.hidden && report.passed() {
+        if let Some(hidden) = &task.hidden
+            && is_whole
+            && report.passed()
+        {
+            let old = self.desk.project.layout.goal(&effect.goal).hidden();
+            hidden::verify_kept_or_move(hidden, &self.place.hidden, &old)?;
             is_whole = self.run_stage(&stages, Checks::Hidden, &mut report)?;
         }
         Ok(if is_whole {
@@ -111,8 +115,8 @@ impl RealWorld<'_> {
                 .repository
                 .restore_protected(&plan)
                 .map_err(|error| failure::plain(&error))?;
-            if checks == Checks::Hidden {
-                copy_hidden(&self.place.hidden, plan.to).map_err(|error| failure::plain(&error))?;
+            if let (Checks::Hidden, Some(hidden)) = (checks, &task.hidden) {
+                hidden::lay_over(hidden, &self.place.hidden, plan.to)?;
             }
             let ran = self.run_command(stages, &plan, command)?;
             let finished = &ran.finished;

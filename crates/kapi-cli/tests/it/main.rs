@@ -52,6 +52,7 @@ mod mcp;
 mod parking;
 mod profiles;
 mod program;
+mod proof_state;
 mod proof_trust;
 mod races;
 mod repositories;

@@ -38,7 +38,7 @@ pub(super) fn verify(
         tree: tree.to_string(),
         commands: task.commands.clone(),
         protect: task.protect.clone(),
-        hidden: false,
+        hidden: None,
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,
         sandbox: task.sandbox,
