@@ -32,6 +32,7 @@ mod home;
 mod ignored;
 mod post;
 mod run_dir;
+mod state_cover;
 mod tree;
 mod verify;
 mod workshop;
