@@ -20,6 +20,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::id::Slug;
 use kapi_core::proof::attribution::{Attribution, OriginalWording};
+use kapi_core::proof::precedence::ResolvedChecks;
 use kapi_world::survey::Survey;
 
 use crate::commands::run::{Args, Openness};
@@ -42,11 +43,11 @@ const STALL_AFTER: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drafted {
     /// The person: what they leave out has a default.
-    ByPerson,
+    Person,
     /// An agent that the person asked fills it in before they approve it.
-    BySetup,
+    Setup,
     /// An agent says all of it, and a person only approves it.
-    ByProposal,
+    Proposal,
 }
 
 /// A contract that waits for approval, and what a person should know beside it.
@@ -68,17 +69,17 @@ pub(crate) struct Draft {
 
 /// Draws up the contract that flags ask for; what they leave out has a default.
 pub(crate) fn draft(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::ByPerson)
+    draw_up(context, flags, Drafted::Person)
 }
 
 /// Draws up what is known of a contract that an agent fills in before a person approves it.
 pub(crate) fn draft_for_agent(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::BySetup)
+    draw_up(context, flags, Drafted::Setup)
 }
 
 /// Draws up what holds of any goal that an agent proposes without having been asked for one.
 pub(crate) fn draft_for_proposal(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::ByProposal)
+    draw_up(context, flags, Drafted::Proposal)
 }
 
 fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, Error> {
@@ -177,9 +178,10 @@ fn contract(
     };
     let resolved = layers::resolved(sources, input.drafted, notes)?;
     let checks = resolved.settings.policy();
+    let attribution = attribution(args, input.drafted, &resolved);
     let settings = resolved.settings;
     let verify = settings.verify.unwrap_or_default();
-    if input.drafted == Drafted::ByPerson {
+    if input.drafted == Drafted::Person {
         proof::note_no_proof(&verify, notes);
     }
     let hidden = args
@@ -220,26 +222,31 @@ fn contract(
         network,
         working: working::working(args),
         checks,
-        attribution: Attribution {
-            drafted: false,
-            original: original(args, input.drafted),
-            additions: resolved.additions,
-            refusals: resolved.refusals,
-        },
+        attribution,
         race: None,
     };
     proof::protect_scripts(args, survey, &mut contract, notes)?;
     Ok(contract)
 }
 
+/// Returns whose words a contract is made of.
+fn attribution(args: &Args, drafted: Drafted, resolved: &ResolvedChecks) -> Attribution {
+    Attribution {
+        drafted: false,
+        original: original(args, drafted),
+        additions: resolved.additions.clone(),
+        refusals: resolved.refusals.clone(),
+    }
+}
+
 /// Returns the person's own words, which stay beside an agent's.
 fn original(args: &Args, drafted: Drafted) -> Option<OriginalWording> {
     match drafted {
-        Drafted::BySetup => Some(OriginalWording {
+        Drafted::Setup => Some(OriginalWording {
             task: args.intent.trim().to_owned(),
             done_criteria: args.criteria.clone(),
         }),
-        Drafted::ByPerson | Drafted::ByProposal => None,
+        Drafted::Person | Drafted::Proposal => None,
     }
 }
 

@@ -66,12 +66,12 @@ pub(super) fn resolved(
         resolved.additions.retain(|added| !is_judge(added));
     }
     let judge = resolved.settings.judge.clone();
-    match (&judge, drafted) {
-        (None, Drafted::ByPerson | Drafted::BySetup) => judge::require(sources.parties)?,
-        (None, Drafted::ByProposal) | (Some(_), _) => {}
+    // A proposal is refused where it becomes a contract, with its own code.
+    if judge.is_none() && drafted != Drafted::Proposal {
+        judge::require(sources.parties)?;
     }
     let judge = judge.unwrap_or(Judge::None);
-    if drafted != Drafted::ByProposal || judge != Judge::None {
+    if drafted != Drafted::Proposal || judge != Judge::None {
         judge::note(sources.parties, &judge, notes);
     }
     resolved.settings.judge = Some(judge);

@@ -9,6 +9,9 @@ use tempfile::TempDir;
 
 use super::{describe, keep, lay_over, verify_kept, verify_kept_or_move};
 
+/// Something done to what is kept.
+type Change = fn(&Path);
+
 struct Checks {
     folder: TempDir,
     hidden: Hidden,
@@ -80,7 +83,7 @@ fn what_is_kept_is_private_and_comes_out_as_it_was() {
 
 #[test]
 fn any_change_since_the_approval_is_named_and_nothing_is_laid_out() {
-    let change: [(&str, fn(&Path)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("file tests/a.py", |kept| {
             write(&kept.join("files/tests/a.py"), "pass\n", 0o600);
         }),
@@ -97,7 +100,7 @@ fn any_change_since_the_approval_is_named_and_nothing_is_laid_out() {
             fs::remove_dir_all(kept).unwrap();
         }),
     ];
-    for (word, change) in change {
+    for (word, change) in changes {
         let checks = Checks::kept();
         change(&checks.path("kept"));
         let complaint = checks.complaint();
