@@ -12,6 +12,8 @@ use kapi_agent::agent::{AgentError, Kind};
 use kapi_agent::launch::own_variable;
 use kapi_agent::settings::Settings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::proof::policy::TestPolicy;
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_sandbox::spec::Resources;
 use kapi_world::grant::Grant;
 use kapi_world::judge::provider;
@@ -67,8 +69,12 @@ pub(crate) struct Config {
     pub(crate) network: Option<NetworkMode>,
     /// The widest network that the project wants.
     pub(crate) network_at_most: Option<NetworkMode>,
-    /// `[goal]`, the project's within the person's.
+    /// `[goal]`, the project's within the person's; what each of them says of checks is apart.
     pub(crate) goal: GoalTable,
+    /// `[goal]` of the person's own file.
+    pub(crate) person_goal: GoalTable,
+    /// `[goal]` of the project's file.
+    pub(crate) project_goal: GoalTable,
     /// The files that were read.
     pub(crate) sources: Vec<PathBuf>,
     /// Where each value was said.
@@ -132,6 +138,14 @@ pub(crate) struct GoalTable {
     pub(crate) verify_timeout: Option<String>,
     /// Turns without progress before the goal is stalled.
     pub(crate) stall_after: Option<u32>,
+    /// What may happen to the project's tests.
+    pub(crate) tests: Option<TestPolicy>,
+    /// Whether checks that pass on the base are proof enough.
+    pub(crate) already_green: Option<bool>,
+    /// Whether the proof may rest on scripts and settings that the change itself edits.
+    pub(crate) allow_changed_setup: Option<bool>,
+    /// Whether each hunk of the change is taken back in turn.
+    pub(crate) prove_diff: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -185,6 +199,8 @@ impl Config {
             network: None,
             network_at_most: None,
             goal: GoalTable::default(),
+            person_goal: GoalTable::default(),
+            project_goal: GoalTable::default(),
             sources: Vec::new(),
             origins: Origins::default(),
             person: (grant::standard(), Origins::default()),
@@ -222,6 +238,16 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Returns who judges where nobody says otherwise: the person's choice, or else the project's,
+    /// which may name a judge and never do without one.
+    pub(crate) fn judge(&self) -> Option<&String> {
+        let of_project = self.project_goal.judge.as_ref();
+        let is_judge = |judge: &&String| !matches!(judge.as_str(), "none" | "same");
+        self.goal.judge.as_ref().or(of_project.filter(is_judge))
+    }
+}
+
 /// Returns where the person's file is.
 pub(crate) fn person_path(home: &Path, xdg_config_home: Option<&Path>) -> PathBuf {
     let config_home = match xdg_config_home {
@@ -256,6 +282,7 @@ pub(crate) fn load(
         (config.level, config.network) = (file.sandbox.level, file.network.mode);
         config.grant = grant::granted(&said, file.sandbox, file.network, home)?;
         config.goal = file.goal;
+        config.person_goal = config.goal.clone();
         config.trusted = trusted(&said, file.launch.trust)?;
         config.spending = Spending::said(&said, &file.spend, &file.prices)?;
         config.kernel.person = kernel::person(&said, file.kernel, home)?;
@@ -267,7 +294,7 @@ pub(crate) fn load(
             .transpose()?;
     }
     config.person = (config.grant.clone(), config.origins.clone());
-    let project_path = project.map(|root| root.join(".ilchul").join("config.toml"));
+    let project_path = project.map(|root| root.join(STATE_DIRECTORY).join("config.toml"));
     if let Some(path) = project_path
         && let Some((file, text)) = read::<ProjectFile>(&path, Links::Refused)?
     {
@@ -306,12 +333,19 @@ impl Config {
             }
         }
         let person = std::mem::take(&mut self.goal);
+        self.person_goal = person.clone();
+        self.project_goal = file.goal.clone();
         self.goal = goal::within(file.goal.clone(), person.clone())?;
         for key in goal::taken(&file.goal, &person, &self.goal) {
             self.origins.set(key, line(key));
         }
         if file.goal.protect.is_some() {
             self.origins.add("goal.protect", line("goal.protect"));
+        }
+        for key in goal::ADDED {
+            if lines.contains_key(*key) {
+                self.origins.set(&format!("project.{key}"), line(key));
+            }
         }
         self.sources.push(path.to_path_buf());
         Ok(())
@@ -335,7 +369,8 @@ impl Config {
             self.origins.set("goal.agent", Source::Variable(AGENT));
         }
         if let Some(judge) = text(JUDGE)? {
-            self.goal.judge = Some(judge);
+            self.goal.judge = Some(judge.clone());
+            self.person_goal.judge = Some(judge);
             self.origins.set("goal.judge", Source::Variable(JUDGE));
         }
         if let Some(level) = text(LEVEL)? {

@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_engine::audit::audit_goal;
+use kapi_engine::kernel::definition_file::OWN_LOOPS;
+use kapi_engine::kernel::policy_file::POLICY_FILE;
 use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, Machine};
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_store::layout::{HomeLayout, ProjectLayout, STATE_DIRECTORY, project_key};
+use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
@@ -152,7 +155,7 @@ impl Context {
         owner: &str,
     ) -> Result<(Project<'_>, GoalId), Error> {
         let (project, id) = self.find_goal(reference, owner)?;
-        self.require_own_state(project.layout.root())?;
+        self.require_own_goals(project.layout.root())?;
         let audit =
             audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
         match audit.faults.first() {
@@ -167,7 +170,21 @@ impl Context {
     /// Refuses state that came with a repository or was left by an agent: goals in it may say that
     /// somebody approved them, and nobody here did.
     pub(crate) fn require_own_state(&self, root: &Path) -> Result<(), Error> {
-        const STATE: &str = ".ilchul/**";
+        self.require_untracked_state(root, &[])
+    }
+
+    /// Refuses the same for goals alone: loops and rules are a repository's to bring, and they approve
+    /// none. What sets loops off asks for more.
+    pub(crate) fn require_own_goals(&self, root: &Path) -> Result<(), Error> {
+        let brought = [
+            format!("{OWN_LOOPS}/*.md"),
+            format!("{STATE_DIRECTORY}/{POLICY_FILE}"),
+        ];
+        self.require_untracked_state(root, &brought)
+    }
+
+    fn require_untracked_state(&self, root: &Path, brought: &[String]) -> Result<(), Error> {
+        let state = format!("{STATE_DIRECTORY}/**");
         let kapi_own = HomeLayout::new(&self.home);
         if root.starts_with(kapi_own.state_dir()) {
             let text = format!("{} is where an agent works", root.display());
@@ -182,15 +199,18 @@ impl Context {
         let Ok(base) = survey.base("HEAD") else {
             return Ok(());
         };
-        let tracked = survey
-            .protected_files(&base, &[STATE.to_owned()])
-            .map_err(|failure| Error::world(&failure))?;
+        let count = |globs: &[String]| {
+            survey
+                .protected_files(&base, globs)
+                .map_err(|failure| Error::world(&failure))
+        };
+        let tracked = count(&[state])?.saturating_sub(count(brought)?);
         if tracked == 0 {
             return Ok(());
         }
         let text = format!(
             "the repository brings goals of its own: git tracks {tracked} files in {}",
-            root.join(".ilchul").display()
+            root.join(STATE_DIRECTORY).display()
         );
         Err(Error::new(Exit::Denied, text).with_hint(
             "nobody on this machine approved them. Remove them with `git rm -r .ilchul`, commit, \
@@ -261,7 +281,7 @@ impl Context {
             ref_name: ref_name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-"),
             worktree: home.worktree(&key, id),
             runs: project.layout.state_dir().join("runs"),
-            hidden: project.layout.goal(id).hidden(),
+            hidden: home.hidden(&key, id),
             scratch: home.sandbox(&key, id),
             stores: home.stores_dir(),
         })

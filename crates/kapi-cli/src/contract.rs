@@ -6,6 +6,7 @@ pub(crate) mod approval;
 pub(crate) mod file;
 pub(crate) mod isolation;
 pub(crate) mod judge;
+mod layers;
 pub(crate) mod party;
 mod proof;
 pub(crate) mod words;
@@ -15,10 +16,11 @@ use std::path::PathBuf;
 
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, JudgeUnavailable, TURNS_DEFAULT,
+    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, TURNS_DEFAULT,
 };
 use kapi_core::id::Slug;
-use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::proof::attribution::{Attribution, OriginalWording};
+use kapi_core::proof::precedence::ResolvedChecks;
 use kapi_world::survey::Survey;
 
 use crate::commands::run::{Args, Openness};
@@ -41,9 +43,11 @@ const STALL_AFTER: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drafted {
     /// The person: what they leave out has a default.
-    ByPerson,
-    /// An agent fills it in before the person approves it.
-    ByAgent,
+    Person,
+    /// An agent that the person asked fills it in before they approve it.
+    Setup,
+    /// An agent says all of it, and a person only approves it.
+    Proposal,
 }
 
 /// A contract that waits for approval, and what a person should know beside it.
@@ -65,12 +69,17 @@ pub(crate) struct Draft {
 
 /// Draws up the contract that flags ask for; what they leave out has a default.
 pub(crate) fn draft(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::ByPerson)
+    draw_up(context, flags, Drafted::Person)
 }
 
 /// Draws up what is known of a contract that an agent fills in before a person approves it.
 pub(crate) fn draft_for_agent(context: &Context, flags: &Args) -> Result<Draft, Error> {
-    draw_up(context, flags, Drafted::ByAgent)
+    draw_up(context, flags, Drafted::Setup)
+}
+
+/// Draws up what holds of any goal that an agent proposes without having been asked for one.
+pub(crate) fn draft_for_proposal(context: &Context, flags: &Args) -> Result<Draft, Error> {
+    draw_up(context, flags, Drafted::Proposal)
 }
 
 fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, Error> {
@@ -95,7 +104,12 @@ fn draw_up(context: &Context, flags: &Args, drafted: Drafted) -> Result<Draft, E
         root: &root,
     };
     let (slug, branch) = branch(place, &filled)?;
-    let contract = contract(place, &filled, (base, branch), drafted, &mut notes)?;
+    let input = DraftInput {
+        flags,
+        filled: &filled,
+        drafted,
+    };
+    let contract = contract(place, input, (base, branch), &mut notes)?;
     if let Some((field, rule)) = contract.fault() {
         return Err(Error::usage(format!(
             "the contract's {field} is not valid: {rule}"
@@ -128,20 +142,26 @@ struct Place<'a> {
     root: &'a std::path::Path,
 }
 
+/// What a contract is drawn up from.
+#[derive(Clone, Copy)]
+struct DraftInput<'a> {
+    /// What the person typed.
+    flags: &'a Args,
+    /// The same, filled with what their contract file says.
+    filled: &'a Filled,
+    /// Who says what they leave open.
+    drafted: Drafted,
+}
+
 fn contract(
     place: Place<'_>,
-    filled: &Filled,
+    input: DraftInput<'_>,
     (base, branch): (Base, String),
-    drafted: Drafted,
     notes: &mut Vec<String>,
 ) -> Result<Contract, Error> {
     let (context, config, survey) = (place.context, place.config, place.survey);
-    let (args, table) = (&filled.args, &config.goal);
-    let verify = proof::verify_commands(args, table);
-    if drafted == Drafted::ByPerson {
-        proof::note_no_proof(&verify, notes);
-    }
-    let protect = proof::protected(args, table, survey, (&base, &verify), notes)?;
+    let (filled, table) = (input.filled, &config.goal);
+    let args = &filled.args;
     let agent = party::agent(context, args, table)?;
     let (level, network) = isolation::level_and_network(args, config)?;
     let parties = Parties {
@@ -151,7 +171,19 @@ fn contract(
         agent: &agent,
         level,
     };
-    let judge = judge::choose(parties, args.judge.as_deref(), notes)?;
+    let sources = layers::Sources {
+        flags: input.flags,
+        filled: args,
+        parties,
+    };
+    let resolved = layers::resolved(sources, input.drafted, notes)?;
+    let checks = resolved.settings.policy();
+    let attribution = attribution(args, input.drafted, &resolved);
+    let settings = resolved.settings;
+    let verify = settings.verify.unwrap_or_default();
+    if input.drafted == Drafted::Person {
+        proof::note_no_proof(&verify, notes);
+    }
     let hidden = args
         .hidden
         .as_deref()
@@ -159,17 +191,22 @@ fn contract(
         .transpose()?;
     filled.pinned.check_hidden(hidden.as_ref())?;
     isolation::note_ignored(context, config, level, (survey, hidden.as_ref()), notes)?;
-    Ok(Contract {
+    let mut contract = Contract {
         version: CONTRACT_VERSION,
         intent: args.intent.trim().to_owned(),
         done_criteria: criteria(args, &verify),
-        verify: working::through_mise(context, args, verify)?,
+        verify,
         verify_timeout_ms: time(args.verify_timeout, table.verify_timeout.as_deref())?
             .unwrap_or(VERIFY_TIMEOUT_MS),
         verify_network: args.verify_network,
-        protect,
+        protect: settings.protect,
         hidden,
-        budget: budget(args, table)?,
+        budget: Budget {
+            turns: settings.turns.unwrap_or(TURNS_DEFAULT),
+            tokens: settings.tokens,
+            usd_micros: settings.usd_micros,
+            wall_ms: settings.wall_ms,
+        },
         stall_after: args
             .stall_after
             .or(table.stall_after)
@@ -177,16 +214,40 @@ fn contract(
         turn_timeout_ms: time(args.turn_timeout, table.turn_timeout.as_deref())?
             .unwrap_or(TURN_TIMEOUT_MS),
         agent,
-        judge,
+        judge: settings.judge.unwrap_or(Judge::None),
         judge_unavailable: judge_unavailable(args),
         base,
         branch,
         sandbox: level,
         network,
         working: working::working(args),
-        checks: CheckPolicy::default(),
+        checks,
+        attribution,
         race: None,
-    })
+    };
+    proof::protect_scripts(args, survey, &mut contract, notes)?;
+    Ok(contract)
+}
+
+/// Returns whose words a contract is made of.
+fn attribution(args: &Args, drafted: Drafted, resolved: &ResolvedChecks) -> Attribution {
+    Attribution {
+        drafted: false,
+        original: original(args, drafted),
+        additions: resolved.additions.clone(),
+        refusals: resolved.refusals.clone(),
+    }
+}
+
+/// Returns the person's own words, which stay beside an agent's.
+fn original(args: &Args, drafted: Drafted) -> Option<OriginalWording> {
+    match drafted {
+        Drafted::Setup => Some(OriginalWording {
+            task: args.intent.trim().to_owned(),
+            done_criteria: args.criteria.clone(),
+        }),
+        Drafted::Person | Drafted::Proposal => None,
+    }
 }
 
 fn base(filled: &Filled, table: &GoalTable, survey: &Survey) -> Result<Base, Error> {
@@ -259,19 +320,6 @@ fn criteria(args: &Args, verify: &[String]) -> String {
         } else {
             "The task above is done in full, and every verify command exits 0.".to_owned()
         }
-    })
-}
-
-fn budget(args: &Args, table: &GoalTable) -> Result<Budget, Error> {
-    let table_usd = table
-        .usd
-        .map(|usd| amount::parse_usd_micros(&usd.to_string()).map_err(Error::usage))
-        .transpose()?;
-    Ok(Budget {
-        turns: args.turns.or(table.turns).unwrap_or(TURNS_DEFAULT),
-        tokens: args.tokens.or(table.tokens),
-        usd_micros: args.usd.or(table_usd),
-        wall_ms: time(args.wall, table.wall.as_deref())?,
     })
 }
 

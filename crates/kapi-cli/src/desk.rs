@@ -9,19 +9,22 @@ mod kernel;
 mod outside;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::Judge;
+use kapi_core::goal::contract::{Contract, Judge};
 use kapi_core::id::GoalId;
 use kapi_core::kernel::id::TaskId;
 use kapi_engine::project::Project;
 use kapi_wire::kernel_tools::{AnyTool, Offer};
 use kapi_wire::tools::{Refused, answer};
 use kapi_world::failure::chain;
-use kapi_world::tools::Desk;
+use kapi_world::survey::Survey;
 use kapi_world::tools::client::{self, KERNEL_VARIABLE, SOCKET_VARIABLE};
+use kapi_world::tools::{Desk, NamedChecks};
 use serde_json::Value;
 
+use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 
@@ -100,8 +103,24 @@ pub(crate) fn desk<'a>(context: &'a Context, project: &Project<'_>) -> Result<De
         autopilot: preferred.autopilot.map(|user| Actor::Human { user }),
         judge_default: preferred.judge.as_deref().map(judge_named),
         person: consent::person(context),
+        named_checks: named_checks(context, project.layout.root().to_path_buf()),
         kernel: kernel::within::desk(context, project.layout.root().to_path_buf())?,
     })
+}
+
+/// Returns what looks up the scripts that a draft's verify commands name.
+fn named_checks(context: &Context, root: PathBuf) -> NamedChecks<'static> {
+    let book = context.book(&Config::unconfigured());
+    Arc::new(move |contract: &Contract| {
+        let survey = Survey::of(&book, &root)?;
+        survey.checks_named_in(&contract.base, &contract.verify, persons_words(contract))
+    })
+}
+
+/// Returns what a person said of the task itself: a check that it is about is theirs to change.
+fn persons_words(contract: &Contract) -> &str {
+    let original = contract.attribution.original.as_ref();
+    original.map_or("", |original| &original.task)
 }
 
 /// Returns the judge that a person wrote after `--judge`.

@@ -65,7 +65,7 @@ pub(crate) fn approve(
     let failed = |error| Error::engine(&error, &id.to_string());
     let contract_hash = contract_hash(shown).map_err(failed)?;
     if let Some(checks) = &shown.hidden {
-        hidden::keep(checks, &project.layout.goal(id).hidden())
+        hidden::keep(checks, &context.place(project, id)?.hidden)
             .map_err(|failure| Error::world(&failure))?;
     }
     let command = Command::Approve {

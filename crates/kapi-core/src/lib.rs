@@ -20,6 +20,7 @@ pub mod proof;
 pub mod race;
 pub mod slash;
 pub mod spend;
+pub mod state_directory;
 pub mod status;
 pub mod usage;
 pub mod workflow;

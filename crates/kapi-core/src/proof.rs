@@ -4,6 +4,7 @@
 //! and no process; what was run and seen arrives as data.
 
 pub mod assess;
+pub mod attribution;
 pub mod baseline;
 pub mod change;
 pub mod conclusion;
@@ -11,5 +12,7 @@ pub mod ecosystem;
 pub mod inspection;
 pub mod notice;
 pub mod policy;
+pub mod precedence;
 pub mod role;
+pub mod scripts;
 pub mod tally;

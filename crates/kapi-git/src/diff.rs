@@ -69,6 +69,20 @@ pub enum DiffError {
     Git(#[from] GitError),
 }
 
+/// The most files that are read from a commit at once.
+pub const FILES_READ_MAX: usize = 200;
+/// The largest file that is read from a commit.
+pub const FILE_READ_BYTES_MAX: usize = 1 << 20;
+
+/// A file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrackedFile {
+    /// Where it is, relative to the root of the tree.
+    pub path: PathBuf,
+    /// Its content as git has it.
+    pub bytes: Vec<u8>,
+}
+
 /// One file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -146,6 +160,28 @@ impl Repository {
             .into_iter()
             .map(|entry| entry.path)
             .collect())
+    }
+
+    /// Returns the plain files of `commit` that match any of `globs`, with their content.
+    ///
+    /// At most [`FILES_READ_MAX`] of them, none larger than [`FILE_READ_BYTES_MAX`].
+    pub fn read_tracked_files(
+        &self,
+        commit: &CommitId,
+        globs: &[String],
+    ) -> Result<Vec<TrackedFile>, DiffError> {
+        let is_plain = |entry: &Entry| matches!(entry.mode.as_str(), "100644" | "100755");
+        let entries = self.entries_matching(commit, globs)?.into_iter();
+        let mut files = Vec::new();
+        for entry in entries.filter(is_plain).take(FILES_READ_MAX) {
+            let call = self.call("cat-file").arg("blob").arg(&entry.object);
+            let bytes = call.bytes()?;
+            if bytes.len() <= FILE_READ_BYTES_MAX {
+                let path = entry.path;
+                files.push(TrackedFile { path, bytes });
+            }
+        }
+        Ok(files)
     }
 
     /// Tells whether `commit` holds a file or link at exactly this path.

@@ -6,12 +6,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::workflow::mode::Mode;
 
 use crate::hash::sha256_hex;
 
-/// The name of a project's state directory.
-pub const STATE_DIRECTORY: &str = ".ilchul";
 /// The most bytes of a directory's name that a project key repeats.
 const KEY_NAME_BYTES_MAX: usize = 40;
 /// Hexadecimal digits of the path's hash in a project key.
@@ -186,7 +185,8 @@ impl GoalLayout {
         self.dir.join("drive.lock")
     }
 
-    /// Returns the copy of the hidden checks.
+    /// Returns where goals from before keep their copy of the hidden checks; see
+    /// [`HomeLayout::hidden`].
     #[must_use]
     pub fn hidden(&self) -> PathBuf {
         self.dir.join("hidden")
@@ -280,6 +280,18 @@ impl HomeLayout {
             .join("sandboxes")
             .join(project_key)
             .join(goal.to_string())
+    }
+
+    /// Returns the directory of the hidden checks of all goals of a project.
+    #[must_use]
+    pub fn hidden_dir(&self, project_key: &str) -> PathBuf {
+        self.state_dir.join("hidden").join(project_key)
+    }
+
+    /// Returns the copy of a goal's hidden checks: out of its project, where agents work.
+    #[must_use]
+    pub fn hidden(&self, project_key: &str, goal: &GoalId) -> PathBuf {
+        self.hidden_dir(project_key).join(goal.to_string())
     }
 
     /// Returns the directory of the objects that sandboxes are lent.

@@ -10,6 +10,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::goal::outcome::Verdict;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
@@ -108,6 +109,7 @@ impl Scenario {
             network: NetworkMode::Filtered,
             working: Working::default(),
             checks: CheckPolicy::default(),
+            attribution: Attribution::default(),
             race: None,
         }
     }

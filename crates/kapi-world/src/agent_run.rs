@@ -19,12 +19,12 @@ use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WorksAt};
-use crate::failure;
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::tools::Caller;
 use crate::workshop::{self, ShownAt, Workshop};
+use crate::{failure, state_cover};
 
 impl RealWorld<'_> {
     pub(crate) fn run_agent(
@@ -71,6 +71,7 @@ impl RealWorld<'_> {
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
         mounts.extend(ignored.mounts.iter().cloned());
+        mounts.extend(self.state_cover(task, &workshop, &workspace)?);
         let cell = Cell {
             name: &run_id,
             level: task.sandbox,
@@ -107,6 +108,22 @@ impl RealWorld<'_> {
 }
 
 impl RealWorld<'_> {
+    /// Returns what hides Kapi's own state in a workspace, where there is an inside.
+    fn state_cover(
+        &self,
+        task: &AgentTask,
+        workshop: &Workshop,
+        workspace: &Workspace,
+    ) -> Result<Vec<Mount>, Failure> {
+        if task.sandbox == SandboxLevel::None {
+            return Ok(Vec::new());
+        }
+        let base = workshop::commit_id(&task.base)?;
+        let tracked = state_cover::tracked(&workshop.repository, &base)?;
+        let cover = self.place.scratch.join("state");
+        state_cover::state_cover(&workspace.path, &tracked, &cover)
+    }
+
     /// Returns who speaks by the tools of a run.
     pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> Caller<'a> {
         Caller {

@@ -38,6 +38,7 @@ mod private_scratch;
 mod prover;
 mod run_dir;
 mod shell;
+mod state_cover;
 mod tree;
 mod verify;
 mod workshop;

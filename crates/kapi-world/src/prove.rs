@@ -22,7 +22,7 @@ use crate::gate::Rules;
 use crate::judge::evidence::Change;
 use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::private_scratch::PrivateScratch;
-use crate::prover::{Claim, Prover, Site, Work};
+use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::workshop::{self, Workshop};
@@ -104,7 +104,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
             project: &request.project,
             stores: &request.stores,
             scratch: scratch.path(),
-            hidden: request.hidden.as_deref(),
+            hidden: request.hidden.as_deref().map(HiddenChecks::Directory),
             name: &name,
             level: request.level,
             network: request.network,
@@ -207,6 +207,7 @@ impl Asking<'_> {
             None => self.message()?,
         };
         let material = prompt::judge::material(&Subject {
+            original: None,
             goal: &goal,
             criteria: "The change does what it says, in full, and the checks show it honestly.",
             reports: &reports,

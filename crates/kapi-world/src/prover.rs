@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
@@ -53,13 +53,27 @@ pub(crate) struct Site<'a> {
     /// A directory of the prover's own, for checkouts and homes.
     pub(crate) scratch: &'a Path,
     /// The hidden checks, if there are any.
-    pub(crate) hidden: Option<&'a Path>,
+    pub(crate) hidden: Option<HiddenChecks<'a>>,
     /// The run's name, by which its sandboxes can be told from others.
     pub(crate) name: &'a str,
     /// The isolation.
     pub(crate) level: SandboxLevel,
     /// What commands can reach.
     pub(crate) network: NetworkMode,
+}
+
+/// Checks that the agent never sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HiddenChecks<'a> {
+    /// Those of an approved contract, in the person's home; each use rehashes them.
+    Kept {
+        /// What was approved.
+        approved: &'a Hidden,
+        /// Where they are kept.
+        at: &'a Path,
+    },
+    /// A directory that a person names now.
+    Directory(&'a Path),
 }
 
 /// The work that is looked at.

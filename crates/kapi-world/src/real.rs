@@ -16,7 +16,6 @@ use kapi_git::owned_dir;
 use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
 
-use crate::agent_run::run_id;
 use crate::book::Book;
 use crate::failure;
 use crate::place::Place;
@@ -69,8 +68,8 @@ impl RealWorld<'_> {
                 AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
             },
             Action::Commit(task) => self.commit(task, watch),
-            Action::Baseline(task) => self.verify(&run_id(effect), Subject::Base, task, watch),
-            Action::Verify(task) => self.verify(&run_id(effect), Subject::Candidate, task, watch),
+            Action::Baseline(task) => self.verify(effect, Subject::Base, task, watch),
+            Action::Verify(task) => self.verify(effect, Subject::Candidate, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
             Action::Publish {
                 branch,

@@ -6,30 +6,25 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::Watch;
 use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{End, Finished};
 
 use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
-use crate::confine::{Cell, Payload, WORKSPACE_INSIDE, read_only};
+use crate::confine::{Cell, Payload};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
-use crate::failure;
 use crate::run_dir::RunDir;
 
 /// What runs the line.
 const SHELL: &str = "/bin/sh";
 /// Bytes kept of each output stream: enough for the closing lines of many test runners in a row.
 const TAIL_BYTES_MAX: usize = 4 << 20;
-/// Where Kapi keeps its own state of a project.
-const STATE: &str = ".ilchul";
 
 /// Variables of every line.
 const VARIABLES: &[(&str, &str)] = &[
@@ -92,17 +87,6 @@ impl ShellLine<'_> {
         let served = Served::new(&doors, listener.watch, listener.run_dir)?;
         cell.run(book, payload, &served, &mut |_| {})
     }
-}
-
-/// Returns what hides Kapi's own state in a workspace, if it is there.
-pub(crate) fn state_cover(workspace: &Path, scratch: &Path) -> Result<Vec<Mount>, Failure> {
-    if !workspace.join(STATE).is_dir() {
-        return Ok(Vec::new());
-    }
-    let blank = scratch.join("blank");
-    fs::create_dir_all(&blank).map_err(|error| failure::file("create", &blank, &error))?;
-    let inside = Path::new(WORKSPACE_INSIDE).join(STATE);
-    Ok(vec![read_only(&blank, &inside)])
 }
 
 /// Returns all that a line wrote, its standard output first.

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::Base;
 use kapi_core::goal::outcome::Failure;
+use kapi_core::proof::scripts;
 use kapi_core::race::DiffSize;
 use kapi_git::diff::Patch;
 use kapi_git::hidden;
+use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 
@@ -122,23 +124,21 @@ impl Survey {
         Ok(files.len())
     }
 
-    /// Returns the tracked files that a shell command names, quoted, in a subshell or after `cd`.
+    /// Returns the scripts that verify commands name and that are checks: they are protected without
+    /// being named, except those that the person's own words are about.
     ///
     /// # Errors
     /// When git fails.
-    pub fn files_named_in(&self, base: &Base, command: &str) -> Result<Vec<String>, Failure> {
+    pub fn checks_named_in(
+        &self,
+        base: &Base,
+        commands: &[String],
+        persons_words: &str,
+    ) -> Result<Vec<String>, Failure> {
         let commit = workshop::commit_id(&base.commit)?;
-        let mut files = Vec::new();
-        for name in paths_in(command) {
-            let is_tracked = self
-                .repository
-                .is_tracked_file(&commit, Path::new(&name))
-                .map_err(|error| failure::plain(&error))?;
-            if is_tracked && !files.contains(&name) {
-                files.push(name);
-            }
-        }
-        Ok(files)
+        let mut checks = checks_named_in(&self.repository, &commit, commands)?;
+        checks.retain(|file| !persons_words.contains(file.as_str()));
+        Ok(checks)
     }
 
     /// Returns the ignored directories that an agent will see, copy-on-write.
@@ -209,59 +209,24 @@ impl Survey {
     }
 }
 
-/// Returns everything in a command that could be a path inside the repository.
-///
-/// Whatever a shell would make of its quotes, operators and subshells, the name of a file stands in
-/// it as it is; a word after `cd` is tried as the directory of the others, too.
-fn paths_in(command: &str) -> Vec<String> {
-    let plain = command.replace("$PWD/", "").replace("${PWD}/", "");
-    let is_separator = |c: char| c.is_whitespace() || "\"'`;|&()<>{}=,$".contains(c);
-    let words: Vec<&str> = plain
-        .split(is_separator)
-        .filter(|word| !word.is_empty())
-        .collect();
-    let after_cd = words.windows(2).filter_map(|pair| match pair {
-        ["cd", dir] => Some(dir.trim_start_matches("./").trim_end_matches('/')),
-        _ => None,
-    });
-    let dirs: Vec<&str> = after_cd.collect();
-    let mut paths = Vec::new();
-    for name in words.iter().filter_map(|word| plain_path(word)) {
-        paths.push(name.to_owned());
-        paths.extend(dirs.iter().map(|dir| format!("{dir}/{name}")));
-    }
-    paths
-}
-
-/// Returns a word as a path inside the repository, if it can be one.
-fn plain_path(word: &str) -> Option<&str> {
-    let name = word.strip_prefix("./").unwrap_or(word);
-    let is_plain = !name.is_empty() && !name.contains(['*', '?', '[', '\\']);
-    let is_inside = !name.starts_with(['/', '-']) && !name.split('/').any(|part| part == "..");
-    (is_plain && is_inside).then_some(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::paths_in;
-
-    #[test]
-    fn a_file_is_found_however_the_shell_is_written() {
-        for command in [
-            "sh test.sh",
-            "sh test.sh;true",
-            "(sh ./test.sh)",
-            "bash -c 'sh test.sh'",
-            "sh test.sh>/dev/null",
-            "sh \"$PWD/test.sh\"",
-            "X=test.sh && sh $X",
-        ] {
-            assert!(
-                paths_in(command).contains(&"test.sh".to_owned()),
-                "{command}"
-            );
+/// Returns the tracked files that commands name, quoted, in a subshell or after `cd`, and that are
+/// checks by their name.
+pub(crate) fn checks_named_in(
+    repository: &Repository,
+    commit: &CommitId,
+    commands: &[String],
+) -> Result<Vec<String>, Failure> {
+    let mut checks = Vec::new();
+    let named = commands
+        .iter()
+        .flat_map(|command| scripts::paths_in(command));
+    for name in named.filter(|name| scripts::is_check(name)) {
+        let is_tracked = repository
+            .is_tracked_file(commit, Path::new(&name))
+            .map_err(|error| failure::plain(&error))?;
+        if is_tracked && !checks.contains(&name) {
+            checks.push(name);
         }
-        assert!(paths_in("cd sub && sh t.sh").contains(&"sub/t.sh".to_owned()));
-        assert!(!paths_in("sh ../test.sh /test.sh").contains(&"test.sh".to_owned()));
     }
+    Ok(checks)
 }

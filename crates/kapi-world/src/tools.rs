@@ -13,6 +13,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{Contract, Judge};
 use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::error::EngineError;
@@ -31,6 +32,10 @@ use crate::hidden;
 /// Performs a call of one of the kernel's tools for the agent of a goal.
 pub type KernelDesk<'a> = Arc<dyn Fn(&GoalId, KernelTool, Value) -> Answer + Send + Sync + 'a>;
 
+/// Returns the scripts that a contract's verify commands name and that are checks.
+pub type NamedChecks<'a> =
+    Arc<dyn Fn(&Contract) -> Result<Vec<String>, Failure> + Send + Sync + 'a>;
+
 /// What the tools of all runs of a project need on this side.
 #[derive(Clone)]
 pub struct Desk<'a> {
@@ -42,6 +47,8 @@ pub struct Desk<'a> {
     pub judge_default: Option<Judge>,
     /// The person at the terminal, who is asked before what a contract lists.
     pub person: Option<Person>,
+    /// Looks up what protects itself in a draft.
+    pub named_checks: NamedChecks<'a>,
     /// The kernel's tools, if the person lets runs submit tasks.
     pub kernel: Option<KernelDesk<'a>>,
 }
@@ -112,7 +119,8 @@ impl Caller<'_> {
         }
         let known = Some(&before.contract.judge).filter(|judge| **judge != Judge::None);
         let judge_default = known.or(self.desk.judge_default.as_ref());
-        let contract = set::contract(&before.contract, input, judge_default)?;
+        let mut contract = set::contract(&before.contract, input, judge_default)?;
+        protect_named(&self.desk.named_checks, &mut contract)?;
         let kind = Kind::parse(&contract.agent)
             .map_err(|error| Refused::new("failed", format!("failed to {}", chain(&error))))?;
         gate::check(&kind, &contract.working.ask_before)
@@ -122,7 +130,11 @@ impl Caller<'_> {
             .map_err(|error| refusal(&error))?;
         let in_advance = may_be_approved_in_advance(&contract, judge_default);
         let Some(person) = self.desk.autopilot.as_ref().filter(|_| in_advance) else {
-            return Ok(answer::not_confirmed(&self.goal.to_string(), &hash));
+            return Ok(answer::not_confirmed(
+                &self.goal.to_string(),
+                &hash,
+                &contract,
+            ));
         };
         if let Some(checks) = &contract.hidden {
             hidden::keep(checks, self.hidden)
@@ -144,6 +156,24 @@ impl Caller<'_> {
             .load(self.goal)
             .map_err(|error| refusal(&error))
     }
+}
+
+/// Protects the scripts that the verify commands of a draft name, as for a contract from flags.
+///
+/// # Errors
+/// When the repository cannot be looked at.
+pub fn protect_named(
+    named_checks: &NamedChecks<'_>,
+    contract: &mut Contract,
+) -> Result<(), Refused> {
+    let checks = named_checks(contract)
+        .map_err(|failure| Refused::new("failed", format!("failed to {}", failure.message)))?;
+    for file in checks {
+        if !contract.protect.contains(&file) {
+            contract.protect.push(file);
+        }
+    }
+    Ok(())
 }
 
 /// The most turns that a preference approves; more is asked about (pi-until-done: 500).

@@ -2,11 +2,14 @@
 //!
 //! Knows what a goal's task says and nothing of how commands are run.
 
-use kapi_core::goal::effect::VerifyTask;
+use kapi_core::goal::effect::{Effect, VerifyTask};
 use kapi_core::goal::outcome::{Failure, Outcome, VerifyReport};
+use kapi_core::id::GoalId;
 use kapi_engine::world::Watch;
 
-use crate::prover::{Claim, Prover, Site, Work};
+use crate::agent_run::run_id;
+use crate::hidden;
+use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
@@ -22,19 +25,29 @@ pub(crate) enum Subject {
 }
 
 impl RealWorld<'_> {
-    /// Runs a goal's commands under the name of a run.
+    /// Performs a goal's effect.
     pub(crate) fn verify(
         &self,
-        run_id: &str,
+        effect: &Effect,
         subject: Subject,
         task: &VerifyTask,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
-        let report = self.prove(run_id, subject, task, watch)?;
+        self.settle_hidden(&effect.goal, task)?;
+        let report = self.prove(&run_id(effect), subject, task, watch)?;
         Ok(report.map_or_else(cancelled, Outcome::Verified))
     }
 
-    /// Does the same and returns what it showed; nothing where it was called off.
+    /// Makes sure that the hidden checks of a goal are where they are kept, and as approved.
+    fn settle_hidden(&self, goal: &GoalId, task: &VerifyTask) -> Result<(), Failure> {
+        let Some(approved) = &task.hidden else {
+            return Ok(());
+        };
+        let old = self.desk.project.layout.goal(goal).hidden();
+        hidden::verify_kept_or_move(approved, &self.place.hidden, &old)
+    }
+
+    /// Runs the commands and returns what they showed; nothing where it was called off.
     pub(crate) fn prove(
         &self,
         run_id: &str,
@@ -56,7 +69,10 @@ impl RealWorld<'_> {
                 project: &self.place.project,
                 stores: &self.place.stores,
                 scratch: &self.place.scratch,
-                hidden: task.hidden.then_some(self.place.hidden.as_path()),
+                hidden: task.hidden.as_ref().map(|approved| HiddenChecks::Kept {
+                    approved,
+                    at: &self.place.hidden,
+                }),
                 name: run_id,
                 level: task.sandbox,
                 network: task.network,

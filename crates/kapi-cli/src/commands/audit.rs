@@ -9,6 +9,7 @@ use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_store::layout::ProjectLayout;
+use kapi_world::hidden;
 use serde::Serialize;
 
 use crate::config::store::STORE;
@@ -57,7 +58,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     for id in goals {
         let audit =
             audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
-        rows.push(row(id.to_string(), &audit));
+        let mut row = row(id.to_string(), &audit);
+        if let Some(fault) = hidden_fault(&context, &project, &id)? {
+            row.ok = false;
+            row.faults.push(fault);
+        }
+        rows.push(row);
     }
     let mut of_workflows = Vec::new();
     for key in workflows {
@@ -123,6 +129,37 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
             workflows: Vec::new(),
         }),
     }
+}
+
+/// Returns what is wrong with the hidden checks of a goal that was approved with some.
+fn hidden_fault(
+    context: &Context,
+    project: &Project<'_>,
+    id: &GoalId,
+) -> Result<Option<String>, Error> {
+    // A log that cannot be read has its fault already.
+    let Ok(goal) = project.load(id) else {
+        return Ok(None);
+    };
+    let Some(hidden) = goal.contract.hidden.filter(|_| goal.approval.is_some()) else {
+        return Ok(None);
+    };
+    let kept = context.place(project, id)?.hidden;
+    let old = project.layout.goal(id).hidden();
+    if goal.status.is_terminal() && !kept.exists() && !old.exists() {
+        return Ok(None);
+    }
+    // A goal from before keeps them in the project until they are used.
+    let found = if old.is_dir() && !kept.exists() {
+        hidden::describe(&old).map(|found| found.sha256 == hidden.sha256)
+    } else {
+        hidden::verify_kept(&hidden, &kept).map(|()| true)
+    };
+    Ok(match found {
+        Ok(true) => None,
+        Ok(false) => Some(format!("{} is not what was approved", old.display())),
+        Err(failure) => Some(format!("failed to {}", failure.message)),
+    })
 }
 
 /// Audits the kernel where it is kept.

@@ -6,11 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use kapi_store::layout::project_key;
+use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::clean::goals::{self, GoalFiles, Whose};
 use kapi_world::launching::clean::stores::{self, Lent};
-use kapi_world::launching::clean::{self, Choice, CleanPlan, Cleaned, Fate, Thing, What};
+use kapi_world::launching::clean::{
+    self, Choice, CleanPlan, Cleaned, Fate, Thing, What, hidden_checks,
+};
 use kapi_world::launching::place::SandboxId;
 use serde::Serialize;
 
@@ -80,6 +83,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.ids.is_empty() {
         let root = root(context, args)?;
         goals.extend(workflows::files(context, &root, plan.used_before_ms)?);
+        things.extend(hidden_checks(context, &root)?);
     }
     things.extend(goals::survey(&book, &goals));
     let lent = lent(context, args, &plan, &goals)?;
@@ -181,7 +185,7 @@ fn goals(
     used_before_ms: Option<i64>,
 ) -> Result<Vec<GoalFiles>, Error> {
     let root = root(context, args)?;
-    if !args.ids.is_empty() || !root.join(".ilchul").join("goals").is_dir() {
+    if !args.ids.is_empty() || !root.join(STATE_DIRECTORY).join("goals").is_dir() {
         return Ok(Vec::new());
     }
     let project = context.project(&root, "kapi cleanup");
@@ -215,6 +219,19 @@ fn goals(
         });
     }
     Ok(found)
+}
+
+/// Returns the hidden checks of goals that the project does not have any more.
+fn hidden_checks(context: &Context, root: &Path) -> Result<Vec<Thing>, Error> {
+    let project = context.project(root, "kapi cleanup");
+    let hidden_dir = HomeLayout::new(&context.home).hidden_dir(&project_key(root));
+    let goals = project.layout.goals_dir();
+    // A project that cannot be looked at says nothing of its goals.
+    if !root.is_dir() {
+        return Ok(Vec::new());
+    }
+    hidden_checks::survey(&hidden_dir, root, &|name| goals.join(name).exists())
+        .map_err(|error| Error::launch(&error))
 }
 
 /// Returns when a log was last written to; the end of time where nobody knows.
@@ -318,6 +335,7 @@ fn view(thing: &Thing, error: Option<String>) -> ThingView {
             What::Goal => "goal",
             What::Workflow => "workflow",
             What::Container => "container",
+            What::HiddenChecks => "hidden checks",
             What::Objects => "objects",
         },
         name: thing.name.clone(),

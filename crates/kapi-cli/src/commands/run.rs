@@ -45,6 +45,8 @@ pub(crate) struct Args {
     /// Do not protect the test scripts that a verify command names
     #[arg(long)]
     pub(crate) no_auto_protect: bool,
+    #[command(flatten)]
+    pub(crate) checks: CheckFlags,
     /// A directory of checks the agent never sees, copied over the checkout for the last verify
     #[arg(long, value_name = "DIR")]
     pub(crate) hidden: Option<PathBuf>,

@@ -17,8 +17,8 @@ use std::thread;
 
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::State;
+use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_engine::world::Activity;
-use kapi_store::layout::STATE_DIRECTORY;
 use serde_json::json;
 
 use crate::commands::up::supervisor::{Supervisor, Tally};

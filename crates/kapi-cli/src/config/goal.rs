@@ -1,24 +1,59 @@
 //! `[goal]`: what a goal gets when a flag does not say otherwise.
 //!
-//! A project's values hold within the person's: limits only get smaller, protection only grows.
+//! A project's values hold within the person's: limits only get smaller, checks and protection only
+//! grow, and it chooses no judge. Whose word counts is decided by the core.
 
 use kapi_core::goal::contract::TURNS_DEFAULT;
+use kapi_core::proof::precedence::CheckSettings;
 
 use crate::amount;
 use crate::config::GoalTable;
 use crate::error::Error;
 
-/// The project's values within the person's: limits only get smaller, protection only grows, and
-/// who works and who judges is the person's choice where they made one.
+/// The keys of a project that stand beside the person's and not in their place.
+pub(crate) const ADDED: &[&str] = &["goal.verify", "goal.judge"];
+
+/// Returns what a table says of checks and limits; verify commands and judge are read by others.
+pub(crate) fn settings(table: &GoalTable) -> Result<CheckSettings, Error> {
+    let usd_micros = table
+        .usd
+        .map(|usd| amount::parse_usd_micros(&usd.to_string()).map_err(Error::usage))
+        .transpose()?;
+    let wall = table.wall.as_deref();
+    let wall_ms = wall
+        .map(|text| amount::parse_duration_ms(text).map_err(Error::usage))
+        .transpose()?;
+    Ok(CheckSettings {
+        verify: None,
+        protect: table.protect.clone().unwrap_or_default(),
+        judge: None,
+        tests: table.tests,
+        already_green: table.already_green,
+        changed_steering: table.allow_changed_setup,
+        strength: table.prove_diff,
+        turns: table.turns,
+        tokens: table.tokens,
+        usd_micros,
+        wall_ms,
+    })
+}
+
+/// The project's values within the person's: limits only get smaller, checks and protection only
+/// grow, and who works is the person's choice where they made one.
 pub(crate) fn within(project: GoalTable, person: GoalTable) -> Result<GoalTable, Error> {
     let agent = person.agent.or(project.agent);
-    let judge = person.judge.or(project.judge);
+    let mut verify = person.verify.unwrap_or_default();
+    for command in project.verify.unwrap_or_default() {
+        if !verify.contains(&command) {
+            verify.push(command);
+        }
+    }
     let mut protect = person.protect.unwrap_or_default();
     protect.extend(project.protect.unwrap_or_default());
     Ok(GoalTable {
         agent,
-        judge,
-        verify: project.verify.or(person.verify),
+        judge: person.judge,
+        verify: Some(verify).filter(|commands| !commands.is_empty()),
         protect: Some(protect).filter(|globs| !globs.is_empty()),
         base: project.base.or(person.base),
         branch_type: project.branch_type.or(person.branch_type),
@@ -29,6 +64,10 @@ pub(crate) fn within(project: GoalTable, person: GoalTable) -> Result<GoalTable,
         turn_timeout: shorter(project.turn_timeout, person.turn_timeout)?,
         verify_timeout: shorter(project.verify_timeout, person.verify_timeout)?,
         stall_after: smaller(project.stall_after, person.stall_after),
+        tests: person.tests,
+        already_green: person.already_green,
+        allow_changed_setup: person.allow_changed_setup,
+        prove_diff: person.prove_diff,
     })
 }
 
@@ -42,14 +81,6 @@ pub(crate) fn taken(
         (
             "goal.agent",
             takes(&[&project.agent, &person.agent, &merged.agent]),
-        ),
-        (
-            "goal.judge",
-            takes(&[&project.judge, &person.judge, &merged.judge]),
-        ),
-        (
-            "goal.verify",
-            takes(&[&project.verify, &person.verify, &merged.verify]),
         ),
         (
             "goal.base",

@@ -186,6 +186,12 @@ impl Reader<'_> {
             "protect" => args.protect.extend(said.texts()?),
             "hidden" => keep(&mut args.hidden, self.dir.join(said.text()?)),
             "hidden.sha256" => self.filled.pinned.hidden = Some((said.at(), said.text()?)),
+            "tests" => keep(&mut args.checks.tests, said.word()?),
+            "already_green" => args.checks.already_green |= said.truth()?,
+            "changed_steering" => args.checks.allow_changed_setup |= said.truth()?,
+            "strength" => args.checks.prove_diff |= said.truth()?,
+            // Whoever names a file makes all of it their own word.
+            "attribution" => {}
             // Counted anew.
             "hidden.files" => drop(said.whole_within(0, u64::from(u32::MAX))?),
             _ => return Ok(false),

@@ -80,27 +80,19 @@ pub(super) struct Parties<'a> {
     pub(super) level: SandboxLevel,
 }
 
-/// Returns who judges. A flag holds over the environment, that over the person's preference for
-/// this project, and that over what files say.
-pub(super) fn choose(
-    parties: Parties<'_>,
-    flag: Option<&str>,
-    notes: &mut Vec<String>,
-) -> Result<Judge, Error> {
+/// Returns the judge that the person chose. A flag holds over the environment, that over their
+/// preference for this project, and that over their file.
+pub(super) fn of_person(parties: Parties<'_>, flag: Option<&str>) -> Result<Option<Judge>, Error> {
     let variable = parties.context.variable("KAPI_JUDGE");
     let said = flag
         .or(variable.filter(|text| !text.is_empty()))
         .or(parties.preferred.judge.as_deref())
-        .or(parties.config.goal.judge.as_deref());
-    let judge = match said {
-        Some(text) => named(parties, text)?,
-        None => unnamed(parties, notes)?,
-    };
-    note(parties, &judge, notes);
-    Ok(judge)
+        .or(parties.config.person_goal.judge.as_deref());
+    said.map(|text| named(parties, text)).transpose()
 }
 
-fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
+/// Returns the judge that a text names.
+pub(super) fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
     Ok(match JudgeName::parse(text)? {
         JudgeName::None => Judge::None,
         JudgeName::Same => Judge::Same,
@@ -112,11 +104,15 @@ fn named(parties: Parties<'_>, text: &str) -> Result<Judge, Error> {
     })
 }
 
-/// A model is judged by another one, or the person says who; a program is judged by its checks.
-fn unnamed(parties: Parties<'_>, notes: &mut Vec<String>) -> Result<Judge, Error> {
+/// Returns who judges where the person named nobody: a model is judged by another one that is
+/// there; a program is judged by its checks.
+pub(super) fn unnamed(
+    parties: Parties<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Judge>, Error> {
     let executor = party::kind(parties.agent)?;
     if !is_model(&executor) {
-        return Ok(Judge::None);
+        return Ok(None);
     }
     let book = parties.context.book(parties.config);
     // An executor that cannot even begin is the nearer trouble.
@@ -129,10 +125,19 @@ fn unnamed(parties: Parties<'_>, notes: &mut Vec<String>) -> Result<Judge, Error
                  than {}. `--judge` or `kapi goal judge` names another.",
                 executor.name()
             ));
-            Ok(Judge::Agent((*other).to_owned()))
+            Ok(Some(Judge::Agent((*other).to_owned())))
         }
-        None => Err(unspecified(&executor)),
+        None => Ok(None),
     }
+}
+
+/// Refuses a model that nobody judges, unless that is what the person said.
+pub(super) fn require(parties: Parties<'_>) -> Result<(), Error> {
+    let executor = party::kind(parties.agent)?;
+    if is_model(&executor) {
+        return Err(unspecified(&executor));
+    }
+    Ok(())
 }
 
 /// Tells whether an agent is one of the models' own, and no program of somebody's.
@@ -169,7 +174,8 @@ fn unspecified(executor: &Kind) -> Error {
     )
 }
 
-fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
+/// Says what a person should know of who judges.
+pub(super) fn note(parties: Parties<'_>, judge: &Judge, notes: &mut Vec<String>) {
     match judge {
         Judge::Same => notes.push(
             "SAME MODEL: the judge is the executor's own model in a fresh session; another model \

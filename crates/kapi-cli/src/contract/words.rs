@@ -5,6 +5,8 @@
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, Distill, JudgeUnavailable, Reminders, Surface, Working};
 use kapi_core::goal::state::Goal;
+use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::proof::precedence::CheckPart;
 
 use crate::amount;
 use crate::context::Context;
@@ -59,14 +61,19 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
     let verify = if contract.verify.is_empty() {
         "nothing: the result will be \"done (unverified)\"".to_owned()
     } else {
-        list(&contract.verify)
+        attributed(contract, CheckPart::Verify, &contract.verify)
     };
-    let mut rows = vec![
+    let mut rows: Vec<_> = original(contract).into_iter().collect();
+    rows.extend([
         ("task", contract.intent.clone()),
         ("done when", contract.done_criteria.clone()),
         ("verify", verify),
-        ("protect", list(&contract.protect)),
-    ];
+        (
+            "protect",
+            attributed(contract, CheckPart::Protect, &contract.protect),
+        ),
+    ]);
+    rows.extend(policy_row(&contract.checks));
     if let Some(hidden) = &contract.hidden {
         rows.push((
             "hidden",
@@ -74,7 +81,7 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
         ));
     }
     rows.push(("agent", contract.agent.clone()));
-    rows.push(("judge", judge::words(contract)));
+    rows.push(("judge", judged(contract)));
     let usual = working_rows(&Working::default());
     rows.extend(
         working_rows(&contract.working)
@@ -91,6 +98,7 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
     ));
     rows.push(("branch", contract.branch.clone()));
     rows.push(("budget", budget_words(&contract.budget)));
+    rows.extend(others(contract));
     rows.push(("sandbox", contract.sandbox.to_string()));
     rows.push(("network", contract.network.to_string()));
     rows
@@ -141,6 +149,105 @@ pub(crate) fn whole(contract: &Contract) -> Vec<(&'static str, String)> {
         ));
     }
     rows
+}
+
+/// Returns what the person said themselves, where an agent worded the goal.
+fn original(contract: &Contract) -> Option<(&'static str, String)> {
+    let attribution = &contract.attribution;
+    let said = match &attribution.original {
+        Some(original) => match &original.done_criteria {
+            Some(criteria) => format!("{}\ndone when: {criteria}", original.task),
+            None => original.task.clone(),
+        },
+        None => "nothing: an agent proposes all of this".to_owned(),
+    };
+    attribution.drafted.then_some(("you said", said))
+}
+
+/// Returns a list with who added what is not the person's.
+fn attributed(contract: &Contract, part: CheckPart, items: &[String]) -> String {
+    let items = items
+        .iter()
+        .map(|item| match contract.attribution.added_by(part, item) {
+            Some(by) => format!("{item}  (added by {by})"),
+            None => item.clone(),
+        });
+    list(&items.collect::<Vec<_>>())
+}
+
+fn judged(contract: &Contract) -> String {
+    let words = judge::words(contract);
+    let named = contract.judge.to_string();
+    match contract.attribution.added_by(CheckPart::Judge, &named) {
+        Some(by) => format!("{words}  (added by {by})"),
+        None => words,
+    }
+}
+
+/// Returns what the checks are held to, where that is not the usual.
+fn policy_row(policy: &CheckPolicy) -> Option<(&'static str, String)> {
+    let usual = CheckPolicy::default();
+    let mut parts = Vec::new();
+    if policy.tests != usual.tests {
+        parts.push(match policy.tests {
+            TestPolicy::Locked => "tests locked: none is added, changed or removed",
+            TestPolicy::Additive => "tests additive: existing ones stay",
+            TestPolicy::Free => "tests free: they may change, and every difference is named",
+        });
+    }
+    let switches = [
+        (policy.already_green, "green on the base is proof enough"),
+        (
+            policy.changed_steering,
+            "the proof may rest on test scripts and settings that the change edits",
+        ),
+        (policy.strength, "each hunk is taken back in turn"),
+    ];
+    parts.extend(
+        switches
+            .into_iter()
+            .filter(|(is_on, _)| *is_on)
+            .map(|(_, words)| words),
+    );
+    (!parts.is_empty()).then(|| ("held to", parts.join("\n")))
+}
+
+/// Returns what others narrowed, and what they asked for and did not get.
+fn others(contract: &Contract) -> Option<(&'static str, String)> {
+    let attribution = &contract.attribution;
+    let narrowed = attribution
+        .additions
+        .iter()
+        .filter_map(|added| match added.part {
+            CheckPart::Verify | CheckPart::Protect | CheckPart::Judge => None,
+            part => Some(format!(
+                "{part} {}: narrowed by {}",
+                value(part, &added.value),
+                added.by
+            )),
+        });
+    let refused = attribution.refusals.iter().map(|refused| {
+        let part = refused.part;
+        format!(
+            "{part} {}: {} asked for it and does not get it ({} holds)",
+            value(part, &refused.value),
+            refused.by,
+            value(part, &refused.kept)
+        )
+    });
+    let lines: Vec<String> = narrowed.chain(refused).collect();
+    (!lines.is_empty()).then(|| ("others", lines.join("\n")))
+}
+
+/// Returns the value of a part as people write it.
+fn value(part: CheckPart, text: &str) -> String {
+    let number = text.parse::<u64>().ok();
+    match (part, number) {
+        (CheckPart::UsdMicros, Some(micros)) => amount::usd(micros),
+        (CheckPart::WallMs, Some(ms)) => amount::duration(ms),
+        (CheckPart::Tokens, Some(tokens)) => amount::tokens(tokens),
+        (_, _) => text.to_owned(),
+    }
 }
 
 fn working_rows(working: &Working) -> Vec<(&'static str, String)> {

@@ -14,6 +14,7 @@ use kapi_core::kernel::guardrail::{Severity, Source};
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::{Origin, Retry, TaskBudget};
 use kapi_core::kernel::task::Task;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::door::{KeyAsk, TaskAsk};
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::guardrails::{Added, NewLesson};
@@ -167,6 +168,8 @@ fn ask<'p>(
         key: KeyAsk::Derived,
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         origin: asker.origin(),
         depth: asker.depth,
         retry_of: None,

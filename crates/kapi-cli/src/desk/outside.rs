@@ -5,6 +5,7 @@
 
 use clap::FromArgMatches as _;
 use kapi_core::actor::Actor;
+use kapi_core::goal::contract::Judge;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
 use kapi_core::kernel::id::TaskId;
@@ -15,11 +16,13 @@ use kapi_wire::kernel_tools::input::read as read_for_kernel;
 use kapi_wire::tools::call::{Request, read};
 use kapi_wire::tools::input::{SetInput, StatusInput};
 use kapi_wire::tools::{Refused, Tool, answer, set};
-use kapi_world::tools::{may_be_approved_in_advance, refusal};
+use kapi_world::tools::{may_be_approved_in_advance, protect_named, refusal};
 use serde_json::Value;
 
 use crate::commands::run::Args;
 use crate::context::Context;
+use crate::contract::judge::is_model;
+use crate::contract::party;
 use crate::desk::kernel::{self, Asker, Standing};
 use crate::error::Error;
 use crate::{contract, desk, driving, naming};
@@ -124,11 +127,16 @@ fn propose(
     }
     let setup = |error: Error| refused("setup_failed", &error);
     let args = arguments(input).map_err(setup)?;
-    let draft = contract::draft_for_agent(context, &args).map_err(|error| judged(&error))?;
+    let draft = contract::draft_for_proposal(context, &args).map_err(setup)?;
     let project = context.project(&draft.root, "kapi mcp");
     refuse_second(&project, proposed.as_ref())?;
     let desk = desk::desk(context, &project).map_err(setup)?;
-    let contract = set::contract(&draft.contract, input, Some(&draft.contract.judge))?;
+    let is_judged = is_model(&party::kind(&draft.contract.agent).map_err(setup)?);
+    // A program is judged by its checks, unless somebody is named.
+    let nobody = (!is_judged).then_some(&Judge::None);
+    let judge_default = desk.judge_default.as_ref().or(nobody);
+    let mut contract = set::contract(&draft.contract, input, judge_default)?;
+    protect_named(&desk.named_checks, &mut contract)?;
     let id = {
         let _held = naming::hold(&project).map_err(setup)?;
         let reserved = naming::reserved(&project).map_err(setup)?;
@@ -147,7 +155,7 @@ fn propose(
     let hash = contract_hash(&contract).map_err(|error| refusal(&error))?;
     let in_advance = may_be_approved_in_advance(&contract, desk.judge_default.as_ref());
     let Some(Actor::Human { .. }) = desk.autopilot.as_ref().filter(|_| in_advance) else {
-        return Ok(answer::not_confirmed(&id.to_string(), &hash));
+        return Ok(answer::not_confirmed(&id.to_string(), &hash, &contract));
     };
     driving::approve(context, &project, &id, &contract, ApprovalMeans::Autopilot).map_err(setup)?;
     let goal = project.load(&id).map_err(|error| refusal(&error))?;
@@ -170,36 +178,15 @@ fn refuse_second(project: &Project<'_>, proposed: Option<&GoalId>) -> Result<(),
     ))
 }
 
-/// Returns the options of `kapi run` that say the same as far as it can be said there.
+/// Returns the options of `kapi run` that name the task, and nothing else: what an agent says of
+/// checks, judge and limits is no flag of the person's.
 fn arguments(input: &SetInput) -> Result<Args, Error> {
-    let mut words = vec!["kapi".to_owned()];
-    if input.judge_model.is_some() || input.same_model_judge == Some(true) {
-        // The draft's own choice takes this one's place; nobody else is looked for.
-        words.push("--judge=none".to_owned());
-    }
-    let criteria = format!("--criteria={}", input.done_criteria.trim());
-    words.push(criteria);
-    let verify = input.verify_command.as_deref().map(str::trim);
-    words.extend(
-        verify
-            .filter(|command| !command.is_empty())
-            .map(|command| format!("--verify={command}")),
-    );
-    words.extend(["--".to_owned(), input.goal.trim().to_owned()]);
+    let words = ["kapi", "--", input.goal.trim()];
     let command = <Args as clap::Args>::augment_args(clap::Command::new("kapi"));
     command
         .try_get_matches_from(words)
         .and_then(|matches| Args::from_arg_matches(&matches))
         .map_err(|error| Error::usage(error.to_string()))
-}
-
-/// Nobody to judge has a code of its own.
-fn judged(error: &Error) -> Refused {
-    const CODE: &str = "judge_unspecified";
-    match error.to_string().strip_prefix(CODE) {
-        Some(_) => refused(CODE, error),
-        None => refused("setup_failed", error),
-    }
 }
 
 fn refused(code: &'static str, error: &Error) -> Refused {

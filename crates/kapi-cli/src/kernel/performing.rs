@@ -56,7 +56,7 @@ impl Kernel<'_> {
                 person: person_dir(self.context).to_path_buf(),
                 level,
                 network: self.config.network(None, level)?,
-                judge: self.config.goal.judge.clone(),
+                judge: self.config.judge().cloned(),
                 is_unattended: true,
             },
             store: self.store.clone(),

@@ -54,6 +54,8 @@ mod parking;
 mod profiles;
 mod program;
 mod project_path;
+mod proof_state;
+mod proof_trust;
 mod races;
 mod repositories;
 mod sandboxes;

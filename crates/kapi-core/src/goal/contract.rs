@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::goal::budget::Budget;
 use crate::id::GoalId;
 use crate::plan::task::{Phase, TaskId};
+use crate::proof::attribution::Attribution;
 use crate::proof::policy::CheckPolicy;
 
 /// The only contract layout there is so far.
@@ -70,6 +71,9 @@ pub struct Contract {
     /// contracts from before keep their hashes.
     #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
     pub checks: CheckPolicy,
+    /// Whose words it is made of. Left out of the contract's JSON while all are the person's.
+    #[serde(default, skip_serializing_if = "Attribution::is_all_persons")]
+    pub attribution: Attribution,
     /// The other attempts at the same contract, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,

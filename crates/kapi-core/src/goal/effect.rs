@@ -3,7 +3,7 @@
 //! [`crate::goal::effect::next`] is the only planner. It looks at nothing but the state, so asking
 //! again after a crash gives the same effect under the same id.
 
-use crate::goal::contract::{Contract, NetworkMode, SandboxLevel};
+use crate::goal::contract::{Contract, Hidden, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage};
 use crate::id::{EffectId, GoalId};
@@ -131,8 +131,8 @@ pub struct VerifyTask {
     pub commands: Vec<String>,
     /// The protected pathspecs.
     pub protect: Vec<String>,
-    /// Whether hidden checks are part of it.
-    pub hidden: bool,
+    /// The hidden checks that are part of it, as they were approved.
+    pub hidden: Option<Hidden>,
     /// What the checks are held to.
     pub policy: CheckPolicy,
     /// Milliseconds one command may take.
@@ -284,7 +284,7 @@ fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
         tree: tree.to_owned(),
         commands: contract.verify.clone(),
         protect: contract.protect.clone(),
-        hidden: contract.hidden.is_some(),
+        hidden: contract.hidden.clone(),
         policy: contract.checks,
         timeout_ms: contract.verify_timeout_ms,
         network: if contract.verify_network {

@@ -29,6 +29,12 @@ pub fn turn_prompt(goal: &Goal) -> String {
         parts.push(feedback);
     }
     parts.push(format!("# Goal\n\n{}", contract.intent.trim()));
+    parts.extend(original(contract).map(|said| {
+        format!(
+            "# The goal in the person's own words\n\n{said}\n\nWhere it and the goal above differ, \
+             the person's words hold."
+        )
+    }));
     parts.push(format!("# Done when\n\n{}", contract.done_criteria.trim()));
     parts.push(proof_section(contract));
     if !contract.protect.is_empty() {
@@ -42,6 +48,16 @@ pub fn turn_prompt(goal: &Goal) -> String {
     parts.push(way_of_working(goal));
     parts.extend(blocks::reminder(goal));
     parts.join("\n\n")
+}
+
+/// Returns what the person said themselves, where an agent worded the goal.
+fn original(contract: &Contract) -> Option<String> {
+    let original = contract.attribution.original.as_ref();
+    let original = original.filter(|_| contract.attribution.drafted)?;
+    Some(match &original.done_criteria {
+        Some(criteria) => format!("{}\n\nDone when: {criteria}", original.task),
+        None => original.task.clone(),
+    })
 }
 
 /// Returns what the contract says beside goal and proof.
@@ -75,8 +91,15 @@ fn surface_line(surface: &Surface) -> String {
 #[must_use]
 pub fn setup_prompt(goal: &Goal) -> String {
     let contract = &goal.contract;
+    let original = contract.attribution.original.as_ref();
+    let criteria = original.and_then(|original| original.done_criteria.as_deref());
+    let criteria = criteria.map_or_else(String::new, |criteria| {
+        format!(
+            "It is done when this holds, which your criteria must not loosen:\n\n{criteria}\n\n"
+        )
+    });
     format!(
-        "# Draft a contract\n\nA person wants this:\n\n{}\n\nDo not do it yet. Read the \
+        "# Draft a contract\n\nA person wants this:\n\n{}\n\n{criteria}Do not do it yet. Read the \
          repository in your working directory, which you cannot change, and find out:\n\n\
          1. whether it is a `ticket` (something is shipped) or `exploratory` (something is found \
          out);\n\

@@ -20,6 +20,7 @@ use crate::goal::outcome::{
 use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
+use crate::proof::attribution::Attribution;
 use crate::proof::inspection::Inspection;
 use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
@@ -81,6 +82,7 @@ pub(super) fn contract() -> Contract {
         network: NetworkMode::Filtered,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }

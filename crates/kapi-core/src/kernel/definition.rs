@@ -16,6 +16,7 @@ use crate::kernel::definition::trigger::{Ending, Trigger};
 use crate::kernel::id::LoopName;
 use crate::kernel::request::{Priority, Retry, TaskBudget};
 use crate::kernel::value::Value;
+use crate::proof::policy::CheckPolicy;
 
 /// Where loops lie that come with a repository (specification: Loop Definition Format).
 const SHARED: &str = ".pi/";
@@ -31,6 +32,8 @@ pub const BACKOFF_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const EVALS_MAX: usize = 16;
 /// The most inputs.
 pub const INPUTS_MAX: usize = 64;
+/// The most protected pathspecs.
+pub const PROTECT_MAX: usize = 64;
 /// The most verify commands.
 pub const VERIFY_MAX: usize = 16;
 /// The longest description in bytes.
@@ -101,6 +104,13 @@ pub struct Definition {
     /// Shell commands that must pass in a clean checkout before a run counts as completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// Git pathspecs whose files must stay as they are where the work starts, besides the scripts that
+    /// the commands name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
+    /// What the checks are held to.
+    #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
+    pub checks: CheckPolicy,
     /// What becomes of the files that a run changes.
     pub workspace: Workspace,
     /// What the agent is told, with places for its inputs.

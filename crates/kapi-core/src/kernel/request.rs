@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::id::{LoopName, TaskId};
 use crate::kernel::task::LoopRun;
+use crate::proof::policy::CheckPolicy;
 
 /// The longest prompt in bytes.
 pub const PROMPT_BYTES_MAX: usize = 256 * 1024;
@@ -57,6 +58,13 @@ pub struct Request {
     /// Shell commands that must pass in a clean checkout before it counts as completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
+    /// Git pathspecs whose files must stay as they are where the work starts, besides the scripts that
+    /// the commands name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
+    /// What the checks are held to.
+    #[serde(default, skip_serializing_if = "CheckPolicy::is_plain")]
+    pub checks: CheckPolicy,
     /// The commit it begins at, where the queue is shared by several machines; without it what
     /// is checked out where it is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

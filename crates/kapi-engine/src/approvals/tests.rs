@@ -13,6 +13,7 @@ use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::{Goal, Stage};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
@@ -54,6 +55,7 @@ fn contract() -> Contract {
         network: NetworkMode::None,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }

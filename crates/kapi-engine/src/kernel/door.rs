@@ -17,6 +17,7 @@ use kapi_core::kernel::policy::{self, Decision, Policy, PolicyRequest, RequestKi
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{LoopRun, Trigger};
 use kapi_core::kernel::value::Value;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_store::canonical::canonical_hash;
 use serde::Serialize;
 
@@ -68,6 +69,10 @@ pub struct TaskAsk<'a> {
     pub retry: Retry,
     /// Shell commands that must pass before it counts as completed.
     pub verify: Vec<String>,
+    /// Files that must stay as they are, as pathspecs.
+    pub protect: Vec<String>,
+    /// What the checks are held to.
+    pub checks: CheckPolicy,
     /// Who asks.
     pub origin: Origin,
     /// How many tasks it stands below another.
@@ -132,6 +137,8 @@ impl Door<'_> {
                     with: (&ask.backend, &ask.model, &ask.domain, ask.timeout_ms),
                     budget: ask.budget,
                     verify: &ask.verify,
+                    protect: &ask.protect,
+                    checks: ask.checks,
                 })
             })?,
             description: ask.description.trim().to_owned(),
@@ -144,6 +151,8 @@ impl Door<'_> {
             priority: ask.priority,
             retry: ask.retry,
             verify: ask.verify,
+            protect: ask.protect,
+            checks: ask.checks,
             base: None,
             origin: ask.origin,
             depth: ask.depth,
@@ -197,6 +206,8 @@ impl Door<'_> {
             })?,
             retry: definition.retry,
             verify: definition.verify.clone(),
+            protect: definition.protect.clone(),
+            checks: definition.checks,
             base: None,
             origin: ask.origin,
             depth: 0,
@@ -323,4 +334,9 @@ struct DerivedTask<'a> {
     ),
     budget: TaskBudget,
     verify: &'a [String],
+    // Left out while nothing was said, so that keys from before stay as they were.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    protect: &'a [String],
+    #[serde(skip_serializing_if = "CheckPolicy::is_plain")]
+    checks: CheckPolicy,
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::condition::window::LocalTime;
 use kapi_core::kernel::policy::{self, Policy, PolicyFault, PolicySource};
-use kapi_store::layout::STATE_DIRECTORY;
+use kapi_core::state_directory::STATE_DIRECTORY;
 
 use crate::kernel::condition_file::{is_zone, local_time};
 use crate::kernel::policy_file::document::Document;

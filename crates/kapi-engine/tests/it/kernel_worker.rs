@@ -13,6 +13,7 @@ use kapi_core::kernel::denied::Denied;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, FailureKind, Report, State, Task};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
@@ -81,6 +82,8 @@ pub(crate) fn request(number: u64) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: "user".to_owned(),

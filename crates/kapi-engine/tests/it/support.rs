@@ -17,6 +17,7 @@ use kapi_core::goal::outcome::{
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
@@ -170,6 +171,7 @@ pub(crate) fn contract() -> Contract {
         network: NetworkMode::Filtered,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }

@@ -24,6 +24,7 @@ use kapi_core::kernel::command::{Admission, Capacity, Command, Overflow};
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Report, Task};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
@@ -191,6 +192,8 @@ fn request(plan: &Plan, number: u64) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: plan.name.clone(),

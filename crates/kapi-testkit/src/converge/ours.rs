@@ -21,6 +21,7 @@ use kapi_core::goal::tool::ToolCall;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::plan::patch::Patch;
 use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
@@ -330,6 +331,7 @@ fn contract() -> Contract {
         network: NetworkMode::None,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }

@@ -16,6 +16,7 @@ use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::{End, Report};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
@@ -257,6 +258,8 @@ fn submit(number: u64) -> Command {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: "user".to_owned(),

@@ -4,6 +4,7 @@ use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::handoff::EvalResult;
 use kapi_core::kernel::request::{Origin, Priority, TaskBudget};
 use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, State, Task};
+use kapi_core::proof::policy::CheckPolicy;
 use serde::Serialize;
 
 use crate::result::UsageView;
@@ -111,6 +112,12 @@ pub struct RequestView {
     pub retries_max: u32,
     /// Commands that must pass before it counts as completed.
     pub verify: Vec<String>,
+    /// Files that must stay as they are, as pathspecs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
+    /// What the checks are held to, where that is not the usual.
+    #[serde(skip_serializing_if = "CheckPolicy::is_plain")]
+    pub checks: CheckPolicy,
     /// Whose lessons it is told, besides the agent's.
     pub domain: Option<String>,
     /// How many tasks it stands below another.
@@ -264,6 +271,8 @@ fn request(task: &Task) -> RequestView {
         key: request.key.as_ref().map(|key| key.text.clone()),
         retries_max: request.retry.times,
         verify: request.verify.clone(),
+        protect: request.protect.clone(),
+        checks: request.checks,
         domain: request.domain.clone(),
         depth: request.depth,
         retry_of: request.retry_of.map(|task| task.to_string()),

@@ -2,6 +2,7 @@
 //!
 //! One JSON object whatever carries it: `ok`, then either the state or `reason` and `message`.
 
+use kapi_core::goal::contract::Contract;
 use kapi_core::goal::denied::Denied;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::tool::ToolCall;
@@ -35,9 +36,9 @@ pub fn approved(goal: &Goal, contract_hash: &str) -> Value {
     answer
 }
 
-/// Returns the answer to a draft that waits for its person.
+/// Returns the answer to a draft that waits for its person, with what of it does not hold.
 #[must_use]
-pub fn not_confirmed(goal: &str, contract_hash: &str) -> Value {
+pub fn not_confirmed(goal: &str, contract_hash: &str, contract: &Contract) -> Value {
     let refused = Refused::new(
         "not_confirmed",
         format!(
@@ -48,6 +49,10 @@ pub fn not_confirmed(goal: &str, contract_hash: &str) -> Value {
     let mut answer = self::refused(&refused);
     answer["goal"] = json!(goal);
     answer["contractHash"] = json!(contract_hash);
+    let refusals = &contract.attribution.refusals;
+    if !refusals.is_empty() {
+        answer["notTaken"] = json!(refusals);
+    }
     answer
 }
 

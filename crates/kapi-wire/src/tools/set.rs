@@ -1,17 +1,20 @@
 //! From what an agent drafts to a contract: a pure function.
 //!
-//! What the person said stays: agent, isolation, network, base, branch, every budget but the turns,
-//! their own verify commands. The draft fills in the rest.
+//! What the person said stays: agent, judge, isolation, network, base, branch, their own verify
+//! commands and limits. The draft words the goal anew, adds checks and narrows; whose word counts is
+//! decided by the core.
 
 use kapi_core::checks::mise;
 use kapi_core::goal::contract::{Contract, Judge, Surface, TURNS_MAX};
+use kapi_core::proof::precedence::{Authority, CheckPart, CheckSettings, SettingsLayer, resolve};
 
 use crate::tools::Refused;
 use crate::tools::input::{JudgeModelInput, SetInput};
 
 /// Returns the contract that a draft makes of what was known before.
 ///
-/// The judge of the draft wins over the person's default; there is no contract without either.
+/// The judge of the person wins over the draft's; there is no contract without either. A draft takes
+/// the place of an earlier one, and nothing of that stays.
 ///
 /// # Errors
 /// With `judge_unspecified`, or `bad_input` and the field.
@@ -20,15 +23,55 @@ pub fn contract(
     input: &SetInput,
     judge_default: Option<&Judge>,
 ) -> Result<Contract, Refused> {
-    let mut contract = provisional.clone();
+    let mut contract = undrafted(provisional);
+    let mut known = CheckSettings::of_contract(&contract);
+    known.judge = known.judge.or_else(|| judge_default.cloned());
+    let drafted = CheckSettings {
+        verify: verify(&contract, input)?.map(|command| vec![command]),
+        judge: judge(input)?,
+        turns: turns(input)?,
+        ..CheckSettings::default()
+    };
+    let layers = [(Authority::Settings, known), (Authority::Draft, drafted)];
+    let layers = layers.map(|(by, settings)| SettingsLayer { by, settings });
+    let resolved = resolve(&layers);
+    let settings = resolved.settings;
+    contract.judge = settings.judge.ok_or_else(judge_unspecified)?;
+    contract.verify = settings.verify.unwrap_or_default();
+    contract.budget.turns = settings.turns.unwrap_or(contract.budget.turns);
+    let attribution = &mut contract.attribution;
+    attribution.drafted = true;
+    attribution.additions.extend(resolved.additions);
+    attribution.refusals.extend(resolved.refusals);
     input.goal.trim().clone_into(&mut contract.intent);
     input
         .done_criteria
         .trim()
         .clone_into(&mut contract.done_criteria);
-    contract.verify = verify(provisional, input)?;
-    contract.budget.turns = turns(provisional, input)?;
-    contract.judge = judge(input, judge_default)?;
+    work_as(&mut contract, input);
+    match contract.fault() {
+        None => Ok(contract),
+        Some((field, rule)) => Err(Refused::input(format!("{}: {rule}", as_given(field)))),
+    }
+}
+
+/// Returns what was known before an earlier draft added to it.
+fn undrafted(provisional: &Contract) -> Contract {
+    let mut contract = provisional.clone();
+    let attribution = &provisional.attribution;
+    let is_drafts = |part, value: &str| attribution.added_by(part, value) == Some(Authority::Draft);
+    contract
+        .verify
+        .retain(|command| !is_drafts(CheckPart::Verify, command));
+    if is_drafts(CheckPart::Judge, &contract.judge.to_string()) {
+        contract.judge = Judge::None;
+    }
+    contract.attribution.forget(Authority::Draft);
+    contract
+}
+
+/// Takes over how the goal is worked on.
+fn work_as(contract: &mut Contract, input: &SetInput) {
     let working = &mut contract.working;
     working.goal_type = input.goal_type;
     working.decision_style = Some(input.decision_style.trim().to_owned());
@@ -48,44 +91,36 @@ pub fn contract(
             working.surfaces.push(surface);
         }
     }
-    match contract.fault() {
-        None => Ok(contract),
-        Some((field, rule)) => Err(Refused::input(format!("{}: {rule}", as_given(field)))),
-    }
 }
 
-/// The person's commands stay; the draft's comes after them, through mise where that is wanted.
-fn verify(provisional: &Contract, input: &SetInput) -> Result<Vec<String>, Refused> {
-    let mut commands = provisional.verify.clone();
+/// Returns the draft's command, through mise where that is wanted.
+fn verify(contract: &Contract, input: &SetInput) -> Result<Option<String>, Refused> {
     let Some(drafted) = &input.verify_command else {
-        return Ok(commands);
+        return Ok(None);
     };
     if drafted.trim().is_empty() {
         let rule = "verifyCommand: it must not be empty; leave it out if there is none";
         return Err(Refused::input(rule.to_owned()));
     }
-    let command = if provisional.working.mise {
+    Ok(Some(if contract.working.mise {
         mise::route(drafted)
     } else {
         drafted.trim().to_owned()
-    };
-    if !commands.contains(&command) {
-        commands.push(command);
-    }
-    Ok(commands)
+    }))
 }
 
-fn turns(provisional: &Contract, input: &SetInput) -> Result<u32, Refused> {
+fn turns(input: &SetInput) -> Result<Option<u32>, Refused> {
     let Some(turns) = input.max_turns else {
-        return Ok(provisional.budget.turns);
+        return Ok(None);
     };
     u32::try_from(turns)
         .ok()
         .filter(|turns| (1..=TURNS_MAX).contains(turns))
+        .map(Some)
         .ok_or_else(|| Refused::input(format!("maxTurns: it must be 1 to {TURNS_MAX}")))
 }
 
-fn judge(input: &SetInput, judge_default: Option<&Judge>) -> Result<Judge, Refused> {
+fn judge(input: &SetInput) -> Result<Option<Judge>, Refused> {
     if let Some(JudgeModelInput { provider, model_id }) = &input.judge_model {
         let (provider, model) = (provider.trim(), model_id.trim());
         // What an agent names is a model and never a program: `command:…` would judge for it.
@@ -97,19 +132,18 @@ fn judge(input: &SetInput, judge_default: Option<&Judge>) -> Result<Judge, Refus
                 "judgeModel: it needs a provider (letters, digits, - _ .) and a modelId".to_owned(),
             ));
         }
-        return Ok(Judge::Agent(format!("{provider}/{model}")));
+        return Ok(Some(Judge::Agent(format!("{provider}/{model}"))));
     }
-    if input.same_model_judge == Some(true) {
-        return Ok(Judge::Same);
-    }
-    judge_default.cloned().ok_or_else(|| {
-        Refused::new(
-            "judge_unspecified",
-            "name a judgeModel {provider, modelId} other than your own model, or set \
-             sameModelJudge to true; nothing is done without a judge being chosen"
-                .to_owned(),
-        )
-    })
+    Ok((input.same_model_judge == Some(true)).then_some(Judge::Same))
+}
+
+fn judge_unspecified() -> Refused {
+    Refused::new(
+        "judge_unspecified",
+        "name a judgeModel {provider, modelId} other than your own model, or set \
+         sameModelJudge to true; nothing is done without a judge being chosen"
+            .to_owned(),
+    )
 }
 
 /// Returns the name that a field of the contract has in the input.

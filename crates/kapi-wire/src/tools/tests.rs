@@ -8,6 +8,7 @@ use kapi_core::goal::contract::{
 use kapi_core::goal::tool::ToolCall;
 use kapi_core::goal::wait::WaitFor;
 use kapi_core::plan::task::Phase;
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use serde_json::{Value, json};
 
@@ -81,6 +82,7 @@ fn provisional() -> Contract {
         network: NetworkMode::None,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }
@@ -235,7 +237,7 @@ fn a_draft_fills_the_contract_and_keeps_what_the_person_said() {
     assert_eq!(contract.intent, "Move the auth tests");
     assert_eq!(contract.done_criteria, "all specs are green");
     assert_eq!(contract.verify, ["bun test && bun lint"]);
-    assert_eq!(contract.budget.turns, 40);
+    assert_eq!(contract.budget.turns, 20, "a draft only narrows");
     let judge = Judge::Agent("anthropic/claude/opus".to_owned());
     assert_eq!(contract.judge, judge);
     let working = &contract.working;
@@ -283,12 +285,9 @@ fn judge_unspecified_and_who_wins() {
     let refused = set::contract(&provisional(), &none, None).unwrap_err();
     assert_eq!(refused.code, "judge_unspecified");
     let default = Judge::Agent("codex".to_owned());
-    let judge = |input: &SetInput| {
-        set::contract(&provisional(), input, Some(&default))
-            .unwrap()
-            .judge
-    };
-    assert_eq!(judge(&none), default);
+    let judge = |input: &SetInput| set::contract(&provisional(), input, None).unwrap().judge;
+    let with_default = set::contract(&provisional(), &none, Some(&default)).unwrap();
+    assert_eq!(with_default.judge, default);
     let same = set_input(|value| {
         unsaid(value);
         value["sameModelJudge"] = json!(true);
@@ -298,11 +297,56 @@ fn judge_unspecified_and_who_wins() {
         unsaid(value);
         value["sameModelJudge"] = json!(false);
     });
-    assert_eq!(judge(&not_same), default);
+    let refused = set::contract(&provisional(), &not_same, None).unwrap_err();
+    assert_eq!(refused.code, "judge_unspecified");
     let both = set_input(|value| value["sameModelJudge"] = json!(true));
     assert_eq!(
         judge(&both),
         Judge::Agent("anthropic/claude/opus".to_owned())
+    );
+}
+
+#[test]
+fn the_persons_judge_and_limits_stay_whatever_is_drafted() {
+    let mut person = provisional();
+    person.judge = Judge::Agent("codex".to_owned());
+    person.budget.turns = 5;
+    person.protect = vec!["tests/**".to_owned()];
+    let input = set_input(|value| value["sameModelJudge"] = json!(true));
+    let contract = set::contract(&person, &input, None).unwrap();
+    assert_eq!(contract.judge, person.judge);
+    assert_eq!(contract.budget, person.budget);
+    assert_eq!(contract.protect, person.protect);
+    let refused: Vec<String> = contract
+        .attribution
+        .refusals
+        .iter()
+        .map(|it| format!("{} {} {}", it.part, it.value, it.kept))
+        .collect();
+    assert_eq!(refused, ["judge anthropic/claude/opus codex", "turns 40 5"]);
+
+    // The person's preference counts as much as a flag of theirs.
+    let default = Judge::Agent("gemini".to_owned());
+    let contract = set::contract(&provisional(), &input, Some(&default)).unwrap();
+    assert_eq!(contract.judge, default);
+}
+
+#[test]
+fn a_second_draft_takes_the_place_of_the_first() {
+    let mut person = provisional();
+    person.verify = vec!["make check".to_owned()];
+    let first = set::contract(&person, &set_input(|_| ()), None).unwrap();
+    let other = set_input(|value| {
+        value["verifyCommand"] = json!("make test");
+        value["judgeModel"]["modelId"] = json!("other");
+    });
+    let second = set::contract(&first, &other, None).unwrap();
+    assert_eq!(second.verify, ["make check", "make test"]);
+    assert_eq!(second.judge, Judge::Agent("anthropic/other".to_owned()));
+    assert_eq!(
+        second,
+        set::contract(&person, &other, None).unwrap(),
+        "nothing of the first draft is left"
     );
 }
 

@@ -23,7 +23,8 @@ use super::Event;
 use super::perform::Work;
 use crate::confine::{Cell, WorksAt};
 use crate::run_dir::RunDir;
-use crate::shell::{self, Listener, ShellLine};
+use crate::shell::{Listener, ShellLine};
+use crate::state_cover::state_cover;
 use crate::{failure, home};
 
 /// Who a layer belongs to.
@@ -82,7 +83,7 @@ impl Work<'_> {
             SandboxLevel::Native => (layers.add("tree")?, self.mounts(&mut layers, line.root)?),
             SandboxLevel::Podman => (
                 layers.add("tree")?,
-                shell::state_cover(&self.discovery.top, dir)?,
+                state_cover(&self.discovery.top, &[], &dir.join("cover"))?,
             ),
         };
         let name = format!("check-{}-{}", std::process::id(), line.name);
@@ -143,7 +144,7 @@ impl Work<'_> {
 
     /// Returns what lies over the working tree and in the home.
     fn mounts(&self, layers: &mut Layers<'_>, root: &Root) -> Result<Vec<Mount>, Failure> {
-        let mut mounts = shell::state_cover(&self.discovery.top, layers.dir)?;
+        let mut mounts = state_cover(&self.discovery.top, &[], &layers.dir.join("cover"))?;
         for (n, cache) in root.caches.iter().enumerate() {
             let host = self.book.home.join(cache);
             if !is_own_directory(&host) {

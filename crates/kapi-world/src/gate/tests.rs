@@ -16,6 +16,7 @@ use kapi_core::goal::contract::{
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_gateway::serve::Stop;
@@ -74,6 +75,7 @@ fn contract(ask_before: &[&str]) -> Contract {
             ..Working::default()
         },
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }
@@ -93,6 +95,7 @@ impl Bench {
             autopilot: None,
             judge_default: None,
             person,
+            named_checks: Arc::new(|_| Ok(Vec::new())),
             kernel: None,
         };
         let slug = Slug::parse("fix-it").unwrap();

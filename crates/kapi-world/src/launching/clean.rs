@@ -4,6 +4,7 @@
 //! goes only when it is named by itself, and its commits are kept under a rescue ref even then.
 
 pub mod goals;
+pub mod hidden_checks;
 pub mod stores;
 
 mod batch;
@@ -87,6 +88,8 @@ pub enum What {
     Goal,
     /// The worktree and working files of a workflow; [`goals::remove`] removes them.
     Workflow,
+    /// The hidden checks of a goal that is gone.
+    HiddenChecks,
     /// Objects that sandboxes were lent; [`stores::remove`] removes those of a project.
     Objects,
     /// A container whose launcher was killed; its path is podman's id of it.
@@ -349,7 +352,7 @@ fn remainder(place: &SandboxPlace) -> Result<Option<Thing>, LaunchError> {
 pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thing]) -> Cleaned {
     let mut cleaned = Cleaned::default();
     let is_ours = |thing: &&Thing| match thing.what {
-        What::Sandbox | What::Logs | What::Remains | What::Container => true,
+        What::Sandbox | What::Logs | What::Remains | What::HiddenChecks | What::Container => true,
         // Those of no project are of a repository that is gone.
         What::Objects => thing.project.is_none(),
         What::Goal | What::Workflow => false,
@@ -383,6 +386,9 @@ fn remove_thing(
     if thing.what == What::Container {
         return containers::remove(thing).map(|()| Vec::new());
     }
+    if thing.what == What::HiddenChecks {
+        return hidden_checks::remove(thing).map(|()| Vec::new());
+    }
     if thing.what == What::Objects {
         return stores::forget(plan, thing).map(|()| Vec::new());
     }
@@ -391,6 +397,7 @@ fn remove_thing(
         | What::Remains
         | What::Goal
         | What::Workflow
+        | What::HiddenChecks
         | What::Objects
         | What::Container => 1,
         What::Logs => 2,
@@ -422,7 +429,9 @@ fn remove_thing(
             owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
-        What::Goal | What::Workflow | What::Objects | What::Container => Vec::new(),
+        What::Goal | What::Workflow | What::HiddenChecks | What::Objects | What::Container => {
+            Vec::new()
+        }
         What::Remains => {
             owned_dir::wipe(&place.dir()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()

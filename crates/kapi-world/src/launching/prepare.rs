@@ -26,9 +26,9 @@ use super::place::SandboxPlace;
 use super::record::{Made, Record};
 use super::{branch, head_view, masked, shown};
 use crate::confine::{self, GitView, WORKSPACE_INSIDE};
-use crate::failure;
 use crate::ignored::Ignored;
 use crate::workshop::{self, ShownAt, Workshop};
+use crate::{failure, state_cover};
 
 /// Of a repository larger than this only the commit itself is shown, not its past.
 const HISTORY_BYTES_MAX: u64 = 512 << 20;
@@ -122,11 +122,37 @@ pub(crate) fn open(
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());
         ready.notes.append(&mut ready.ignored.notes);
     }
+    if has_layers(record.level) {
+        let cover = cover_state(&ready.host, place, record, workshop)?;
+        ready.mounts.extend(cover);
+    }
     ready.mounts.extend(shown.mounts);
     ready.notes.extend(shown.notes);
     ready.layer = layer;
     ready.workspace = workspace;
     Ok(ready)
+}
+
+/// Returns what hides Kapi's own state: other goals' logs and checks are nobody's in a sandbox.
+fn cover_state(
+    host: &Path,
+    place: &SandboxPlace,
+    record: &Record,
+    workshop: Option<&Workshop>,
+) -> Result<Vec<Mount>, LaunchError> {
+    let tracked = match (workshop, &record.branch) {
+        (Some(workshop), Some(branch)) => {
+            state_cover::tracked(&workshop.repository, &workshop::commit_id(&branch.start)?)?
+        }
+        (Some(workshop), None) => {
+            let head = workshop.repository.resolve_commit("HEAD");
+            let head = head.map_err(|error| LaunchError::failed(&error))?;
+            state_cover::tracked(&workshop.repository, &head)?
+        }
+        (None, _) => Vec::new(),
+    };
+    let cover = place.dir().join("state");
+    Ok(state_cover::state_cover(host, &tracked, &cover)?)
 }
 
 /// Finds what a record's workspace holds, for taking it over; nothing is made ready to run.

@@ -24,11 +24,11 @@ use kapi_sys::process::End;
 use super::change::Change;
 use super::seal::Seal;
 use super::text::TakenBack;
-use super::{Prover, Work};
+use super::{HiddenChecks, Prover, Work};
 use crate::confine::{Cell, WorksAt};
 use crate::shell::{self, ShellLine};
 use crate::workshop::{ShownAt, Workshop};
-use crate::{failure, home};
+use crate::{failure, hidden, home};
 
 /// Bytes of a line's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
@@ -162,18 +162,23 @@ impl<'a> Checkout<'a> {
         repository
             .restore_protected(&self.plan())
             .map_err(|error| failure::plain(&error))?;
-        let mut hidden = Vec::new();
+        let mut laid_over = Vec::new();
         if checks == Checks::Hidden
-            && let Some(from) = self.prover.site.hidden
+            && let Some(checks) = self.prover.site.hidden
         {
-            let copied = copy_hidden(from, &self.to).map_err(|error| failure::plain(&error))?;
-            hidden = copied.paths;
+            laid_over = match checks {
+                HiddenChecks::Kept { approved, at } => hidden::lay_over(approved, at, &self.to)?,
+                HiddenChecks::Directory(from) => {
+                    let copied = copy_hidden(from, &self.to);
+                    copied.map_err(|error| failure::plain(&error))?.paths
+                }
+            };
         }
         let protected = repository
             .tracked_files_matching(&self.work.base, &self.protect)
             .map_err(|error| failure::plain(&error))?;
         let tests = self.work.change.test_code.clone();
-        Seal::of(&self.to, [protected, hidden, tests].concat())
+        Seal::of(&self.to, [protected, laid_over, tests].concat())
     }
 
     /// Returns sealed files that differ, and files that appeared where only the base's may be.

@@ -21,7 +21,8 @@ use super::Performer;
 use crate::confine::{Cell, WorksAt};
 use crate::launching::place::make_private;
 use crate::run_dir::RunDir;
-use crate::shell::{self, Listener, ShellLine};
+use crate::shell::{Listener, ShellLine};
+use crate::state_cover::state_cover;
 use crate::{failure, home};
 
 /// Runs a command and says how it ended.
@@ -71,7 +72,7 @@ fn look_in(
 ) -> Result<End, Failure> {
     owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
     let root = performer.project.layout.root();
-    let mounts = shell::state_cover(root, dir)?;
+    let mounts = state_cover(root, &[], &dir.join("cover"))?;
     let name = format!(
         "look-{}-{}-{}",
         std::process::id(),

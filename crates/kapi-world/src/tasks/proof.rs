@@ -11,9 +11,9 @@ use kapi_core::goal::words;
 use kapi_core::kernel::task::{End, Task};
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::world::{Activity, Watch};
+use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 
 use super::Performer;
@@ -24,6 +24,7 @@ use crate::prover::checkout::Ended;
 use crate::prover::{Claim, Prover, Site, Work};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
+use crate::survey::checks_named_in;
 use crate::workshop::{self, Workshop};
 
 /// The longest a verify command may take, in milliseconds: half an hour.
@@ -95,7 +96,7 @@ impl<'a> TaskProver<'a> {
         };
         let claim = Claim {
             commands,
-            policy: CheckPolicy::default(),
+            policy: self.task.request.checks,
             timeout_ms: VERIFY_MS,
         };
         let report = self.with_prover(left, |prover, work| prover.baseline(work, &claim))?;
@@ -117,7 +118,7 @@ impl<'a> TaskProver<'a> {
     ) -> Result<Grade, End> {
         let claim = Claim {
             commands: &self.task.request.verify,
-            policy: CheckPolicy::default(),
+            policy: self.task.request.checks,
             timeout_ms,
         };
         let report = self.with_prover(left, |prover, work| prover.prove(work, &claim))?;
@@ -183,12 +184,9 @@ impl<'a> TaskProver<'a> {
             None => workshop::commit_id(commit)?,
         };
         let commit = workshop::commit_id(commit)?;
-        let work = Work::of(
-            repository,
-            left.branch.unwrap_or(NO_BRANCH),
-            (base, commit),
-            &[],
-        )?;
+        let protect = self.protected(&base)?;
+        let branch = left.branch.unwrap_or(NO_BRANCH);
+        let work = Work::of(repository, branch, (base, commit), &protect)?;
         let notice = |activity: Activity| (self.performer.notice)(self.task.id, activity);
         let watch = Watch {
             cancel: self.hands.cancel(),
@@ -218,6 +216,17 @@ impl<'a> TaskProver<'a> {
             },
         };
         act(&prover, &work)
+    }
+
+    /// Returns what was named as protected, and scripts that the commands name, unless the prompt
+    /// speaks of them.
+    fn protected(&self, base: &CommitId) -> Result<Vec<String>, Failure> {
+        let request = &self.task.request;
+        let mut protect = request.protect.clone();
+        let named = checks_named_in(&self.workshop.repository, base, &request.verify)?;
+        let is_meant = |path: &String| request.prompt.contains(path.as_str());
+        protect.extend(named.into_iter().filter(|path| !is_meant(path)));
+        Ok(protect)
     }
 
     fn stopped(&self, failure: &Failure) -> End {

@@ -18,6 +18,7 @@ use kapi_core::goal::effect::next;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
 use kapi_gateway::serve::Stop;
@@ -74,6 +75,7 @@ fn contract(judge: Judge) -> Contract {
         network: NetworkMode::None,
         working: Working::default(),
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     }
 }
@@ -108,6 +110,7 @@ impl Bench {
             autopilot,
             judge_default: None,
             person: None,
+            named_checks: Arc::new(|_| Ok(Vec::new())),
             kernel: None,
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn verify(
         tree: tree.to_string(),
         commands: task.commands.clone(),
         protect: task.protect.clone(),
-        hidden: false,
+        hidden: None,
         policy: CheckPolicy::default(),
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,

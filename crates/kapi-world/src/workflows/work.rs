@@ -17,6 +17,7 @@ use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::kernel::task::{End, FailureKind, Task};
+use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, GoalWork};
@@ -28,10 +29,10 @@ use kapi_engine::error::EngineError;
 use kapi_engine::project::contract_hash;
 use kapi_engine::world::Watch;
 
-use crate::failure;
 use crate::run_dir::RunDir;
 use crate::workflows::{GoalTask, Refused, Tasked, WorkflowPlace, ask, cancelled, run_id};
 use crate::workshop::{self, Workshop};
+use crate::{failure, survey};
 
 /// Milliseconds one turn of a task's goal may take.
 const TURN_TIMEOUT_MS: u64 = 60 * 60 * 1000;
@@ -241,6 +242,13 @@ fn contract(
     let commit = workshop::commit_id(&work.base)?;
     let tree = workshop.repository.tree_of(&commit);
     let tree = tree.map_err(|error| failure::plain(&error))?;
+    let mut protect = terms.protect.clone();
+    // What a plan's commands name is protected as what a person's flags name.
+    for file in survey::checks_named_in(&workshop.repository, &commit, &verify)? {
+        if !protect.contains(&file) && !work.intent.contains(&file) {
+            protect.push(file);
+        }
+    }
     let contract = Contract {
         version: CONTRACT_VERSION,
         intent: format!("{}\n\n{guidance}", work.intent.trim())
@@ -250,7 +258,7 @@ fn contract(
         verify,
         verify_timeout_ms: terms.verify_timeout_ms,
         verify_network: false,
-        protect: terms.protect.clone(),
+        protect,
         hidden: None,
         budget: work.budget,
         stall_after: STALL_AFTER,
@@ -276,6 +284,7 @@ fn contract(
             ..Working::default()
         },
         checks: CheckPolicy::default(),
+        attribution: Attribution::default(),
         race: None,
     };
     match contract.fault() {

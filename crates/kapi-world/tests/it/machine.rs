@@ -21,6 +21,7 @@ use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::request::{Origin, Priority, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Failure, Task, Trigger};
 use kapi_core::kernel::value::Value;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;
 use kapi_engine::kernel::door::{Door, KeyAsk, LoopAsk, TaskAsk};
@@ -295,6 +296,8 @@ impl Machine {
             key: KeyAsk::None,
             retry: ask.retry,
             verify: ask.verify.clone(),
+            protect: Vec::new(),
+            checks: CheckPolicy::default(),
             origin: person(),
             depth: 0,
             retry_of: None,

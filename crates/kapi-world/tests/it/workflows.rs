@@ -168,6 +168,7 @@ impl Bench {
                 autopilot: None,
                 judge_default: None,
                 person: None,
+                named_checks: std::sync::Arc::new(|_| Ok(Vec::new())),
                 kernel: None,
             },
             spending: Spending {

@@ -12,6 +12,7 @@ use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::request::{Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Report};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::LEASE_MS;
 use kapi_engine::project::Project;
@@ -56,6 +57,8 @@ pub(super) fn request(prompt: &str) -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: USER.to_owned(),

@@ -153,12 +153,14 @@ fn judged(
     (root, agent, level): (&Path, Option<&Kind>, SandboxLevel),
     rows: &mut Rows,
 ) -> Result<(), Error> {
+    let of_project = config.judge().map(String::as_str);
     let default = match agent {
         Some(executor) if is_model(executor) => usable(&context.book(config), executor, level)
             .first()
             .copied()
+            .or(of_project)
             .unwrap_or("nobody: the run is refused with judge_unspecified"),
-        Some(_) | None => "none",
+        Some(_) | None => of_project.unwrap_or("none"),
     };
     let is_heard = matches!(config.origins.first("goal.judge"), Source::Variable(_));
     let preferred = context.preferred(root)?.judge;
@@ -178,21 +180,9 @@ fn judged(
 /// Adds what the contract holds.
 fn asked(config: &Config, args: &Args, rows: &mut Rows) {
     let table = &config.goal;
-    let list = |items: &[String]| (!items.is_empty()).then(|| items.join("\n"));
-    let configured = |items: Option<&Vec<String>>| items.and_then(|items| list(items));
-    let verify = if args.unverified {
-        ("--unverified", Some("nothing".to_owned()))
-    } else {
-        ("--verify", list(&args.verify))
-    };
+    verified(config, args, rows);
     let network = args.verify_network.then(|| "that of the agent".to_owned());
     for (key, flag, said, default) in [
-        (
-            "verify",
-            verify,
-            configured(table.verify.as_ref()),
-            "nothing",
-        ),
         (
             "verify network",
             ("--verify-network", network),
@@ -216,6 +206,30 @@ fn asked(config: &Config, args: &Args, rows: &mut Rows) {
     }
     protected(config, args, rows);
     limited(config, args, rows);
+}
+
+/// Adds what is verified: the person's commands, and those that the project adds to them.
+fn verified(config: &Config, args: &Args, rows: &mut Rows) {
+    if args.unverified {
+        rows.add("verify", "nothing", &Source::Flag("--unverified"));
+        return;
+    }
+    let of_person = config.person_goal.verify.as_deref().unwrap_or_default();
+    let of_project = config.project_goal.verify.as_deref().unwrap_or_default();
+    let list = |items: &[String]| items.join("\n");
+    match (args.verify.as_slice(), of_person) {
+        ([], []) => {
+            if of_project.is_empty() {
+                rows.add("verify", "nothing", &Source::Default);
+            }
+        }
+        ([], said) => rows.add_all("verify", list(said), &config.origins.of("goal.verify")),
+        (said, _) => rows.add("verify", list(said), &Source::Flag("--verify")),
+    }
+    if !of_project.is_empty() {
+        let sources = config.origins.of("project.goal.verify");
+        rows.add_all("verify", list(of_project), &sources);
+    }
 }
 
 /// Adds what the agent must not change: what flags and files say adds up.

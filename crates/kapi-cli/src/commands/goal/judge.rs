@@ -109,7 +109,7 @@ fn with_existing(error: Error, book: &Book) -> Error {
 pub(super) fn show(context: &Context) -> Result<Exit, Error> {
     let root = project_of(context)?;
     let preferred = context.preferred(&root)?.judge;
-    let configured = context.config(Some(&root))?.goal.judge;
+    let configured = context.config(Some(&root))?.judge().cloned();
     match (context.ui.format, &preferred, &configured) {
         (Format::Json, ..) => context.ui.json(&json!({
             "type": "preferences",

@@ -19,12 +19,21 @@ use crate::kernel::{self, Kernel};
 use crate::ui::Format;
 
 /// The keys of a definition that stand under other names in its file.
-const KEYS: [(&str, &[&str]); 5] = [
+const KEYS: [(&str, &[&str]); 6] = [
     ("timeout_ms", &["timeout"]),
     ("cooldown_ms", &["cooldown"]),
     ("retry", &["max_retries", "backoff", "backoff_max"]),
     ("evals", &["eval", "evals"]),
     ("should_run", &["should_run", "run_if"]),
+    (
+        "checks",
+        &[
+            "tests",
+            "already_green",
+            "allow_changed_setup",
+            "prove_diff",
+        ],
+    ),
 ];
 /// What has a place of its own in what is shown.
 const APART: [&str; 3] = ["name", "body", "source"];

@@ -123,6 +123,8 @@ fn again<'p>(task: &Task, profile: &'p AgentProfile) -> TaskAsk<'p> {
         key: KeyAsk::None,
         retry: request.retry,
         verify: request.verify,
+        protect: request.protect,
+        checks: request.checks,
         origin: request.origin,
         depth: request.depth,
         retry_of: Some(task.id),

@@ -8,6 +8,7 @@ use kapi_engine::kernel::door::{KeyAsk, TaskAsk};
 use kapi_engine::kernel::profile_file::AgentProfile;
 
 use crate::amount;
+use crate::commands::run::CheckFlags;
 use crate::commands::task::submitted::{Where, follow_up};
 use crate::context::Context;
 use crate::error::Error;
@@ -69,6 +70,11 @@ pub(crate) struct Args {
     /// A shell command that must pass on a clean checkout of the work; may be given more than once
     #[arg(long, value_name = "COMMAND")]
     verify: Vec<String>,
+    /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
+    #[arg(long, value_name = "GLOB")]
+    protect: Vec<String>,
+    #[command(flatten)]
+    checks: CheckFlags,
     /// Whose lessons it is told, besides the agent's
     #[arg(long, value_name = "DOMAIN")]
     domain: Option<String>,
@@ -153,6 +159,8 @@ fn ask<'p>(
         key,
         retry,
         verify: args.verify.clone(),
+        protect: args.protect.clone(),
+        checks: args.checks.policy(),
         origin,
         depth: 0,
         retry_of: None,

@@ -3,7 +3,7 @@
 //! One table; how a value is read is not known here.
 
 /// Tables of the whole form.
-const TABLES: &[&str] = &["hidden", "budget", "judge", "base", "working"];
+const TABLES: &[&str] = &["hidden", "budget", "judge", "base", "working", "checks"];
 
 /// Every key as it is written, and the one thing it says. The short form leaves `budget` and
 /// `working` out and names things as a person would.
@@ -18,6 +18,15 @@ const KEYS: &[(&str, &str)] = &[
     ("verify_timeout_ms", "verify_timeout_ms"),
     ("verify_network", "verify_network"),
     ("protect", "protect"),
+    ("checks.tests", "tests"),
+    ("checks.already_green", "already_green"),
+    ("checks.changed_steering", "changed_steering"),
+    ("checks.strength", "strength"),
+    ("tests", "tests"),
+    ("already_green", "already_green"),
+    ("allow_changed_setup", "changed_steering"),
+    ("prove_diff", "strength"),
+    ("attribution", "attribution"),
     ("hidden", "hidden"),
     ("hidden.source", "hidden"),
     ("hidden.sha256", "hidden.sha256"),

@@ -21,6 +21,9 @@ pub const TOKEN_OPENING: &str = "The token of this question is `";
 
 /// Bytes of the goal, and of its criteria, that a judge is shown.
 const CONTRACT_BYTES_MAX: usize = 32 * 1024;
+/// Stands over a person's own words.
+const ORIGINAL: &str = "The person's own words; goal and criteria below were worded by an agent, and where they \
+     differ, these hold";
 /// Bytes of what the agent claims.
 const CLAIM_BYTES_MAX: usize = 8 * 1024;
 /// Bytes of the agent's plan.
@@ -53,6 +56,8 @@ pub fn instructions() -> String {
 /// What is judged, but for the change itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
+    /// The person's own words, where goal and criteria were worded by somebody else.
+    pub original: Option<&'a str>,
     /// What was wanted.
     pub goal: &'a str,
     /// When it is done.
@@ -79,7 +84,13 @@ pub struct NamedReport<'a> {
 /// Returns everything that is judged, but for the change itself, fenced and with nothing hidden.
 #[must_use]
 pub fn material(subject: &Subject<'_>) -> String {
-    let mut parts = vec![
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(
+        subject
+            .original
+            .map(|text| section(ORIGINAL, text, CONTRACT_BYTES_MAX)),
+    );
+    parts.extend([
         section("Goal", subject.goal, CONTRACT_BYTES_MAX),
         section("Done when", subject.criteria, CONTRACT_BYTES_MAX),
         section(
@@ -87,7 +98,7 @@ pub fn material(subject: &Subject<'_>) -> String {
             &evidence(subject.reports),
             EVIDENCE_BYTES_MAX,
         ),
-    ];
+    ]);
     parts.extend(left_out(subject.left_out));
     parts.extend(subject.plan.map(plan));
     parts.extend(
@@ -112,7 +123,9 @@ pub fn of_goal(goal: &Goal) -> String {
         .as_ref()
         .map(|candidate| &*candidate.left_out);
     let said = claim(goal);
+    let original = super::original(&goal.contract);
     material(&Subject {
+        original: original.as_deref(),
         goal: &goal.contract.intent,
         criteria: &goal.contract.done_criteria,
         reports: &reports,

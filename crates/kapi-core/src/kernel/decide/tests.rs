@@ -26,6 +26,7 @@ use crate::kernel::request::{Origin, Priority, Request, Retry, TaskBudget};
 use crate::kernel::state::Kernel;
 use crate::kernel::task::{End, Failure, FailureKind, LoopRun, Report, State, Task, Trigger};
 use crate::kernel::value::Value;
+use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
 
 pub(super) const NOW: i64 = 1_795_348_800_000;
@@ -194,6 +195,8 @@ pub(super) fn request(origin: Origin) -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin,
         depth: 0,
@@ -232,6 +235,8 @@ pub(super) fn definition(name: &str) -> Definition {
         learn: Learn::Never,
         priority: Priority::Normal,
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         workspace: Workspace::ReadOnly,
         body: "Look.".to_owned(),
         source: Source {

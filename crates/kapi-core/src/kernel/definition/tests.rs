@@ -9,6 +9,7 @@ use crate::kernel::id::LoopName;
 use crate::kernel::request::{Priority, Retry, TaskBudget};
 use crate::kernel::task::State;
 use crate::kernel::value::Value;
+use crate::proof::policy::CheckPolicy;
 
 fn name(text: &str) -> LoopName {
     LoopName::parse(text).unwrap()
@@ -35,6 +36,8 @@ fn smallest() -> Definition {
         learn: Learn::OnFailure,
         priority: Priority::Normal,
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         workspace: Workspace::Branch,
         body: "Do it.".to_owned(),
         source: Source {
@@ -124,6 +127,8 @@ fn fullest() -> Definition {
             depth_max: 3,
         }),
         verify: vec!["true".to_owned()],
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         workspace: Workspace::ReadOnly,
         ..smallest()
     }

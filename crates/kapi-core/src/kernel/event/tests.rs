@@ -7,6 +7,7 @@ use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use crate::kernel::task::{End, Phase, PhaseStatus, Report, Trigger};
 use crate::plan;
+use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
 use crate::workflow::mode::Mode;
 
@@ -29,6 +30,8 @@ fn request() -> Request {
         key: None,
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: "user".to_owned(),
@@ -115,6 +118,8 @@ fn a_request_says_everything_that_was_asked() {
             backoff_ms_max: 60_000,
         },
         verify: vec!["make test".to_owned()],
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Agent {
             run: "r1".to_owned(),

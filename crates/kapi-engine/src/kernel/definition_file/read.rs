@@ -9,12 +9,13 @@ use kapi_core::kernel::definition::eval::Eval;
 use kapi_core::kernel::definition::trigger::{Ending, Trigger};
 use kapi_core::kernel::definition::{
     AGENT_DEFAULT, BACKOFF_MS_DEFAULT, BACKOFF_MS_MAX, BACKOFF_MS_MAX_DEFAULT, CONCURRENT_MAX,
-    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, Learn, Retrigger, Source,
-    TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
+    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, Learn, PROTECT_MAX, Retrigger,
+    Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
 };
 use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::request::{Priority, RETRIES_MAX, Retry, TIMEOUT_MS_MAX, TaskBudget};
 use kapi_core::kernel::value::place::Place;
+use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 
 use crate::kernel::condition_file::unknown_zone;
 use crate::kernel::definition_file::fault::Faults;
@@ -113,6 +114,8 @@ pub(super) fn definition(
         learn: learn?,
         priority: priority?,
         verify: proof.verify,
+        protect: proof.protect,
+        checks: proof.checks,
         workspace: workspace?,
         body: parts.body,
         source,
@@ -122,6 +125,12 @@ pub(super) fn definition(
 const WORKSPACES: &[(&str, Workspace)] = &[
     ("read_only", Workspace::ReadOnly),
     ("branch", Workspace::Branch),
+];
+
+const TESTS: &[(&str, TestPolicy)] = &[
+    ("locked", TestPolicy::Locked),
+    ("additive", TestPolicy::Additive),
+    ("free", TestPolicy::Free),
 ];
 
 const PRIORITIES: &[(&str, Priority)] = &[
@@ -309,6 +318,8 @@ fn budget(said: &Said<'_>, faults: &mut Faults) -> Option<TaskBudget> {
 struct Proof {
     evals: Vec<Eval>,
     verify: Vec<String>,
+    protect: Vec<String>,
+    checks: CheckPolicy,
 }
 
 fn proof(table: &mut Table<'_>, files: Files<'_>, faults: &mut Faults) -> Option<Proof> {
@@ -320,9 +331,34 @@ fn proof(table: &mut Table<'_>, files: Files<'_>, faults: &mut Faults) -> Option
         Some(said) => said.texts(VERIFY_MAX, faults),
         None => Some(Vec::new()),
     };
+    let protect = match table.take("protect") {
+        Some(said) => said.texts(PROTECT_MAX, faults),
+        None => Some(Vec::new()),
+    };
+    let checks = checks(table, faults);
     Some(Proof {
         evals: evals?,
         verify: verify?,
+        protect: protect?,
+        checks: checks?,
+    })
+}
+
+/// What the checks are held to.
+fn checks(table: &mut Table<'_>, faults: &mut Faults) -> Option<CheckPolicy> {
+    let tests = word_or(table, "tests", TESTS, TestPolicy::default(), faults);
+    let mut switch = |name| match table.take(name) {
+        Some(said) => said.truth(faults),
+        None => Some(false),
+    };
+    let already_green = switch("already_green");
+    let changed_steering = switch("allow_changed_setup");
+    let strength = switch("prove_diff");
+    Some(CheckPolicy {
+        tests: tests?,
+        already_green: already_green?,
+        changed_steering: changed_steering?,
+        strength: strength?,
     })
 }
 

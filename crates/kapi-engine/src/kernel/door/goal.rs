@@ -119,6 +119,8 @@ fn goal_request(ask: GoalAsk<'_>, place: Option<String>) -> Result<Request, Kern
         key: Some(key),
         retry: Retry::default(),
         verify: contract.verify.clone(),
+        protect: contract.protect.clone(),
+        checks: contract.checks,
         base: None,
         origin: Origin::Person {
             user: ask.user.to_owned(),

@@ -13,6 +13,7 @@ use kapi_core::kernel::denied::Denied;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Report, State, Task};
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::{Enlisted, Queue};
@@ -75,6 +76,8 @@ pub(super) fn request(key: &str) -> Request {
         }),
         retry: Retry::default(),
         verify: Vec::new(),
+        protect: Vec::new(),
+        checks: CheckPolicy::default(),
         base: None,
         origin: Origin::Person {
             user: "user".to_owned(),

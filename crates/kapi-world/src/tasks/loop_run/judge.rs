@@ -226,6 +226,7 @@ impl Course<'_> {
     fn material(&self, criteria: &[String]) -> String {
         let criteria: Vec<String> = criteria.iter().map(|line| format!("- {line}")).collect();
         let subject = Subject {
+            original: None,
             goal: &self.run.definition.description,
             criteria: &criteria.join("\n"),
             reports: &[],
