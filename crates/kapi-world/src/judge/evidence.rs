@@ -24,7 +24,7 @@ use crate::workshop::Workshop;
 /// Bytes at the beginning of a patch that tell text from what is none.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024;
 /// Files that git takes for binary and that are looked into.
-const SAMPLES_MAX: usize = 200;
+const SAMPLES_MAX: usize = 100;
 
 /// A change: two commits of a repository.
 pub(crate) struct JudgedChange<'a> {

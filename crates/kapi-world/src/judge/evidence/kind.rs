@@ -126,10 +126,12 @@ fn kind_of(path: &str, roles: &Roles) -> FileKind {
         .map(|(_, ending)| ending.to_ascii_lowercase());
     if has(Role::LockFile) {
         FileKind::LockFile
-    } else if has(Role::Steering) || has(Role::Shadow) {
+    } else if has(Role::Steering) {
         FileKind::Steering
     } else if has(Role::Dependency) || has(Role::Output) {
         FileKind::Bulk
+    } else if has(Role::Shadow) {
+        FileKind::Steering
     } else if has(Role::Test) {
         FileKind::Test
     } else if ending.is_some_and(|ending| CODE.contains(&&*ending)) {

@@ -14,7 +14,7 @@ use crate::judge::evidence::kind::{self, FileKind};
 use crate::judge::evidence::{EvidenceLimits, Exhibit, JudgedChange, named};
 
 /// Files whose patches are read.
-const READ_MAX: usize = 400;
+const READ_MAX: usize = 200;
 /// Bytes of one patch that are read.
 const READ_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of the patch of a file that is gone.

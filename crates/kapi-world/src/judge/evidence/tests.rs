@@ -27,6 +27,7 @@ impl Work {
         };
         work.git(&["init", "-q", "-b", "main"]);
         work.write("calc.py", b"def add(a, b):\n    return a - b\n");
+        work.write("package.json", b"{}\n");
         work.write(
             "tests/test_calc.py",
             b"from calc import add\nassert add(1, 2) == 3\n",
