@@ -104,6 +104,37 @@ impl Repository {
         Ok(self.raw_changes(base.as_str(), candidate.as_str(), &specs)?)
     }
 
+    /// Returns every path that differs between two commits.
+    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Change>, GitError> {
+        self.raw_changes(base.as_str(), commit.as_str(), &[])
+    }
+
+    /// Returns every file, link and submodule of `commit`.
+    pub fn tracked_files(&self, commit: &CommitId) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.entries(commit.as_str(), &[])?;
+        Ok(entries.into_iter().map(|entry| entry.path).collect())
+    }
+
+    /// Returns the content of a file of `commit`, at most `bytes_max` of it; nothing where there is no
+    /// such file.
+    pub fn file_at(
+        &self,
+        commit: &CommitId,
+        path: &Path,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let mut spec = OsString::from(":(top,literal)");
+        spec.push(path);
+        let entries = self.entries(commit.as_str(), &[spec])?;
+        let is_file = |entry: &&Entry| entry.path == path && entry.mode.starts_with("100");
+        let Some(entry) = entries.iter().find(is_file) else {
+            return Ok(None);
+        };
+        let call = self.call("cat-file").args(["blob", entry.object.as_str()]);
+        let (bytes, _) = call.beginning(bytes_max)?;
+        Ok(Some(bytes))
+    }
+
     /// Returns the files of `commit` that match any of `globs`.
     pub fn tracked_files_matching(
         &self,

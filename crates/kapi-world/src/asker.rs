@@ -28,12 +28,12 @@ use crate::agent_run::settings_hidden;
 use crate::asker::patience::{AfterFailure, Patience};
 use crate::asking::{Asked, ask_gated, ask_with_tools};
 use crate::book::Book;
-use crate::confine::Cell;
+use crate::confine::{Cell, WorksAt};
 use crate::failure;
 use crate::gate::Rules;
+use crate::prover::checkout::make as checkout;
 use crate::run_dir::RunDir;
 use crate::tools::Caller;
-use crate::verify::checkout;
 use crate::workshop::Workshop;
 
 /// A question to an agent that changes nothing.
@@ -163,6 +163,11 @@ fn ask_in(
         level: question.level,
         workspace: &workspace,
         workspace_access: Access::ReadOnly,
+        project: match question.files {
+            Files::Commit { workshop, .. } => Some(workshop.repository.top_level()),
+            Files::Nothing => None,
+        },
+        works_at: WorksAt::Project,
         home: &home,
         git_view: None,
         mounts,

@@ -53,6 +53,7 @@ mod mcp;
 mod parking;
 mod profiles;
 mod program;
+mod project_path;
 mod races;
 mod repositories;
 mod sandboxes;

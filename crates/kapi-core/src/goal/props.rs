@@ -89,8 +89,8 @@ fn fitting(goal: &Goal, choice: u8) -> Outcome {
         (Stage::Agent, _) => worked(),
         (Stage::Commit, 0) => committed("same"),
         (Stage::Commit, choice) => committed(&format!("tree-{}-{choice}", goal.turn)),
-        (Stage::Verify, 0 | 1) => passed(),
-        (Stage::Verify, _) => failed(),
+        (Stage::Baseline | Stage::Verify, 0 | 1) => passed(),
+        (Stage::Baseline | Stage::Verify, _) => failed(),
         (Stage::Judge, 0) => verdict(Verdict::Done),
         (Stage::Judge, 1) => judged(JudgeAnswer::Malformed {
             text: String::new(),

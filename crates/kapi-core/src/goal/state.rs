@@ -50,6 +50,9 @@ pub struct Goal {
     pub workspace: Option<String>,
     /// The agent's session, to be resumed next turn.
     pub session: Option<String>,
+    /// What the verify commands showed on the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<VerifyReport>,
     /// The work so far as one commit.
     pub candidate: Option<Candidate>,
     /// How the agent's last turn ended.
@@ -175,6 +178,8 @@ pub enum Stage {
     Setup,
     /// Make the worktree and branch.
     Workspace,
+    /// Run the verify commands on the base, before anything is spent.
+    Baseline,
     /// Let the agent work.
     Agent,
     /// Record the workspace as a commit.
@@ -198,6 +203,7 @@ impl Stage {
         match self {
             Self::Setup => "setup",
             Self::Workspace => "workspace",
+            Self::Baseline => "baseline",
             Self::Agent => "agent",
             Self::Commit => "commit",
             Self::Verify => "verify",
@@ -223,6 +229,7 @@ impl Stop {
             | Self::SpinGuard
             | Self::ConsentNeeded { .. }
             | Self::NotDrafted { .. }
+            | Self::ChecksCannotRun { .. }
             | Self::JudgeBlocked { .. }
             | Self::JudgeUnavailable { .. }
             | Self::ProviderUnavailable { .. }
@@ -342,9 +349,12 @@ impl Goal {
             Stage::Setup | Stage::Agent | Stage::Judge | Stage::Distill => {
                 self.budget.used_up_within_turn(spent)
             }
-            Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => {
-                (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall)
-            }
+            Stage::Workspace
+            | Stage::Baseline
+            | Stage::Commit
+            | Stage::Verify
+            | Stage::Publish
+            | Stage::Ended => (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall),
         }
     }
 

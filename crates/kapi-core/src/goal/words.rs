@@ -3,9 +3,10 @@
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport, VerifyRun};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
+use crate::proof::assess::Grade;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
@@ -89,7 +90,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
 
 fn done_reason(goal: &Goal) -> String {
     let proof = if goal.status == Status::Unverified {
-        "accepted without a verify command".to_owned()
+        unproved_reason(goal)
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
         let noun = if count == 1 { "check" } else { "checks" };
@@ -115,6 +116,17 @@ fn done_reason(goal: &Goal) -> String {
         }
         Some((by, JudgeAnswer::Malformed { .. } | JudgeAnswer::Unavailable(_))) => {
             format!("{proof}; judge {by} was unavailable and the contract lets that pass")
+        }
+    }
+}
+
+fn unproved_reason(goal: &Goal) -> String {
+    match goal.grade() {
+        Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
+                                   nothing else speaks for the work"
+            .to_owned(),
+        Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
+            "accepted without a verify command".to_owned()
         }
     }
 }
@@ -160,6 +172,9 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::ConsentNeeded { pattern, command } => format!(
             "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
         ),
+        Stop::ChecksCannotRun {
+            command, reason, ..
+        } => format!("`{command}` cannot work where it is run: {reason}"),
         Stop::NotDrafted { message } if message.is_empty() => {
             "the agent drafted no contract".to_owned()
         }
@@ -274,12 +289,17 @@ pub fn first_failure(report: &VerifyReport) -> Option<String> {
         return Some(format!("protected file {path} was changed"));
     }
     let run = report.runs.iter().find(|run| !run.passed())?;
-    let end = match (run.timed_out, run.exit_code) {
+    Some(format!("`{}` {}", run.command, run_end(run)))
+}
+
+/// Returns how a verify command ended, as it reads after the command.
+#[must_use]
+pub fn run_end(run: &VerifyRun) -> String {
+    match (run.timed_out, run.exit_code) {
         (true, _) => "was killed at its time limit".to_owned(),
         (false, Some(code)) => format!("exited {code}"),
         (false, None) => "was killed".to_owned(),
-    };
-    Some(format!("`{}` {end}", run.command))
+    }
 }
 
 /// Returns what to do about the reason, where there is something to do.
@@ -343,6 +363,7 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
                 .to_owned(),
         ),
+        Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
         Stop::NotDrafted { .. } => Some(
             "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
         ),

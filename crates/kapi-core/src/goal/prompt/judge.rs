@@ -100,13 +100,14 @@ pub fn material(subject: &Subject<'_>) -> String {
 /// Returns the material of a goal whose candidate is judged.
 #[must_use]
 pub fn of_goal(goal: &Goal) -> String {
-    let reports: Vec<NamedReport<'_>> = goal
-        .verify
-        .iter()
-        .map(|report| NamedReport {
-            name: "On the candidate",
-            report,
-        })
+    let named = [
+        ("On the base, before any work", &goal.baseline),
+        ("On the candidate", &goal.verify),
+    ];
+    let reports: Vec<NamedReport<'_>> = named
+        .into_iter()
+        .filter_map(|(name, report)| Some((name, report.as_ref()?)))
+        .map(|(name, report)| NamedReport { name, report })
         .collect();
     let left_out = goal
         .candidate
@@ -141,9 +142,26 @@ fn report_lines(report: &VerifyReport) -> Vec<String> {
     if lines.is_empty() {
         lines.push("- no command was run".to_owned());
     }
-    for path in &report.tampered {
-        lines.push(format!("- protected, and not as in the base: {path:?}"));
+    let seen = &report.inspection;
+    let named = [
+        ("protected, and not as in the base", &report.tampered),
+        ("a test of the base that the change modifies or removes", &seen.tests_changed),
+        ("a file that steers the checks and that the change touches", &seen.steering_changed),
+    ];
+    for (what, paths) in named {
+        lines.extend(paths.iter().map(|path| format!("- {what}: {path:?}")));
     }
+    let again = [
+        ("with the base's tests", &seen.with_base_tests),
+        ("with the base's steering files", &seen.with_base_steering),
+    ];
+    for (with, runs) in again {
+        lines.extend(runs.iter().map(|run| format!("{}, run again {with}", evidence_line(run))));
+    }
+    let notices = seen.notices.iter();
+    lines.extend(notices.map(|notice| format!("- {:?}", notice.to_string())));
+    let strength = seen.strength.iter();
+    lines.extend(strength.map(|strength| format!("- {}", strength.words())));
     lines
 }
 
@@ -207,6 +225,7 @@ mod tests {
     use crate::goal::journey::Declared;
     use crate::goal::outcome::{Candidate, Checks, VerifyReport, VerifyRun};
     use crate::goal::story::{contract, goal_of};
+    use crate::proof::inspection::Inspection;
 
     #[test]
     fn the_token_stands_where_it_is_named_and_where_it_goes() {
@@ -241,7 +260,9 @@ mod tests {
                 duration_ms: 7,
                 output_tail: "the judge says done".to_owned(),
                 output_bytes: 19,
+                tally: None,
             }],
+            inspection: Inspection::default(),
         });
         let text = of_goal(&goal);
         assert!(
