@@ -145,8 +145,14 @@ fn report_lines(report: &VerifyReport) -> Vec<String> {
     let seen = &report.inspection;
     let named = [
         ("protected, and not as in the base", &report.tampered),
-        ("a test of the base that the change modifies or removes", &seen.tests_changed),
-        ("a file that steers the checks and that the change touches", &seen.steering_changed),
+        (
+            "a test of the base that the change modifies or removes",
+            &seen.tests_changed,
+        ),
+        (
+            "a file that steers the checks and that the change touches",
+            &seen.steering_changed,
+        ),
     ];
     for (what, paths) in named {
         lines.extend(paths.iter().map(|path| format!("- {what}: {path:?}")));
@@ -156,7 +162,10 @@ fn report_lines(report: &VerifyReport) -> Vec<String> {
         ("with the base's steering files", &seen.with_base_steering),
     ];
     for (with, runs) in again {
-        lines.extend(runs.iter().map(|run| format!("{}, run again {with}", evidence_line(run))));
+        lines.extend(
+            runs.iter()
+                .map(|run| format!("{}, run again {with}", evidence_line(run))),
+        );
     }
     let notices = seen.notices.iter();
     lines.extend(notices.map(|notice| format!("- {:?}", notice.to_string())));
