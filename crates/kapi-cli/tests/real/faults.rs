@@ -277,7 +277,8 @@ fn a_judge_whose_server_stays_unreachable_parks_the_goal() {
     let run = machine.run(Cli::Codex, "pi", &["--turns", "1", "--park"]);
     run.assert_status("waiting", 5);
     assert!(
-        run.reason().starts_with("parked until the judge pi is asked again"),
+        run.reason()
+            .starts_with("parked until the judge pi is asked again"),
         "{}",
         run.reason()
     );
