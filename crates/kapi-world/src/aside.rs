@@ -17,7 +17,7 @@ use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::process::End;
 
-use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
 use crate::gate::{Rules, open_entries};
@@ -105,7 +105,7 @@ fn ask(
             workshop: &workshop,
             commit: &workshop::commit_id(goal.turn_start_commit())?,
         },
-        home: Home::Anew,
+        home: AgentHome::Anew,
         session: None,
         tools: ToolSet::Reading(Rules::Fixed(&list)),
         turn: goal.turn.max(1),

@@ -25,13 +25,13 @@ use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
 use crate::agent_run::settings_hidden;
-use crate::asker::patience::{Patience, Then};
+use crate::asker::patience::{AfterFailure, Patience};
 use crate::asking::{Asked, ask_gated, ask_with_tools};
 use crate::book::Book;
 use crate::confine::{Cell, WorksAt};
 use crate::failure;
 use crate::gate::Rules;
-use crate::prover::checkout;
+use crate::prover::checkout::make as checkout;
 use crate::run_dir::RunDir;
 use crate::tools::Caller;
 use crate::workshop::Workshop;
@@ -45,7 +45,7 @@ pub(crate) struct ReadOnlyQuestion<'a> {
     /// What can be read.
     pub(crate) files: Files<'a>,
     /// Where the agent's own files are.
-    pub(crate) home: Home<'a>,
+    pub(crate) home: AgentHome<'a>,
     /// The session that is gone on with; only a home that was kept has one.
     pub(crate) session: Option<&'a str>,
     /// What the agent may use.
@@ -86,7 +86,7 @@ pub(crate) enum Files<'a> {
 
 /// Where an agent's own files are.
 #[derive(Clone, Copy)]
-pub(crate) enum Home<'a> {
+pub(crate) enum AgentHome<'a> {
     /// Made anew for the question.
     Anew,
     /// Kept from one run to the next, with the agent's sessions.
@@ -135,9 +135,9 @@ pub(crate) fn ask_patiently(
             return Ok((run, end));
         }
         match patience.wait(trouble, run.usage, watch) {
-            Then::AskAgain => {}
-            Then::GiveUp => return Ok((run, end)),
-            Then::Cancelled => {
+            AfterFailure::AskAgain => {}
+            AfterFailure::GiveUp => return Ok((run, end)),
+            AfterFailure::Cancelled => {
                 let usage = Usage::default();
                 return Ok((AgentRun { usage, ..run }, End::Cancelled));
             }
@@ -153,8 +153,8 @@ fn ask_in(
     make_private(question.dir)?;
     let workspace = files(question)?;
     let home = match question.home {
-        Home::Anew => question.dir.join("home"),
-        Home::Kept(home) => home.to_path_buf(),
+        AgentHome::Anew => question.dir.join("home"),
+        AgentHome::Kept(home) => home.to_path_buf(),
     };
     let mut mounts = settings_hidden(question.agent, &workspace, question.run_dir)?;
     mounts.extend(question.mounts.iter().cloned());

@@ -11,7 +11,7 @@ use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_engine::world::Watch;
 
 use crate::agent_run::{outcome_of, run_id};
-use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -34,7 +34,7 @@ impl RealWorld<'_> {
                 workshop: &workshop,
                 commit: &workshop::commit_id(&task.start_commit)?,
             },
-            home: Home::Kept(&self.place.scratch.join(format!("home-{}", kind.name()))),
+            home: AgentHome::Kept(&self.place.scratch.join(format!("home-{}", kind.name()))),
             session: match task.purpose {
                 AgentPurpose::Distill => task.session.as_deref(),
                 AgentPurpose::Setup | AgentPurpose::Work => None,

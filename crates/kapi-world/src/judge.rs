@@ -27,7 +27,7 @@ use kapi_sys::cancel::Cancel;
 use crate::book::Book;
 use crate::failure;
 use crate::gate::Rules;
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::judge::provider::Reference;
 use crate::run_dir::RunDir;
 
@@ -43,7 +43,7 @@ pub(crate) struct JudgeQuestion<'a> {
     /// What it is to judge, but for the change itself.
     pub(crate) material: &'a str,
     /// The change.
-    pub(crate) change: &'a Change<'a>,
+    pub(crate) change: &'a JudgedChange<'a>,
     /// The run's id.
     pub(crate) run_id: &'a str,
     /// Where prompt, transcript and logs are kept.

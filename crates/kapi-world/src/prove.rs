@@ -19,7 +19,7 @@ use kapi_engine::world::Watch;
 use crate::book::Book;
 use crate::failure;
 use crate::gate::Rules;
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::private_scratch::PrivateScratch;
 use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
@@ -215,7 +215,7 @@ impl Asking<'_> {
             plan: None,
             said: None,
         });
-        let change = Change {
+        let change = JudgedChange {
             workshop: self.workshop,
             base: Some(workshop::commit_id(&proof.base)?),
             commit: workshop::commit_id(&proof.commit)?,

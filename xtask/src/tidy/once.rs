@@ -46,12 +46,11 @@ pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
         if !file.path.starts_with("crates/") || file.is_test() {
             continue;
         }
-        let is_home = |home: &&str| {
-            file.path == **home || (home.ends_with('/') && file.path.starts_with(*home))
-        };
+        let is_home =
+            |home: &str| file.path == home || (home.ends_with('/') && file.path.starts_with(home));
         let foreign = ONCE
             .iter()
-            .filter(|once| !once.homes.iter().any(|home| is_home(&home)));
+            .filter(|once| !once.homes.iter().any(|home| is_home(home)));
         for once in foreign {
             let used = file.numbered().filter(|(_, text)| text.contains(once.name));
             faults.extend(used.map(|(line, _)| Fault {

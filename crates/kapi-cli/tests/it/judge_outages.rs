@@ -59,7 +59,7 @@ fn a_judge_that_is_away_for_an_hour_parks_the_goal_and_a_person_may_name_another
     let run = env.run(HONEST, &["--judge", "mine/judge-1", "--park"]);
     run.assert_status("waiting", 5);
     run.assert_nothing_published(&env);
-    let parked = &run.events("goal_parked")[0]["data"]["wait"]["until"];
+    let parked = &run.events("goal_parked")[0]["wait"]["until"];
     assert_eq!(parked["for"], "judge", "{parked}");
     assert!(
         run.reason()

@@ -3,6 +3,7 @@
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Status;
+use kapi_core::proof::inspection::Inspection;
 use kapi_engine::race::{Winner, winner};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -432,11 +433,12 @@ fn prove_by_hand(env: &Environment, id: &str) -> String {
                 files_changed: 1,
                 left_out: Vec::new(),
             }),
-            Action::Verify(task) => Outcome::Verified(VerifyReport {
+            Action::Baseline(task) | Action::Verify(task) => Outcome::Verified(VerifyReport {
                 commit: main.clone(),
                 tree: task.tree,
                 tampered: Vec::new(),
                 runs: Vec::new(),
+                inspection: Inspection::default(),
             }),
             Action::Publish { commit, .. } => Outcome::Published { commit },
             other => panic!("not expected: {other:?}"),

@@ -262,9 +262,9 @@ fn an_unreachable_server_pauses_pi() {
     check_unreachable(Cli::Pi);
 }
 
-/// A judge has fewer tries than an executor, so here the end of the tries can be waited for.
+/// A judge has fewer tries at once than an executor, so here the end of the tries can be waited for.
 #[test]
-fn a_server_that_stays_unreachable_blocks() {
+fn a_judge_whose_server_stays_unreachable_parks_the_goal() {
     let machine = Machine::new(Scenario::new(vec![
         Step::bash("echo 42 > answer.txt"),
         Step::text("It is done."),
@@ -274,10 +274,11 @@ fn a_server_that_stays_unreachable_blocks() {
         Cli::Pi => closed.base_url(),
         Cli::Claude | Cli::Codex | Cli::Gemini => machine.server.base_url(),
     });
-    let run = machine.run(Cli::Codex, "pi", &["--turns", "1"]);
-    run.assert_status("blocked", 5);
+    let run = machine.run(Cli::Codex, "pi", &["--turns", "1", "--park"]);
+    run.assert_status("waiting", 5);
     assert!(
-        run.reason().starts_with("no verdict from the judge"),
+        run.reason()
+            .starts_with("parked until the judge pi is asked again"),
         "{}",
         run.reason()
     );
@@ -286,7 +287,7 @@ fn a_server_that_stays_unreachable_blocks() {
         .iter()
         .map(|data| &data["run"]["answer"]["kind"])
         .collect();
-    assert_eq!(kinds, ["unreachable"; 3], "{failures:#?}");
+    assert_eq!(kinds, ["unreachable"; 5], "{failures:#?}");
     assert_eq!(run.result["judge"]["verdict"], "unavailable");
     assert_eq!(run.result["commit"], Value::Null);
     assert!(machine.commits_on(BRANCH).is_empty());

@@ -25,7 +25,7 @@ pub(crate) struct Patience {
 
 /// What follows a try that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum AfterFailure {
     /// It was waited, and the same is asked again.
     AskAgain,
     /// It is not waited any longer, or waiting does not help.
@@ -41,12 +41,12 @@ impl Patience {
         trouble: &ProviderFailure,
         used: Usage,
         watch: &Watch<'_>,
-    ) -> Then {
+    ) -> AfterFailure {
         let Some(wait_ms) = WAITS_MS
             .get(self.n_waits)
             .filter(|_| trouble.kind.may_pass())
         else {
-            return Then::GiveUp;
+            return AfterFailure::GiveUp;
         };
         self.n_waits += 1;
         let wait_ms = trouble.retry_after_ms.unwrap_or(*wait_ms).min(WAIT_MS_MAX);
@@ -60,9 +60,9 @@ impl Patience {
             thread::sleep(LOOK);
         }
         if watch.cancel.is_raised() {
-            Then::Cancelled
+            AfterFailure::Cancelled
         } else {
-            Then::AskAgain
+            AfterFailure::AskAgain
         }
     }
 }

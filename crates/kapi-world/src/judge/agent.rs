@@ -10,10 +10,10 @@ use kapi_core::goal::outcome::{Failure, JudgeRun};
 use kapi_engine::world::Watch;
 use kapi_sys::process::End;
 
-use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
-use crate::judge::evidence::{self, Room};
+use crate::judge::evidence::{self, EvidenceLimits};
 use crate::judge::token::{TOKEN_VARIABLE, sealed, token};
 use crate::judge::{JudgeQuestion, Judgement, Waiting};
 
@@ -25,7 +25,7 @@ pub(super) fn ask(
 ) -> Result<Judgement, Failure> {
     let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
     let token = token(&book.grant, question.run_id)?;
-    let evidence = evidence::of(question.change, &Room::BESIDE_CHECKOUT)?;
+    let evidence = evidence::of(question.change, &EvidenceLimits::BESIDE_CHECKOUT)?;
     let prompt = format!(
         "{}\n\n----\n\n{}\n\n{evidence}",
         sealed(question.instructions, &token),
@@ -38,7 +38,7 @@ pub(super) fn ask(
             workshop: question.change.workshop,
             commit: &question.change.commit,
         },
-        home: Home::Anew,
+        home: AgentHome::Anew,
         session: None,
         tools: ToolSet::Reading(question.rules),
         turn: 1,

@@ -18,16 +18,16 @@ use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 
 use crate::failure;
-use crate::judge::evidence::kind::{Kind, Paths};
+use crate::judge::evidence::kind::{FileKind, Paths};
 use crate::workshop::Workshop;
 
 /// Bytes at the beginning of a patch that tell text from what is none.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024;
 /// Files that git takes for binary and that are looked into.
-const SAMPLES_MAX: usize = 200;
+const SAMPLES_MAX: usize = 100;
 
 /// A change: two commits of a repository.
-pub(crate) struct Change<'a> {
+pub(crate) struct JudgedChange<'a> {
     /// The repository.
     pub(crate) workshop: &'a Workshop,
     /// What was there before; nothing where nothing was changed.
@@ -38,7 +38,7 @@ pub(crate) struct Change<'a> {
 
 /// How much of a change is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct EvidenceLimits {
     /// Bytes of all patches together.
     pub(crate) patch_bytes: usize,
     /// Bytes of the list of files.
@@ -47,7 +47,7 @@ pub(crate) struct Room {
     pub(crate) if_cut: &'static str,
 }
 
-impl Room {
+impl EvidenceLimits {
     /// For somebody who has all of the result in a checkout.
     pub(crate) const BESIDE_CHECKOUT: Self = Self {
         patch_bytes: 100_000,
@@ -66,7 +66,7 @@ impl Room {
 /// A file that differs, with what it is to a judge.
 struct Exhibit {
     file: ChangedFile,
-    kind: Kind,
+    kind: FileKind,
     /// The path from which it was moved without any change.
     moved_from: Option<String>,
     /// Whether it was only moved away, to a file that says so.
@@ -74,7 +74,7 @@ struct Exhibit {
 }
 
 /// Returns a change as a judge is shown it: the list of files, then their patches.
-pub(crate) fn of(change: &Change<'_>, room: &Room) -> Result<String, Failure> {
+pub(crate) fn of(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
     let Some(base) = &change.base else {
         return Ok(
             "# The change\n\nNothing was changed; the work is what the agent said.".to_owned(),
@@ -84,22 +84,22 @@ pub(crate) fn of(change: &Change<'_>, room: &Room) -> Result<String, Failure> {
     if exhibits.is_empty() {
         return Ok("# The change\n\nNo file differs from the base.".to_owned());
     }
-    let listed = table::table(&exhibits, room.table_bytes);
-    let shown = patches::patches(change, base, &exhibits, room)?;
+    let listed = table::table(&exhibits, limits.table_bytes);
+    let shown = patches::patches(change, base, &exhibits, limits)?;
     Ok(format!("{listed}\n\n{shown}"))
 }
 
 /// Returns the list of files alone.
-pub(crate) fn files(change: &Change<'_>, room: &Room) -> Result<String, Failure> {
+pub(crate) fn files(change: &JudgedChange<'_>, limits: &EvidenceLimits) -> Result<String, Failure> {
     match &change.base {
         None => Ok(String::new()),
-        Some(base) => Ok(table::table(&exhibits(change, base)?, room.table_bytes)),
+        Some(base) => Ok(table::table(&exhibits(change, base)?, limits.table_bytes)),
     }
 }
 
 /// Returns every file that differs, what weighs most first: code before tests before bulk, and within
 /// these what was there before it was changed.
-fn exhibits(change: &Change<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failure> {
+fn exhibits(change: &JudgedChange<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failure> {
     let repository = &change.workshop.repository;
     let files = repository
         .changed_files(base, &change.commit)
@@ -127,10 +127,10 @@ fn exhibits(change: &Change<'_>, base: &CommitId) -> Result<Vec<Exhibit>, Failur
 /// Returns what each file is. What git takes for binary is looked into, but for code, which is always
 /// shown.
 fn kinds(
-    change: &Change<'_>,
+    change: &JudgedChange<'_>,
     base: &CommitId,
     files: &[ChangedFile],
-) -> Result<Vec<Kind>, Failure> {
+) -> Result<Vec<FileKind>, Failure> {
     let by_path = Paths::read(change, base, files)?.kinds(files);
     let mut n_samples = 0;
     let mut kinds = Vec::with_capacity(files.len());
@@ -142,12 +142,16 @@ fn kinds(
         }
         n_samples += 1;
         let is_text = n_samples <= SAMPLES_MAX && is_text(change, base, file)?;
-        kinds.push(if is_text { kind } else { Kind::Binary });
+        kinds.push(if is_text { kind } else { FileKind::Binary });
     }
     Ok(kinds)
 }
 
-fn is_text(change: &Change<'_>, base: &CommitId, file: &ChangedFile) -> Result<bool, Failure> {
+fn is_text(
+    change: &JudgedChange<'_>,
+    base: &CommitId,
+    file: &ChangedFile,
+) -> Result<bool, Failure> {
     let repository = &change.workshop.repository;
     let patch = repository
         .file_patch(base, &change.commit, &file.path, SAMPLE_BYTES_MAX)

@@ -11,7 +11,7 @@ use kapi_engine::world::Watch;
 
 use crate::agent_run::run_id;
 use crate::gate::Rules;
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -25,7 +25,7 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let change = Change {
+        let change = JudgedChange {
             workshop: &workshop,
             base: Some(workshop::commit_id(&task.base)?),
             commit: workshop::commit_id(&task.commit)?,

@@ -13,10 +13,10 @@ use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
 use kapi_gateway::ask::server::Server;
 use kapi_gateway::ask::{self, Question};
 
-use crate::asker::patience::{Patience, Then};
+use crate::asker::patience::{AfterFailure, Patience};
 use crate::book::Book;
 use crate::failure;
-use crate::judge::evidence::{self, Room};
+use crate::judge::evidence::{self, EvidenceLimits};
 use crate::judge::provider::{price_name, server};
 use crate::judge::token::{sealed, token};
 use crate::judge::{JudgeQuestion, Judgement, Waiting};
@@ -40,7 +40,7 @@ pub(super) fn ask(
     watch: &Watch<'_>,
 ) -> Result<Judgement, Failure> {
     let server = server(book, model.provider)?;
-    let evidence = evidence::of(question.change, &Room::ALONE)?;
+    let evidence = evidence::of(question.change, &EvidenceLimits::ALONE)?;
     let token = token(&book.grant, question.run_id)?;
     let system = sealed(question.instructions, &token);
     let user = format!("{}\n\n{evidence}", question.material);
@@ -68,9 +68,9 @@ pub(super) fn ask(
         let answer = read(&tried.outcome, &token);
         if let (JudgeAnswer::Unavailable(trouble), Waiting::Here) = (&answer, question.waiting) {
             match patience.wait(trouble, usage, watch) {
-                Then::AskAgain => continue,
-                Then::Cancelled => return Ok(Judgement::Cancelled(Usage::default())),
-                Then::GiveUp => {}
+                AfterFailure::AskAgain => continue,
+                AfterFailure::Cancelled => return Ok(Judgement::Cancelled(Usage::default())),
+                AfterFailure::GiveUp => {}
             }
         }
         return Ok(Judgement::Given(JudgeRun {

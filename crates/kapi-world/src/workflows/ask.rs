@@ -18,10 +18,10 @@ use kapi_engine::world::Watch;
 use kapi_sys::process::End;
 
 use crate::asker::patience::words;
-use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::failure;
 use crate::gate::Rules;
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::spending::Spent;
@@ -126,7 +126,7 @@ impl Posed<'_> {
             None => None,
         };
         if let (Some((workshop, commit)), Some(since)) = (&checked_out, &question.since) {
-            let change = Change {
+            let change = JudgedChange {
                 workshop,
                 base: Some(workshop::commit_id(since)?),
                 commit: commit.clone(),
@@ -142,7 +142,7 @@ impl Posed<'_> {
                 Some((workshop, commit)) => Files::Commit { workshop, commit },
                 None => Files::Nothing,
             },
-            home: Home::Anew,
+            home: AgentHome::Anew,
             session: None,
             tools: ToolSet::Reading(Rules::Fixed(&[])),
             turn: question.ordinal,

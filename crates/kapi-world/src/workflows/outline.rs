@@ -9,11 +9,11 @@ use kapi_core::goal::outcome::Failure;
 use kapi_sandbox::spec::Mount;
 
 use crate::confine::{self, KAPI_INSIDE};
-use crate::judge::evidence::{self, Change, Room};
+use crate::judge::evidence::{self, EvidenceLimits, JudgedChange};
 use crate::run_dir::RunDir;
 
 /// How much of a change a reviewer is shown.
-const ROOM: Room = Room {
+const LIMITS: EvidenceLimits = EvidenceLimits {
     patch_bytes: 2 << 20,
     table_bytes: 24 * 1024,
     if_cut: "What is not shown here stands in the working directory, which holds the whole result.",
@@ -31,12 +31,12 @@ pub(super) struct Shown {
 
 /// Puts a change into a run's directory and says where it is seen.
 pub(super) fn show(
-    change: &Change<'_>,
+    change: &JudgedChange<'_>,
     level: SandboxLevel,
     run_dir: &RunDir,
 ) -> Result<Shown, Failure> {
-    let files = evidence::files(change, &ROOM)?;
-    run_dir.keep(FILE, evidence::of(change, &ROOM)?.as_bytes())?;
+    let files = evidence::files(change, &LIMITS)?;
+    run_dir.keep(FILE, evidence::of(change, &LIMITS)?.as_bytes())?;
     let host = run_dir.file(FILE);
     let seen = seen(level, &host);
     Ok(Shown {

@@ -10,7 +10,6 @@ use crate::goal::quote::{fenced, head, visible};
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task_list::task_list;
-use crate::proof::inspection::proof_lines;
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";
@@ -112,12 +111,15 @@ pub fn material(subject: &Subject<'_>) -> String {
 /// Returns the material of a goal whose candidate is judged.
 #[must_use]
 pub fn of_goal(goal: &Goal) -> String {
-    let named = |name, report| NamedReport { name, report };
-    let baseline = goal.baseline.iter();
-    let baseline = baseline.map(|report| named("On the base, before anything was done", report));
-    let candidate = goal.verify.iter();
-    let candidate = candidate.map(|report| named("On the candidate", report));
-    let reports: Vec<NamedReport<'_>> = baseline.chain(candidate).collect();
+    let named = [
+        ("On the base, before any work", &goal.baseline),
+        ("On the candidate", &goal.verify),
+    ];
+    let reports: Vec<NamedReport<'_>> = named
+        .into_iter()
+        .filter_map(|(name, report)| Some((name, report.as_ref()?)))
+        .map(|(name, report)| NamedReport { name, report })
+        .collect();
     let left_out = goal
         .candidate
         .as_ref()
@@ -153,7 +155,35 @@ fn report_lines(report: &VerifyReport) -> Vec<String> {
     if lines.is_empty() {
         lines.push("- no command was run".to_owned());
     }
-    lines.extend(proof_lines(report));
+    let seen = &report.inspection;
+    let named = [
+        ("protected, and not as in the base", &report.tampered),
+        (
+            "a test of the base that the change modifies or removes",
+            &seen.tests_changed,
+        ),
+        (
+            "a file that steers the checks and that the change touches",
+            &seen.steering_changed,
+        ),
+    ];
+    for (what, paths) in named {
+        lines.extend(paths.iter().map(|path| format!("- {what}: {path:?}")));
+    }
+    let again = [
+        ("with the base's tests", &seen.with_base_tests),
+        ("with the base's steering files", &seen.with_base_steering),
+    ];
+    for (with, runs) in again {
+        lines.extend(
+            runs.iter()
+                .map(|run| format!("{}, run again {with}", evidence_line(run))),
+        );
+    }
+    let notices = seen.notices.iter();
+    lines.extend(notices.map(|notice| format!("- {:?}", notice.to_string())));
+    let strength = seen.strength.iter();
+    lines.extend(strength.map(|strength| format!("- {}", strength.words())));
     lines
 }
 

@@ -8,7 +8,7 @@ use kapi_core::proof::role::{Ecosystems, Role, Roles};
 use kapi_git::changed_file::{ChangedFile, FileMode};
 use kapi_git::id::CommitId;
 
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::{ecosystems, failure};
 
 /// The share of bytes that no text has, in hundredths, beyond which a file is no text.
@@ -23,7 +23,7 @@ const CODE: &[&str] = &[
 ];
 /// What a file is; the order is the one in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     /// It says how something is run, built or tested.
     Steering,
     /// Program text.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
     Binary,
 }
 
-impl Kind {
+impl FileKind {
     pub(super) const ALL: [Self; 7] = [
         Self::Steering,
         Self::Code,
@@ -84,7 +84,7 @@ impl Paths {
     /// Reads the table, and which ecosystems the project is of: by what marks one in the base, and by
     /// everything that differs.
     pub(super) fn read(
-        change: &Change<'_>,
+        change: &JudgedChange<'_>,
         base: &CommitId,
         files: &[ChangedFile],
     ) -> Result<Self, Failure> {
@@ -107,7 +107,7 @@ impl Paths {
     }
 
     /// Returns what each of these files is, by its path.
-    pub(super) fn kinds(&self, files: &[ChangedFile]) -> Vec<Kind> {
+    pub(super) fn kinds(&self, files: &[ChangedFile]) -> Vec<FileKind> {
         let present = self.ecosystems.of(self.known.iter().map(String::as_str));
         let kinds = files.iter().map(|file| {
             let path = file.path.to_string_lossy();
@@ -118,24 +118,26 @@ impl Paths {
 }
 
 /// Returns what a path is; what it steers weighs more than what it is besides.
-fn kind_of(path: &str, roles: &Roles) -> Kind {
+fn kind_of(path: &str, roles: &Roles) -> FileKind {
     let has = |role| roles.has(role);
     let name = path.rsplit('/').next().unwrap_or_default();
     let ending = name
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_ascii_lowercase());
     if has(Role::LockFile) {
-        Kind::LockFile
-    } else if has(Role::Steering) || has(Role::Shadow) {
-        Kind::Steering
+        FileKind::LockFile
+    } else if has(Role::Steering) {
+        FileKind::Steering
     } else if has(Role::Dependency) || has(Role::Output) {
-        Kind::Bulk
+        FileKind::Bulk
+    } else if has(Role::Shadow) {
+        FileKind::Steering
     } else if has(Role::Test) {
-        Kind::Test
+        FileKind::Test
     } else if ending.is_some_and(|ending| CODE.contains(&&*ending)) {
-        Kind::Code
+        FileKind::Code
     } else {
-        Kind::Text
+        FileKind::Text
     }
 }
 
@@ -176,7 +178,7 @@ fn strange(line: &[u8]) -> usize {
 mod tests {
     use kapi_core::proof::role::Ecosystems;
 
-    use super::{Kind, is_text, kind_of};
+    use super::{FileKind, is_text, kind_of};
     use crate::ecosystems;
 
     #[test]
@@ -185,15 +187,15 @@ mod tests {
         let ecosystems = Ecosystems::from(&table);
         let present = ecosystems.of(["package.json", "Cargo.toml", "go.mod", "setup.py"]);
         for (path, kind) in [
-            ("src/lib.rs", Kind::Code),
-            ("Makefile", Kind::Steering),
-            ("tests/test_a.py", Kind::Test),
-            ("src/a.test.ts", Kind::Test),
-            ("shlex_test.go", Kind::Test),
-            ("Cargo.lock", Kind::LockFile),
-            ("node_modules/x/a.js", Kind::Bulk),
-            ("README", Kind::Text),
-            ("contest.py", Kind::Code),
+            ("src/lib.rs", FileKind::Code),
+            ("Makefile", FileKind::Steering),
+            ("tests/test_a.py", FileKind::Test),
+            ("src/a.test.ts", FileKind::Test),
+            ("shlex_test.go", FileKind::Test),
+            ("Cargo.lock", FileKind::LockFile),
+            ("node_modules/x/a.js", FileKind::Bulk),
+            ("README", FileKind::Text),
+            ("contest.py", FileKind::Code),
         ] {
             assert_eq!(kind_of(path, &present.roles(path)), kind, "{path}");
         }

@@ -10,11 +10,11 @@ use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 
 use crate::failure;
-use crate::judge::evidence::kind::{self, Kind};
-use crate::judge::evidence::{Change, Exhibit, Room, named};
+use crate::judge::evidence::kind::{self, FileKind};
+use crate::judge::evidence::{EvidenceLimits, Exhibit, JudgedChange, named};
 
 /// Files whose patches are read.
-const READ_MAX: usize = 400;
+const READ_MAX: usize = 200;
 /// Bytes of one patch that are read.
 const READ_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of the patch of a file that is gone.
@@ -25,14 +25,14 @@ const LEAST_BYTES: usize = 300;
 const UNSHOWN_MAX: usize = 300;
 
 /// The groups that share room, and how many hundredths of what is left each may take.
-const GROUPS: [(&[Kind], usize); 3] = [
-    (&[Kind::Steering, Kind::Code, Kind::Text], 75),
-    (&[Kind::Test], 75),
-    (&[Kind::LockFile, Kind::Bulk], 100),
+const GROUPS: [(&[FileKind], usize); 3] = [
+    (&[FileKind::Steering, FileKind::Code, FileKind::Text], 75),
+    (&[FileKind::Test], 75),
+    (&[FileKind::LockFile, FileKind::Bulk], 100),
 ];
 
 /// A patch that was read.
-struct Read<'a> {
+struct PatchText<'a> {
     exhibit: &'a Exhibit,
     text: String,
     is_cut: bool,
@@ -40,19 +40,19 @@ struct Read<'a> {
 
 /// Returns the patches, and the names of the files whose patches are not among them.
 pub(super) fn patches(
-    change: &Change<'_>,
+    change: &JudgedChange<'_>,
     base: &CommitId,
     exhibits: &[Exhibit],
-    room: &Room,
+    limits: &EvidenceLimits,
 ) -> Result<String, Failure> {
     let wanted = || exhibits.iter().filter(|exhibit| has_patch(exhibit));
     let mut parts = vec!["# The change, file by file".to_owned()];
     let mut unshown: Vec<&Exhibit> = wanted().skip(READ_MAX).collect();
-    let mut left = room.patch_bytes;
+    let mut left = limits.patch_bytes;
     let read = read(change, base, &wanted().take(READ_MAX).collect::<Vec<_>>())?;
     let mut is_cut = false;
     for (kinds, percent) in GROUPS {
-        let group: Vec<&Read<'_>> = read
+        let group: Vec<&PatchText<'_>> = read
             .iter()
             .filter(|it| kinds.contains(&it.exhibit.kind))
             .collect();
@@ -60,7 +60,7 @@ pub(super) fn patches(
         let needed: usize = sizes.iter().sum();
         let is_last = !read
             .iter()
-            .any(|it| it.exhibit.kind > *kinds.last().unwrap_or(&Kind::Binary));
+            .any(|it| it.exhibit.kind > *kinds.last().unwrap_or(&FileKind::Binary));
         let budget = if is_last { left } else { left / 100 * percent };
         let n_shown = (budget / LEAST_BYTES).min(group.len());
         unshown.extend(group.iter().skip(n_shown).map(|read| read.exhibit));
@@ -81,7 +81,7 @@ pub(super) fn patches(
         parts.push(not_shown(&unshown));
     }
     if is_cut || !unshown.is_empty() {
-        parts.push(room.if_cut.to_owned());
+        parts.push(limits.if_cut.to_owned());
     }
     Ok(parts.join("\n\n"))
 }
@@ -95,15 +95,15 @@ fn has_patch(exhibit: &Exhibit) -> bool {
         .is_some_and(|it| it.mode != FileMode::Plain);
     exhibit.moved_from.is_none()
         && !exhibit.is_moved_away
-        && exhibit.kind != Kind::Binary
+        && exhibit.kind != FileKind::Binary
         && (kind::has_content(&exhibit.file) || is_link)
 }
 
 fn read<'a>(
-    change: &Change<'_>,
+    change: &JudgedChange<'_>,
     base: &CommitId,
     exhibits: &[&'a Exhibit],
-) -> Result<Vec<Read<'a>>, Failure> {
+) -> Result<Vec<PatchText<'a>>, Failure> {
     let read = |exhibit: &&'a Exhibit| {
         let bytes_max = match exhibit.file.kind {
             ChangeKind::Deleted => GONE_BYTES_MAX,
@@ -115,7 +115,7 @@ fn read<'a>(
         let patch = repository
             .file_patch(base, &change.commit, &exhibit.file.path, bytes_max)
             .map_err(|error| failure::plain(&error))?;
-        Ok(Read {
+        Ok(PatchText {
             exhibit,
             text: visible(&escaped(&patch.bytes)),
             is_cut: patch.is_cut,
@@ -153,7 +153,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 }
 
 /// Cuts a patch in its middle, and tells whether anything is missing.
-fn cut(read: &Read<'_>, bytes_max: usize) -> (String, bool) {
+fn cut(read: &PatchText<'_>, bytes_max: usize) -> (String, bool) {
     let text = &read.text;
     if text.len() <= bytes_max {
         let end = if read.is_cut {

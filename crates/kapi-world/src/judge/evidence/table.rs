@@ -9,7 +9,7 @@ use kapi_core::goal::quote::fenced;
 use kapi_git::changed_file::{FileMode, FileVersion};
 use kapi_git::diff::ChangeKind;
 
-use crate::judge::evidence::kind::Kind;
+use crate::judge::evidence::kind::FileKind;
 use crate::judge::evidence::{Exhibit, named};
 
 /// Lines that count what is beyond the list.
@@ -31,7 +31,7 @@ pub(super) fn table(exhibits: &[Exhibit], bytes_max: usize) -> String {
     }
     let rest = exhibits.get(lines.len()..).unwrap_or_default();
     lines.extend(summed(rest));
-    let counted: Vec<String> = Kind::ALL
+    let counted: Vec<String> = FileKind::ALL
         .into_iter()
         .map(|kind| (kind, exhibits.iter().filter(|it| it.kind == kind).count()))
         .filter(|(_, count)| *count > 0)
@@ -75,7 +75,10 @@ fn line(exhibit: &Exhibit) -> String {
     let counts = file.lines.iter();
     parts.extend(counts.map(|count| format!(", +{} -{} lines", count.added, count.removed)));
     parts.push(modes(before, after));
-    if let Some(version) = after.or(before).filter(|_| exhibit.kind == Kind::Binary) {
+    if let Some(version) = after
+        .or(before)
+        .filter(|_| exhibit.kind == FileKind::Binary)
+    {
         let digits = version.object.get(..OBJECT_DIGITS);
         parts.push(format!(", content {}", digits.unwrap_or_default()));
     }
@@ -119,7 +122,7 @@ fn summed(rest: &[Exhibit]) -> Vec<String> {
     if rest.is_empty() {
         return Vec::new();
     }
-    let mut counts: BTreeMap<(Kind, String), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(FileKind, String), usize> = BTreeMap::new();
     for exhibit in rest {
         let parent = exhibit.file.path.parent();
         let top = parent.map(|parent| parent.components().take(2).collect::<std::path::PathBuf>());

@@ -10,7 +10,7 @@ use kapi_core::spend::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use tempfile::TempDir;
 
-use super::{Change, Room, of};
+use super::{EvidenceLimits, JudgedChange, of};
 use crate::book::Book;
 use crate::grant::Grant;
 use crate::workshop::{Workshop, commit_id};
@@ -27,6 +27,7 @@ impl Work {
         };
         work.git(&["init", "-q", "-b", "main"]);
         work.write("calc.py", b"def add(a, b):\n    return a - b\n");
+        work.write("package.json", b"{}\n");
         work.write(
             "tests/test_calc.py",
             b"from calc import add\nassert add(1, 2) == 3\n",
@@ -74,10 +75,10 @@ impl Work {
 
     /// Returns what a judge beside a checkout is shown of everything since the base.
     fn shown(&self) -> String {
-        self.shown_in(&Room::BESIDE_CHECKOUT)
+        self.shown_in(&EvidenceLimits::BESIDE_CHECKOUT)
     }
 
-    fn shown_in(&self, room: &Room) -> String {
+    fn shown_in(&self, limits: &EvidenceLimits) -> String {
         self.commit("work");
         let book = Book {
             agents: BTreeMap::new(),
@@ -89,12 +90,12 @@ impl Work {
             self_exe: "/usr/bin/kapi".into(),
         };
         let workshop = Workshop::open(&book, self.dir.path(), &Cancel::new()).unwrap();
-        let change = Change {
+        let change = JudgedChange {
             workshop: &workshop,
             base: Some(commit_id(&self.git(&["rev-parse", "base"])).unwrap()),
             commit: commit_id(&self.git(&["rev-parse", "HEAD"])).unwrap(),
         };
-        of(&change, room).unwrap()
+        of(&change, limits).unwrap()
     }
 }
 
@@ -274,7 +275,7 @@ fn a_line_without_an_end_is_shown_as_far_as_there_is_room() {
         "bundle.js",
         format!("evil();{}", "a".repeat(600_000)).as_bytes(),
     );
-    let shown = work.shown_in(&Room::ALONE);
+    let shown = work.shown_in(&EvidenceLimits::ALONE);
     assert!(shown.contains("+evil();aaa"), "{}", &shown[..2_000]);
     assert!(shown.contains("and its end are not shown]"));
     assert!(shown.ends_with("What is not shown proves nothing."));

@@ -19,7 +19,7 @@ use super::Course;
 use super::evaluate::Found;
 use crate::failure;
 use crate::gate::Rules;
-use crate::judge::evidence::Change;
+use crate::judge::evidence::JudgedChange;
 use crate::judge::provider::{Reference, price_name};
 use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::run_dir::RunDir;
@@ -203,7 +203,7 @@ impl Course<'_> {
         })
     }
 
-    fn change<'a>(&self, workshop: &'a Workshop) -> Result<Change<'a>, Failure> {
+    fn change<'a>(&self, workshop: &'a Workshop) -> Result<JudgedChange<'a>, Failure> {
         let commit = self.report.work.commit.as_deref().ok_or_else(|| Failure {
             message: "show a judge the work: the project is no git repository with a commit"
                 .to_owned(),
@@ -215,7 +215,7 @@ impl Course<'_> {
         } else {
             None
         };
-        Ok(Change {
+        Ok(JudgedChange {
             workshop,
             base,
             commit: workshop::commit_id(commit)?,
