@@ -38,6 +38,7 @@ mod naming;
 mod profile;
 mod progress;
 mod report;
+mod trust;
 mod ui;
 mod webhook;
 mod workflow;

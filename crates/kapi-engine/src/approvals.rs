@@ -50,6 +50,7 @@ pub(crate) const fn role(command: &Command) -> Role {
         Command::Create { setup: false, .. }
         | Command::Draft { .. }
         | Command::Progress { .. }
+        | Command::RecordRun { .. }
         | Command::Report { .. }
         | Command::Interrupt
         | Command::Cancel { .. }

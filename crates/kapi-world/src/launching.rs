@@ -30,4 +30,5 @@ mod patterns;
 mod ports;
 mod prepare;
 mod progress;
+mod pruned;
 mod shown;

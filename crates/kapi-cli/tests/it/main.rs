@@ -23,6 +23,7 @@ mod crash;
 mod demo;
 mod dialogs;
 mod environment;
+mod evidence;
 mod exit_codes;
 mod explain;
 mod fleet;

@@ -91,6 +91,14 @@ pub fn decide(
                 report: report.clone(),
             }]))
         }
+        Command::RecordRun { hold, run, files } => {
+            attempt::held(kernel, *hold)?;
+            Ok(done(vec![KernelEvent::RunRecorded {
+                task: hold.task,
+                run: run.clone(),
+                files: files.clone(),
+            }]))
+        }
         Command::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
         Command::GiveBack {
             hold,
@@ -130,6 +138,7 @@ fn authorise(actor: &Actor, command: &Command) -> Result<(), Denied> {
         Command::Begin(_) => "begin tasks",
         Command::Beat { .. } => "hold tasks",
         Command::EndPhase { .. } => "end phases",
+        Command::RecordRun { .. } => "record runs",
         Command::Finish { .. } => "finish tasks",
         Command::GiveBack { .. } => "give tasks back",
         Command::Expire { .. } => "expire leases",

@@ -11,10 +11,11 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Body;
+use kapi_engine::workflow::run_name::effect_name;
 use kapi_engine::world::Watch;
 
 use crate::failure;
-use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, name_of, scratch};
+use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, scratch};
 use crate::workshop::{self, Workshop};
 
 /// Runs the commands.
@@ -73,7 +74,7 @@ pub(super) fn verify(
 
 /// Returns the effect's id where it is safe as a file name, and one made from it otherwise.
 fn plain_id(id: &EffectId) -> EffectId {
-    let name = name_of(id);
+    let name = effect_name(id);
     if name == id.as_str() {
         id.clone()
     } else {

@@ -20,6 +20,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::WorkspaceCreated { .. }
             | Self::WaitEnded
             | Self::CandidateCommitted { .. }
@@ -66,6 +67,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::WaitEnded
             | Self::TurnEnded { .. }
             | Self::GoalStopped { .. }
@@ -109,6 +111,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::EffectProgressed { .. }
             | Self::TurnEnded { .. }
             | Self::GoalStopped { .. }
