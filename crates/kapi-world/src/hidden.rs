@@ -11,6 +11,8 @@ use std::path::Path;
 use kapi_core::goal::contract::Hidden;
 use kapi_core::goal::outcome::Failure;
 use kapi_git::hidden::{check, copy_hidden};
+use kapi_sys::disk::Disk as _;
+use kapi_sys::real_disk::RealDisk;
 use sha2::{Digest as _, Sha256};
 
 use crate::failure;
@@ -50,7 +52,9 @@ pub fn keep(hidden: &Hidden, kept: &Path) -> Result<(), Failure> {
     if kept.is_dir() && describe(kept).is_ok_and(|found| found.sha256 == hidden.sha256) {
         return Ok(());
     }
-    fs::create_dir_all(kept).map_err(|error| failure::file("create", kept, &error))?;
+    RealDisk
+        .create_dir(kept)
+        .map_err(|error| failure::plain(&error))?;
     copy_hidden(Path::new(&hidden.source), kept).map_err(|error| failure::plain(&error))?;
     if describe(kept)?.sha256 == hidden.sha256 {
         Ok(())

@@ -51,6 +51,7 @@ mod kernel_workers;
 mod launch;
 mod mcp;
 mod parking;
+mod private_files;
 mod profiles;
 mod program;
 mod races;
