@@ -143,7 +143,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         format: Format::Human,
     };
     if error.use_stderr() {
-        ui.say(error.to_string().trim_end());
+        ui.say_page(error.to_string().trim_end());
         ExitCode::from(Exit::Usage.code())
     } else {
         ui.raw(error.to_string().as_bytes());

@@ -28,6 +28,7 @@ mod exit_codes;
 mod explain;
 mod fleet;
 mod foreign_state;
+mod forged_names;
 mod goal_approval;
 mod goal_judges;
 mod goal_setup;
