@@ -26,6 +26,7 @@ pub(crate) mod remains;
 mod agent;
 pub(crate) mod branch;
 mod decide;
+mod foreign;
 mod patterns;
 mod ports;
 mod prepare;

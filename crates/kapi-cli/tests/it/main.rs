@@ -62,6 +62,7 @@ mod service;
 mod spec_consent;
 mod spec_journey;
 mod spend;
+mod sweeping;
 mod together;
 mod tools;
 mod tricks;
