@@ -239,16 +239,7 @@ fn gone(record: &Record) -> LaunchError {
 /// When it has a branch, is in use, or the project could not be changed; nothing was then.
 pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merged, LaunchError> {
     let mut record = known(place)?;
-    if let Some(branch) = &record.branch {
-        return Err(LaunchError::new(
-            Kind::Denied,
-            format!(
-                "the work of sandbox {} is on branch {}",
-                record.id, branch.name
-            ),
-            format!("merge it with `git merge {}`.", branch.name),
-        ));
-    }
+    refuse_branch(&record)?;
     let _held = place.hold("kapi sandbox merge")?;
     let layer = prepare::open_layer(place)?;
     let git = workshop::find_git(book, &Cancel::new())?;
@@ -313,6 +304,20 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
         note_merged(place, &mut record, layer)?;
     }
     Ok(done)
+}
+
+fn refuse_branch(record: &Record) -> Result<(), LaunchError> {
+    let Some(branch) = &record.branch else {
+        return Ok(());
+    };
+    Err(LaunchError::new(
+        Kind::Denied,
+        format!(
+            "the work of sandbox {} is on branch {}",
+            record.id, branch.name
+        ),
+        format!("merge it with `git merge {}`.", branch.name),
+    ))
 }
 
 fn has_deletions(walk: &Walk) -> bool {

@@ -187,10 +187,10 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
     provider_events(goal, (failure, run.usage), elapsed_ms, now_ms)
 }
 
-/// Tells whether a run that ended without a word is a turn all the same: it used its model, or the
-/// same happened before. Whoever limits turns limits these, too.
+/// Tells whether a run that ended without a word is a turn all the same: it worked, or the same
+/// happened before. Whoever limits turns limits these, too.
 fn is_silent_turn(goal: &Goal, run: &AgentRun, failure: &ProviderFailure) -> bool {
-    let has_worked = run.usage.tokens() > 0 || run.tools > 0;
+    let has_worked = run.tools > 0;
     failure.kind == ProviderFailureKind::EmptyAnswer
         && (has_worked || goal.failures >= SILENT_RETRIES_MAX)
 }
