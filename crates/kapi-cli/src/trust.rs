@@ -194,8 +194,14 @@ fn looked_at(
 }
 
 fn damage(project: &Project<'_>, goal: &Goal) -> Vec<String> {
-    match audit_goal(project, &goal.id) {
+    let found: Vec<String> = match audit_goal(project, &goal.id) {
         Ok(audit) => audit.faults.iter().map(|fault| chain(fault)).collect(),
         Err(error) => vec![chain(&error)],
+    };
+    if !found.is_empty() {
+        let damage = [(goal.id.to_string(), found.clone())].into();
+        // Listings show it from now on; here it is shown in any case.
+        drop(project.remember_damage(&damage));
     }
+    found
 }

@@ -181,17 +181,22 @@ impl RecordedRuns {
 mod tests {
     use std::fs;
 
+    use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
 
     use super::{EvidenceFault, RecordedRuns, check_runs, hash_run};
+
+    fn write(path: &std::path::Path, text: &str) {
+        RealDisk.write(path, text.as_bytes()).unwrap();
+    }
 
     fn faults_after(change: impl Fn(&std::path::Path)) -> Vec<(String, EvidenceFault)> {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("run");
         fs::create_dir_all(dir.join("1")).unwrap();
-        fs::write(dir.join("prompt.md"), "do it").unwrap();
-        fs::write(dir.join("1").join("transcript.jsonl"), "{}\n").unwrap();
-        fs::write(dir.join("lock"), "kapi").unwrap();
+        write(&dir.join("prompt.md"), "do it");
+        write(&dir.join("1").join("transcript.jsonl"), "{}\n");
+        write(&dir.join("lock"), "kapi");
         let files = hash_run(&RealDisk, &dir).unwrap();
         assert_eq!(files.len(), 2, "{files:?}");
         change(&dir);
@@ -212,22 +217,21 @@ mod tests {
         assert_eq!(gone, [("prompt.md".to_owned(), EvidenceFault::Missing)]);
         let all_gone = faults_after(|dir| fs::remove_dir_all(dir).unwrap());
         assert_eq!(all_gone.len(), 2);
-        let cut = faults_after(|dir| fs::write(dir.join("prompt.md"), "do").unwrap());
+        let cut = faults_after(|dir| write(&dir.join("prompt.md"), "do"));
         let (recorded, found) = (5, 2);
         let shorter = EvidenceFault::Shorter { recorded, found };
         assert_eq!(cut, [("prompt.md".to_owned(), shorter)]);
-        let grown =
-            faults_after(|dir| fs::write(dir.join("1/transcript.jsonl"), "{}\n{}").unwrap());
+        let grown = faults_after(|dir| write(&dir.join("1/transcript.jsonl"), "{}\n{}"));
         let (recorded, found) = (3, 5);
         let longer = EvidenceFault::Longer { recorded, found };
         assert_eq!(grown, [("transcript.jsonl".to_owned(), longer)]);
-        let altered = faults_after(|dir| fs::write(dir.join("prompt.md"), "do IT").unwrap());
+        let altered = faults_after(|dir| write(&dir.join("prompt.md"), "do IT"));
         assert_eq!(altered, [("prompt.md".to_owned(), EvidenceFault::Altered)]);
     }
 
     #[test]
     fn what_is_added_beside_the_record_is_no_fault() {
-        let added = faults_after(|dir| fs::write(dir.join("note"), "mine").unwrap());
+        let added = faults_after(|dir| write(&dir.join("note"), "mine"));
         assert_eq!(added, []);
     }
 }

@@ -333,9 +333,7 @@ pub(super) fn render(event: &Event) -> String {
         } => {
             format!("used {} tokens {elapsed_ms} ms", usage.tokens())
         }
-        Event::RunRecorded { effect, files } => {
-            format!("recorded {} files of {effect}", files.len())
-        }
+        Event::RunRecorded { effect, .. } => format!("recorded {effect}"),
         Event::WorkspaceCreated { .. } => "workspace".to_owned(),
         Event::AgentEnded { .. } => "agent ended".to_owned(),
         Event::ProviderFailed { retry_at_ms, .. } => match retry_at_ms {

@@ -91,14 +91,7 @@ pub fn decide(
                 report: report.clone(),
             }]))
         }
-        Command::RecordRun { hold, run, files } => {
-            attempt::held(kernel, *hold)?;
-            Ok(done(vec![KernelEvent::RunRecorded {
-                task: hold.task,
-                run: run.clone(),
-                files: files.clone(),
-            }]))
-        }
+        Command::RecordRun { hold, run, files } => attempt::record_run(kernel, *hold, run, files),
         Command::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
         Command::GiveBack {
             hold,

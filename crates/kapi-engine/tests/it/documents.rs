@@ -14,6 +14,14 @@ use kapi_store::record::Record;
 
 use crate::support::{Fixture, contract, failing, usage, verified, well};
 
+fn transcript() -> EvidenceFile {
+    EvidenceFile {
+        name: "transcript.jsonl".to_owned(),
+        bytes: 3,
+        sha256: "ab".to_owned(),
+    }
+}
+
 fn events() -> Vec<Event> {
     let effect = EffectId::new(1, "agent", 2);
     let Outcome::Verified(report) = verified("tree", 1) else {
@@ -42,11 +50,7 @@ fn events() -> Vec<Event> {
         },
         Event::RunRecorded {
             effect: effect.clone(),
-            files: vec![EvidenceFile {
-                name: "transcript.jsonl".to_owned(),
-                bytes: 3,
-                sha256: "ab".to_owned(),
-            }],
+            files: vec![transcript()],
         },
         Event::WorkspaceCreated {
             path: "/w".to_owned(),
