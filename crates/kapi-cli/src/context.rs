@@ -59,6 +59,16 @@ pub(crate) struct Context {
     pub(crate) store: Option<String>,
 }
 
+/// What a run may add on disk where nobody says anything.
+const DISK_BYTES_DEFAULT: u64 = 20 << 30;
+
+/// Returns the standard limit on what a run adds on disk: never more than half of what is free.
+fn disk_bytes_default(home: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(home).ok()?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    Some(DISK_BYTES_DEFAULT.min(free / 2).max(1))
+}
+
 impl Context {
     /// Looks at the process once.
     pub(crate) fn new(format: Format) -> Result<Self, Error> {
@@ -117,6 +127,10 @@ impl Context {
                 "set https_proxy to an http:// proxy, or NO_PROXY=* where this machine needs none.",
             )
         })?;
+        let resources = &mut config.grant.resources;
+        resources.disk_bytes = resources
+            .disk_bytes
+            .or_else(|| disk_bytes_default(&self.home));
         config.grant.host_proxy.clone_from(&proxy);
         config.person.0.host_proxy = proxy;
         Ok(config)

@@ -28,7 +28,7 @@ use crate::driving::attendance::Attendance;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::{desk, report};
+use crate::{desk, report, trust};
 
 /// Nobody's silence is an approval: it is typed at a terminal or given as `--yes`.
 pub(crate) fn approval(
@@ -215,7 +215,8 @@ pub(crate) fn settle(
     match context.ui.format {
         Format::Json => context.ui.json(&ResultView::from(goal)),
         Format::Human => {
-            report::outcome(context.ui, goal);
+            report::outcome(context.ui, goal, None);
+            trust::deletions(context, project, goal);
             report::auto_run(context, project, goal);
         }
     }

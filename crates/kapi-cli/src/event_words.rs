@@ -30,6 +30,9 @@ pub(crate) fn describe(event: &Event) -> String {
         Event::EffectProgressed { usage, .. } => {
             format!("used {} more tokens", amount::tokens(usage.tokens()))
         }
+        Event::RunRecorded { effect, files } => {
+            format!("hashed {} files of {effect}", files.len())
+        }
         Event::WorkspaceCreated { path, .. } => format!("the worktree is {path}"),
         Event::AgentEnded { run, .. } => agent_ended(run),
         Event::ProviderFailed {

@@ -38,6 +38,7 @@ mod naming;
 mod profile;
 mod progress;
 mod report;
+mod trust;
 mod ui;
 mod webhook;
 mod workflow;
@@ -143,7 +144,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         format: Format::Human,
     };
     if error.use_stderr() {
-        ui.say(error.to_string().trim_end());
+        ui.say_page(error.to_string().trim_end());
         ExitCode::from(Exit::Usage.code())
     } else {
         ui.raw(error.to_string().as_bytes());

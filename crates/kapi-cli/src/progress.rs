@@ -98,6 +98,7 @@ impl Progress {
             | Event::EffectIntended { .. }
             | Event::EffectProgressed { .. }
             | Event::WaitEnded
+            | Event::RunRecorded { .. }
             | Event::EffectCancelled { .. } => {}
             Event::WorkspaceCreated { .. }
             | Event::AgentEnded { .. }

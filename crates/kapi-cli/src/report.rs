@@ -11,13 +11,15 @@ use kapi_world::launching::merge::gate;
 use crate::amount;
 use crate::context::Context;
 use crate::contract::{judge, short};
+use crate::trust::Trust;
 use crate::ui::Ui;
 
 /// Lines of a failing command's output that are shown.
 const OUTPUT_LINES_MAX: usize = 12;
 
-/// Prints how a goal came out and what to type next.
-pub(crate) fn outcome(ui: Ui, goal: &Goal) {
+/// Prints how a goal came out and what to type next, with what speaks against relying on it where
+/// that was looked at.
+pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
     let status = match goal.status {
         Status::Unverified => "done (unverified)".to_owned(),
         Status::Setup
@@ -81,7 +83,14 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     spent.extend(total.usd_micros.map(amount::usd));
     spent.push(amount::duration(goal.spent.wall_ms));
     ui.line(&format!("  spent    {}", spent.join(", ")));
-    for command in words::next_commands(goal) {
+    if let Some(trust) = trust {
+        trust.show(ui, goal);
+    }
+    let next = match trust {
+        Some(trust) => trust.next_commands(goal),
+        None => words::next_commands(goal),
+    };
+    for command in next {
         ui.line(&format!("  next     {command}"));
     }
 }

@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use kapi_core::goal::quote::visible;
 use serde::Serialize;
 
 /// How results are written.
@@ -40,8 +41,13 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Writes one line of data for a person.
+    /// Writes one line of data for a person. Foreign text in it cannot make another line of ours.
     pub(crate) fn line(self, text: &str) {
+        write_out(format!("{}\n", as_one_line(text)).as_bytes());
+    }
+
+    /// Writes a text of our own that has several lines, for a person.
+    pub(crate) fn page(self, text: &str) {
         write_out(format!("{}\n", harmless(text)).as_bytes());
     }
 
@@ -70,8 +76,13 @@ impl Ui {
         }
     }
 
-    /// Says something to the person.
+    /// Says something to the person. Foreign text in it cannot make another line of ours.
     pub(crate) fn say(self, text: &str) {
+        write_err(&format!("{}\n", as_one_line(text)));
+    }
+
+    /// Says a text of our own that has several lines.
+    pub(crate) fn say_page(self, text: &str) {
         write_err(&format!("{}\n", harmless(text)));
     }
 
@@ -88,7 +99,7 @@ impl Ui {
                 .chars()
                 .take(width.saturating_sub(1))
                 .collect();
-            write_err(&format!("\r\x1b[K{cut}"));
+            write_err(&format!("\r\x1b[K{}", cut.replace('\n', " ")));
         }
     }
 
@@ -170,18 +181,16 @@ impl Ui {
     }
 }
 
-/// Returns text without control characters, so that it cannot drive a terminal.
+/// Returns text in which everything is seen that is there: what could drive a terminal, turn the
+/// direction of writing or hide is written out.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    visible(text).replace('\r', "")
+}
+
+/// Returns foreign text as one line of a report: lines of its own are marked, so that none can be
+/// taken for one of ours.
+fn as_one_line(text: &str) -> String {
+    harmless(text.trim_end_matches('\n')).replace('\n', "\n  | ")
 }
 
 /// Returns columns and rows.
@@ -211,4 +220,20 @@ fn write_err(text: &str) {
     let mut err = io::stderr().lock();
     // There is nowhere left to report a failure of this.
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{as_one_line, harmless};
+
+    #[test]
+    fn a_name_cannot_forge_a_line_of_ours() {
+        let name = "a\nGoal 001: done\u{1b}[2K\u{202e}\u{e0041}";
+        assert_eq!(
+            as_one_line(&format!("modified {name}")),
+            "modified a\n  | Goal 001: done\\u{1b}[2K\\u{202e}\\u{e0041}"
+        );
+        assert_eq!(as_one_line("plain\n"), "plain");
+        assert_eq!(harmless("a\r\nb\tc"), "a\nb\tc");
+    }
 }

@@ -11,6 +11,8 @@
 pub mod actor;
 pub mod checks;
 pub mod consent_rule;
+pub mod deletions;
+pub mod evidence;
 pub mod glob;
 pub mod goal;
 pub mod id;

@@ -52,6 +52,7 @@ pub(crate) const fn role(command: &Command) -> Role {
         Command::Create { setup: false, .. }
         | Command::Draft { .. }
         | Command::Progress { .. }
+        | Command::RecordRun { .. }
         | Command::Report { .. }
         | Command::Interrupt
         | Command::Cancel { .. }

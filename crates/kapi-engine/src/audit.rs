@@ -4,12 +4,14 @@
 
 use std::path::PathBuf;
 
+use kapi_core::goal::event::Event;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_store::audit::{AuditFault, audit};
 
 use crate::error::EngineError;
+use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
 use crate::logged::to_logged;
 use crate::project::Project;
 use crate::snapshot::Snapshot;
@@ -55,12 +57,35 @@ pub enum GoalFault {
         /// The goal it names.
         found: GoalId,
     },
+    /// A file of a run is not what the log remembers.
+    #[error("trust {}", file.display())]
+    Evidence {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        fault: EvidenceFault,
+    },
     /// A derived file says something else than the log does at the same place.
     #[error("trust {}: it does not follow from the log", file.display())]
     NotDerived {
         /// The derived file.
         file: PathBuf,
     },
+}
+
+impl GoalAudit {
+    /// Compares the files of runs with what the log remembers of them.
+    pub(crate) fn check_evidence(
+        &mut self,
+        project: &Project<'_>,
+        runs: RecordedRuns,
+    ) -> Result<(), EngineError> {
+        let found = check_runs(project.disk, &runs.into_runs())?.into_iter();
+        let faults = found.map(|(file, fault)| GoalFault::Evidence { file, fault });
+        self.faults.extend(faults);
+        Ok(())
+    }
 }
 
 /// Checks a goal.
@@ -84,9 +109,15 @@ pub fn audit_goal(project: &Project<'_>, id: &GoalId) -> Result<GoalAudit, Engin
     let saved_seq = found.saved.as_ref().map(|saved| saved.position.seq);
     let mut state = None;
     let mut state_at_saved = None;
+    let mut runs = RecordedRuns::default();
     for record in &found.records {
         match to_logged(record) {
-            Ok(logged) => evolve(&mut state, &logged.event),
+            Ok(logged) => {
+                if let Event::RunRecorded { effect, files } = &logged.event {
+                    runs.record(project.layout.run(&format!("{id}-{effect}")), files);
+                }
+                evolve(&mut state, &logged.event);
+            }
             Err(source) => {
                 let (file, line) = (stream.log(), record.seq);
                 report
@@ -124,6 +155,11 @@ pub fn audit_goal(project: &Project<'_>, id: &GoalId) -> Result<GoalAudit, Engin
         None => report.stale.push(layout.state()),
     }
     check_snapshot(project, &goal, &mut report)?;
+    if let Some(in_flight) = &goal.in_flight {
+        // Whoever performs it again adds to its files.
+        runs.forget(&project.layout.run(&goal.run_name(&in_flight.effect)));
+    }
+    report.check_evidence(project, runs)?;
     Ok(report)
 }
 

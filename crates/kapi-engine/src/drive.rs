@@ -14,12 +14,13 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::effect::{Action, Effect, next};
 use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_core::goal::state::Goal;
-use kapi_core::id::GoalId;
+use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
+use crate::evidence::hash_run;
 use crate::logged::Logged;
 use crate::meter::Meter;
 use crate::opened::OpenGoal;
@@ -105,8 +106,8 @@ pub fn monotonic_ms() -> u64 {
 /// # Errors
 /// When somebody else drives it, its log is damaged, or the disk refuses. What was recorded
 /// stays; driving again goes on from there.
-pub fn drive(
-    project: &Project<'_>,
+pub fn drive<'a>(
+    project: &'a Project<'a>,
     goal: &GoalId,
     world: &dyn World,
     control: &Control<'_>,
@@ -127,6 +128,7 @@ pub fn drive(
     };
     open.repair()?;
     let mut drive = Drive {
+        project,
         open,
         control,
         observe,
@@ -165,6 +167,7 @@ pub fn drive(
 }
 
 struct Drive<'a, 'o> {
+    project: &'a Project<'a>,
     open: OpenGoal<'a>,
     control: &'a Control<'a>,
     observe: &'o mut dyn FnMut(Observed),
@@ -205,6 +208,7 @@ impl Drive<'_, '_> {
             None => Ok(()),
             Some(in_flight) => {
                 let effect = in_flight.effect.clone();
+                self.record_run(&effect)?;
                 let outcome = Outcome::Cancelled {
                     usage: Usage::default(),
                     session: None,
@@ -368,6 +372,7 @@ impl Drive<'_, '_> {
         elapsed_ms: u64,
     ) -> Result<(), EngineError> {
         let effect = effect.id.clone();
+        self.record_run(&effect)?;
         self.submit(
             &Actor::Engine,
             &Command::Report {
@@ -376,6 +381,17 @@ impl Drive<'_, '_> {
                 elapsed_ms,
             },
         )
+    }
+
+    /// Records what the run of an effect wrote, as it is now that nobody writes to it any more.
+    fn record_run(&mut self, effect: &EffectId) -> Result<(), EngineError> {
+        let run = self.open.goal()?.run_name(effect);
+        let files = hash_run(self.project.disk, &self.project.layout.run(&run))?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let effect = effect.clone();
+        self.submit(&Actor::Engine, &Command::RecordRun { effect, files })
     }
 
     fn now_ms(&self) -> u64 {

@@ -36,6 +36,7 @@ pub(crate) fn note(project: &Project<'_>, goal: &Goal) -> Result<(), EngineError
             known.status == goal.status
                 && known.branch == goal.contract.branch
                 && known.worktree == goal.workspace
+                && known.commit == goal.result
         })
     };
     if Inventory::read(project.disk, &project.layout)?
@@ -97,6 +98,7 @@ fn entry(project: &Project<'_>, goal: &Goal) -> Entry {
         worktree: goal.workspace.clone(),
         sandbox: goal.contract.sandbox,
         updated: format_ms(project.clock.now_ms()),
+        commit: goal.result.clone(),
         race: goal.contract.race.clone(),
     }
 }

@@ -7,8 +7,10 @@
 pub mod approvals;
 pub mod audit;
 pub mod contract_yaml;
+pub mod damage;
 pub mod drive;
 pub mod error;
+pub mod evidence;
 mod inventory;
 mod journey_files;
 pub mod kernel;

@@ -3,6 +3,7 @@
 //! Each request takes the stream's lock over load, decide and append, so that two processes cannot
 //! grant the same money. Holds no state between two requests; knows no prices and no agents.
 
+pub mod audit;
 pub mod error;
 mod logged;
 

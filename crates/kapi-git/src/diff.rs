@@ -194,6 +194,18 @@ impl Repository {
             .any(|entry| entry.path == path && entry.mode != "160000"))
     }
 
+    /// Returns how many files the first of two commits has that the second has not, and how many the
+    /// first has at all.
+    pub fn deletions(&self, base: &CommitId, commit: &CommitId) -> Result<(u64, u64), GitError> {
+        let changes = self.raw_changes(base.as_str(), commit.as_str(), &[])?;
+        let deleted = changes
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Deleted);
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let of = count(self.entries(base.as_str(), &[])?.len());
+        Ok((count(deleted.count()), of))
+    }
+
     /// Returns the patch between two commits, at most `bytes_max` of it.
     pub fn diff(
         &self,

@@ -23,6 +23,11 @@ impl Repository {
         Ok(!is_blocked && !self.branch_exists(name)?)
     }
 
+    /// Returns the commit that a branch points at, if there is one of this name.
+    pub fn branch_tip(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        self.ref_value(&branch_ref(name))
+    }
+
     /// Returns another branch that keeps one of this name from being made.
     pub(crate) fn branch_in_the_way(&self, name: &str) -> Result<Option<String>, GitError> {
         let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));

@@ -174,6 +174,7 @@ impl Repository {
         // Git records the resolved path; ours must be the same to find it again.
         let parent = fs::canonicalize(parent).map_err(failed("resolve", parent))?;
         let path = parent.join(plan.path.file_name().unwrap_or_default());
+        self.put_aside(&plan.goal, &path)?;
         self.check_place(&path)?;
         self.claim_branch(plan)?;
         let admin_dir = self.ensure_worktree(&plan.branch, &path)?;

@@ -8,11 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::command::GitError;
+use crate::id::RefPart;
 use crate::owned_dir::{self, DirError, failed};
 use crate::reference::branch_ref;
 use crate::repository::{Repository, path_of};
-use crate::workspace::WorkspaceError;
+use crate::workspace::{WorkspaceError, goal_ref};
 
+/// Worktrees of repositories that are gone that are kept beside one path.
+const ASIDE_MAX: u32 = 1_000;
 /// The longest file that says where a git directory or worktree is.
 const LINK_BYTES_MAX: u64 = 8192;
 
@@ -33,6 +36,34 @@ impl Repository {
             return Err(occupied());
         }
         Ok(())
+    }
+
+    /// Moves away the worktree that a repository which is gone left at this path, and returns where it
+    /// is now.
+    ///
+    /// Only where this repository has never heard of the goal, so that nothing can be its own work.
+    pub(crate) fn put_aside(
+        &self,
+        goal: &RefPart,
+        path: &Path,
+    ) -> Result<Option<PathBuf>, WorkspaceError> {
+        let is_dead = link_target(path).is_some_and(|target| !target.exists());
+        if !is_dead || self.find_admin_dir(path)?.is_some() {
+            return Ok(None);
+        }
+        let base = format!("{}/base", goal_ref(goal));
+        if self.ref_value(&base)?.is_some() {
+            return Ok(None);
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let aside = (1..=ASIDE_MAX)
+            .map(|number| path.with_file_name(format!("{name}.gone-{number}")))
+            .find(|aside| fs::symlink_metadata(aside).is_err());
+        let Some(aside) = aside else {
+            return Ok(None);
+        };
+        fs::rename(path, &aside).map_err(failed("put aside", path))?;
+        Ok(Some(aside))
     }
 
     /// Returns the administrative directory of the worktree at `path`, made if necessary.

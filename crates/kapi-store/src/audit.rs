@@ -47,11 +47,12 @@ pub struct AuditFault {
 /// When the disk refuses.
 pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
     let file = stream.log();
-    let bytes = stream.disk.read(&file, 0)?.unwrap_or_default();
+    // First the fold: the log that is read after it knows at least as much, whoever writes meanwhile.
     let saved = stream
         .disk
         .read(&stream.state(), 0)?
         .and_then(|bytes| Saved::parse(&bytes));
+    let bytes = stream.disk.read(&file, 0)?.unwrap_or_default();
     let (lines, rest) = split(&bytes);
     let mut audit = Audit {
         records: Vec::new(),

@@ -73,6 +73,9 @@ pub struct Entry {
     pub sandbox: SandboxLevel,
     /// When this entry last changed, in RFC 3339.
     pub updated: String,
+    /// The commit that was proved or accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The race that it is a lane of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,

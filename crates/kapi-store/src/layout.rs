@@ -5,7 +5,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use kapi_core::id::{EffectId, GoalId};
+use kapi_core::id::GoalId;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_core::workflow::mode::Mode;
 
@@ -51,6 +51,12 @@ impl ProjectLayout {
     #[must_use]
     pub fn config(&self) -> PathBuf {
         self.state_dir().join("config.toml")
+    }
+
+    /// Returns what the last audits found.
+    #[must_use]
+    pub fn damage(&self) -> PathBuf {
+        self.state_dir().join("damage.json")
     }
 
     /// Returns the inventory.
@@ -110,12 +116,6 @@ impl ProjectLayout {
     pub fn run(&self, run: &str) -> PathBuf {
         self.state_dir().join("runs").join(run)
     }
-}
-
-/// Returns the id of the run that performs an effect of a goal or workflow; safe as a file name.
-#[must_use]
-pub fn run_id(goal: &GoalId, effect: &EffectId) -> String {
-    format!("{goal}.{effect}")
 }
 
 /// The paths of one goal.

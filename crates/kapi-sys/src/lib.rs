@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod clock;
 pub mod disk;
 pub mod lock;
+mod private_mode;
 pub mod process;
 pub mod real_disk;
 pub mod signal;

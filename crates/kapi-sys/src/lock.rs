@@ -14,6 +14,8 @@ use std::{fs, io, process, thread};
 use rustix::fs::{CWD, FlockOperation, Mode as FileMode, OFlags, flock, openat};
 use rustix::io::Errno;
 
+use crate::private_mode;
+use crate::real_disk::make_dir;
 use crate::sim_disk::locks::SimHold;
 
 /// The longest that mere questions for the holder may keep a free lock from being taken.
@@ -71,7 +73,7 @@ impl Lock {
             source,
         };
         if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory).map_err(failed)?;
+            make_dir(directory).map_err(failed)?;
         }
         let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
         let Some(file) = taken else {
@@ -224,9 +226,14 @@ fn open(path: &Path, mode: Mode) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.read(true).custom_flags(flags);
     if mode == Mode::Create {
-        options.write(true).create(true).truncate(false);
+        let mode = private_mode::file_mode(path);
+        options.write(true).create(true).truncate(false).mode(mode);
     }
-    regular(options.open(path)?)
+    let file = regular(options.open(path)?)?;
+    if mode == Mode::Create {
+        private_mode::tighten(path, &file)?;
+    }
+    Ok(file)
 }
 
 fn regular(file: File) -> io::Result<File> {

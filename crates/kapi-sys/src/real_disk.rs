@@ -1,13 +1,14 @@
 //! The disk of the machine.
 //!
+//! State directories are private, see [`private_mode`].
 //! Whatever writes refuses to follow a symbolic link in the last place of the path, and nothing
 //! opens a device or a named pipe: a state directory may have come with a cloned repository.
 //! Knows nothing of what the files mean.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::{fs, io, thread};
@@ -16,6 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx
 
 use crate::disk::{Disk, DiskError};
 use crate::lock::{Lock, LockError};
+use crate::private_mode;
 
 /// Files whose lengths are asked for by one thread before another is worth its start, and the most
 /// threads that ask.
@@ -187,11 +189,14 @@ fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 fn open_for_writing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    regular(open_any(
+    let options = options.mode(private_mode::file_mode(path));
+    let file = regular(open_any(
         path,
         options,
         OFlags::NONBLOCK | OFlags::NOFOLLOW,
-    )?)
+    )?)?;
+    private_mode::tighten(path, &file)?;
+    Ok(file)
 }
 
 fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -213,7 +218,7 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 /// Makes a directory and its missing parents; true when the last one is this call's own.
-fn make_dir(dir: &Path) -> io::Result<bool> {
+pub(crate) fn make_dir(dir: &Path) -> io::Result<bool> {
     match make_last(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -229,7 +234,8 @@ fn make_dir(dir: &Path) -> io::Result<bool> {
 
 /// Makes one directory in a parent that is there.
 fn make_last(dir: &Path) -> io::Result<bool> {
-    match fs::create_dir(dir) {
+    let mode = private_mode::directory_mode(dir);
+    match DirBuilder::new().mode(mode).create(dir) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             if fs::metadata(dir)?.is_dir() {

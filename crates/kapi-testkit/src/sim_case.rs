@@ -12,6 +12,7 @@ use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
+use kapi_engine::audit::audit_goal;
 use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
 use kapi_engine::error::EngineError;
 use kapi_engine::logged::Logged;
@@ -329,6 +330,7 @@ impl Case {
         let no_events = Vec::new();
         check_durability(self.acknowledged.get(&goal.id).unwrap_or(&no_events), &log)?;
         self.check_derived(goal, &files, log.len())?;
+        self.check_evidence(goal)?;
         let Durable {
             branches, commits, ..
         } = self.world.durable();
@@ -353,6 +355,17 @@ impl Case {
                 Err(Violation::new(Oracle::Convergence, detail))
             }
             Some(_) | None => Ok(rest),
+        }
+    }
+
+    /// Checks that every run of an agent is remembered, and is what the log remembers.
+    fn check_evidence(&self, goal: &Goal) -> Result<(), Violation> {
+        let project = project(&self.disk, &self.clock, "sim");
+        let audit = audit_goal(&project, &goal.id)
+            .map_err(|error| Violation::new(Oracle::Durability, causes(&error)))?;
+        match audit.faults.first() {
+            Some(fault) => Err(Violation::new(Oracle::Durability, causes(fault))),
+            None => Ok(()),
         }
     }
 

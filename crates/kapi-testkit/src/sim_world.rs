@@ -19,6 +19,7 @@ use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch, World};
 use kapi_store::hash::sha256_hex;
 use kapi_sys::clock::Clock;
+use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::oracle::{Oracle, Violation, check_performed, read_log};
@@ -227,6 +228,7 @@ impl SimWorld {
             return Outcome::Agent(agent_run(AgentEnd::Provider(unavailable()), None));
         }
         let line = format!("turn {}\n", task.turn);
+        self.write_transcript(effect, &line);
         self.change(|files| {
             files
                 .entry("work.log".to_owned())
@@ -253,6 +255,19 @@ impl SimWorld {
             }
         }
         Outcome::Agent(agent_run(AgentEnd::Finished, Some("session-1".to_owned())))
+    }
+
+    /// Adds to the transcript of a run, as the real world does: not synced.
+    fn write_transcript(&self, effect: &Effect, line: &str) {
+        let Some(state_dir) = self.log_dir.parent() else {
+            return;
+        };
+        let run = format!("{}-{}", effect.goal, effect.id);
+        let dir = state_dir.join("runs").join(run);
+        let path = dir.join("transcript.jsonl");
+        let made = self.disk.create_dir(&dir).map(drop);
+        // Where the power has failed nothing is written, and the run is over soon.
+        drop(made.and_then(|()| self.disk.append(&path, line.as_bytes())));
     }
 
     fn change(&self, change: impl FnOnce(&mut Files)) {

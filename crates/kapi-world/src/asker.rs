@@ -31,7 +31,7 @@ use crate::book::Book;
 use crate::confine::{Cell, WorksAt};
 use crate::failure;
 use crate::gate::Rules;
-use crate::prover::checkout::make as checkout;
+use crate::prover::checkout;
 use crate::run_dir::RunDir;
 use crate::tools::Caller;
 use crate::workshop::Workshop;

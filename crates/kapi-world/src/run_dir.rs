@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::outcome::Failure;
@@ -98,7 +98,8 @@ impl RunDir {
 /// Opens a file to add to it; tells its length, and whether its last line has no end.
 fn open_at_end(path: &Path) -> io::Result<(fs::File, u64, bool)> {
     let mut options = fs::OpenOptions::new();
-    let file = options.read(true).append(true).create(true).open(path)?;
+    options.read(true).append(true).create(true).mode(0o600);
+    let file = options.open(path)?;
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
     if let Some(at) = length.checked_sub(1) {

@@ -2,9 +2,11 @@
 //!
 //! Only reads.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kapi_core::deletions::Deletions;
 use kapi_core::goal::contract::Base;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::scripts;
@@ -189,6 +191,51 @@ impl Survey {
         self.repository
             .diff(&base, &commit, bytes_max)
             .map_err(|error| failure::plain(&error))
+    }
+
+    /// Returns the commit that a branch points at, if there is one of this name.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn branch_tip(&self, branch: &str) -> Result<Option<String>, Failure> {
+        let tip = self.repository.branch_tip(branch);
+        let tip = tip.map_err(|error| failure::plain(&error))?;
+        Ok(tip.map(|tip| tip.to_string()))
+    }
+
+    /// Returns the commit of every branch, by its name.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn branch_tips(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let refs = self.repository.refs();
+        let refs = refs.map_err(|error| failure::plain(&error))?;
+        let branches = refs.0.into_iter().filter_map(|(name, commit)| {
+            let name = name.strip_prefix("refs/heads/")?;
+            Some((name.to_owned(), commit.to_string()))
+        });
+        Ok(branches.collect())
+    }
+
+    /// Tells whether all of a commit is part of another.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn contains(&self, newer: &str, older: &str) -> Result<bool, Failure> {
+        let (newer, older) = (workshop::commit_id(newer)?, workshop::commit_id(older)?);
+        let contains = self.repository.is_ancestor(&older, &newer);
+        contains.map_err(|error| failure::plain(&error))
+    }
+
+    /// Returns how many files of the base a commit deletes.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn deletions(&self, base: &str, commit: &str) -> Result<Deletions, Failure> {
+        let (base, commit) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
+        let counted = self.repository.deletions(&base, &commit);
+        let (deleted, of) = counted.map_err(|error| failure::plain(&error))?;
+        Ok(Deletions { deleted, of })
     }
 
     /// Returns how much differs between two commits.

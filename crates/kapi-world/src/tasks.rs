@@ -31,6 +31,7 @@ use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, Report, Task};
 use kapi_core::proof::assess::Grade;
+use kapi_engine::evidence::hash_run;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
@@ -113,6 +114,9 @@ impl Performer<'_> {
             }
         });
         leavings::after(self, (task, hands), &mut report);
+        if let Err(lack) = self.record_run(task, hands) {
+            return set_back(hands, lack);
+        }
         if report.end == End::Cancelled {
             return report;
         }
@@ -161,6 +165,23 @@ impl Performer<'_> {
             }
         }
         Ok(report(ran))
+    }
+
+    /// Records what the attempt's runs wrote, now that nobody writes to them any more.
+    fn record_run(&self, task: &Task, hands: &Hands<'_>) -> Result<(), String> {
+        // An attempt without a sandbox has no files either.
+        let Ok(id) = Self::sandbox_id(task, hands) else {
+            return Ok(());
+        };
+        let place = self.setting.sandboxes.place(&self.setting.project_key, &id);
+        let files = hash_run(self.project.disk, &place.runs());
+        let files =
+            files.map_err(|error| format!("failed to {}", crate::failure::chain(&error)))?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let recorded = hands.record_run(id.as_str(), files);
+        recorded.map_err(|_| "what its run wrote could not be recorded".to_owned())
     }
 
     /// Returns the name of the sandbox of an attempt.

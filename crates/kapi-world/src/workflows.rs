@@ -30,17 +30,12 @@ use kapi_core::workflow::effect::{Action, Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::project::Project;
+use kapi_engine::workflow::run_name::{effect_name, run_name};
 use kapi_engine::world::Watch;
 use kapi_git::owned_dir;
-use sha2::{Digest as _, Sha256};
 
 use crate::failure;
 use crate::real::RealWorld;
-
-/// Digits of the hash that stands for what a file name cannot hold.
-const NAME_HASH_DIGITS: usize = 8;
-/// The longest part of an effect's id in a file name.
-const NAME_BYTES_MAX: usize = 80;
 
 /// Where a workflow's effects are performed, and what they need of whoever composes it.
 pub struct WorkflowPlace<'a> {
@@ -161,34 +156,14 @@ const fn cancelled(usage: Usage) -> Outcome {
     Outcome::Cancelled { usage }
 }
 
-/// Returns the part of a file's name that stands for an effect: its id where that is plain.
-fn name_of(effect: &EffectId) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let text = effect.as_str();
-    if text.chars().all(is_plain) && text.len() <= NAME_BYTES_MAX {
-        return text.to_owned();
-    }
-    let plain: String = text
-        .chars()
-        .map(|c| if is_plain(c) { c } else { '-' })
-        .take(NAME_BYTES_MAX)
-        .collect();
-    let mut hash = Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
-    hash.truncate(NAME_HASH_DIGITS);
-    format!("{plain}-{hash}")
-}
-
 /// Returns the name of the run that performs an effect, safe as a file name.
 fn run_id(effect: &Effect) -> String {
-    format!("{}-{}", effect.workflow, name_of(&effect.id))
+    run_name(&effect.workflow, &effect.id)
 }
 
 /// Makes the directory of one effect, where nobody else may look, and returns it.
 fn scratch(world: &RealWorld<'_>, effect: &Effect) -> Result<PathBuf, Failure> {
-    let dir = world.place.scratch.join(name_of(&effect.id));
+    let dir = world.place.scratch.join(effect_name(&effect.id));
     let mut builder = fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(&dir);
     made.map_err(|error| failure::file("create", &dir, &error))?;
@@ -198,25 +173,4 @@ fn scratch(world: &RealWorld<'_>, effect: &Effect) -> Result<PathBuf, Failure> {
 /// Removes the directory of one effect. What cannot be removed is only space.
 fn clear(scratch: &std::path::Path) {
     drop(owned_dir::wipe(scratch));
-}
-
-#[cfg(test)]
-mod tests {
-    use kapi_core::id::EffectId;
-
-    use super::name_of;
-
-    #[test]
-    fn a_name_of_an_effect_is_a_plain_and_single_file_name() {
-        let plain = EffectId::new(1, "work-T-001", 2);
-        assert_eq!(name_of(&plain), plain.as_str());
-        let (one, other) = (
-            name_of(&EffectId::new(1, "work-../../T", 1)),
-            name_of(&EffectId::new(1, "work-..-..-T", 1)),
-        );
-        assert_ne!(one, other);
-        for name in [one, other, name_of(&EffectId::new(1, &"ä/".repeat(200), 1))] {
-            assert!(!name.contains(['/', '.']) && name.len() < 100, "{name}");
-        }
-    }
 }

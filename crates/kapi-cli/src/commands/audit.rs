@@ -1,15 +1,20 @@
-//! `kapi audit`: whether every log is whole, chained and unaltered. Changes nothing.
+//! `kapi audit`: whether every log is whole, chained and unaltered, with the files of runs that the
+//! logs remember, the hidden checks and the spend ledger.
+//!
+//! Changes nothing of what it looks at; what it finds is remembered for listings.
+
+mod evidence;
 
 use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
 use kapi_engine::audit::{GoalAudit, audit_goal};
+use kapi_engine::damage::{Damage, KERNEL};
 use kapi_engine::kernel::audit::{KernelAudit, audit_kernel};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_store::layout::ProjectLayout;
-use kapi_world::hidden;
 use serde::Serialize;
 
 use crate::config::store::STORE;
@@ -36,6 +41,8 @@ struct View {
     workflows: Vec<Row>,
     /// Its tasks and loops, where there are any.
     kernel: Option<Row>,
+    /// The machine's spend ledger, where there is one.
+    spend: Option<Row>,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,9 +66,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let audit =
             audit_goal(&project, &id).map_err(|error| Error::engine(&error, &id.to_string()))?;
         let mut row = row(id.to_string(), &audit);
-        if let Some(fault) = hidden_fault(&context, &project, &id)? {
-            row.ok = false;
-            row.faults.push(fault);
+        if row.ok {
+            row.add(evidence::of_goal(&context, &project, &id)?);
         }
         rows.push(row);
     }
@@ -75,10 +81,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         None => kernel_audit(&context, &project)?,
     };
     let kernel = kernel.map(|audit| kernel_row(&audit));
+    let spend = evidence::spend_row(&context, &project, &mut rows)?;
+    remember(&project, [&rows[..], &of_workflows], [&kernel, &spend]);
     let ok = rows
         .iter()
         .chain(&of_workflows)
         .chain(&kernel)
+        .chain(&spend)
         .all(|row| row.ok);
     match context.ui.format {
         Format::Json => context.ui.json(&View {
@@ -86,10 +95,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             goals: rows,
             workflows: of_workflows,
             kernel,
+            spend,
         }),
         Format::Human => {
             rows.extend(of_workflows);
             rows.extend(kernel);
+            rows.extend(spend);
             human(&context, &rows);
         }
     }
@@ -131,42 +142,12 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
     }
 }
 
-/// Returns what is wrong with the hidden checks of a goal that was approved with some.
-fn hidden_fault(
-    context: &Context,
-    project: &Project<'_>,
-    id: &GoalId,
-) -> Result<Option<String>, Error> {
-    // A log that cannot be read has its fault already.
-    let Ok(goal) = project.load(id) else {
-        return Ok(None);
-    };
-    let Some(hidden) = goal.contract.hidden.filter(|_| goal.approval.is_some()) else {
-        return Ok(None);
-    };
-    let kept = context.place(project, id)?.hidden;
-    let old = project.layout.goal(id).hidden();
-    if goal.status.is_terminal() && !kept.exists() && !old.exists() {
-        return Ok(None);
-    }
-    // A goal from before keeps them in the project until they are used.
-    let found = if old.is_dir() && !kept.exists() {
-        hidden::describe(&old).map(|found| found.sha256 == hidden.sha256)
-    } else {
-        hidden::verify_kept(&hidden, &kept).map(|()| true)
-    };
-    Ok(match found {
-        Ok(true) => None,
-        Ok(false) => Some(format!("{} is not what was approved", old.display())),
-        Err(failure) => Some(format!("failed to {}", failure.message)),
-    })
-}
-
 /// Audits the kernel where it is kept.
 fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<KernelAudit>, Error> {
     let config = context.config(Some(project.layout.root()))?;
     let kernel = Kernel::new(context, project, &config)?;
-    audit_kernel(project, &kernel.store).map_err(|error| kernel::failed(&error))
+    let runs_of = evidence::runs_of(context, project, &kernel.store)?;
+    audit_kernel(project, &kernel.store, &runs_of).map_err(|error| kernel::failed(&error))
 }
 
 /// Returns the project: where goals are, or else tasks.
@@ -184,13 +165,22 @@ fn kernel_row(audit: &KernelAudit) -> Row {
     let faults = audit.faults.iter().map(|fault| chain(fault));
     let unknown = audit.unknown.iter().map(|error| chain(error));
     let broken = audit.broken.iter().map(|error| chain(error));
+    let evidence = audit.evidence.iter();
+    let evidence = evidence.map(|(file, fault)| format!("trust {}: {fault}", file.display()));
     Row {
-        id: "kernel".to_owned(),
+        id: KERNEL.to_owned(),
         file: audit.file.display().to_string(),
         events: audit.records,
-        ok: audit.faults.is_empty() && audit.unknown.is_none() && audit.broken.is_none(),
+        ok: audit.faults.is_empty()
+            && audit.unknown.is_none()
+            && audit.broken.is_none()
+            && audit.evidence.is_empty(),
         torn_bytes: audit.torn_bytes,
-        faults: faults.chain(broken).chain(unknown).collect(),
+        faults: faults
+            .chain(broken)
+            .chain(unknown)
+            .chain(evidence)
+            .collect(),
         stale: Vec::new(),
     }
 }
@@ -209,6 +199,24 @@ fn row(id: String, audit: &GoalAudit) -> Row {
             .map(|path| path.display().to_string())
             .collect(),
     }
+}
+
+impl Row {
+    /// Adds findings.
+    fn add(&mut self, findings: Vec<String>) {
+        self.ok &= findings.is_empty();
+        self.faults.extend(findings);
+    }
+}
+
+/// Remembers what was found, for listings. One that cannot be remembered is shown all the same.
+fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 2]) {
+    let rows = rows.into_iter().flatten();
+    let rows = rows.chain(others.into_iter().flatten());
+    let found: Damage = rows
+        .map(|row| (row.id.clone(), row.faults.clone()))
+        .collect();
+    drop(project.remember_damage(&found));
 }
 
 fn human(context: &Context, rows: &[Row]) {

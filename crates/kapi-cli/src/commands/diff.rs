@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::trust::Trust;
 use crate::ui::Format;
 
 /// The most of a patch that is shown.
@@ -27,6 +28,8 @@ struct View<'a> {
     /// Whether the patch goes on after its last byte here.
     cut: bool,
     patch: String,
+    #[serde(flatten)]
+    trust: &'a Trust,
 }
 
 /// Prints the patch.
@@ -35,6 +38,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let goal = project
         .load(&id)
         .map_err(|error| Error::engine(&error, &id.to_string()))?;
+    let trust = Trust::of(context, &project, &goal);
     let candidate = goal
         .candidate
         .as_ref()
@@ -61,10 +65,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 proved,
                 cut,
                 patch: String::from_utf8_lossy(&patch).into_owned(),
+                trust: &trust,
             });
         }
         Format::Human => {
             context.ui.raw(&patch);
+            for warning in trust.warnings(&goal) {
+                context.ui.say(&format!("warning: {warning}."));
+            }
             if cut {
                 context
                     .ui

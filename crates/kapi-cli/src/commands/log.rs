@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event_words::describe;
 use crate::exit_code::Exit;
 use crate::progress::event_json;
+use crate::trust::Trust;
 use crate::ui::{Fate, Format};
 
 /// How often a followed log is looked at.
@@ -32,6 +33,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
     let mut place = LogPlace::default();
+    if let Ok(goal) = project.load(&id) {
+        let trust = Trust::of(context, &project, &goal);
+        for warning in trust.warnings(&goal) {
+            context.ui.say(&format!("warning: {warning}."));
+        }
+    }
     loop {
         // Asked first, so that whatever made it end is among the events read next.
         let is_over = project.load(&id).map_err(failed)?.status.is_terminal();

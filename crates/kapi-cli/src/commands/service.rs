@@ -156,8 +156,9 @@ impl Context {
 fn install(context: &Context, place: &Place, args: &Install) -> Result<Exit, Error> {
     place.require_ours()?;
     if context.ui.format == Format::Human {
-        context.ui.line(&format!("{}:\n", place.path.display()));
-        context.ui.line(place.text.trim_end());
+        context.ui.line(&format!("{}:", place.path.display()));
+        context.ui.line("");
+        context.ui.page(place.text.trim_end());
         context.ui.line("");
     }
     let is_there = place.found.as_deref() == Some(place.text.as_str());

@@ -12,6 +12,7 @@ use crate::contract::words;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::report;
+use crate::trust::Trust;
 use crate::ui::Format;
 
 /// Options of `kapi show`.
@@ -38,6 +39,8 @@ struct View<'a> {
     contract_hash: &'a str,
     approval: Option<kapi_core::goal::event::ApprovalMeans>,
     driver: Option<String>,
+    #[serde(flatten)]
+    trust: Trust,
 }
 
 /// Shows a goal.
@@ -46,29 +49,38 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let goal = project.load(&id).map_err(failed)?;
     let driver = project.driver(&id).map_err(failed)?;
+    let trust = Trust::of(context, &project, &goal);
     match context.ui.format {
         Format::Json => context.ui.json(&View {
             result: ResultView {
                 kind: "goal",
+                next: trust.next_commands(&goal),
                 ..ResultView::from(&goal)
             },
             contract: &goal.contract,
             contract_hash: &goal.contract_hash,
             approval: goal.approval,
             driver,
+            trust,
         }),
         Format::Human => {
             let race = race::view::lines(&project, &goal)?;
-            human(context, &goal, driver.as_deref(), &race);
+            human(context, (&goal, &trust), driver.as_deref(), &race);
             report::auto_run(context, project.layout.root(), &goal);
         }
     }
     Ok(Exit::Success)
 }
 
-fn human(context: &Context, goal: &Goal, driver: Option<&str>, race: &[String]) {
+fn human(
+    context: &Context,
+    goal_and_trust: (&Goal, &Trust),
+    driver: Option<&str>,
+    race: &[String],
+) {
     let ui = context.ui;
-    report::outcome(ui, goal);
+    let (goal, trust) = goal_and_trust;
+    report::outcome(ui, goal, Some(trust));
     if let Some(driver) = driver {
         ui.line(&format!("  driver   {driver}"));
     }

@@ -5,10 +5,12 @@ mod health;
 
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
+use kapi_engine::damage::Damage;
 use kapi_engine::project::{Listed, Project, Standing};
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
 use kapi_wire::workflow::row::WorkflowRow;
+use kapi_world::survey::Survey;
 use serde::Serialize;
 
 use crate::commands::show;
@@ -16,6 +18,7 @@ use crate::commands::status::health::{Health, Leftover};
 use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
+use crate::trust::MovedBranch;
 use crate::ui::{Format, Ui};
 use crate::workflow::{find, listing, report, session};
 
@@ -58,6 +61,12 @@ struct Row {
     sandbox: Option<SandboxLevel>,
     updated: Option<String>,
     fault: Option<String>,
+    /// The commit that was proved or accepted.
+    commit: Option<String>,
+    /// Where its branch is, if that is not this commit.
+    moved_branch: Option<MovedBranch>,
+    /// What the last audit found.
+    damage: Vec<String>,
     race: Option<Race>,
     #[serde(skip)]
     is_over: bool,
@@ -76,11 +85,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut standings = project
         .standings()
         .map_err(|error| Error::engine(&error, ""))?;
-    let goals = goal_rows(&project, &standings.goals)?;
+    let mut goals = goal_rows(&project, &standings.goals)?;
+    let damage = project.damage();
+    doubt(context, &project, &mut goals, &damage);
     let session = session::session(context);
     let attached = listing::attached(&standings, session.as_deref());
-    let waiting = waiting(&standings);
-    let health = health::of(context, &project, &standings);
+    let waiting = waiting(&standings) + damage.len();
+    let mut health = health::of(context, &project, &standings);
+    health.extend(health::doubts(&goals, &damage));
     let cleanup = health::leftovers(context, &project, &standings)?;
     let is_whole = args.all || context.ui.format == Format::Json;
     let hidden = if is_whole {
@@ -172,6 +184,9 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
                     worktree: entry.worktree.clone(),
                     updated: Some(entry.updated.clone()),
                     fault: None,
+                    commit: entry.commit.clone(),
+                    moved_branch: None,
+                    damage: Vec::new(),
                     race: entry.race.clone(),
                     is_over,
                 });
@@ -185,12 +200,37 @@ fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error>
                 sandbox: None,
                 updated: None,
                 fault: Some(chain(error)),
+                commit: None,
+                moved_branch: None,
+                damage: Vec::new(),
                 race: None,
                 is_over: false,
             }),
         }
     }
     Ok(rows)
+}
+
+/// Adds what the last audits found, and which branches are not where a proof left them.
+fn doubt(context: &Context, project: &Project<'_>, rows: &mut [Row], damage: &Damage) {
+    for row in rows.iter_mut() {
+        row.damage = damage.get(&row.id).cloned().unwrap_or_default();
+    }
+    if rows.iter().all(|row| row.commit.is_none()) {
+        return;
+    }
+    let root = project.layout.root();
+    let tips = context
+        .config(Some(root))
+        .ok()
+        .and_then(|config| Survey::of(&context.book(&config), root).ok())
+        .and_then(|survey| survey.branch_tips().ok());
+    let Some(tips) = tips else { return };
+    for row in rows.iter_mut() {
+        if let (Some(branch), Some(commit)) = (&row.branch, &row.commit) {
+            row.moved_branch = MovedBranch::of_tip(tips.get(branch), commit);
+        }
+    }
 }
 
 /// Returns when a workflow changed last, as a text that sorts by time.

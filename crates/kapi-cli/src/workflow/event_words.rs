@@ -63,6 +63,7 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         | Event::EffectIntended { .. }
         | Event::EffectUsed { .. }
         | Event::GoalUsed { .. }
+        | Event::RunRecorded { .. }
         | Event::EffectEnded { failed: None, .. } => return None,
         Event::Interview(event) => interview(event),
         Event::Ralph(event) => return ralph(event),

@@ -125,3 +125,23 @@ fn where_there_is_nothing_to_start_from_it_says_so() {
     env.kapi_in(&bare, &usual(HONEST, &[]))
         .assert_error(4, &["no working tree", "hint: "]);
 }
+
+#[test]
+fn a_repository_made_again_at_the_same_path_is_not_blocked_by_the_old_one() {
+    let env = Environment::new();
+    env.run(HONEST, &[]).assert_status("done", 0);
+    for directory in [".git", ".ilchul"] {
+        fs::remove_dir_all(env.repository().join(directory)).unwrap();
+    }
+    env.git(&["init", "--quiet", "--initial-branch", "main"]);
+    env.commit_all("again");
+    env.run(HONEST, &[]).assert_status("done", 0);
+    // What the old one left is beside it, and nothing of it is lost.
+    let worktrees = env.home().join(".ilchul/worktrees");
+    let project = fs::read_dir(worktrees).unwrap().next().unwrap().unwrap();
+    let aside = project.path().join(format!("{FIRST}.gone-1"));
+    assert_eq!(
+        fs::read_to_string(aside.join("answer.txt")).unwrap(),
+        "42\n"
+    );
+}

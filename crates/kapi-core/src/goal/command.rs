@@ -2,6 +2,7 @@
 //!
 //! A command is a wish: only the events that `decide` returns for it ever happened.
 
+use crate::evidence::EvidenceFile;
 use crate::goal::budget::Raise;
 use crate::goal::contract::Contract;
 use crate::goal::event::ApprovalMeans;
@@ -52,6 +53,13 @@ pub enum Command {
         usage: Usage,
         /// Milliseconds since the last report.
         elapsed_ms: u64,
+    },
+    /// Record the files of a run that is over, before how it ended is reported.
+    RecordRun {
+        /// The effect whose run it is.
+        effect: EffectId,
+        /// Every file of its directory.
+        files: Vec<EvidenceFile>,
     },
     /// Report how an effect ended.
     Report {

@@ -80,6 +80,11 @@ fn decide_goal(
             usage,
             elapsed_ms,
         } => progress(goal, effect, *usage, *elapsed_ms),
+        Command::RecordRun { effect, files } => {
+            require_under_way(goal, effect)?;
+            let (effect, files) = (effect.clone(), files.clone());
+            Ok(vec![Event::RunRecorded { effect, files }])
+        }
         Command::Report {
             effect,
             outcome,
@@ -218,6 +223,7 @@ fn check_authority(actor: &Actor, command: &Command) -> Result<(), Denied> {
         Command::Tool(_) | Command::AskConsent { .. } => None,
         Command::Intend { .. }
         | Command::Progress { .. }
+        | Command::RecordRun { .. }
         | Command::Report { .. }
         | Command::Wake { .. }
         | Command::AnswerSideQuestion { .. } => None,

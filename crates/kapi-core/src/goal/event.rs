@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::EvidenceFile;
 use crate::goal::budget::{Limit, Raise};
 use crate::goal::consent::Asked;
 use crate::goal::contract::Contract;
@@ -77,6 +78,14 @@ pub enum Event {
         usage: Usage,
         /// Milliseconds since the last report.
         elapsed_ms: u64,
+    },
+    /// What a run wrote was hashed, before what came of it is recorded. The last record of a run
+    /// holds: a run that is performed again adds to its files.
+    RunRecorded {
+        /// The effect whose run it is.
+        effect: EffectId,
+        /// Every file of its directory.
+        files: Vec<EvidenceFile>,
     },
     /// The worktree and branch exist.
     WorkspaceCreated {

@@ -95,7 +95,7 @@ fn apply(goal: &mut Goal, event: &Event) {
         goal.in_flight = None;
     }
     match event {
-        Event::GoalCreated { .. } | Event::EffectProgressed { .. } => {}
+        Event::GoalCreated { .. } | Event::EffectProgressed { .. } | Event::RunRecorded { .. } => {}
         Event::ContractDrafted {
             contract,
             contract_hash,

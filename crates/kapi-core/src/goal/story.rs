@@ -343,6 +343,7 @@ pub(super) fn render(event: &Event) -> String {
         } => {
             format!("used {} tokens {elapsed_ms} ms", usage.tokens())
         }
+        Event::RunRecorded { effect, .. } => format!("recorded {effect}"),
         Event::WorkspaceCreated { .. } => "workspace".to_owned(),
         Event::BaselineEnded { .. } => "baseline".to_owned(),
         Event::AgentEnded { .. } => "agent ended".to_owned(),

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::evidence::EvidenceFile;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::task::{Phase, PhaseStatus, Report, Trigger};
@@ -55,6 +56,15 @@ pub enum Command {
         detail: Option<String>,
         /// What came of it so far, where the phases after it build on that.
         report: Option<Box<Report>>,
+    },
+    /// Record the files of an attempt that is over, before what came of it is said.
+    RecordRun {
+        /// Of what.
+        hold: Hold,
+        /// The name of its sandbox.
+        run: String,
+        /// Every file of its runs.
+        files: Vec<EvidenceFile>,
     },
     /// Say what came of the attempt.
     Finish {

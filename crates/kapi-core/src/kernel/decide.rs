@@ -91,6 +91,7 @@ pub fn decide(
                 report: report.clone(),
             }]))
         }
+        Command::RecordRun { hold, run, files } => attempt::record_run(kernel, *hold, run, files),
         Command::Finish { hold, report } => attempt::finish(kernel, *hold, report, now_ms),
         Command::GiveBack {
             hold,
@@ -130,6 +131,7 @@ fn authorise(actor: &Actor, command: &Command) -> Result<(), Denied> {
         Command::Begin(_) => "begin tasks",
         Command::Beat { .. } => "hold tasks",
         Command::EndPhase { .. } => "end phases",
+        Command::RecordRun { .. } => "record runs",
         Command::Finish { .. } => "finish tasks",
         Command::GiveBack { .. } => "give tasks back",
         Command::Expire { .. } => "expire leases",

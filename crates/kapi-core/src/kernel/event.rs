@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::EvidenceFile;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::task::{Phase, PhaseStatus, Report, Trigger};
@@ -49,6 +50,15 @@ pub enum KernelEvent {
         expires_at_ms: i64,
         /// What was used since the last word.
         usage: Usage,
+    },
+    /// What an attempt wrote was hashed, before what came of it is recorded.
+    RunRecorded {
+        /// Which task.
+        task: TaskId,
+        /// The name of the attempt's sandbox, where the files are.
+        run: String,
+        /// Every file of its runs.
+        files: Vec<EvidenceFile>,
     },
     /// A phase of a loop's run is over.
     PhaseEnded {

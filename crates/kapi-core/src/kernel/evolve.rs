@@ -79,6 +79,7 @@ pub fn evolve(kernel: &mut Kernel, event: &KernelEvent, at_ms: i64) {
             });
         }
         KernelEvent::Resigned {} => kernel.leader = None,
+        KernelEvent::RunRecorded { .. } => {}
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every request that can be made of a workflow, reports of finished effects included.
 
+use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
@@ -65,6 +66,13 @@ pub enum Command {
         goal: GoalId,
         /// What, altogether.
         account: GoalAccount,
+    },
+    /// Record the files of a run that is over, before how it ended is reported.
+    RecordRun {
+        /// The effect whose run it is.
+        effect: EffectId,
+        /// Every file of its directory.
+        files: Vec<EvidenceFile>,
     },
     /// Report how an effect ended.
     Report {

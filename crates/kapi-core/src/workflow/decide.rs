@@ -79,6 +79,7 @@ fn request(
         Command::RecordEvidence(evidence) => evidence::record(workflow, actor, evidence),
         Command::Intend { effect } => effects::intend(workflow, actor, effect, given),
         Command::Progress { effect, usage } => effects::progress(workflow, actor, effect, *usage),
+        Command::RecordRun { effect, files } => effects::record_run(workflow, actor, effect, files),
         Command::RecordGoalUse { goal, account } => {
             effects::goal_use(workflow, actor, goal, account)
         }

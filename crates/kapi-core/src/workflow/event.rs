@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
@@ -152,6 +153,14 @@ pub enum Event {
         effect: EffectId,
         /// What.
         usage: Usage,
+    },
+    /// What a run wrote was hashed, before what came of it is recorded; the last record of a run
+    /// holds.
+    RunRecorded {
+        /// The effect whose run it is.
+        effect: EffectId,
+        /// Every file of its directory.
+        files: Vec<EvidenceFile>,
     },
     /// A goal has used this much so far, by its own account.
     GoalUsed {

@@ -86,7 +86,7 @@ fn body(begin: &Begin, at_ms: i64) -> (Body, Vec<Link>) {
 
 fn apply(workflow: &mut Workflow, event: &Event) {
     match event {
-        Event::Started { .. } => {}
+        Event::Started { .. } | Event::RunRecorded { .. } => {}
         Event::DecisionAsked { pending } => workflow.pending = Some(pending.clone()),
         Event::Approved { approval } => {
             workflow.pending = None;

@@ -10,6 +10,7 @@ use kapi_fleet::log::NetLog;
 use kapi_store::audit::{AuditFault, audit};
 use kapi_store::record::Record;
 
+use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
 use crate::kernel::log::{STREAM, Store};
@@ -29,9 +30,15 @@ pub struct KernelAudit {
     pub faults: Vec<AuditFault>,
     /// Why the log on a cluster is not the one that was accepted.
     pub broken: Option<FleetError>,
+    /// Files of attempts that are not what the log remembers.
+    pub evidence: Vec<(PathBuf, EvidenceFault)>,
     /// The first sound line that this program does not understand, and why.
     pub unknown: Option<KernelError>,
 }
+
+/// Returns the directory of an attempt's runs by the name of its sandbox; `None` where nobody
+/// expects them: a person had them removed, or another machine has them.
+pub type RunsOf<'a> = dyn Fn(&str) -> Option<PathBuf> + 'a;
 
 /// Checks the kernel of a project; `None` where there is none.
 ///
@@ -40,17 +47,24 @@ pub struct KernelAudit {
 pub fn audit_kernel(
     project: &Project<'_>,
     store: &Store,
+    runs_of: &RunsOf<'_>,
 ) -> Result<Option<KernelAudit>, KernelError> {
     match store {
-        Store::Files => audit_files(project),
-        Store::Fleet { settings, project } => {
-            let log = NetLog::open(settings.clone(), project, STREAM)?;
-            audit_fleet(&log).map(Some)
+        Store::Files => audit_files(project, runs_of),
+        Store::Fleet {
+            settings,
+            project: shared,
+        } => {
+            let log = NetLog::open(settings.clone(), shared, STREAM)?;
+            audit_fleet(project, &log, runs_of).map(Some)
         }
     }
 }
 
-fn audit_files(project: &Project<'_>) -> Result<Option<KernelAudit>, KernelError> {
+fn audit_files(
+    project: &Project<'_>,
+    runs_of: &RunsOf<'_>,
+) -> Result<Option<KernelAudit>, KernelError> {
     let stream = stream(project);
     let file = stream.log();
     if project.disk.len(&file)?.is_none() {
@@ -62,6 +76,7 @@ fn audit_files(project: &Project<'_>) -> Result<Option<KernelAudit>, KernelError
         torn_bytes: found.torn_bytes,
         faults: found.faults,
         broken: None,
+        evidence: evidence(project, &found.records, runs_of)?,
         unknown: unknown(&file, &found.records),
         file,
     }))
@@ -69,7 +84,11 @@ fn audit_files(project: &Project<'_>) -> Result<Option<KernelAudit>, KernelError
 
 /// Reads every batch anew: each must chain to the one before, and nothing that the fold knows may
 /// be missing.
-fn audit_fleet(log: &NetLog) -> Result<KernelAudit, KernelError> {
+fn audit_fleet(
+    project: &Project<'_>,
+    log: &NetLog,
+    runs_of: &RunsOf<'_>,
+) -> Result<KernelAudit, KernelError> {
     let file = PathBuf::from(log.name());
     let (records, mut broken) = match log.load_all() {
         Ok(loaded) => (loaded.records, None),
@@ -94,9 +113,27 @@ fn audit_fleet(log: &NetLog) -> Result<KernelAudit, KernelError> {
         torn_bytes: 0,
         faults: Vec::new(),
         broken,
+        evidence: evidence(project, &records, runs_of)?,
         unknown: unknown(&file, &records),
         file,
     })
+}
+
+fn evidence(
+    project: &Project<'_>,
+    records: &[Record],
+    runs_of: &RunsOf<'_>,
+) -> Result<Vec<(PathBuf, EvidenceFault)>, KernelError> {
+    let mut runs = RecordedRuns::default();
+    for record in records {
+        let Ok(KernelEvent::RunRecorded { run, files, .. }) = tagged::from_record(record) else {
+            continue;
+        };
+        if let Some(dir) = runs_of(&run) {
+            runs.record(dir, &files);
+        }
+    }
+    Ok(check_runs(project.disk, &runs.into_runs())?)
 }
 
 fn unknown(file: &Path, records: &[Record]) -> Option<KernelError> {

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
 use kapi_core::actor::Actor;
+use kapi_core::evidence::EvidenceFile;
 use kapi_core::kernel::command::{Capacity, Command, Hold};
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::denied::Denied;
@@ -116,6 +117,20 @@ impl Hands<'_> {
             status,
             detail,
             report: report.cloned().map(Box::new),
+        };
+        let answer = self.ask(Actor::Engine, command).ok_or(LeaseLost)?;
+        answer.map(drop).map_err(|_| LeaseLost)
+    }
+
+    /// Records the files that the attempt wrote, before what came of it is said.
+    ///
+    /// # Errors
+    /// When the lease is over, or the record could not be made: nothing of the attempt counts then.
+    pub fn record_run(&self, run: &str, files: Vec<EvidenceFile>) -> Result<(), LeaseLost> {
+        let command = Command::RecordRun {
+            hold: self.hold,
+            run: run.to_owned(),
+            files,
         };
         let answer = self.ask(Actor::Engine, command).ok_or(LeaseLost)?;
         answer.map(drop).map_err(|_| LeaseLost)

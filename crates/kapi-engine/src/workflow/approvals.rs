@@ -264,6 +264,7 @@ const fn goes_on(command: &Command) -> bool {
         Command::Abandon { .. }
         | Command::RecordEvidence(_)
         | Command::Progress { .. }
+        | Command::RecordRun { .. }
         | Command::RecordGoalUse { .. }
         | Command::Report { .. }
         | Command::RefreshWorker { .. }

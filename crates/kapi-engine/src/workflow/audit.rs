@@ -3,16 +3,19 @@
 //! Reads everything and changes nothing. What it finds is told in the words of an audit of a goal.
 
 use kapi_core::workflow::documents::documents;
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::audit::{Audit, audit};
 
 use crate::audit::{GoalAudit, GoalFault};
+use crate::evidence::RecordedRuns;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::logged::to_logged;
 use crate::workflow::opened::stream;
+use crate::workflow::run_name::run_name;
 use crate::workflow::snapshot::Snapshot;
 
 /// Checks a workflow.
@@ -64,6 +67,7 @@ pub fn audit_workflow(
         None => report.stale.push(state),
     }
     check_files(project, (key, &workflow), &mut report)?;
+    report.check_evidence(project, recorded_runs(project, &found, &workflow))?;
     Ok(report)
 }
 
@@ -87,6 +91,24 @@ fn replayed(found: &Audit, report: &mut GoalAudit) -> Option<(Workflow, Option<W
     }
     let workflow = state.filter(|_| report.faults.is_empty())?;
     Some((workflow, at_saved))
+}
+
+/// Returns the runs that the log remembers, but for those that are being performed.
+fn recorded_runs(project: &Project<'_>, found: &Audit, workflow: &Workflow) -> RecordedRuns {
+    let mut runs = RecordedRuns::default();
+    for record in &found.records {
+        let Ok(logged) = to_logged(record) else {
+            continue;
+        };
+        if let Event::RunRecorded { effect, files } = &logged.event {
+            let run = run_name(&workflow.id, effect);
+            runs.record(project.layout.run(&run), files);
+        }
+    }
+    for effect in workflow.in_flight.keys() {
+        runs.forget(&project.layout.run(&run_name(&workflow.id, effect)));
+    }
+    runs
 }
 
 fn check_files(

@@ -18,6 +18,8 @@ use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
 
+use crate::error::EngineError;
+use crate::evidence::hash_run;
 use crate::project::Project;
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;
@@ -26,6 +28,7 @@ use crate::workflow::goals;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::logged::Logged;
 use crate::workflow::opened::OpenWorkflow;
+use crate::workflow::run_name::run_name;
 use crate::workflow::start::relink;
 use crate::world::{Activity, Watch};
 
@@ -421,8 +424,21 @@ impl Drive<'_, '_> {
     }
 
     fn report(&mut self, effect: EffectId, outcome: Outcome) -> Result<(), WorkflowError> {
+        self.record_run(&effect)?;
         let outcome = Box::new(outcome);
         self.submit(&Command::Report { effect, outcome })
+    }
+
+    /// Records what the run of an effect wrote, as it is now that nobody writes to it any more.
+    fn record_run(&mut self, effect: &EffectId) -> Result<(), WorkflowError> {
+        let run = run_name(&self.open.workflow()?.id, effect);
+        let files = hash_run(self.project.disk, &self.project.layout.run(&run));
+        let files = files.map_err(EngineError::from)?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let effect = effect.clone();
+        self.submit(&Command::RecordRun { effect, files })
     }
 
     fn submit(&mut self, command: &Command) -> Result<(), WorkflowError> {

@@ -1,6 +1,7 @@
 //! What is written to disk for others: event lines, snapshot, contract.
 
 use kapi_core::actor::Actor;
+use kapi_core::evidence::EvidenceFile;
 use kapi_core::goal::budget::{Limit, Raise};
 use kapi_core::goal::contract::{Contract, Hidden, Judge};
 use kapi_core::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
@@ -12,6 +13,14 @@ use kapi_engine::snapshot::Snapshot;
 use kapi_store::record::Record;
 
 use crate::support::{Fixture, contract, failing, usage, verified, well};
+
+fn transcript() -> EvidenceFile {
+    EvidenceFile {
+        name: "transcript.jsonl".to_owned(),
+        bytes: 3,
+        sha256: "ab".to_owned(),
+    }
+}
 
 fn events() -> Vec<Event> {
     let effect = EffectId::new(1, "agent", 2);
@@ -38,6 +47,10 @@ fn events() -> Vec<Event> {
             effect: effect.clone(),
             usage: usage(3),
             elapsed_ms: 7,
+        },
+        Event::RunRecorded {
+            effect: effect.clone(),
+            files: vec![transcript()],
         },
         Event::WorkspaceCreated {
             path: "/w".to_owned(),
@@ -114,6 +127,7 @@ fn event_lines_have_their_golden_form() {
             r#"contract_approved {"contract_hash":"abc","means":"terminal"}"#,
             r#"effect_intended {"effect":"t001-agent-a2","at_ms":6}"#,
             r#"effect_progressed {"effect":"t001-agent-a2","usage":{"input_tokens":3,"output_tokens":0},"elapsed_ms":7}"#,
+            r#"run_recorded {"effect":"t001-agent-a2","files":[{"name":"transcript.jsonl","bytes":3,"sha256":"ab"}]}"#,
             r#"workspace_created {"path":"/w","elapsed_ms":1}"#,
             "wait_ended null",
             r#"verify_ended {"report":{"commit":"commit-of-tree","tree":"tree","tampered":[],"runs":[{"command":"sh test.sh","checks":"visible","exit_code":1,"timed_out":false,"duration_ms":12,"output_tail":"1 test failed","output_bytes":13}]},"elapsed_ms":1}"#,

@@ -125,6 +125,7 @@ fn entries_are_kept_in_order_and_replaced() {
         worktree: None,
         sandbox: SandboxLevel::Native,
         updated: "2026-08-22T10:00:00.000Z".to_owned(),
+        commit: None,
         race: None,
     };
     let disk = sim_disk();

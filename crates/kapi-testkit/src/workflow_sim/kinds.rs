@@ -33,7 +33,7 @@ kinds! {
     [
         Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, LimitsRaised, Abandoned, Failed, Completed,
         Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
-        WorkerClosed, EffectIntended, EffectUsed, GoalUsed, EffectEnded,
+        WorkerClosed, EffectIntended, EffectUsed, RunRecorded, GoalUsed, EffectEnded,
     ]
     Interview => of_interview, Ralph => of_ralph
 }

@@ -4,7 +4,7 @@
 //! Checks before each effect that its intent is durable and that it has not ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,9 +22,11 @@ use kapi_core::workflow::ralph::plan::Identity;
 use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::workflow::logged::{Logged, to_logged};
+use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::{Activity, Watch};
 use kapi_store::codec::{Position, decode};
 use kapi_store::hash::sha256_hex;
+use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;
 
 use crate::oracle::{Oracle, Violation};
@@ -123,6 +125,7 @@ impl World {
         let n_failures = n_failures(&effect.id, &log);
         Ok(match &effect.action {
             Action::Ask(question) => {
+                self.write_transcript(effect);
                 if takes_long(question, &workflow) {
                     self.use_up(&effect.id, watch)?;
                 } else {
@@ -167,20 +170,37 @@ impl World {
         Err(Violation::new(Oracle::Durability, detail))
     }
 
+    /// Adds to the transcript of a run, as the real world does: not synced.
+    fn write_transcript(&self, effect: &Effect) {
+        let files = self.disk.snapshot();
+        let mut logs = files.keys().filter(|path| is_log(path, &effect.workflow));
+        // `.ilchul/workflows/<mode>/<workflow>/events.jsonl`
+        let Some(state_dir) = logs.next().and_then(|log| log.ancestors().nth(4)) else {
+            return;
+        };
+        let run = run_name(&effect.workflow, &effect.id);
+        let dir = state_dir.join("runs").join(run);
+        let made = self.disk.create_dir(&dir).map(drop);
+        let path = dir.join("transcript.jsonl");
+        // Where the power has failed nothing is written, and the run is over soon.
+        drop(made.and_then(|()| self.disk.append(&path, b"asked\n")));
+    }
+
     /// Returns the log as a power cut at this moment would leave it.
     fn durable_log(&self, workflow: &GoalId) -> Result<Vec<Logged>, Violation> {
         let files = self.disk.durable();
-        let name = workflow.to_string();
-        let is_log = |path: &&PathBuf| {
-            path.file_name() == Some("events.jsonl".as_ref())
-                && path.parent().and_then(Path::file_name) == Some(name.as_ref())
-        };
         let bytes = files
             .iter()
-            .find(|(path, _)| is_log(path))
+            .find(|(path, _)| is_log(path, workflow))
             .map(|(_, bytes)| bytes.as_slice());
         read_log(workflow, bytes.unwrap_or_default())
     }
+}
+
+fn is_log(path: &Path, workflow: &GoalId) -> bool {
+    let name = workflow.to_string();
+    path.file_name() == Some("events.jsonl".as_ref())
+        && path.parent().and_then(Path::file_name) == Some(name.as_ref())
 }
 
 /// Reads the bytes of a workflow's log.

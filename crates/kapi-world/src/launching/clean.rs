@@ -25,7 +25,7 @@ use super::look::size;
 use super::merge::remove;
 use super::place::{SandboxId, SandboxPlace, Sandboxes};
 use super::record::{Made, Record, State, Work};
-use super::{branch, masked};
+use super::{branch, masked, pruned};
 use crate::book::Book;
 use crate::workshop;
 
@@ -419,6 +419,7 @@ fn remove_thing(
                 ));
             }
             let kept = branch::retire(book, &place, &record, plan.now_ms)?;
+            pruned::record(place.state_dir(), [&place])?;
             remove(&place, &record)?;
             if plan.volumes == Choice::Yes {
                 remove_volumes(book, &place)?;
@@ -426,6 +427,7 @@ fn remove_thing(
             kept
         }
         What::Logs => {
+            pruned::record(place.state_dir(), [&place])?;
             owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }

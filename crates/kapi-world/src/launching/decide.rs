@@ -18,7 +18,7 @@ use super::place::SandboxPlace;
 use super::plan::{BranchPlan, LaunchPlan, Wanted};
 use super::record::{BranchRecord, Made, Record, State, VERSION, Work};
 use super::run::{Decided, Scene, Stage, kept_notes};
-use super::{masked, ports, prepare, shown};
+use super::{foreign, masked, ports, prepare, shown};
 use crate::book::Book;
 use crate::workshop::Workshop;
 
@@ -46,6 +46,9 @@ pub(crate) fn decide(
     let (Some(asked), Some(workshop), true) =
         (&plan.branch, &scene.workshop, scene.chosen.has_branch)
     else {
+        if plan.level == SandboxLevel::Native {
+            foreign::refuse(&plan.project)?;
+        }
         return Ok(Decided {
             made: Made::Layer,
             beginning: None,
@@ -185,7 +188,12 @@ fn workspace(
         .dirt()
         .map_err(|error| LaunchError::failed(&error))?;
     let is_named = dirt.names.len() < Dirt::NAMES_MAX;
+    let foreign = match plan.level {
+        SandboxLevel::Native => foreign::of_other_groups(&plan.project),
+        SandboxLevel::Podman | SandboxLevel::None => Vec::new(),
+    };
     let why = match (is_plain, is_named) {
+        (true, true) if !foreign.is_empty() => foreign::sentence(&foreign),
         (true, true) => {
             let masks = masks(plan, dirt)?;
             if !masks.is_empty() {

@@ -5,13 +5,15 @@
 
 pub mod gate;
 
+mod deletions;
 mod told;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use kapi_core::deletions::Deletions;
 use kapi_git::apply::offers::{self, LayerOffers};
-use kapi_git::apply::{self, ApplyError, ApplyPlan, Offer, OnConflict};
+use kapi_git::apply::{self, ApplyError, ApplyPlan, Offer, OnConflict, Preview};
 use kapi_git::id::CommitId;
 use kapi_git::layer::walk::{self, LayerChangeKind, Walk};
 use kapi_git::layer::{Layer, changes};
@@ -28,6 +30,7 @@ use super::record::{Made, Record, Work};
 use super::run::ground;
 use super::{branch, prepare};
 use crate::book::Book;
+use crate::launching::pruned;
 use crate::status::writer as status;
 use crate::workshop;
 
@@ -58,6 +61,8 @@ pub struct MergePlan {
     pub conflicts: Conflicts,
     /// What to do about files that run by themselves.
     pub auto_run: Gate,
+    /// What to do where much of the project would be deleted.
+    pub mass_deletion: Gate,
     /// Whether only to tell.
     pub rehearsal: Rehearsal,
 }
@@ -73,7 +78,7 @@ pub enum Conflicts {
     Mark,
 }
 
-/// What to do about files that run by themselves.
+/// What to do about what a person looks at first: files that run by themselves, a mass deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// They are held back.
@@ -108,6 +113,8 @@ pub struct Merged {
     pub obstacles: usize,
     /// How many of the paths are held back because they run by themselves.
     pub held: usize,
+    /// What it deletes, if that is much of the project.
+    pub mass_deletion: Option<Deletions>,
 }
 
 /// One path of a merge.
@@ -232,16 +239,7 @@ fn gone(record: &Record) -> LaunchError {
 /// When it has a branch, is in use, or the project could not be changed; nothing was then.
 pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merged, LaunchError> {
     let mut record = known(place)?;
-    if let Some(branch) = &record.branch {
-        return Err(LaunchError::new(
-            Kind::Denied,
-            format!(
-                "the work of sandbox {} is on branch {}",
-                record.id, branch.name
-            ),
-            format!("merge it with `git merge {}`.", branch.name),
-        ));
-    }
+    refuse_branch(&record)?;
     let _held = place.hold("kapi sandbox merge")?;
     let layer = prepare::open_layer(place)?;
     let git = workshop::find_git(book, &Cancel::new())?;
@@ -277,7 +275,17 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
         preview: apply::preview(&aside).map_err(refused)?,
         held,
     };
-    let must_wait = plan.conflicts == Conflicts::Refuse && aside.n_held() > 0;
+    let told = |preview: &Preview, applied| merged(preview, applied, &walk, &aside);
+    let mass_deletion = match has_deletions(&walk) {
+        true => {
+            let preview = apply::preview(&apply_plan).map_err(refused)?;
+            let counted = deletions::count(&record.project, &told(&preview, false).paths);
+            Some(counted).filter(Deletions::is_mass)
+        }
+        false => None,
+    };
+    let is_asked = plan.mass_deletion == Gate::Hold && mass_deletion.is_some();
+    let must_wait = is_asked || (plan.conflicts == Conflicts::Refuse && aside.n_held() > 0);
     let (preview, applied) = match (plan.rehearsal, must_wait) {
         (Rehearsal::Only, _) | (Rehearsal::No, true) => {
             (apply::preview(&apply_plan).map_err(refused)?, false)
@@ -288,10 +296,33 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
             Err(error) => return Err(refused(error)),
         },
     };
+    let done = Merged {
+        mass_deletion,
+        ..told(&preview, applied)
+    };
     if applied {
         note_merged(place, &mut record, layer)?;
     }
-    Ok(merged(&preview, applied, &walk, &aside))
+    Ok(done)
+}
+
+fn refuse_branch(record: &Record) -> Result<(), LaunchError> {
+    let Some(branch) = &record.branch else {
+        return Ok(());
+    };
+    Err(LaunchError::new(
+        Kind::Denied,
+        format!(
+            "the work of sandbox {} is on branch {}",
+            record.id, branch.name
+        ),
+        format!("merge it with `git merge {}`.", branch.name),
+    ))
+}
+
+fn has_deletions(walk: &Walk) -> bool {
+    let mut kinds = walk.changes.iter().map(|change| change.kind);
+    kinds.any(|kind| matches!(kind, LayerChangeKind::Deleted | LayerChangeKind::Replaced))
 }
 
 /// Returns what a layer's changes come to as offers to the project.
@@ -363,6 +394,7 @@ pub fn discard(book: &Book, place: &SandboxPlace, now_ms: i64) -> Result<Vec<Str
     let record = known(place)?;
     let held = place.hold("kapi sandbox discard")?;
     let kept = branch::retire(book, place, &record, now_ms)?;
+    pruned::record(place.state_dir(), [place])?;
     remove(place, &record)?;
     drop(held);
     Ok(kept)

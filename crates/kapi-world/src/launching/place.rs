@@ -120,6 +120,11 @@ impl SandboxPlace {
         }
     }
 
+    /// Returns the person's state directory.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
     /// Returns its directory.
     #[must_use]
     pub fn dir(&self) -> PathBuf {

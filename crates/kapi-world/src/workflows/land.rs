@@ -6,6 +6,7 @@
 use kapi_core::workflow::effect::{Effect, Landing};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::ralph::touch::Changed;
+use kapi_engine::workflow::run_name::effect_name;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
@@ -15,7 +16,7 @@ use kapi_git::workspace::Origin;
 
 use crate::failure;
 use crate::real::RealWorld;
-use crate::workflows::{Refused, WorkflowPlace, clear, name_of, scratch};
+use crate::workflows::{Refused, WorkflowPlace, clear, scratch};
 use crate::workshop::{self, Workshop};
 
 /// Lands a commit.
@@ -156,7 +157,7 @@ fn brought(
         return Ok(Brought::InStep);
     }
     let kept = CandidatePlan {
-        name: workshop::ref_part(&format!("rescue-{}", name_of(&effect.id)))?,
+        name: workshop::ref_part(&format!("rescue-{}", effect_name(&effect.id)))?,
         message: format!(
             "rescue: files of {} as they were when a landing was cut off\n",
             effect.workflow

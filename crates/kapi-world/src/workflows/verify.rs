@@ -12,11 +12,12 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Body;
+use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::Watch;
 
 use crate::failure;
 use crate::verify::Subject;
-use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, name_of, scratch};
+use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, scratch};
 use crate::workshop::{self, Workshop};
 
 /// Runs the commands.
@@ -46,7 +47,7 @@ pub(super) fn verify(
         network: NetworkMode::None,
         sandbox: task.sandbox,
     };
-    let name = format!("{}-{}", effect.workflow, name_of(&effect.id));
+    let name = run_name(&effect.workflow, &effect.id);
     let proved = world.prove(&name, Subject::Candidate, &task, watch);
     clear(&scratch);
     Ok(match proved? {

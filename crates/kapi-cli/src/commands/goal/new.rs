@@ -195,7 +195,7 @@ pub(super) fn waits(context: &Context, goal: &Goal, choice: &Choice) -> Exit {
 pub(super) fn rests(context: &Context, goal: &Goal) -> Exit {
     match context.ui.format {
         Format::Json => context.ui.json(&ResultView::from(goal)),
-        Format::Human => report::outcome(context.ui, goal),
+        Format::Human => report::outcome(context.ui, goal, None),
     }
     Exit::Success
 }

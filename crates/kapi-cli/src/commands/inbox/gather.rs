@@ -16,6 +16,9 @@ pub(super) fn gather(context: &Context) -> Result<Vec<Item>, Error> {
             let project = context.project(&root, "kapi inbox");
             let standings = project.standings();
             let standings = standings.map_err(|error| Error::engine(&error, ""))?;
+            for (subject, findings) in project.damage() {
+                items.push(goals::audited(&subject, &findings));
+            }
             items.extend(goals::waiting(&project, &standings.goals)?);
             items.extend(workflows::waiting(&project, &standings.workflows)?);
         }

@@ -65,6 +65,23 @@ pub(super) fn damaged(subject: &str, index: &str, fault: &str) -> Item {
     .into()
 }
 
+/// Returns something of which the last audit found that it cannot be trusted.
+pub(super) fn audited(subject: &str, findings: &[String]) -> Item {
+    let finding = findings.first().map_or("trust it", String::as_str);
+    Waiting {
+        kind: "audit_finding",
+        subject: subject.to_owned(),
+        since_ms: None,
+        what: format!("the last audit failed to {finding}"),
+        risks: Vec::new(),
+        on_yes: "it is looked at again and the damage is listed; nothing is changed".to_owned(),
+        yes: Some(Line::of(&["audit"])),
+        change: Vec::new(),
+        look: None,
+    }
+    .into()
+}
+
 fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
     let index = format!("{:03}", goal.id.index());
     let of = |words: &[&str]| Some(Line::of(words));

@@ -68,7 +68,7 @@ fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit
     };
     let mut pass_on = |line: Line<'_>| match line {
         Line::Stdout(bytes) => ui.raw(&[bytes, b"\n"].concat()),
-        Line::Stderr(bytes) => ui.say(&String::from_utf8_lossy(bytes)),
+        Line::Stderr(bytes) => ui.say_page(&String::from_utf8_lossy(bytes)),
     };
     let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
         Attended::Terminal

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kapi_core::deletions::Deletions;
 use kapi_world::launching::merge::{self, Conflicts, Gate, MergePlan, Merged, Rehearsal};
 use serde::Serialize;
 
@@ -28,6 +29,9 @@ pub(crate) struct Args {
     /// Also take over files that run by themselves: editor tasks, git hooks, CI, agents' settings
     #[arg(long)]
     take_auto_run: bool,
+    /// Take over although much of the project is deleted
+    #[arg(long)]
+    take_deletions: bool,
     /// Take over this link although it leads out of the project; may be given several times
     #[arg(long, value_name = "PATH")]
     link_out: Vec<PathBuf>,
@@ -55,7 +59,7 @@ struct View<'a> {
 /// Merges.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let place = args.meant.find(context)?;
-    let plan = MergePlan {
+    let mut plan = MergePlan {
         select: args.select.clone(),
         links_out: args.link_out.iter().cloned().collect(),
         conflicts: match args.on_conflict {
@@ -68,14 +72,28 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         } else {
             Gate::Hold
         },
+        mass_deletion: if args.take_deletions {
+            Gate::Open
+        } else {
+            Gate::Hold
+        },
         rehearsal: if args.dry_run {
             Rehearsal::Only
         } else {
             Rehearsal::No
         },
     };
-    let merged =
-        merge::merge(&book(context)?, &place, &plan).map_err(|error| Error::launch(&error))?;
+    let book = book(context)?;
+    let merge =
+        |plan: &MergePlan| merge::merge(&book, &place, plan).map_err(|error| Error::launch(&error));
+    let mut merged = merge(&plan)?;
+    if let (false, Some(deletes)) = (args.dry_run || args.take_deletions, &merged.mass_deletion) {
+        plan.mass_deletion = Gate::Open;
+        merged = match confirm_deletions(context, deletes)? {
+            true => merge(&plan)?,
+            false => return Err(Error::new(Exit::Denied, "nothing was taken over")),
+        };
+    }
     let id = place.id().as_str();
     if is_json(context) {
         context.ui.json(&View {
@@ -93,6 +111,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     })
 }
 
+/// Asks whether much of the project is to be deleted.
+fn confirm_deletions(context: &Context, deletes: &Deletions) -> Result<bool, Error> {
+    let text = deletes.sentence();
+    let question = format!("Take it over? {text}.");
+    let answer = context.ui.confirm(&question);
+    answer.ok_or_else(|| {
+        Error::new(Exit::Denied, format!("nothing was taken over: {text}"))
+            .with_hint("look at it with `kapi sandbox diff --stat`, then add `--take-deletions`.")
+    })
+}
+
 fn show(context: &Context, id: &str, args: &Args, merged: &Merged) {
     let ui = context.ui;
     for path in &merged.paths {
@@ -105,6 +134,9 @@ fn show(context: &Context, id: &str, args: &Args, merged: &Merged) {
     }
     for pattern in &merged.unmatched {
         ui.say(&format!("note: nothing matches {pattern:?}."));
+    }
+    if let Some(deletes) = &merged.mass_deletion {
+        ui.line(&format!("caution   {}", deletes.sentence()));
     }
     let n = merged.paths.len();
     let left = merged.obstacles;

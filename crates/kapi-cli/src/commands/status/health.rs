@@ -7,12 +7,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::{fs, io};
 
+use kapi_engine::damage::Damage;
 use kapi_engine::project::{Project, Standing};
 use kapi_engine::workflow::index::WorkflowStanding;
 use kapi_engine::workflow::requests::Standings;
 use kapi_world::launching::look::size;
 use serde::Serialize;
 
+use crate::commands::status::Row;
 use crate::context::Context;
 use crate::error::{Error, chain};
 
@@ -76,6 +78,31 @@ pub(super) fn of(context: &Context, project: &Project<'_>, standings: &Standings
         });
     }
     health
+}
+
+/// Returns what the last audits found, and the branches that are not where a proof left them. One
+/// that was deleted is no fault: that is what becomes of a branch that was merged.
+pub(super) fn doubts(rows: &[Row], damage: &Damage) -> Vec<Health> {
+    let found = damage.iter().map(|(subject, findings)| Health {
+        what: subject.clone(),
+        detail: format!(
+            "the last audit failed to {}",
+            findings.first().map_or("trust it", String::as_str)
+        ),
+        hint: Some("`kapi audit` looks again, and lists all of it.".to_owned()),
+    });
+    let moved = rows.iter().filter_map(|row| {
+        let (moved, branch) = (row.moved_branch.as_ref()?, row.branch.as_ref()?);
+        moved.is_elsewhere().then(|| Health {
+            what: format!("goal {}", row.id),
+            detail: moved.sentence(branch),
+            hint: Some(format!(
+                "`kapi show {}` says how to take over what was proved.",
+                row.id.split('-').next().unwrap_or(&row.id)
+            )),
+        })
+    });
+    found.chain(moved).collect()
 }
 
 fn damaged(what: &str, index: u32, error: &dyn std::error::Error) -> Health {

@@ -10,7 +10,8 @@ use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::journey::Declared;
 use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Claim, Outcome, ProviderFailure, VerifyReport,
+    AgentEnd, AgentRun, Candidate, Checks, Claim, Outcome, ProviderFailure, ProviderFailureKind,
+    VerifyReport,
 };
 use crate::goal::state::{Goal, Stage, Status};
 use crate::goal::wait::{Wait, WaitFor};
@@ -22,6 +23,8 @@ use crate::usage::Usage;
 
 /// Attempts at one agent turn while its provider keeps failing.
 const PROVIDER_ATTEMPTS_MAX: u32 = 8;
+/// Answers of nothing that are taken for the provider's failure, one after the other.
+const SILENT_RETRIES_MAX: u32 = 1;
 /// How much of an agent's last message stands in a stop, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
@@ -154,7 +157,9 @@ fn refusal(outcome: &Outcome) -> Option<Stop> {
 /// A drafting agent that ended without a draft has failed at it; one with a draft was cut off by
 /// the draft itself, and does not come here.
 fn setup_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
-    if let AgentEnd::Provider(failure) = &run.end {
+    if let AgentEnd::Provider(failure) = &run.end
+        && !is_silent_turn(goal, run, failure)
+    {
         return provider_events(goal, (failure, run.usage), elapsed_ms, now_ms);
     }
     let message = run.message.chars().take(MESSAGE_CHARS_MAX).collect();
@@ -176,7 +181,22 @@ fn agent_events(goal: &Goal, run: &AgentRun, elapsed_ms: u64, now_ms: i64) -> Ve
             elapsed_ms,
         }];
     };
+    if is_silent_turn(goal, run, failure) {
+        let run = AgentRun {
+            end: AgentEnd::Finished,
+            ..run.clone()
+        };
+        return vec![Event::AgentEnded { run, elapsed_ms }];
+    }
     provider_events(goal, (failure, run.usage), elapsed_ms, now_ms)
+}
+
+/// Tells whether a run that ended without a word is a turn all the same: it worked, or the same
+/// happened before. Whoever limits turns limits these, too.
+fn is_silent_turn(goal: &Goal, run: &AgentRun, failure: &ProviderFailure) -> bool {
+    let has_worked = run.tools > 0;
+    failure.kind == ProviderFailureKind::EmptyAnswer
+        && (has_worked || goal.failures >= SILENT_RETRIES_MAX)
 }
 
 fn provider_events(

@@ -7,7 +7,7 @@ use crate::goal::command::Command;
 use crate::goal::contract::{Contract, Judge, JudgeUnavailable, OfWorkflow};
 use crate::goal::event::{ApprovalMeans, TurnVerdict};
 use crate::goal::outcome::{
-    Checks, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
+    AgentRun, Checks, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
 };
 use crate::goal::state::Status;
 use crate::goal::story::Step::{self, Agent, Begins, Ends, Engine, Person, Reports, Uses};
@@ -378,6 +378,23 @@ fn a_provider_is_tried_again_with_growing_waits() {
     let key = provider(ProviderFailureKind::Unauthorized, None);
     let blocked = "intended t001-agent-a1\nprovider failed\nblocked: provider: not authorised";
     check(&given, Ends(key), blocked);
+}
+
+#[test]
+fn a_run_without_a_word_is_the_providers_failure_once_and_then_a_turn() {
+    let silent = || provider(ProviderFailureKind::EmptyAnswer, None);
+    let given = ready(contract());
+    let first = "intended t001-agent-a1\nprovider failed, again in 1000 ms";
+    check(&given, Ends(silent()), first);
+    let again = [given.clone(), vec![Ends(silent()), Ends(Outcome::Waited)]].concat();
+    let turn = "intended t001-agent-a2\nagent ended";
+    check(&again, Ends(silent()), turn);
+    // One that used its tools has worked, whatever it said.
+    let Outcome::Agent(run) = silent() else {
+        panic!("not a run")
+    };
+    let worked = Outcome::Agent(AgentRun { tools: 1, ..run });
+    check(&given, Ends(worked), "intended t001-agent-a1\nagent ended");
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::WorkspaceCreated { .. }
             | Self::BaselineEnded { .. }
             | Self::WaitEnded
@@ -69,6 +70,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::WaitEnded
             | Self::TurnEnded { .. }
             | Self::GoalStopped { .. }
@@ -114,6 +116,7 @@ impl Event {
             Self::GoalCreated { .. }
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
+            | Self::RunRecorded { .. }
             | Self::EffectProgressed { .. }
             | Self::TurnEnded { .. }
             | Self::GoalStopped { .. }

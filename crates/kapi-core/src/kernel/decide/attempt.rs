@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::evidence::EvidenceFile;
 use crate::kernel::admission;
 use crate::kernel::command::{Capacity, Hold};
 use crate::kernel::decide::{Answer, Decided, done, later, next_fence};
@@ -94,6 +95,20 @@ pub(super) fn phase(kernel: &Kernel, hold: Hold, asked: Phase) -> Result<(), Den
         now,
         asked,
     })
+}
+
+pub(super) fn record_run(
+    kernel: &Kernel,
+    hold: Hold,
+    run: &str,
+    files: &[EvidenceFile],
+) -> Result<Decided, Denied> {
+    held(kernel, hold)?;
+    Ok(done(vec![KernelEvent::RunRecorded {
+        task: hold.task,
+        run: run.to_owned(),
+        files: files.to_vec(),
+    }]))
 }
 
 pub(super) fn finish(

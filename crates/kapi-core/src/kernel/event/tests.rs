@@ -1,5 +1,6 @@
 //! The kernel's facts as they stand in a log: a line of each, which no change may make unreadable.
 
+use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::event::{KernelEvent, Setback};
 use crate::kernel::goal_drive::GoalDrive;
@@ -41,6 +42,22 @@ fn request() -> Request {
         loop_run: None,
         goal: None,
     }
+}
+
+#[test]
+fn what_an_attempt_wrote_reads_back() {
+    check(
+        &KernelEvent::RunRecorded {
+            task: task(),
+            run: "task_17-4".to_owned(),
+            files: vec![EvidenceFile {
+                name: "1/transcript.jsonl".to_owned(),
+                bytes: 3,
+                sha256: "ab".to_owned(),
+            }],
+        },
+        r#"{"type":"run_recorded","data":{"task":"task_17","run":"task_17-4","files":[{"name":"1/transcript.jsonl","bytes":3,"sha256":"ab"}]}}"#,
+    );
 }
 
 #[test]

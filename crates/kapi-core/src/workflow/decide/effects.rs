@@ -4,6 +4,7 @@
 //! not.
 
 use crate::actor::Actor;
+use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::decide::{Given, engine, going_on, worker, wrong_mode};
@@ -59,6 +60,20 @@ pub(super) fn progress(
     }
     let effect = effect.clone();
     Ok(vec![Event::EffectUsed { effect, usage }])
+}
+
+pub(super) fn record_run(
+    workflow: &Workflow,
+    actor: &Actor,
+    effect: &EffectId,
+    files: &[EvidenceFile],
+) -> Result<Vec<Event>, Why> {
+    engine(actor, "record what a run wrote")?;
+    in_flight(workflow, effect)?;
+    Ok(vec![Event::RunRecorded {
+        effect: effect.clone(),
+        files: files.to_vec(),
+    }])
 }
 
 /// Takes what a goal's own account says; whoever says it again changes nothing.

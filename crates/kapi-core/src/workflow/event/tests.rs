@@ -1,6 +1,7 @@
 //! The facts of every workflow and of interviews as they stand in a log: a line of each, which no
 //! change may make unreadable.
 
+use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::plan::task::TaskId as PlanTaskId;
@@ -205,6 +206,21 @@ fn what_is_used_and_allowed_reads_back() {
     ] {
         check(&event, line);
     }
+}
+
+#[test]
+fn what_a_run_wrote_reads_back() {
+    check(
+        &Event::RunRecorded {
+            effect: EffectId::new(1, "ask", 1),
+            files: vec![EvidenceFile {
+                name: "transcript.jsonl".to_owned(),
+                bytes: 3,
+                sha256: "ab".to_owned(),
+            }],
+        },
+        r#"{"type":"run_recorded","data":{"effect":"t001-ask-a1","files":[{"name":"transcript.jsonl","bytes":3,"sha256":"ab"}]}}"#,
+    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::{CleanPlan, Cleaned, Thing};
 use crate::book::Book;
 use crate::launching::error::LaunchError;
 use crate::launching::place::{SandboxId, SandboxPlace, Sandboxes};
+use crate::launching::pruned;
 use crate::launching::record::{Made, Record};
 use crate::launching::remains::{self, Remains};
 use crate::status::writer;
@@ -59,6 +60,10 @@ pub(crate) fn clean<'a>(
             let free = free(&known, &project, going).unwrap_or_default();
             let is_free = |thing: &Thing| free.iter().any(|one| std::ptr::eq(one.thing, thing));
             rest.extend(things.into_iter().filter(|thing| !is_free(thing)));
+            pruned::record(
+                sandboxes.state_dir.as_path(),
+                free.iter().map(|one| &one.place),
+            )?;
             for one in &free {
                 remove(one, &statuses, cleaned);
             }

@@ -127,6 +127,8 @@ impl Looked<'_> {
             kapi_engine::audit::GoalFault::Log(_)
             | kapi_engine::audit::GoalFault::UnknownEvent { .. }
             | kapi_engine::audit::GoalFault::OtherGoal { .. } => true,
+            // Runs belong to no record of the workflow itself; `kapi audit` looks at them.
+            kapi_engine::audit::GoalFault::Evidence { .. } => false,
         });
         if let Some(fault) = faults.next() {
             return self.failed(CLASS, fault);

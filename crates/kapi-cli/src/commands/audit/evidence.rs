@@ -1,0 +1,152 @@
+//! What an audit looks at beside the logs: hidden checks, the runs of tasks, the spend ledger.
+//!
+//! Reads only.
+
+use std::path::PathBuf;
+
+use kapi_core::id::GoalId;
+use kapi_engine::damage::LEDGER;
+use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
+use kapi_engine::kernel::log::Store;
+use kapi_engine::project::Project;
+use kapi_engine::spend::Machine;
+use kapi_engine::spend::audit::{LedgerAudit, audit_ledger};
+use kapi_store::layout::{HomeLayout, project_key};
+use kapi_world::hidden;
+use kapi_world::launching::place::SandboxId;
+
+use super::super::launch::sandboxes;
+use super::Row;
+use crate::context::Context;
+use crate::error::{Error, chain};
+
+/// A goal whose log says this many tenths more than the ledger was not booked whole: a crash forgets
+/// at most what was used since the last report.
+const BOOKED_TENTHS_MIN: u64 = 9;
+
+/// Checks the hidden checks of a goal against the contract that a person approved.
+pub(super) fn of_goal(
+    context: &Context,
+    project: &Project<'_>,
+    id: &GoalId,
+) -> Result<Vec<String>, Error> {
+    let Ok(goal) = project.load(id) else {
+        return Ok(Vec::new());
+    };
+    let (Some(sealed), Some(_)) = (&goal.contract.hidden, goal.approval) else {
+        return Ok(Vec::new());
+    };
+    let kept = context.place(project, id)?.hidden;
+    let old = project.layout.goal(id).hidden();
+    if goal.status.is_terminal() && !kept.exists() && !old.exists() {
+        return Ok(Vec::new());
+    }
+    // A goal from before keeps them in the project until they are used.
+    let found = if old.is_dir() && !kept.exists() {
+        hidden::describe(&old).map(|found| found.sha256 == sealed.sha256)
+    } else {
+        hidden::verify_kept(sealed, &kept).map(|()| true)
+    };
+    Ok(match found {
+        Ok(true) => Vec::new(),
+        Ok(false) => vec![format!("{} is not what was approved", old.display())],
+        Err(failure) => vec![format!("failed to {}", failure.message)],
+    })
+}
+
+/// Returns how the runs of an attempt are found, and which are expected to be there.
+pub(super) fn runs_of(
+    context: &Context,
+    project: &Project<'_>,
+    store: &Store,
+) -> Result<impl Fn(&str) -> Option<PathBuf> + use<>, Error> {
+    let key = key(project)?;
+    let pruned = PruneLog {
+        disk: &context.disk,
+        state_dir: HomeLayout::new(&context.home).state_dir().to_path_buf(),
+    };
+    let pruned = pruned.load().map_err(|error| Error::failed(&error))?;
+    let is_shared = !matches!(store, Store::Files);
+    let sandboxes = sandboxes(context);
+    Ok(move |run: &str| {
+        let id = SandboxId::parse(run).ok()?;
+        let dir = sandboxes.place(&key, &id).runs();
+        let was_pruned = pruned.contains(&PrunedRuns {
+            project: key.clone(),
+            sandbox: run.to_owned(),
+        });
+        // Of a queue that several machines share, each has the runs of its own attempts.
+        let is_elsewhere = is_shared && !dir.is_dir();
+        (!was_pruned && !is_elsewhere).then_some(dir)
+    })
+}
+
+/// Checks the machine's ledger, and what it knows of the goals that were found whole.
+pub(super) fn spend_row(
+    context: &Context,
+    project: &Project<'_>,
+    goals: &mut [Row],
+) -> Result<Option<Row>, Error> {
+    let machine = Machine {
+        disk: &context.disk,
+        clock: &context.clock,
+        home: context.home.clone(),
+        owner: "kapi audit".to_owned(),
+    };
+    let audit = audit_ledger(&machine).map_err(|error| Error::failed(&error))?;
+    let key = key(project)?;
+    for row in goals.iter_mut().filter(|row| row.ok) {
+        let finding = unbooked(project, (&key, &row.id), audit.as_ref());
+        row.add(finding.into_iter().collect());
+    }
+    Ok(audit.map(|audit| ledger_row(&audit)))
+}
+
+/// Says where the ledger knows less of a goal than the goal's own log does.
+fn unbooked(
+    project: &Project<'_>,
+    key_and_goal: (&str, &str),
+    audit: Option<&LedgerAudit>,
+) -> Option<String> {
+    let (key, goal) = key_and_goal;
+    let id = project.resolve(goal).ok()?;
+    let goal_state = project.load(&id).ok()?;
+    // A goal that this home did not approve was booked in another.
+    if project.unapproved(&goal_state).ok()?.is_some() {
+        return None;
+    }
+    let used = goal_state.spent.total().tokens();
+    let account = (key.to_owned(), goal.to_owned());
+    let booked = audit.and_then(|audit| audit.booked.get(&account).copied());
+    let booked = booked.unwrap_or(0);
+    let is_short = booked.saturating_mul(10) < used.saturating_mul(BOOKED_TENTHS_MIN);
+    is_short.then(|| {
+        format!(
+            "trust the spend ledger: it knows of {booked} tokens of this goal, and the goal's log \
+             of {used}"
+        )
+    })
+}
+
+fn ledger_row(audit: &LedgerAudit) -> Row {
+    let faults = audit.faults.iter().map(|fault| chain(fault));
+    let unknown = audit.unknown.iter().map(|error| chain(error));
+    let fold = audit.not_derived.iter();
+    let fold =
+        fold.map(|file| format!("trust {}: it does not follow from the log", file.display()));
+    Row {
+        id: LEDGER.to_owned(),
+        file: audit.file.display().to_string(),
+        events: audit.records,
+        ok: audit.is_whole(),
+        torn_bytes: audit.torn_bytes,
+        faults: faults.chain(unknown).chain(fold).collect(),
+        stale: Vec::new(),
+    }
+}
+
+fn key(project: &Project<'_>) -> Result<String, Error> {
+    let root = project.layout.root();
+    let real = std::fs::canonicalize(root).map_err(|error| Error::failed(&error))?;
+    Ok(project_key(&real))
+}
