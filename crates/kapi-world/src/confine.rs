@@ -20,7 +20,7 @@ use kapi_sandbox::spec::{Access, Level, Mount, Spec};
 use kapi_sandbox::{expose, launch, toolchain};
 use kapi_sys::process::{Limits, Line, Program};
 
-use self::project::MountPoints;
+use self::project::MountTargets;
 use crate::book::Book;
 use crate::doors::serve::Served;
 use crate::failure;
@@ -153,7 +153,7 @@ impl Cell<'_> {
         path_first.extend(doors.counter.map(Counter::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
-        let _points = MountPoints::make(self.workspace, &self.workspace_access, &spec.mounts)?;
+        let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;
         let mut env = self.environment(book, &path_first, doors.doors.environment());
         env.extend(payload.env);
         let program = Program {

@@ -60,12 +60,12 @@ pub(super) fn moved_onto_workspace(mut mount: Mount, project: &Path) -> Mount {
 
 /// What mounts stand on in the host's directory of a workspace; what was made for that goes again.
 #[derive(Debug)]
-pub(super) struct MountPoints {
+pub(super) struct MountTargets {
     workspace: PathBuf,
     made: Vec<PathBuf>,
 }
 
-impl MountPoints {
+impl MountTargets {
     /// Makes the missing ones: a workspace that cannot be written inside has no place for them.
     pub(super) fn make(
         workspace: &Path,
@@ -112,7 +112,7 @@ impl MountPoints {
     }
 }
 
-impl MountPoints {
+impl MountTargets {
     /// Tells whether a path still lies in the workspace: an agent may have put a link on the way.
     fn is_within(&self, path: &Path) -> bool {
         let parents = path.ancestors().skip(1);
@@ -123,7 +123,7 @@ impl MountPoints {
     }
 }
 
-impl Drop for MountPoints {
+impl Drop for MountTargets {
     fn drop(&mut self) {
         for path in self.made.iter().rev().filter(|path| self.is_within(path)) {
             // What is no longer as it was made is the agent's work.
@@ -144,7 +144,7 @@ mod tests {
 
     use kapi_sandbox::spec::Access;
 
-    use super::{MountPoints, can_be_shown, moved_onto_workspace};
+    use super::{MountTargets, can_be_shown, moved_onto_workspace};
     use crate::confine::read_only;
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             read_only(&file, Path::new("/workspace/tool")),
             read_only(&file, Path::new("/elsewhere")),
         ];
-        let points = MountPoints::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
         assert!(workspace.join("a/b").is_dir() && workspace.join("tool").is_file());
         fs::write(workspace.join("a/kept"), "").unwrap();
         drop(points);
@@ -225,7 +225,7 @@ mod tests {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir_all(outside.join("b")).unwrap();
         let mounts = [read_only(top.path(), Path::new("/workspace/a/b"))];
-        let points = MountPoints::make(&workspace, &Access::ReadWrite, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &Access::ReadWrite, &mounts).unwrap();
         fs::remove_dir_all(workspace.join("a")).unwrap();
         symlink(&outside, workspace.join("a")).unwrap();
         drop(points);
