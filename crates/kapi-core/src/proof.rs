@@ -3,4 +3,5 @@
 //! One set of rules for every way in: goals, tasks, loops, workflows and `kapi prove`. Knows no disk
 //! and no process; what was run and seen arrives as data.
 
+pub mod missing;
 pub mod policy;
