@@ -7,6 +7,7 @@ pub mod aside;
 pub mod asking;
 pub mod book;
 pub mod checks;
+pub mod ecosystems;
 pub mod events;
 pub mod failure;
 pub mod gate;
