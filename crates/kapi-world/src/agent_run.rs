@@ -19,6 +19,8 @@ use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WorksAt};
+use crate::dependencies::Dependencies;
+use crate::dependencies::lend::{Borrower, Lending};
 use crate::failure;
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
@@ -54,23 +56,34 @@ impl RealWorld<'_> {
             (shown_at, &self.place.stores),
         )?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
+        let dependencies =
+            Dependencies::of_goal(&self.book, &workshop.repository, &self.place.scratch)?;
         let ignored = match task.sandbox {
             SandboxLevel::Native => {
                 let layers = self.place.scratch.join("ignored");
                 Ignored::open(
                     &workshop.repository,
                     (&self.book.home, &workspace.path),
-                    &layers,
+                    (&layers, &dependencies.shown()),
                     &run_id,
                 )?
             }
             SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
         };
-        for note in &ignored.notes {
+        let lending = Lending {
+            layers: &self.place.scratch.join("dependencies"),
+            workspace: &workspace.path,
+            borrower: Borrower::Agent,
+            network: task.network,
+            level: task.sandbox,
+        };
+        let lent = dependencies.lend(&self.book, &lending)?;
+        let notes = ignored.notes.iter().chain(&dependencies.notes);
+        for note in notes.chain(&lent.notes) {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
-        mounts.extend(ignored.mounts.iter().cloned());
+        mounts.extend(ignored.mounts.iter().chain(&lent.mounts).cloned());
         let cell = Cell {
             name: &run_id,
             level: task.sandbox,
@@ -98,7 +111,7 @@ impl RealWorld<'_> {
             run_id: &run_id,
             purpose: Purpose::Work,
             network: task.network,
-            env: git_env,
+            env: lent.env.clone().into_iter().chain(git_env).collect(),
         };
         let at_desk = (&asked, self.caller(effect, &run_id), &*self.place.scratch);
         ask_with_tools(&self.book, cell, at_desk, &run_dir, watch)

@@ -28,6 +28,7 @@ pub mod workflows;
 mod agent_run;
 mod beside;
 mod confine;
+mod dependencies;
 mod doors;
 mod home;
 mod ignored;

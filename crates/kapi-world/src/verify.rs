@@ -25,6 +25,8 @@ use kapi_sys::process::{End, Finished};
 use crate::agent_run::run_id;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{Cell, Payload, WorksAt};
+use crate::dependencies::Dependencies;
+use crate::dependencies::lend::{Borrower, Lending};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::real::{RealWorld, cancelled};
@@ -146,6 +148,18 @@ impl RealWorld<'_> {
             (shown_at, &self.place.stores),
         )?;
         let home = home::make_anew(&self.place.scratch.join("verify-home"))?;
+        let dependencies =
+            Dependencies::of_goal(&self.book, &stages.workshop.repository, &self.place.scratch)?;
+        let lending = Lending {
+            layers: &self.place.scratch.join("verify-dependencies"),
+            workspace: plan.to,
+            borrower: Borrower::Command,
+            network: task.network,
+            level: task.sandbox,
+        };
+        let lent = dependencies.lend(&self.book, &lending)?;
+        let mut env = lent.env.clone();
+        env.extend(environment(&git_env, stages.run_id));
         let cell = Cell {
             name: stages.run_id,
             level: task.sandbox,
@@ -155,14 +169,14 @@ impl RealWorld<'_> {
             works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
-            mounts: Vec::new(),
+            mounts: lent.mounts.clone(),
             deadline: Duration::from_millis(task.timeout_ms),
             idle: None,
         };
         let payload = Payload {
             program: PathBuf::from("/bin/sh"),
             args: vec!["-c".into(), command.into()],
-            env: environment(&git_env, stages.run_id),
+            env,
             stdin: Vec::new(),
         };
         let doors = Doors::new(task.sandbox, task.network, &self.book.grant)?;

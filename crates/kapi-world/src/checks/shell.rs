@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::checks::Root;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
@@ -25,6 +24,8 @@ use super::Event;
 use super::perform::Work;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::confine::{Cell, WORKSPACE_INSIDE, WorksAt, read_only};
+use crate::dependencies::Dependencies;
+use crate::dependencies::lend::{Borrower, Lending, Lent};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::run_dir::RunDir;
@@ -54,15 +55,6 @@ const VARIABLES: &[(&str, &str)] = &[
     ("MISE_NOT_FOUND_AUTO_INSTALL", "0"),
     ("MISE_TASK_RUN_AUTO_INSTALL", "0"),
 ];
-/// Variables that keep tools from waiting for a network that is not there.
-const OFFLINE: &[(&str, &str)] = &[
-    ("CARGO_NET_OFFLINE", "true"),
-    ("GOPROXY", "off"),
-    ("MISE_OFFLINE", "1"),
-    ("UV_OFFLINE", "1"),
-    ("npm_config_offline", "true"),
-];
-
 /// A line to run.
 pub(super) struct Line<'a> {
     /// Where.
@@ -92,11 +84,12 @@ impl Work<'_> {
             held: Vec::new(),
         };
         let level = self.setting.level;
-        let (access, mounts) = match level {
+        let (access, mut mounts) = match level {
             SandboxLevel::None => (Access::ReadWrite, Vec::new()),
-            SandboxLevel::Native => (layers.add("tree")?, self.mounts(&mut layers, line.root)?),
-            SandboxLevel::Podman => (layers.add("tree")?, self.cover(dir)?),
+            SandboxLevel::Native | SandboxLevel::Podman => (layers.add("tree")?, self.cover(dir)?),
         };
+        let lent = self.lent(dir, line.root)?;
+        mounts.extend(lent.mounts.iter().cloned());
         let name = format!("check-{}-{}", std::process::id(), line.name);
         let cell = Cell {
             name: &name,
@@ -123,14 +116,14 @@ impl Work<'_> {
         };
         let run_dir = RunDir::open(dir, "run")?;
         let served = Served::new(&doors, &watch, &run_dir)?;
-        self.start(&cell, &name, line, &served)
+        self.start(&cell, &name, (line, &lent), &served)
     }
 
     fn start(
         &self,
         cell: &Cell<'_>,
         name: &str,
-        line: &Line<'_>,
+        (line, lent): (&Line<'_>, &Lent),
         served: &Served<'_>,
     ) -> Result<Ran, Failure> {
         let shell = PathBuf::from(SHELL);
@@ -143,6 +136,8 @@ impl Work<'_> {
         let own = own.filter(|name| host.join(name).is_dir());
         let first: Vec<PathBuf> = own.map(|name| cwd.join(name)).chain(path_first).collect();
         let mut env = cell.environment(self.book, &first, served.doors.environment());
+        let lent = lent.env.iter().filter(|(name, _)| *name != "PATH");
+        env.extend(lent.map(|(name, value)| (name.clone(), value.clone())));
         env.extend(self.variables(name));
         let program = Program {
             path: shell,
@@ -169,12 +164,8 @@ impl Work<'_> {
     }
 
     fn variables(&self, name: &str) -> BTreeMap<OsString, OsString> {
-        let offline = match self.setting.network {
-            NetworkMode::None => OFFLINE,
-            NetworkMode::Filtered | NetworkMode::Open => &[],
-        };
-        let fixed = VARIABLES.iter().chain(offline);
-        let mut env: BTreeMap<OsString, OsString> = fixed
+        let mut env: BTreeMap<OsString, OsString> = VARIABLES
+            .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
         // What an agent wrote may run here: it has an agent's authority, not the person's.
@@ -184,21 +175,18 @@ impl Work<'_> {
         env
     }
 
-    /// Returns what lies over the working tree and in the home.
-    fn mounts(&self, layers: &mut Layers<'_>, root: &Root) -> Result<Vec<Mount>, Failure> {
-        let mut mounts = self.cover(layers.dir)?;
-        for (n, cache) in root.caches.iter().enumerate() {
-            let host = self.book.home.join(cache);
-            if !is_own_directory(&host) {
-                continue;
-            }
-            mounts.push(Mount {
-                inside: host.clone(),
-                host,
-                access: layers.add(&format!("cache-{n}"))?,
-            });
-        }
-        Ok(mounts)
+    /// Lends what the root's programs need besides the working tree.
+    fn lent(&self, dir: &Path, root: &Root) -> Result<Lent, Failure> {
+        let top = &self.discovery.top;
+        let found = Dependencies::find_shared(self.book, top, &[PathBuf::from(&root.path)])?;
+        let lending = Lending {
+            layers: &dir.join("dependencies"),
+            workspace: top,
+            borrower: Borrower::Command,
+            network: self.setting.network,
+            level: self.setting.level,
+        };
+        found.lend(self.book, &lending)
     }
 
     /// Returns what hides Kapi's own state in the working tree, if it is there.
@@ -230,10 +218,4 @@ impl Layers<'_> {
         self.held.push(layer);
         Ok(Access::CopyOnWrite(LayerMount { upper, work }))
     }
-}
-
-/// Tells whether a path is a directory of the person; a layer over any other could not be written.
-fn is_own_directory(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == own)
 }
