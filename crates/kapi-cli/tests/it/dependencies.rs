@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use crate::environment::{BRANCH, Environment, write};
+use crate::environment::{BRANCH, Environment, FIRST, write};
 
 /// What the agent does that is right.
 const RIGHT: &str = "command:echo 42 > answer.txt";
@@ -299,4 +299,108 @@ fn what_the_person_built_reaches_no_check() {
     let verify = "[ ! -e dist ] && [ ! -e build ] && [ ! -e target ] && sh test.sh";
     env.run(RIGHT, &["--verify", verify])
         .assert_status("done", 0);
+}
+
+#[test]
+fn what_a_person_installs_meanwhile_changes_nothing_and_a_file_written_in_place_is_named() {
+    let env = node_project();
+    let package = env.repository().join("node_modules/answers");
+    let agent = "command:[ $KAPI_TURN = 1 ] && echo 41 > answer.txt || echo 42 > answer.txt";
+    let run = env.run(agent, &["--verify", "npm test", "--turns", "1"]);
+    run.assert_status("paused", 5);
+    // As a package manager does it: what was there goes, and is made anew.
+    fs::remove_file(package.join("index.js")).unwrap();
+    write(&package.join("index.js"), "module.exports = 'another';\n");
+    write(&env.repository().join("node_modules/new/index.js"), "");
+    assert_eq!(env.kapi(&["budget", FIRST, "--turns", "+1"]).code, 0);
+    env.resume(FIRST).assert_status("done", 0);
+
+    let agent = "command:echo 41 > answer.txt";
+    let run = env.run(agent, &["--verify", "npm test", "--turns", "1"]);
+    run.assert_status("paused", 5);
+    // As nobody should: the very file that was approved is written.
+    write(&package.join("index.js"), "module.exports = '41';\n");
+    assert_eq!(env.kapi(&["budget", "2", "--turns", "+1"]).code, 0);
+    let run = env.resume("2");
+    assert_ne!(run.status(), "done");
+    let told = format!("{} {:?}", run.result, run.lines);
+    assert!(
+        told.contains("node_modules/answers/index.js was changed since"),
+        "{told}"
+    );
+
+    // Nothing is kept for goals that are cleaned up.
+    let store = env.home().join(".ilchul/sandboxes");
+    let snapshots = || {
+        let keys = fs::read_dir(&store).unwrap().flatten();
+        let all = keys.flat_map(|key| fs::read_dir(key.path().join(".dependencies")));
+        all.flatten().count()
+    };
+    assert_eq!(snapshots(), 2);
+    env.kapi(&["cancel", "2"]);
+    let output = env.kapi(&["cleanup", "--yes"]);
+    assert_eq!((output.code, snapshots()), (0, 0), "{output:?}");
+}
+
+#[test]
+fn a_submodule_has_its_content_in_checks_and_one_that_is_not_there_is_named() {
+    let env = Environment::new();
+    let library = env.root().join("library");
+    fs::create_dir(&library).unwrap();
+    let git = |dir: &Path, args: &[&str]| {
+        let mut command = env.command("git", dir);
+        command.args([
+            "-c",
+            "protocol.file.allow=always",
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+        ]);
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    write(&library.join("right.txt"), "42\n");
+    git(&library, &["init", "--quiet"]);
+    git(&library, &["add", "-A"]);
+    git(&library, &["commit", "--quiet", "-m", "library"]);
+    let from = library.display().to_string();
+    git(
+        &env.repository(),
+        &["submodule", "--quiet", "add", &from, "libs/library"],
+    );
+    git(
+        &env.repository(),
+        &["submodule", "--quiet", "add", &from, "libs/other"],
+    );
+    env.commit_all("submodules");
+    let verify = "cmp answer.txt libs/library/right.txt";
+    env.run(
+        "command:echo 41 > answer.txt",
+        &["--verify", verify, "--turns", "1"],
+    )
+    .assert_status("paused", 5);
+    git(
+        &env.repository(),
+        &["submodule", "--quiet", "deinit", "--force", "libs/other"],
+    );
+    let run = env.run(RIGHT, &["--verify", verify]);
+    run.assert_status("done", 0);
+    let is_named = run
+        .lines
+        .iter()
+        .any(|line| line.to_string().contains("submodule libs/other is empty"));
+    assert!(is_named, "{:?}", run.lines);
+}
+
+#[test]
+fn what_an_agent_leaves_in_its_home_is_in_nobodys_way() {
+    let env = node_project();
+    write(&env.home().join(".npm/lent.txt"), "lent");
+    let agent = "command:if [ $KAPI_TURN = 1 ]; then echo 41 > answer.txt; mv ~/.cache ~/.moved; \
+                 ln -s /etc ~/.cache; else echo 42 > answer.txt; ls ~/.cache > seen.txt; fi";
+    write(&env.home().join(".cache/pnpm/lent.txt"), "lent");
+    env.run(agent, &["--verify", "npm test"])
+        .assert_status("done", 0);
+    assert_eq!(env.show(BRANCH, "seen.txt"), "pnpm");
 }

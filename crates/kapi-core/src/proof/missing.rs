@@ -71,27 +71,30 @@ pub fn missing(output: &str, exit_code: i32) -> Option<Missing> {
 /// Finds the program that a shell did not find.
 fn program(lines: &[&str], exit_code: i32) -> Option<Missing> {
     let named = lines.iter().rev().find_map(|line| unfound_program(line));
-    let certainty = match exit_code {
-        126 | 127 => Certainty::Certain,
-        _ => Certainty::Likely,
-    };
     let name = match (named, exit_code) {
         (Some(name), _) => name,
-        (None, 127) => "",
+        (None, 127) => {
+            return Some(Missing {
+                want: Want::Command("?".to_owned()),
+                certainty: Certainty::Likely,
+                remedy: "a program of the command is not on PATH inside; run the command in your \
+                         checkout to see which, and install it."
+                    .to_owned(),
+            });
+        }
         (None, _) => return None,
     };
-    let remedy = if name.is_empty() {
-        "a program of the command is not on PATH inside; run the command in your checkout to see \
-         which, and install it."
-            .to_owned()
-    } else {
-        remedy_of_program(name)
+    // A path of the project's own is what the work may still make.
+    let is_installed =
+        !name.contains('/') || name.contains("venv/") || name.contains("node_modules/");
+    let certainty = match exit_code {
+        126 | 127 if is_installed => Certainty::Certain,
+        _ => Certainty::Likely,
     };
-    let name = if name.is_empty() { "?" } else { name };
     Some(Missing {
         want: Want::Command(name.to_owned()),
         certainty,
-        remedy,
+        remedy: remedy_of_program(name),
     })
 }
 
@@ -326,7 +329,7 @@ mod tests {
             "node",
             Certain,
         );
-        is("sh: 1: ./run: Permission denied", 126, "./run", Certain);
+        is("sh: 1: ./run: Permission denied", 126, "./run", Likely);
         is(
             "make: cc: No such file or directory\nmake: *** [all] Error 127",
             2,
@@ -345,7 +348,7 @@ mod tests {
             "gcc",
             Likely,
         );
-        is("something else", 127, "?", Certain);
+        is("something else", 127, "?", Likely);
     }
 
     #[test]
