@@ -149,8 +149,14 @@ impl Dependencies {
         let all = all.map(|one| (one, one.always || concerned.is(&one.id)));
         let mut locations = Locations::find(book, top, all);
         for entry in std::env::split_paths(&book.path_variable()) {
+            let is_lent_elsewhere = entry.canonicalize().is_ok_and(|real| {
+                let mut lent = locations.found.values();
+                real != entry && lent.any(|found| real.starts_with(&found.host))
+            });
             if let Some(root) = installation(&entry) {
                 locations.insert(book, top, (&root, root.clone(), Depth::ToolChains));
+            } else if is_lent_elsewhere {
+                locations.insert(book, top, (&entry, entry.clone(), Depth::ToolChains));
             }
         }
         let mut found = Self {

@@ -262,19 +262,14 @@ fn end_of(output: &str) -> &str {
 
 /// Takes the sequences out that colour a terminal.
 fn without_colours(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' | '\u{fffd}' => {
-                let mut ahead = chars.clone();
-                if ahead.next() == Some('[') {
-                    let _ = ahead.find(|c| c.is_ascii_alphabetic());
-                    chars = ahead;
-                }
-            }
-            _ => plain.push(c),
-        }
+    let mut parts = text.split(['\u{1b}', '\u{fffd}']);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let after_sequence = part.strip_prefix('[').and_then(|rest| {
+            let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
+            rest.get(end + 1..)
+        });
+        plain.push_str(after_sequence.unwrap_or(part));
     }
     plain
 }

@@ -120,12 +120,21 @@ impl Dependencies {
         Ok(lent)
     }
 
-    /// Returns the person's search path with the project's own programs after all others: what a
+    /// Returns the person's search path with the project's own programs: those of a virtual
+    /// environment before all others, as if it were active, and the rest after them, so that what a
     /// command finds without them stays what it is.
     fn path(&self, book: &Book) -> OsString {
         let path = book.path_variable();
         let own = self.programs.iter().map(|path| self.project.join(path));
-        let all = std::env::split_paths(&path).chain(own);
+        let is_environment = |bin: &PathBuf| {
+            bin.parent()
+                .is_some_and(|root| root.join("pyvenv.cfg").is_file())
+        };
+        let (first, last): (Vec<PathBuf>, Vec<PathBuf>) = own.partition(is_environment);
+        let all = first
+            .into_iter()
+            .chain(std::env::split_paths(&path))
+            .chain(last);
         std::env::join_paths(all).unwrap_or(path)
     }
 }
