@@ -20,7 +20,7 @@ use kapi_sys::process::End;
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WorksAt};
 use crate::dependencies::Dependencies;
-use crate::dependencies::lend::{Borrower, Lending};
+use crate::dependencies::lend::{Borrower, Lending, Lent};
 use crate::failure;
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
@@ -56,34 +56,13 @@ impl RealWorld<'_> {
             (shown_at, &self.place.stores),
         )?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
-        let dependencies =
-            Dependencies::of_goal(&self.book, &workshop.repository, &self.place.scratch)?;
-        let ignored = match task.sandbox {
-            SandboxLevel::Native => {
-                let layers = self.place.scratch.join("ignored");
-                Ignored::open(
-                    &workshop.repository,
-                    (&self.book.home, &workspace.path),
-                    (&layers, &dependencies.shown()),
-                    &run_id,
-                )?
-            }
-            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
-        };
-        let lending = Lending {
-            layers: &self.place.scratch.join("dependencies"),
-            workspace: &workspace.path,
-            borrower: Borrower::Agent,
-            network: task.network,
-            level: task.sandbox,
-        };
-        let lent = dependencies.lend(&self.book, &lending)?;
-        let notes = ignored.notes.iter().chain(&dependencies.notes);
-        for note in notes.chain(&lent.notes) {
+        let installed = self.installed(&workshop, &workspace, task, &run_id)?;
+        for note in &installed.notes {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
-        mounts.extend(ignored.mounts.iter().chain(&lent.mounts).cloned());
+        let lent = &installed.lent;
+        mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
         let cell = Cell {
             name: &run_id,
             level: task.sandbox,
@@ -119,7 +98,53 @@ impl RealWorld<'_> {
     }
 }
 
+/// What an agent finds installed and built, as long as this is held.
+struct Installed {
+    ignored: Ignored,
+    lent: Lent,
+    notes: Vec<String>,
+}
+
 impl RealWorld<'_> {
+    fn installed(
+        &self,
+        workshop: &Workshop,
+        workspace: &Workspace,
+        task: &AgentTask,
+        run_id: &str,
+    ) -> Result<Installed, Failure> {
+        let repository = &workshop.repository;
+        let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
+        let ignored = match task.sandbox {
+            SandboxLevel::Native => {
+                let layers = self.place.scratch.join("ignored");
+                Ignored::open(
+                    repository,
+                    (&self.book.home, &workspace.path),
+                    (&layers, &dependencies.shown()),
+                    run_id,
+                )?
+            }
+            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
+        };
+        let lending = Lending {
+            layers: &self.place.scratch.join("dependencies"),
+            workspace: &workspace.path,
+            borrower: Borrower::Agent,
+            network: task.network,
+            level: task.sandbox,
+        };
+        let lent = dependencies.lend(&self.book, &lending)?;
+        let mut notes = ignored.notes.clone();
+        notes.extend(dependencies.notes);
+        notes.extend(lent.notes.iter().cloned());
+        Ok(Installed {
+            ignored,
+            lent,
+            notes,
+        })
+    }
+
     /// Returns who speaks by the tools of a run.
     pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> Caller<'a> {
         Caller {

@@ -38,13 +38,13 @@ pub(super) fn can_be_shown(project: &Path, home: &Path) -> bool {
     let is_plain = project
         .components()
         .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let is_over = |place: &&str| Path::new(place).starts_with(project);
+    let is_over = |place: &str| Path::new(place).starts_with(project);
     is_plain
         && project.is_absolute()
         && !home.starts_with(project)
         && !real_home.starts_with(project)
         && !RESERVED.iter().any(|place| project.starts_with(place))
-        && !RESERVED.iter().chain(NEEDED).any(|place| is_over(&place))
+        && !RESERVED.iter().chain(NEEDED).any(|place| is_over(place))
 }
 
 /// Moves a mount that would be covered by the workspace at the project's path onto the workspace,
@@ -143,6 +143,8 @@ mod tests {
     use std::path::Path;
 
     use kapi_sandbox::spec::Access;
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
 
     use super::{MountTargets, can_be_shown, moved_onto_workspace};
     use crate::confine::read_only;
@@ -203,7 +205,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let workspace = top.path().join("work");
         fs::create_dir(&workspace).unwrap();
-        fs::write(top.path().join("tool"), "x").unwrap();
+        RealDisk.write(&top.path().join("tool"), b"x").unwrap();
         let file = top.path().join("tool");
         let mounts = [
             read_only(top.path(), Path::new("/workspace/a/b")),
@@ -212,7 +214,7 @@ mod tests {
         ];
         let points = MountTargets::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
         assert!(workspace.join("a/b").is_dir() && workspace.join("tool").is_file());
-        fs::write(workspace.join("a/kept"), "").unwrap();
+        RealDisk.write(&workspace.join("a/kept"), b"").unwrap();
         drop(points);
         assert!(!workspace.join("a/b").exists() && !workspace.join("tool").exists());
         assert!(workspace.join("a/kept").exists());

@@ -4,6 +4,7 @@
 //! secrets of the person, and a program may need them.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -133,37 +134,40 @@ impl Credentials {
     ) -> Result<Vec<PathBuf>, Failure> {
         let mut found = Vec::new();
         let mut waiting = VecDeque::from([(PathBuf::new(), 1)]);
-        let mut n_entries = 0;
+        let mut entries_left = ENTRIES_MAX;
         while let Some((relative, level)) = waiting.pop_front() {
-            let at = tree.join(&relative);
-            let entries = match fs::read_dir(&at) {
-                Ok(entries) => entries,
-                // What cannot be read here cannot be read inside either.
-                Err(error) if is_closed(&error) => continue,
-                Err(error) => return Err(failure::file("list", &at, &error)),
-            };
-            for entry in entries.flatten() {
-                n_entries += 1;
-                let name = entry.file_name();
-                let path = relative.join(&name);
-                let Ok(kind) = entry.file_type() else {
-                    continue;
-                };
-                if kind.is_dir() {
-                    let is_content = CONTENT.iter().any(|content| name == *content);
-                    if level < depth.levels() && !is_content && n_entries < ENTRIES_MAX {
-                        waiting.push_back((path, level + 1));
-                    }
-                    continue;
-                }
-                let text = format!("{shown}/{}", path.display());
-                if self.is_one(&text) {
-                    found.extend(real_place(tree, path, kind.is_symlink()));
-                }
-            }
+            let entries = listed(&tree.join(&relative))?;
+            entries_left = entries_left.saturating_sub(entries.len());
+            let may_go_deeper = level < depth.levels() && entries_left > 0;
+            let is_content = |name: &OsStr| CONTENT.iter().any(|content| name == *content);
+            let (directories, files): (Vec<_>, Vec<_>) =
+                entries.into_iter().partition(|(_, kind)| kind.is_dir());
+            let deeper = directories.iter().filter(|(name, _)| !is_content(name));
+            let deeper = deeper.filter(|_| may_go_deeper);
+            waiting.extend(deeper.map(|(name, _)| (relative.join(name), level + 1)));
+            found.extend(files.into_iter().filter_map(|(name, kind)| {
+                let path = relative.join(name);
+                let is_one = self.is_one(&format!("{shown}/{}", path.display()));
+                is_one
+                    .then(|| real_place(tree, path, kind.is_symlink()))
+                    .flatten()
+            }));
         }
         Ok(found)
     }
+}
+
+/// Lists a directory; what cannot be read here cannot be read inside either.
+fn listed(at: &Path) -> Result<Vec<(OsString, fs::FileType)>, Failure> {
+    let entries = match fs::read_dir(at) {
+        Ok(entries) => entries,
+        Err(error) if is_closed(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(failure::file("list", at, &error)),
+    };
+    let entries = entries.flatten();
+    Ok(entries
+        .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+        .collect())
 }
 
 /// Returns what a file is in the tree; what a link leads to outside of it is not visible inside.
@@ -202,6 +206,9 @@ pub(super) fn blank(path: &Path) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
 
     use super::{Credentials, Depth};
     use crate::ecosystems;
@@ -244,7 +251,7 @@ mod tests {
         ] {
             let file = top.path().join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, "x").unwrap();
+            RealDisk.write(&file, b"x").unwrap();
             let found = credentials
                 .within(top.path(), ".nvm", Depth::ToolChains)
                 .unwrap();

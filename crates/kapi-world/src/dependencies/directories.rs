@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::kernel::condition::glob;
-use kapi_core::proof::ecosystem::Table;
+use kapi_core::proof::ecosystem::{Ecosystem, Table};
 use kapi_git::repository::Repository;
 
 use super::git_failed;
@@ -94,6 +94,18 @@ impl Concerned {
         concerned
     }
 
+    /// Returns where an ecosystem installs dependencies in its projects.
+    fn candidates(&self, ecosystem: &Ecosystem) -> Vec<PathBuf> {
+        let patterns = ecosystem.dependencies.iter();
+        let patterns: Vec<Pattern> = patterns.map(|text| Pattern::new(text)).collect();
+        let roots = self.roots.get(&ecosystem.id).into_iter().flatten();
+        let places = |root: &PathBuf| -> Vec<PathBuf> {
+            let names = patterns.iter().flat_map(Pattern::literals);
+            names.map(|name| root.join(name)).collect()
+        };
+        roots.flat_map(places).collect()
+    }
+
     /// Tells whether the project is of an ecosystem.
     pub(super) fn is(&self, id: &str) -> bool {
         self.roots.contains_key(id)
@@ -166,30 +178,19 @@ pub(super) fn find(
     let excluded = repository
         .excluded_directories()
         .map_err(|error| git_failed(&error))?;
-    let mut found = BTreeMap::new();
-    for ecosystem in &table.all {
-        let patterns: Vec<Pattern> = ecosystem
-            .dependencies
-            .iter()
-            .map(|text| Pattern::new(text))
-            .collect();
-        for root in concerned.roots.get(&ecosystem.id).into_iter().flatten() {
-            for name in patterns.iter().flat_map(Pattern::literals) {
-                let relative = root.join(name);
-                let is_excluded = relative.ancestors().any(|above| excluded.contains(above));
-                let is_ignored = relative.ancestors().any(|above| ignored.contains(above));
-                let is_meant = is_ignored || UNMISTAKABLE.iter().any(|one| relative.ends_with(one));
-                let host = top.join(&relative);
-                if is_meant && !is_excluded && host.is_dir() && !tracked.holds(&relative) {
-                    let real = host.canonicalize().unwrap_or(host);
-                    found.insert(relative, real);
-                }
-            }
-        }
-    }
+    let is_lent = |relative: &PathBuf| {
+        let is_excluded = relative.ancestors().any(|above| excluded.contains(above));
+        let is_ignored = relative.ancestors().any(|above| ignored.contains(above));
+        let is_meant = is_ignored || UNMISTAKABLE.iter().any(|one| relative.ends_with(one));
+        is_meant && !is_excluded && top.join(relative).is_dir() && !tracked.holds(relative)
+    };
+    let all = table.all.iter().flat_map(|one| concerned.candidates(one));
+    let found: BTreeSet<PathBuf> = all.filter(is_lent).collect();
     // What lies in another of them is shown with it.
     let mut widest: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for (relative, host) in found {
+    for relative in found {
+        let host = top.join(&relative);
+        let host = host.canonicalize().unwrap_or(host);
         if !widest.iter().any(|(wider, _)| relative.starts_with(wider)) {
             widest.push((relative, host));
         }

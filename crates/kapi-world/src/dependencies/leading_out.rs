@@ -51,24 +51,27 @@ impl Needs {
             Err(_) => path.to_path_buf(),
         };
         for name in ["python", "python3"] {
-            let mut link = at.join("bin").join(name);
-            for _ in 0..LINKS_MAX {
-                let Ok(target) = fs::read_link(readable(&link)) else {
-                    break;
-                };
-                let Some(next) = link.parent().and_then(|at| lexical(&at.join(target))) else {
-                    break;
-                };
-                if let Some(bin) = next.parent()
-                    && !next.starts_with(at)
-                {
-                    self.interpreter(bin);
-                }
-                link = next;
-            }
+            self.follow(at.join("bin").join(name), at, &readable);
         }
         for site in site_packages(tree) {
             self.editable(&site, (at, project));
+        }
+    }
+
+    /// Follows a link out of an environment, and notes each installation on the way.
+    fn follow(&mut self, link: PathBuf, environment: &Path, readable: &dyn Fn(&Path) -> PathBuf) {
+        let mut link = link;
+        for _ in 0..LINKS_MAX {
+            let target = fs::read_link(readable(&link)).ok();
+            let next = target.and_then(|target| lexical(&link.parent()?.join(target)));
+            let Some(next) = next else {
+                return;
+            };
+            let outside = next.parent().filter(|_| !next.starts_with(environment));
+            if let Some(bin) = outside {
+                self.interpreter(bin);
+            }
+            link = next;
         }
     }
 
@@ -99,43 +102,47 @@ impl Needs {
             } else {
                 continue;
             };
-            for path in paths.iter().map(Path::new) {
-                let is_outside = !path.starts_with(environment) && !path.starts_with(project);
-                if path.is_absolute() && is_outside && path.exists() {
-                    self.packages.insert((name.clone(), path.to_path_buf()));
-                }
-            }
+            let is_elsewhere = |path: &&Path| {
+                path.is_absolute()
+                    && !path.starts_with(environment)
+                    && !path.starts_with(project)
+                    && path.exists()
+            };
+            let elsewhere = paths.iter().map(Path::new).filter(is_elsewhere);
+            self.packages
+                .extend(elsewhere.map(|path| (name.clone(), path.to_path_buf())));
         }
     }
 
     fn of_packages(&mut self, (tree, at): (&Path, &Path), project: &Path) {
-        let mut waiting = vec![String::new()];
-        while let Some(scope) = waiting.pop() {
-            let entries = fs::read_dir(tree.join(&scope))
-                .into_iter()
-                .flatten()
-                .flatten();
-            for entry in entries.take(ENTRIES_MAX) {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let Ok(kind) = entry.file_type() else {
-                    continue;
-                };
-                if kind.is_dir() && name.starts_with('@') && scope.is_empty() {
-                    waiting.push(format!("{name}/"));
-                }
-                // Where it leads to from its own place, wherever it is read.
-                let real = fs::read_link(entry.path())
-                    .ok()
-                    .and_then(|target| at.join(&scope).join(target).canonicalize().ok());
-                if let Some(real) = real.filter(|_| kind.is_symlink())
-                    && !real.starts_with(project)
-                    && !real.starts_with(at)
-                {
-                    self.packages.insert((format!("{scope}{name}"), real));
-                }
-            }
-        }
+        // Where a link leads to from its own place, wherever it is read.
+        let real = |path: &Path| {
+            let target = fs::read_link(tree.join(path)).ok()?;
+            let from = at.join(path);
+            let real = from.parent()?.join(target).canonicalize().ok()?;
+            (!real.starts_with(project) && !real.starts_with(at)).then_some(real)
+        };
+        let names = names(tree);
+        let scopes = names.iter().filter(|name| name.starts_with('@'));
+        let scoped = scopes.flat_map(|scope| {
+            let inner = self::names(&tree.join(scope));
+            inner.into_iter().map(move |name| format!("{scope}/{name}"))
+        });
+        let all: Vec<String> = scoped.chain(names.iter().cloned()).collect();
+        let linked = all.into_iter().filter_map(|name| {
+            let real = real(Path::new(&name))?;
+            Some((name, real))
+        });
+        self.packages.extend(linked);
     }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = entries.take(ENTRIES_MAX);
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }
 
 fn site_packages(environment: &Path) -> Vec<PathBuf> {
@@ -172,8 +179,16 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
 
     use super::Needs;
+
+    fn write(path: &Path, text: &str) {
+        RealDisk.write(path, text.as_bytes()).unwrap();
+    }
 
     #[test]
     fn an_environment_leads_to_its_interpreter_and_to_editable_installs() {
@@ -191,14 +206,13 @@ mod tests {
         ] {
             fs::create_dir_all(dir).unwrap();
         }
-        fs::write(python.join("bin/python3.12"), "").unwrap();
+        write(&python.join("bin/python3.12"), "");
         symlink("3.12.1", top.join("pythons/3.12")).unwrap();
         let called = top.join("pythons/3.12/bin");
-        fs::write(
-            venv.join("pyvenv.cfg"),
-            format!("home = {}\n", called.display()),
-        )
-        .unwrap();
+        write(
+            &venv.join("pyvenv.cfg"),
+            &format!("home = {}\n", called.display()),
+        );
         symlink(called.join("python3.12"), venv.join("bin/python")).unwrap();
         symlink("python", venv.join("bin/python3")).unwrap();
         let text = format!(
@@ -206,7 +220,7 @@ mod tests {
             project.join("src").display(),
             other.display()
         );
-        fs::write(site.join("a.pth"), text).unwrap();
+        write(&site.join("a.pth"), &text);
         let needs = Needs::of(&venv, &venv, &project);
         let expected = BTreeSet::from([top.join("pythons/3.12"), python]);
         assert_eq!(needs.installations, expected);

@@ -14,6 +14,8 @@ use kapi_core::goal::outcome::Failure;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::{Access, Layer as LayerMount, Mount};
+use kapi_sys::disk::Disk as _;
+use kapi_sys::real_disk::RealDisk;
 
 use super::credentials::blank;
 use super::{Dependencies, Writes};
@@ -218,7 +220,8 @@ impl Open<'_> {
             let host = self.lending.layers.join(format!("blank-{}", content.len()));
             // Files of the same length are the same: there are few.
             if fs::read(&host).ok().as_deref() != Some(content) {
-                fs::write(&host, content).map_err(|error| failure::file("write", &host, &error))?;
+                let written = RealDisk.write(&host, content);
+                written.map_err(|error| failure::plain(&error))?;
             }
             self.lent.mounts.push(read_only(&host, &inside.join(path)));
         }

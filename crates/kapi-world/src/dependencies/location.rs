@@ -126,18 +126,14 @@ impl Locations {
             .and_then(|name| Some((name, book.env.get(OsStr::new(name))?)));
         let mut places: Vec<(PathBuf, PathBuf)> = Vec::new();
         if let Some((name, value)) = value {
-            for one in std::env::split_paths(value) {
-                let path = location
-                    .below
-                    .as_ref()
-                    .map_or(one.clone(), |below| one.join(below));
-                if path.exists() && may_be_lent(&path, &book.home, project) {
-                    self.variables.insert(name.into(), value.clone());
-                    if location.below.is_some() && !one.starts_with(&book.home) {
-                        self.roots.insert(one);
-                    }
-                    places.push((path.clone(), path));
-                }
+            let below = location.below.as_deref().unwrap_or_default();
+            let all = std::env::split_paths(value).map(|root| (root.join(below), root));
+            let is_fit = |path: &Path| path.exists() && may_be_lent(path, &book.home, project);
+            for (path, root) in all.filter(|(path, _)| is_fit(path)) {
+                self.variables.insert(name.into(), value.clone());
+                let is_beside = !below.is_empty() && !root.starts_with(&book.home);
+                self.roots.extend(Some(root).filter(|_| is_beside));
+                places.push((path.clone(), path));
             }
         }
         if let Some(relative) = &location.home

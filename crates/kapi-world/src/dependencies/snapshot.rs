@@ -189,11 +189,10 @@ impl Record {
             .filter(|line| !line.is_empty());
         for (n, relative) in self.directories.iter().enumerate() {
             let now = tree::entries(&self.tree(goal, n), &[])?.unwrap_or_default();
-            for entry in now {
+            let mut is_as_noted = |entry: &Entry| noted.next() == Some(entry.line(n).as_slice());
+            if let Some(entry) = now.iter().find(|entry| !is_as_noted(entry)) {
                 let path = relative.join(&entry.path).display().to_string();
-                if noted.next() != Some(entry.line(n).as_slice()) {
-                    return Err(changed(&path, "was changed since"));
-                }
+                return Err(changed(&path, "was changed since"));
             }
         }
         if noted.next().is_some() {
@@ -272,7 +271,8 @@ fn make(
         }
     }
     let file = making.join(MANIFEST);
-    fs::write(&file, &manifest).map_err(|error| failure::file("write", &file, &error))?;
+    let written = RealDisk.write(&file, &manifest);
+    written.map_err(|error| failure::plain(&error))?;
     match fs::rename(&making, &to) {
         Ok(()) => Ok(None),
         // Another goal was faster.

@@ -138,12 +138,11 @@ pub(super) fn take(
             Kind::Link(at) => symlink(at, &target),
             Kind::File { size, .. } => {
                 how = taken(&source, &target, how)?;
-                if how == How::Copied {
-                    let Some(left) = bytes_left.checked_sub(*size) else {
-                        return Ok(Taken::TooLarge);
-                    };
-                    *bytes_left = left;
-                }
+                let copied = if how == How::Copied { *size } else { 0 };
+                let Some(left) = bytes_left.checked_sub(copied) else {
+                    return Ok(Taken::TooLarge);
+                };
+                *bytes_left = left;
                 Ok(())
             }
         };
