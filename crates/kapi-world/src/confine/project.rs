@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn a_project_is_shown_where_it_covers_nothing_that_is_needed() {
-        let home = Path::new("/home/me");
+        let home = Path::new("/home/user");
         let check = |path: &str, expected: bool| {
             assert_eq!(can_be_shown(Path::new(path), home), expected, "{path}");
         };
         for path in [
-            "/home/me/src/app",
+            "/home/user/src/app",
             "/srv/app",
             "/tmp/x/app",
             "/usr/src/app",
@@ -167,7 +167,7 @@ mod tests {
         for path in [
             "/",
             "/home",
-            "/home/me",
+            "/home/user",
             "/tmp",
             "/run",
             "/run/kapi/x",
@@ -186,7 +186,7 @@ mod tests {
         ] {
             check(path, false);
         }
-        check("/home/me/../me", false);
+        check("/home/user/../me", false);
     }
 
     #[test]

@@ -225,17 +225,9 @@ pub(super) fn may_be_lent(path: &Path, home: &Path, project: &Path) -> bool {
             path.starts_with(&private) || private.starts_with(path)
         })
     });
-    let is_system = [
-        "/proc",
-        "/sys",
-        "/dev",
-        "/etc",
-        "/run",
-        "/boot",
-        "/root/.ilchul",
-    ]
-    .iter()
-    .any(|place| path.starts_with(place));
+    let is_system = ["/proc", "/sys", "/dev", "/etc", "/run", "/boot"]
+        .iter()
+        .any(|place| path.starts_with(place));
     is_plain
         && is_text
         && path.is_absolute()
