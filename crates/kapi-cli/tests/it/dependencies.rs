@@ -11,6 +11,59 @@ use crate::environment::{BRANCH, Environment, FIRST, write};
 
 /// What the agent does that is right.
 const RIGHT: &str = "command:echo 42 > answer.txt";
+/// Where people keep credentials, below the home.
+const CANARIES: &[&str] = &[
+    ".npmrc",
+    ".netrc",
+    ".pypirc",
+    ".git-credentials",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+    ".cargo/registry/credentials.toml",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".config/pip/pip.conf",
+    ".local/share/uv/credentials/a.toml",
+    ".nvm/versions/node/v20/etc/npmrc",
+    ".npm/.npmrc",
+    ".pyenv/versions/3/pip.conf",
+    ".pyenv/.netrc",
+    "go/pkg/mod/.netrc",
+    ".composer/auth.json",
+    ".composer/cache/auth.json",
+    ".gem/credentials",
+    ".rbenv/.netrc",
+    ".config/gh/hosts.yml",
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".local/share/pnpm/rc/.npmrc",
+    ".conda/.condarc",
+    ".sdkman/candidates/maven/3/conf/settings.xml",
+];
+/// What is lent beside them.
+const LENT: &[&str] = &[
+    ".npm",
+    ".cargo/registry",
+    ".cargo/bin",
+    ".m2/repository",
+    ".gradle/wrapper",
+    ".cache/pip",
+    ".local/share/uv",
+    ".nvm",
+    ".pyenv",
+    "go/pkg/mod",
+    ".composer/cache",
+    ".gem",
+    ".rbenv",
+    ".local/bin",
+    ".local/share/pnpm",
+    ".rustup",
+    ".conda",
+    ".sdkman/candidates",
+    "sdk",
+];
 
 fn script(path: &Path, text: &str) {
     write(path, text);
@@ -123,9 +176,9 @@ fn a_virtual_environment_is_used_as_it_is_with_its_editable_install() {
     let venv = project.join(".venv");
     let python = ["/usr/bin/python3", "/usr/local/bin/python3"];
     let python = python.iter().find(|path| Path::new(path).exists()).unwrap();
-    let made = std::process::Command::new(python)
-        .args(["-m", "venv", "--without-pip"])
-        .arg(&venv)
+    let made = env
+        .command(python, &project)
+        .args(["-m", "venv", "--without-pip", ".venv"])
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
@@ -205,60 +258,10 @@ fn no_file_with_credentials_is_ever_seen() {
     env.commit_all("marks");
     let home = env.home();
     // Something is lent beside each of them.
-    for directory in [
-        ".npm",
-        ".cargo/registry",
-        ".cargo/bin",
-        ".m2/repository",
-        ".gradle/wrapper",
-        ".cache/pip",
-        ".local/share/uv",
-        ".nvm",
-        ".pyenv",
-        "go/pkg/mod",
-        ".composer/cache",
-        ".gem",
-        ".rbenv",
-        ".local/bin",
-        ".local/share/pnpm",
-        ".rustup",
-        ".conda",
-        ".sdkman/candidates",
-        "sdk",
-    ] {
+    for directory in LENT {
         write(&home.join(directory).join("lent.txt"), "lent");
     }
-    let canaries = [
-        ".npmrc",
-        ".netrc",
-        ".pypirc",
-        ".git-credentials",
-        ".cargo/credentials.toml",
-        ".cargo/credentials",
-        ".cargo/registry/credentials.toml",
-        ".m2/settings.xml",
-        ".m2/settings-security.xml",
-        ".gradle/gradle.properties",
-        ".config/pip/pip.conf",
-        ".local/share/uv/credentials/a.toml",
-        ".nvm/versions/node/v20/etc/npmrc",
-        ".npm/.npmrc",
-        ".pyenv/versions/3/pip.conf",
-        ".pyenv/.netrc",
-        "go/pkg/mod/.netrc",
-        ".composer/auth.json",
-        ".composer/cache/auth.json",
-        ".gem/credentials",
-        ".rbenv/.netrc",
-        ".config/gh/hosts.yml",
-        ".ssh/id_ed25519",
-        ".aws/credentials",
-        ".docker/config.json",
-        ".local/share/pnpm/rc/.npmrc",
-        ".conda/.condarc",
-        ".sdkman/candidates/maven/3/conf/settings.xml",
-    ];
-    for canary in canaries {
+    for canary in CANARIES {
         write(&home.join(canary), "the-canary");
     }
     let inside = [
@@ -278,7 +281,7 @@ fn no_file_with_credentials_is_ever_seen() {
     run.assert_status("done", 0);
     assert_eq!(env.show(BRANCH, "found.txt"), "");
     assert_eq!(env.show(BRANCH, "lent.txt"), "lent.txt");
-    for canary in canaries {
+    for canary in CANARIES {
         assert_eq!(
             fs::read_to_string(home.join(canary)).unwrap(),
             "the-canary",
