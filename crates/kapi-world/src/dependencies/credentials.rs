@@ -228,7 +228,6 @@ mod tests {
             "keys/id_ed25519",
             ".env.local",
             "config/credentials/production.key",
-            "server.pem",
             ".sbt/my-credentials-2",
         ] {
             assert!(credentials.is_one(path), "{path}");
