@@ -10,6 +10,7 @@ pub mod change;
 pub mod conclusion;
 pub mod ecosystem;
 pub mod inspection;
+pub mod missing;
 pub mod notice;
 pub mod policy;
 pub mod precedence;

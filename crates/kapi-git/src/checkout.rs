@@ -3,6 +3,8 @@
 //! Leaves no trace in the repository: no worktree, no index, no object. The directory holds no
 //! git data at all.
 
+pub(crate) mod submodules;
+
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +52,9 @@ impl Repository {
     /// Fills a directory with a commit's files and returns the tree that they are.
     ///
     /// The tree is the commit's own unless a protected path had changed. Protected files have the
-    /// bytes that a checkout of the base gives, whatever the commit's attributes say. Remove the directory
-    /// with [`owned_dir::discard`].
+    /// bytes that a checkout of the base gives, whatever the commit's attributes say. Submodules have
+    /// their content where the person has it checked out. Remove the directory with
+    /// [`owned_dir::discard`].
     pub fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<TreeId, CheckoutError> {
         let beside = owned_dir::prepare(plan.to)?;
         let scratch = Scratch::prepare(self, &beside, plan.to, Objects::Private)?;
@@ -76,6 +79,7 @@ impl Repository {
         scratch.fill(tree.as_str())?;
         // The commit's attributes decided how all of that was written, protected files too.
         self.put_back(plan, &beside, &original)?;
+        self.fill_submodules(plan)?;
         Ok(tree)
     }
 }

@@ -264,7 +264,11 @@ impl Repository {
         Ok(self.entries(commit.as_str(), &pathspecs(globs)?)?)
     }
 
-    fn entries(&self, treeish: &str, specs: &[OsString]) -> Result<Vec<Entry>, GitError> {
+    pub(crate) fn entries(
+        &self,
+        treeish: &str,
+        specs: &[OsString],
+    ) -> Result<Vec<Entry>, GitError> {
         entries_of(self.call("diff-tree"), self.object_format(), treeish, specs)
     }
 

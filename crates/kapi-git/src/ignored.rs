@@ -21,18 +21,40 @@ impl Repository {
     /// Returns the whole directories that git ignores, relative to the top level, without those
     /// that [`EXCLUDE_FILE`] names, repositories of their own, and links.
     pub fn ignored_directories(&self) -> Result<Vec<PathBuf>, GitError> {
-        let excluded: BTreeSet<PathBuf> = if self.top_level().join(EXCLUDE_FILE).is_file() {
-            let rule = format!("--exclude-from={EXCLUDE_FILE}");
-            self.listed(&rule)?.into_iter().collect()
-        } else {
-            BTreeSet::new()
-        };
+        let excluded = self.excluded_directories()?;
         let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
         let ignored = self.listed("--exclude-standard")?;
         Ok(ignored
             .into_iter()
             .filter(|path| !path.starts_with(KAPI_DIRECTORY) && !is_hidden(path))
             .filter(|path| self.is_plain_directory(path))
+            .collect())
+    }
+
+    /// Returns the directories that git does not track and [`EXCLUDE_FILE`] names.
+    pub fn excluded_directories(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        if !self.top_level().join(EXCLUDE_FILE).is_file() {
+            return Ok(BTreeSet::new());
+        }
+        let rule = format!("--exclude-from={EXCLUDE_FILE}");
+        Ok(self.listed(&rule)?.into_iter().collect())
+    }
+
+    /// Returns the paths that git tracks, relative to the top level and in the order of bytes.
+    pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, GitError> {
+        let output = self
+            .git()
+            .call(self.top_level(), "ls-files")
+            .env("GIT_DIR", self.git_dir())
+            .env("GIT_WORK_TREE", self.top_level())
+            .settings(self.disarmed())
+            .arg("-z")
+            .bytes()?;
+        let names = output
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty());
+        Ok(names
+            .map(|name| PathBuf::from(OsStr::from_bytes(name)))
             .collect())
     }
 

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::checkout::{CheckoutError, CheckoutPlan, line};
+use crate::checkout::{CheckoutError, CheckoutPlan, line, submodules};
 use crate::diff::{Entry, entries_of, pathspecs};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::{ObjectFormat, Repository};
@@ -56,8 +56,13 @@ impl Repository {
         let mut found = walk(plan.to, plan.protect)?;
         let mut restored = found.removed;
         found.paths = self.matching(&beside, plan, &found.paths)?;
+        let submodules = original
+            .iter()
+            .filter(|entry| entry.mode == submodules::MODE);
+        let submodules: Vec<&Path> = submodules.map(|entry| entry.path.as_path()).collect();
         for path in found.paths {
-            if !names.contains(path.as_path()) {
+            let is_of_submodule = submodules.iter().any(|at| path.starts_with(at));
+            if !names.contains(path.as_path()) && !is_of_submodule {
                 owned_dir::wipe(&plan.to.join(&path))?;
                 restored.insert(path);
             }

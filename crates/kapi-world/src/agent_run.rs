@@ -19,6 +19,8 @@ use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WorksAt};
+use crate::dependencies::Dependencies;
+use crate::dependencies::lend::{Borrower, Lending, Lent};
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -54,23 +56,13 @@ impl RealWorld<'_> {
             (shown_at, &self.place.stores),
         )?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
-        let ignored = match task.sandbox {
-            SandboxLevel::Native => {
-                let layers = self.place.scratch.join("ignored");
-                Ignored::open(
-                    &workshop.repository,
-                    (&self.book.home, &workspace.path),
-                    &layers,
-                    &run_id,
-                )?
-            }
-            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
-        };
-        for note in &ignored.notes {
+        let installed = self.installed(&workshop, &workspace, task, &run_id)?;
+        for note in &installed.notes {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
-        mounts.extend(ignored.mounts.iter().cloned());
+        let lent = &installed.lent;
+        mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
         mounts.extend(self.state_cover(task, &workshop, &workspace)?);
         let cell = Cell {
             name: &run_id,
@@ -99,12 +91,19 @@ impl RealWorld<'_> {
             run_id: &run_id,
             purpose: Purpose::Work,
             network: task.network,
-            env: git_env,
+            env: lent.env.clone().into_iter().chain(git_env).collect(),
         };
         let at_desk = (&asked, self.caller(effect, &run_id), &*self.place.scratch);
         ask_with_tools(&self.book, cell, at_desk, &run_dir, watch)
             .map(|(run, end)| outcome_of(run, end))
     }
+}
+
+/// What an agent finds installed and built, as long as this is held.
+struct Installed {
+    ignored: Ignored,
+    lent: Lent,
+    notes: Vec<String>,
 }
 
 impl RealWorld<'_> {
@@ -122,6 +121,45 @@ impl RealWorld<'_> {
         let tracked = state_cover::tracked(&workshop.repository, &base)?;
         let cover = self.place.scratch.join("state");
         state_cover::state_cover(&workspace.path, &tracked, &cover)
+    }
+
+    fn installed(
+        &self,
+        workshop: &Workshop,
+        workspace: &Workspace,
+        task: &AgentTask,
+        run_id: &str,
+    ) -> Result<Installed, Failure> {
+        let repository = &workshop.repository;
+        let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
+        let ignored = match task.sandbox {
+            SandboxLevel::Native => {
+                let layers = self.place.scratch.join("ignored");
+                Ignored::open(
+                    repository,
+                    (&self.book.home, &workspace.path),
+                    (&layers, &dependencies.shown()),
+                    run_id,
+                )?
+            }
+            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
+        };
+        let lending = Lending {
+            layers: &self.place.scratch.join("dependencies"),
+            workspace: &workspace.path,
+            borrower: Borrower::Agent,
+            network: task.network,
+            level: task.sandbox,
+        };
+        let lent = dependencies.lend(&self.book, &lending)?;
+        let mut notes = ignored.notes.clone();
+        notes.extend(dependencies.notes);
+        notes.extend(lent.notes.iter().cloned());
+        Ok(Installed {
+            ignored,
+            lent,
+            notes,
+        })
     }
 
     /// Returns who speaks by the tools of a run.

@@ -20,12 +20,12 @@ use kapi_sandbox::spec::{Access, Level, Mount, Spec};
 use kapi_sandbox::{expose, launch, toolchain};
 use kapi_sys::process::{Limits, Line, Program};
 
-use self::project::MountPoints;
+use self::project::MountTargets;
 use crate::book::Book;
 use crate::doors::serve::Served;
-use crate::failure;
 use crate::grant::PASSED_VARIABLES;
 use crate::tools::counter::Counter;
+use crate::{failure, home};
 
 /// Where the workspace is inside.
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
@@ -161,7 +161,8 @@ impl Cell<'_> {
         path_first.extend(doors.counter.map(Counter::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
-        let _points = MountPoints::make(self.workspace, &self.workspace_access, &spec.mounts)?;
+        self.make_room(book, &spec)?;
+        let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;
         let mut env = self.environment(book, &path_first, doors.doors.environment());
         env.extend(payload.env);
         let program = Program {
@@ -186,6 +187,24 @@ impl Cell<'_> {
             launch::run(&spec, program, doors.watch.cancel, ears)
                 .map_err(|error| failure::sandbox(&error))
         })
+    }
+
+    /// Makes room in the private home for what is mounted there: it is kept between the turns of an
+    /// agent, which may have put anything in the way.
+    fn make_room(&self, book: &Book, spec: &Spec) -> Result<(), Failure> {
+        let mounts = spec
+            .mounts
+            .iter()
+            .map(|mount| (&mount.inside, mount.host.is_dir()));
+        let aliases = spec.aliases.iter().map(|(_, also_at)| (also_at, true));
+        for (inside, is_directory) in mounts.chain(aliases) {
+            if let Ok(relative) = inside.strip_prefix(&book.home)
+                && !relative.as_os_str().is_empty()
+            {
+                home::make_room(self.home, relative, is_directory)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the sandbox, and directories to look for programs in before all others.

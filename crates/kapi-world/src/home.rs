@@ -62,6 +62,17 @@ pub(crate) fn write_home_file(home: &Path, file: &HomeFile) -> Result<(), Failur
     handle.write_all(&file.content).map_err(failed)
 }
 
+/// Makes room for a mount in the home: what an agent left in the way, a link or a file, goes.
+pub(crate) fn make_room(home: &Path, relative: &Path, is_directory: bool) -> Result<(), Failure> {
+    let path = home_path(home, relative)?;
+    let is_in_the_way = fs::symlink_metadata(&path)
+        .is_ok_and(|found| found.is_symlink() || found.is_dir() != is_directory);
+    if is_in_the_way {
+        owned_dir::wipe(&path).map_err(|error| failure::plain(&error))?;
+    }
+    Ok(())
+}
+
 /// Makes the directories that a file of the home needs. Whatever the agent put in their place goes:
 /// a link is removed and not followed.
 fn home_path(home: &Path, relative: &Path) -> Result<PathBuf, Failure> {

@@ -4,7 +4,7 @@
 //! An ignored directory may as well hold secrets, so only names that say what they are are shown.
 //! What cannot be shown is left out and said.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -75,15 +75,16 @@ pub(crate) struct Ignored {
 }
 
 impl Ignored {
-    /// Finds the directories and opens a layer for each below `layers`.
+    /// Finds the directories, without those that others show, and opens a layer for each.
     pub(crate) fn open(
         repository: &Repository,
         (home, workspace): (&Path, &Path),
-        layers: &Path,
+        (layers, except): (&Path, &BTreeSet<PathBuf>),
         owner: &str,
     ) -> Result<Self, Failure> {
         let mut ignored = Self::default();
-        let directories = shown(repository, home)?;
+        let mut directories = shown(repository, home)?;
+        directories.retain(|path| !except.contains(path));
         if directories.is_empty() {
             return Ok(ignored);
         }
@@ -165,7 +166,7 @@ pub(crate) fn shown(repository: &Repository, home: &Path) -> Result<Vec<PathBuf>
 }
 
 /// Tells whether a directory can be shown at its place: nothing on the way there is a link or a file.
-fn is_way_clear(workspace: &Path, relative: &Path) -> bool {
+pub(crate) fn is_way_clear(workspace: &Path, relative: &Path) -> bool {
     let mut path = workspace.to_path_buf();
     relative.components().all(|component| {
         path.push(component);
@@ -198,7 +199,7 @@ fn holds_repository(directory: &Path) -> bool {
 }
 
 /// Returns a directory name that no two paths share.
-fn layer_name(relative: &Path) -> String {
+pub(crate) fn layer_name(relative: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
 
     use sha2::{Digest as _, Sha256};
@@ -212,17 +213,17 @@ fn layer_name(relative: &Path) -> String {
 }
 
 /// What is mounted where, as the kernel tells it.
-struct MountPoints(Vec<(PathBuf, String)>);
+pub(crate) struct MountPoints(Vec<(PathBuf, String)>);
 
 impl MountPoints {
-    fn read() -> Result<Self, Failure> {
+    pub(crate) fn read() -> Result<Self, Failure> {
         let path = Path::new("/proc/self/mountinfo");
         let text = fs::read_to_string(path).map_err(|error| failure::file("read", path, &error))?;
         Ok(Self(text.lines().filter_map(mount_point).collect()))
     }
 
     /// Returns the kind of file system below a path if no layer can lie there.
-    fn unfit(&self, path: &Path) -> Option<&str> {
+    pub(crate) fn unfit(&self, path: &Path) -> Option<&str> {
         let below = self.0.iter().filter(|(point, _)| path.starts_with(point));
         let (_, kind) = below.max_by_key(|(point, _)| point.components().count())?;
         let is_unfit = UNFIT.iter().any(|unfit| {
@@ -235,7 +236,7 @@ impl MountPoints {
     }
 
     /// Returns why a directory cannot be the lower part of a layer.
-    fn obstacle(&self, host: &Path) -> Option<String> {
+    pub(crate) fn obstacle(&self, host: &Path) -> Option<String> {
         let is_below = |point: &&(PathBuf, String)| point.0.starts_with(host);
         if self.0.iter().any(|point| is_below(&point)) {
             return Some("another file system is mounted in it".to_owned());

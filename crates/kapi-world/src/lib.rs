@@ -30,6 +30,7 @@ mod agent_run;
 mod asker;
 mod beside;
 mod confine;
+mod dependencies;
 mod doors;
 mod home;
 mod ignored;

@@ -17,6 +17,7 @@ use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
 
 use crate::book::Book;
+use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::gate::Rules;
 use crate::judge::evidence::JudgedChange;
@@ -97,6 +98,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
     let scratch = PrivateScratch::open(&request.scratch, &request.project, "kapi prove")?;
     let run_dir = RunDir::open(scratch.path(), "run")?;
     let name = format!("prove-{}", std::process::id());
+    let dependencies = Dependencies::find(book, &workshop.repository)?;
     let prover = Prover {
         book,
         workshop: &workshop,
@@ -106,6 +108,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
             scratch: scratch.path(),
             hidden: request.hidden.as_deref().map(HiddenChecks::Directory),
             name: &name,
+            dependencies: &dependencies,
             level: request.level,
             network: request.network,
         },

@@ -16,6 +16,7 @@ use kapi_git::repository::Repository;
 use self::change::Change;
 use self::checkout::{Checkout, Content};
 use crate::book::Book;
+use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::shell::Listener;
 use crate::workshop::Workshop;
@@ -56,6 +57,8 @@ pub(crate) struct Site<'a> {
     pub(crate) hidden: Option<HiddenChecks<'a>>,
     /// The run's name, by which its sandboxes can be told from others.
     pub(crate) name: &'a str,
+    /// What commands are lent of the person's dependencies.
+    pub(crate) dependencies: &'a Dependencies,
     /// The isolation.
     pub(crate) level: SandboxLevel,
     /// What commands can reach.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kapi_core::goal::effect::{Action, AgentPurpose, CommitTask, Effect};
 use kapi_core::goal::outcome::{Candidate, Failure, Outcome};
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Watch, World};
+use kapi_engine::world::{Activity, Watch, World};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
@@ -17,6 +17,7 @@ use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
 
 use crate::book::Book;
+use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::place::Place;
 use crate::spending::Spending;
@@ -94,6 +95,17 @@ impl RealWorld<'_> {
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace = workshop.workspace(&self.place, (branch, base), start)?;
+        let commit = workshop::commit_id(base)?;
+        let absent = workshop.repository.absent_submodules(&commit);
+        for path in absent.map_err(|error| failure::plain(&error))? {
+            let text = format!(
+                "the submodule {} is empty for checks: `git submodule update --init` in your \
+                 checkout brings it",
+                path.display()
+            );
+            (watch.notice)(Activity::Note { text });
+        }
+        Dependencies::fix(&self.book, &workshop.repository, &self.place.scratch)?;
         Ok(Outcome::Workspace {
             path: workspace.path.display().to_string(),
         })
@@ -173,7 +185,15 @@ impl RealWorld<'_> {
         for name in ["verify", "verify-git", "agent-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge", "beside", "wait", "ignored"] {
+        for name in [
+            "verify-home",
+            "judge",
+            "beside",
+            "wait",
+            "ignored",
+            "dependencies",
+            "verify-dependencies",
+        ] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

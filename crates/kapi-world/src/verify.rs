@@ -8,6 +8,7 @@ use kapi_core::id::GoalId;
 use kapi_engine::world::Watch;
 
 use crate::agent_run::run_id;
+use crate::dependencies::Dependencies;
 use crate::hidden;
 use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
 use crate::real::{RealWorld, cancelled};
@@ -62,6 +63,8 @@ impl RealWorld<'_> {
             workshop::commit_id(&task.commit)?,
         );
         let work = Work::of(&workshop.repository, &task.branch, commits, &task.protect)?;
+        let repository = &workshop.repository;
+        let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
         let prover = Prover {
             book: &self.book,
             workshop: &workshop,
@@ -74,6 +77,7 @@ impl RealWorld<'_> {
                     at: &self.place.hidden,
                 }),
                 name: run_id,
+                dependencies: &dependencies,
                 level: task.sandbox,
                 network: task.network,
             },

@@ -21,6 +21,7 @@ mod consent;
 mod containers;
 mod crash;
 mod demo;
+mod dependencies;
 mod dialogs;
 mod environment;
 mod evidence;

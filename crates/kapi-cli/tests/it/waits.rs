@@ -156,8 +156,8 @@ fn a_command_is_tried_in_the_sandbox_on_the_work_so_far() {
     env.write("host.txt", "not committed");
     let until = WaitFor::Command {
         command: format!(
-            "[ $PWD = /workspace ] && [ -n \"$KAPI_RUN_ID\" ] && [ -e answer.txt ] \
-             && [ ! -e host.txt ] && [ ! -e {} ] && [ $(git rev-parse HEAD) = {} ]",
+            "[ $PWD = {} ] && [ -n \"$KAPI_RUN_ID\" ] && [ -e answer.txt ] \
+             && [ ! -e host.txt ] && [ $(git rev-parse HEAD) = {} ]",
             env.repository().display(),
             env.commit_of("main")
         ),
@@ -173,7 +173,8 @@ fn a_command_is_tried_in_the_sandbox_on_the_work_so_far() {
 #[test]
 fn a_command_that_fails_leaves_the_goal_parked_and_is_not_tried_again_too_soon() {
     let env = Environment::new();
-    let hidden_from_it = env.repository().join("answer.txt");
+    env.write("host.txt", "not committed");
+    let hidden_from_it = env.repository().join("host.txt");
     let until = WaitFor::Command {
         command: format!(
             "echo tried at $(date +%s%N); [ -e {} ]",

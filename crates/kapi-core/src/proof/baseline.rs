@@ -4,6 +4,7 @@
 //! nothing, whatever is done.
 
 use crate::goal::outcome::{VerifyReport, VerifyRun};
+use crate::proof::missing::{Certainty, missing};
 
 /// Why a command cannot work where it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,55 +17,54 @@ pub struct Obstacle {
     pub remedy: String,
 }
 
-/// The exit code of a shell that did not find a program.
-const NOT_FOUND: i32 = 127;
-
-/// Returns the first command that cannot work.
+/// Returns the first command that cannot work. What is only likely to be missing may be what the work
+/// itself is to make, and is no obstacle.
 #[must_use]
 pub fn obstacle(report: &VerifyReport) -> Option<Obstacle> {
     report.runs.iter().find_map(of_run)
 }
 
 fn of_run(run: &VerifyRun) -> Option<Obstacle> {
-    if run.exit_code != Some(NOT_FOUND) {
-        return None;
-    }
-    let program = missing_program(&run.output_tail)?;
-    Some(Obstacle {
+    let found = missing(&run.output_tail, run.exit_code?)?;
+    (found.certainty == Certainty::Certain).then(|| Obstacle {
         command: run.command.clone(),
-        reason: format!("the program {program} is not there"),
-        remedy: format!(
-            "install {program}, or name where it is in `read_only` of `[sandbox]` in your \
-             configuration; `kapi doctor` shows what a sandbox sees."
-        ),
-    })
-}
-
-/// Returns the program that a shell says it did not find. A path is what the work itself may make.
-fn missing_program(output: &str) -> Option<String> {
-    output.lines().rev().find_map(|line| {
-        let rest = line
-            .strip_suffix(": command not found")
-            .or_else(|| line.strip_suffix(": not found"))?;
-        let name = rest.rsplit(": ").next()?.trim();
-        let is_program = !name.is_empty() && !name.contains(['/', ' ']);
-        is_program.then(|| name.to_owned())
+        reason: found.to_string(),
+        remedy: found.remedy,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::missing_program;
+    use super::obstacle;
+    use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
+    use crate::proof::inspection::Inspection;
+
+    fn check(output: &str, exit_code: i32) -> Option<String> {
+        let report = VerifyReport {
+            commit: "c".to_owned(),
+            tree: "t".to_owned(),
+            tampered: Vec::new(),
+            runs: vec![VerifyRun {
+                command: "test".to_owned(),
+                checks: Checks::Visible,
+                exit_code: Some(exit_code),
+                timed_out: false,
+                duration_ms: 1,
+                output_tail: output.to_owned(),
+                output_bytes: 1,
+                tally: None,
+            }],
+            inspection: Inspection::default(),
+        };
+        obstacle(&report).map(|obstacle| obstacle.reason)
+    }
 
     #[test]
     fn a_program_is_told_from_a_file_that_the_work_may_make() {
-        for (line, expected) in [
-            ("/bin/sh: 1: pytest: not found", Some("pytest")),
-            ("bash: line 1: go: command not found", Some("go")),
-            ("/bin/sh: 1: ./run: not found", None),
-            ("sh: 0: cannot open test.sh: No such file", None),
-        ] {
-            assert_eq!(missing_program(line).as_deref(), expected, "{line}");
-        }
+        assert!(check("/bin/sh: 1: pytest: not found", 127).is_some());
+        assert!(check("bash: line 1: go: command not found", 127).is_some());
+        assert_eq!(check("/bin/sh: 1: ./run: not found", 127), None);
+        assert_eq!(check("sh: 0: cannot open test.sh: No such file", 2), None);
+        assert_eq!(check("2 tests failed", 1), None);
     }
 }

@@ -5,23 +5,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::checks::Root;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
 use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::{Access, Layer as LayerMount, Mount};
+use kapi_sandbox::spec::{Access, Layer as LayerMount};
 
 use super::Event;
 use super::perform::Work;
 use crate::confine::{Cell, WorksAt};
+use crate::dependencies::Dependencies;
+use crate::dependencies::lend::{Borrower, Lending, Lent};
 use crate::run_dir::RunDir;
 use crate::shell::{Listener, ShellLine};
 use crate::state_cover::state_cover;
@@ -40,15 +40,6 @@ const VARIABLES: &[(&str, &str)] = &[
     ("MISE_NOT_FOUND_AUTO_INSTALL", "0"),
     ("MISE_TASK_RUN_AUTO_INSTALL", "0"),
 ];
-/// Variables that keep tools from waiting for a network that is not there.
-const OFFLINE: &[(&str, &str)] = &[
-    ("CARGO_NET_OFFLINE", "true"),
-    ("GOPROXY", "off"),
-    ("MISE_OFFLINE", "1"),
-    ("UV_OFFLINE", "1"),
-    ("npm_config_offline", "true"),
-];
-
 /// A line to run.
 pub(super) struct Line<'a> {
     /// Where.
@@ -78,14 +69,15 @@ impl Work<'_> {
             held: Vec::new(),
         };
         let level = self.setting.level;
-        let (access, mounts) = match level {
+        let (access, mut mounts) = match level {
             SandboxLevel::None => (Access::ReadWrite, Vec::new()),
-            SandboxLevel::Native => (layers.add("tree")?, self.mounts(&mut layers, line.root)?),
-            SandboxLevel::Podman => (
+            SandboxLevel::Native | SandboxLevel::Podman => (
                 layers.add("tree")?,
                 state_cover(&self.discovery.top, &[], &dir.join("cover"))?,
             ),
         };
+        let lent = self.lent(dir, line.root)?;
+        mounts.extend(lent.mounts.iter().cloned());
         let name = format!("check-{}-{}", std::process::id(), line.name);
         let cell = Cell {
             name: &name,
@@ -114,12 +106,17 @@ impl Work<'_> {
         let own = line.root.first_on_path.iter().map(|name| below.join(name));
         let (here, seen) = (&self.discovery.top, cell.workspace_seen(self.book));
         let there = own.filter(|path| here.join(path).is_dir());
+        let shared = lent.env.iter().filter(|(name, _)| *name != "PATH");
+        let mut env: BTreeMap<OsString, OsString> = shared
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        env.extend(self.variables());
         let line = ShellLine {
             text: line.text,
             network: self.setting.network,
             below,
             path_first: there.map(|path| seen.join(path)).collect(),
-            env: self.variables(),
+            env,
         };
         let listener = Listener {
             watch: &watch,
@@ -129,12 +126,8 @@ impl Work<'_> {
     }
 
     fn variables(&self) -> BTreeMap<OsString, OsString> {
-        let offline = match self.setting.network {
-            NetworkMode::None => OFFLINE,
-            NetworkMode::Filtered | NetworkMode::Open => &[],
-        };
-        let fixed = VARIABLES.iter().chain(offline);
-        let mut env: BTreeMap<OsString, OsString> = fixed
+        let mut env: BTreeMap<OsString, OsString> = VARIABLES
+            .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
         let top = self.discovery.top.clone().into_os_string();
@@ -142,21 +135,18 @@ impl Work<'_> {
         env
     }
 
-    /// Returns what lies over the working tree and in the home.
-    fn mounts(&self, layers: &mut Layers<'_>, root: &Root) -> Result<Vec<Mount>, Failure> {
-        let mut mounts = state_cover(&self.discovery.top, &[], &layers.dir.join("cover"))?;
-        for (n, cache) in root.caches.iter().enumerate() {
-            let host = self.book.home.join(cache);
-            if !is_own_directory(&host) {
-                continue;
-            }
-            mounts.push(Mount {
-                inside: host.clone(),
-                host,
-                access: layers.add(&format!("cache-{n}"))?,
-            });
-        }
-        Ok(mounts)
+    /// Lends what the root's programs need besides the working tree.
+    fn lent(&self, dir: &Path, root: &Root) -> Result<Lent, Failure> {
+        let top = &self.discovery.top;
+        let found = Dependencies::find_shared(self.book, top, &[PathBuf::from(&root.path)])?;
+        let lending = Lending {
+            layers: &dir.join("dependencies"),
+            workspace: top,
+            borrower: Borrower::Command,
+            network: self.setting.network,
+            level: self.setting.level,
+        };
+        found.lend(self.book, &lending)
     }
 }
 
@@ -177,10 +167,4 @@ impl Layers<'_> {
         self.held.push(layer);
         Ok(Access::CopyOnWrite(LayerMount { upper, work }))
     }
-}
-
-/// Tells whether a path is a directory of the person; a layer over any other could not be written.
-fn is_own_directory(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == own)
 }

@@ -38,13 +38,13 @@ pub(super) fn can_be_shown(project: &Path, home: &Path) -> bool {
     let is_plain = project
         .components()
         .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let is_over = |place: &&str| Path::new(place).starts_with(project);
+    let is_over = |place: &str| Path::new(place).starts_with(project);
     is_plain
         && project.is_absolute()
         && !home.starts_with(project)
         && !real_home.starts_with(project)
         && !RESERVED.iter().any(|place| project.starts_with(place))
-        && !RESERVED.iter().chain(NEEDED).any(|place| is_over(&place))
+        && !RESERVED.iter().chain(NEEDED).any(|place| is_over(place))
 }
 
 /// Moves a mount that would be covered by the workspace at the project's path onto the workspace,
@@ -60,12 +60,12 @@ pub(super) fn moved_onto_workspace(mut mount: Mount, project: &Path) -> Mount {
 
 /// What mounts stand on in the host's directory of a workspace; what was made for that goes again.
 #[derive(Debug)]
-pub(super) struct MountPoints {
+pub(super) struct MountTargets {
     workspace: PathBuf,
     made: Vec<PathBuf>,
 }
 
-impl MountPoints {
+impl MountTargets {
     /// Makes the missing ones: a workspace that cannot be written inside has no place for them.
     pub(super) fn make(
         workspace: &Path,
@@ -112,7 +112,7 @@ impl MountPoints {
     }
 }
 
-impl MountPoints {
+impl MountTargets {
     /// Tells whether a path still lies in the workspace: an agent may have put a link on the way.
     fn is_within(&self, path: &Path) -> bool {
         let parents = path.ancestors().skip(1);
@@ -123,7 +123,7 @@ impl MountPoints {
     }
 }
 
-impl Drop for MountPoints {
+impl Drop for MountTargets {
     fn drop(&mut self) {
         for path in self.made.iter().rev().filter(|path| self.is_within(path)) {
             // What is no longer as it was made is the agent's work.
@@ -143,18 +143,20 @@ mod tests {
     use std::path::Path;
 
     use kapi_sandbox::spec::Access;
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
 
-    use super::{MountPoints, can_be_shown, moved_onto_workspace};
+    use super::{MountTargets, can_be_shown, moved_onto_workspace};
     use crate::confine::read_only;
 
     #[test]
     fn a_project_is_shown_where_it_covers_nothing_that_is_needed() {
-        let home = Path::new("/home/me");
+        let home = Path::new("/home/user");
         let check = |path: &str, expected: bool| {
             assert_eq!(can_be_shown(Path::new(path), home), expected, "{path}");
         };
         for path in [
-            "/home/me/src/app",
+            "/home/user/src/app",
             "/srv/app",
             "/tmp/x/app",
             "/usr/src/app",
@@ -165,7 +167,7 @@ mod tests {
         for path in [
             "/",
             "/home",
-            "/home/me",
+            "/home/user",
             "/tmp",
             "/run",
             "/run/kapi/x",
@@ -184,7 +186,7 @@ mod tests {
         ] {
             check(path, false);
         }
-        check("/home/me/../me", false);
+        check("/home/user/../me", false);
     }
 
     #[test]
@@ -203,16 +205,16 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let workspace = top.path().join("work");
         fs::create_dir(&workspace).unwrap();
-        fs::write(top.path().join("tool"), "x").unwrap();
+        RealDisk.write(&top.path().join("tool"), b"x").unwrap();
         let file = top.path().join("tool");
         let mounts = [
             read_only(top.path(), Path::new("/workspace/a/b")),
             read_only(&file, Path::new("/workspace/tool")),
             read_only(&file, Path::new("/elsewhere")),
         ];
-        let points = MountPoints::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
         assert!(workspace.join("a/b").is_dir() && workspace.join("tool").is_file());
-        fs::write(workspace.join("a/kept"), "").unwrap();
+        RealDisk.write(&workspace.join("a/kept"), b"").unwrap();
         drop(points);
         assert!(!workspace.join("a/b").exists() && !workspace.join("tool").exists());
         assert!(workspace.join("a/kept").exists());
@@ -225,7 +227,7 @@ mod tests {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir_all(outside.join("b")).unwrap();
         let mounts = [read_only(top.path(), Path::new("/workspace/a/b"))];
-        let points = MountPoints::make(&workspace, &Access::ReadWrite, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &Access::ReadWrite, &mounts).unwrap();
         fs::remove_dir_all(workspace.join("a")).unwrap();
         symlink(&outside, workspace.join("a")).unwrap();
         drop(points);

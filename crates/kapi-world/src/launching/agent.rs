@@ -75,7 +75,6 @@ pub(crate) fn run(
     let (stage, writer) = told;
     let run_id = run_id(record);
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
-    let home = plan.place.home();
     let mut mounts = ready.mounts.clone();
     mounts.extend(task_file(plan, &run_dir)?);
     mounts.extend(settings_hidden(plan, ready, &run_dir)?);
@@ -90,7 +89,7 @@ pub(crate) fn run(
         },
         project: Some(&record.project),
         works_at: WorksAt::Workspace,
-        home: &home,
+        home: &plan.place.home(),
         git_view: ready.git_view.clone(),
         mounts,
         deadline: Duration::from_millis(plan.deadline_ms),

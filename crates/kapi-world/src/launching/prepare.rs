@@ -3,6 +3,7 @@
 //! The same for a first launch, for one that goes on after a crash, and for a shell afterwards:
 //! everything may be done again. Decides nothing.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,7 +117,7 @@ pub(crate) fn open(
         ready.ignored = Ignored::open(
             &workshop.repository,
             (home, &ready.host),
-            &layers,
+            (&layers, &BTreeSet::new()),
             "kapi launch",
         )?;
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());

@@ -3,7 +3,6 @@
 //! Sealed files are put there anew before each line, cannot be written while it runs, and are
 //! compared after it. What comes of a line is the caller's business.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +25,7 @@ use super::seal::Seal;
 use super::text::TakenBack;
 use super::{HiddenChecks, Prover, Work};
 use crate::confine::{Cell, WorksAt};
+use crate::dependencies::lend::{Borrower, Lending};
 use crate::shell::{self, ShellLine};
 use crate::workshop::{ShownAt, Workshop};
 use crate::{failure, hidden, home};
@@ -213,6 +213,18 @@ impl<'a> Checkout<'a> {
             (ShownAt::of(site.level, &self.to), site.stores),
         )?;
         let home = home::make_anew(&site.scratch.join("verify-home"))?;
+        let lending = Lending {
+            layers: &site.scratch.join("verify-dependencies"),
+            workspace: &self.to,
+            borrower: Borrower::Command,
+            network: site.network,
+            level: site.level,
+        };
+        let lent = site.dependencies.lend(prover.book, &lending)?;
+        let mut env = lent.env.clone();
+        env.extend(git_env);
+        let mut mounts = lent.mounts.clone();
+        mounts.extend(seal.mounts(&self.to, site.level));
         let cell = Cell {
             name: site.name,
             level: site.level,
@@ -222,7 +234,7 @@ impl<'a> Checkout<'a> {
             works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
-            mounts: seal.mounts(&self.to, site.level),
+            mounts,
             deadline: Duration::from_millis(timeout_ms),
             idle: None,
         };
@@ -231,7 +243,7 @@ impl<'a> Checkout<'a> {
             network: site.network,
             below: Path::new(""),
             path_first: Vec::new(),
-            env: git_env.into_iter().collect::<BTreeMap<_, _>>(),
+            env,
         };
         line.run(&cell, prover.book, prover.listener)
     }

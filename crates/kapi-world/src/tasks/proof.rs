@@ -18,6 +18,7 @@ use kapi_git::owned_dir;
 
 use super::Performer;
 use super::ending::{eval_failed, not_launched, refused};
+use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::launching::place::{SandboxPlace, make_private};
 use crate::prover::checkout::Ended;
@@ -198,6 +199,7 @@ impl<'a> TaskProver<'a> {
         })?;
         let run_dir = RunDir::open(&self.scratch, "run")?;
         let (name, stores) = (self.name(), self.place.stores());
+        let dependencies = Dependencies::find(&self.performer.book, repository)?;
         let prover = Prover {
             book: &self.performer.book,
             workshop: &self.workshop,
@@ -207,6 +209,7 @@ impl<'a> TaskProver<'a> {
                 scratch: &self.scratch,
                 hidden: None,
                 name: &name,
+                dependencies: &dependencies,
                 level: self.performer.setting.level,
                 network: NetworkMode::None,
             },

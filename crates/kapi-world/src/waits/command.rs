@@ -15,6 +15,7 @@ use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
 
 use super::{Found, found};
+use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::prover::checkout::Ended;
 use crate::prover::{Prover, Site, Work};
@@ -95,6 +96,7 @@ impl Attempt<'_> {
         };
         let scratch = place.scratch.join("wait");
         fs::create_dir_all(&scratch).map_err(|error| failure::file("create", &scratch, &error))?;
+        let dependencies = Dependencies::of_goal(&world.book, repository, &place.scratch)?;
         let prover = Prover {
             book: &world.book,
             workshop: &workshop,
@@ -104,6 +106,7 @@ impl Attempt<'_> {
                 scratch: &scratch,
                 hidden: None,
                 name: run_id,
+                dependencies: &dependencies,
                 level: contract.sandbox,
                 network: contract.network,
             },

@@ -12,6 +12,7 @@ use kapi_sys::cancel::Cancel;
 
 use super::{Fate, Thing, What};
 use crate::book::Book;
+use crate::dependencies::snapshot;
 use crate::failure;
 use crate::launching::error::{Kind, LaunchError};
 use crate::launching::look::size;
@@ -106,7 +107,9 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
         .remove_worktree(&part, &goal.place.worktree)
         .map_err(|error| failed(&error))?;
     let scratch: &PathBuf = &goal.place.scratch;
-    owned_dir::wipe(scratch).map_err(|error| failed(&error))
+    owned_dir::wipe(scratch).map_err(|error| failed(&error))?;
+    let goals = scratch.parent().unwrap_or(scratch);
+    snapshot::sweep(goals).map_err(LaunchError::from)
 }
 
 /// Removes the private homes of a goal that has ended: no session of theirs goes on, and a copy of the

@@ -1,0 +1,86 @@
+//! The content of submodules in a checkout, from the person's own checkout of each.
+//!
+//! Nothing is fetched: a submodule that is not checked out, or lacks the commit, stays empty and is
+//! named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{CheckoutError, CheckoutPlan};
+use crate::diff::Entry;
+use crate::id::CommitId;
+use crate::owned_dir::{self, failed};
+use crate::repository::Repository;
+
+/// The file that names submodules.
+const NAMES: &str = ".gitmodules";
+/// The mode of a submodule's entry.
+pub(crate) const MODE: &str = "160000";
+/// Submodules of submodules that are followed.
+const DEPTH_MAX: usize = 4;
+
+impl Repository {
+    /// Returns the submodules of a commit whose content a checkout of it would lack.
+    pub fn absent_submodules(&self, commit: &CommitId) -> Result<Vec<PathBuf>, CheckoutError> {
+        let entries = self.submodules(commit)?;
+        let absent = entries
+            .into_iter()
+            .filter(|entry| self.content_of(entry).is_none());
+        Ok(absent.map(|entry| entry.path).collect())
+    }
+
+    /// Fills the empty directories that a checkout has for submodules.
+    pub(super) fn fill_submodules(&self, plan: &CheckoutPlan<'_>) -> Result<(), CheckoutError> {
+        let depth = plan.to.as_os_str().to_string_lossy().matches(MARK).count();
+        if depth >= DEPTH_MAX {
+            return Ok(());
+        }
+        for (n, entry) in self.submodules(plan.commit)?.into_iter().enumerate() {
+            let Some((submodule, commit)) = self.content_of(&entry) else {
+                continue;
+            };
+            let staging = staging(plan.to, n);
+            submodule.checkout(&CheckoutPlan {
+                commit: &commit,
+                base: &commit,
+                protect: &[],
+                to: &staging,
+            })?;
+            let place = plan.to.join(&entry.path);
+            owned_dir::wipe(&place)?;
+            fs::rename(&staging, &place).map_err(failed("fill", &place))?;
+            owned_dir::wipe(&owned_dir::beside(&staging)?)?;
+        }
+        Ok(())
+    }
+
+    fn submodules(&self, commit: &CommitId) -> Result<Vec<Entry>, CheckoutError> {
+        if !self.is_tracked_file(commit, Path::new(NAMES))? {
+            return Ok(Vec::new());
+        }
+        let entries = self.entries(commit.as_str(), &[":(top)".into()])?;
+        Ok(entries
+            .into_iter()
+            .filter(|entry| entry.mode == MODE)
+            .collect())
+    }
+
+    /// Returns the person's checkout of a submodule and the commit that is wanted, if it is there.
+    fn content_of(&self, entry: &Entry) -> Option<(Self, CommitId)> {
+        let at = self.top_level().join(&entry.path);
+        fs::symlink_metadata(at.join(".git")).ok()?;
+        let submodule = Self::discover(self.git(), &at).ok()?;
+        let is_own = fs::canonicalize(&at).is_ok_and(|real| real == submodule.top_level());
+        let commit = submodule.resolve_commit(&entry.object).ok()?;
+        is_own.then_some((submodule, commit))
+    }
+}
+
+/// Names a directory beside a checkout in which a submodule is checked out.
+const MARK: &str = ".submodule-";
+
+fn staging(to: &Path, n: usize) -> PathBuf {
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(format!("{MARK}{n}"));
+    to.with_file_name(name)
+}
