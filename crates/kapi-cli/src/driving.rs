@@ -10,7 +10,7 @@ use std::path::Path;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::{ApprovalMeans, Stop};
-use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::state::{Goal, Stage, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{self, Control, DriveError, Pace};
 use kapi_engine::logged::Logged;
@@ -175,7 +175,11 @@ pub(crate) fn drive_unreported(
             },
             Err(error) => return Err(attendance.failed(&error)),
         };
-        let is_left = when_parked == WhenParked::Leave || interrupts.is_raised();
+        // A proof that needs a person's yes gets none from a script that looks on.
+        let is_asked = goal.stage == Stage::Verify && goal.waits_for_person();
+        let is_left = when_parked == WhenParked::Leave
+            || interrupts.is_raised()
+            || (is_asked && !context.ui.is_at_keyboard());
         if goal.status != Status::Waiting || is_left {
             break goal;
         }

@@ -37,6 +37,16 @@ const ONCE: &[Once] = &[
         homes: &["crates/kapi-world/src/judge/token.rs"],
         instead: "name it by `judge::token::TOKEN_VARIABLE`",
     },
+    Once {
+        name: concat!("Shell", "Line {"),
+        homes: &[
+            "crates/kapi-world/src/shell.rs",
+            "crates/kapi-world/src/prover/checkout.rs",
+            "crates/kapi-world/src/checks/shell.rs",
+            "crates/kapi-world/src/tasks/look.rs",
+        ],
+        instead: "prove work by `prover::Prover`, which is the one way to run a person's command on it",
+    },
 ];
 
 /// What is written once stays in its place.
