@@ -8,9 +8,12 @@ mod case_directory;
 pub(crate) mod cheats;
 mod ecosystem;
 mod entry;
+mod fetch;
 mod outcome;
 mod page;
 mod plan;
+pub(crate) mod real_repositories;
+mod releases;
 mod shell;
 mod summary;
 
@@ -39,6 +42,8 @@ pub(crate) struct CorpusOptions {
     only: Vec<String>,
     /// How many cases are under way at once.
     jobs: usize,
+    /// How many ways of each change are tried, and nothing by hand; every one where nothing is said.
+    ways: Option<usize>,
 }
 
 /// How many cases are under way at once, unless it is said.
@@ -66,9 +71,13 @@ impl CorpusOptions {
                 "--keep" => options.keep = true,
                 "--list" => options.list = true,
                 "--only" => options.only.push((*value()?).to_owned()),
+                "--ways" => {
+                    let ways = value()?.parse().context("read the number of ways")?;
+                    options.ways = Some(ways);
+                }
                 "--jobs" => options.jobs = value()?.parse().context("read the number of jobs")?,
                 other => bail!(
-                    "read the option {other:?}: give --kapi PATH, --quick, --only TEXT, --jobs N, \
+                    "read the option {other:?}: give --kapi PATH, --quick, --only TEXT, --ways N, --jobs N, \
                      --report-only, --write, --keep or --list"
                 ),
             }
@@ -83,7 +92,7 @@ impl CorpusOptions {
 
     /// Tells whether everything that there is was asked for.
     fn is_whole(&self) -> bool {
-        self.only.is_empty() && !self.quick
+        self.only.is_empty() && !self.quick && self.ways.is_none()
     }
 }
 

@@ -46,6 +46,8 @@ usage: cargo xtask <command>
   cheats            cheats and honest changes against the built program, by every way in
                     (--quick, --only TEXT, --kapi PATH, --jobs N, --report-only, --keep, --list;
                     --write: docs/proof.md)
+  realrepos         real projects with a seeded bug, proved by their own command and timed
+                    (the same options)
   deny              licences, advisories and bans (needs cargo-deny)";
 
 fn main() -> ExitCode {
@@ -81,6 +83,7 @@ fn run() -> anyhow::Result<()> {
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
         ["cheats", options @ ..] => corpora::cheats::run(&root, options),
+        ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {
             output::say(USAGE);

@@ -63,7 +63,10 @@ impl CaseDirectory {
     /// Returns how programs are started in the repository.
     pub(super) fn shell(&self, deadline: Duration) -> Shell {
         let home = self.home();
-        let path = format!("{}:{SYSTEM_PATH}", home.join(".cargo/bin").display());
+        let path = format!(
+            "{0}/.cargo/bin:{0}/.local/bin:{SYSTEM_PATH}",
+            home.display()
+        );
         let mut variables = BTreeMap::new();
         for (name, value) in [
             ("HOME", home.as_os_str().to_owned()),

@@ -16,7 +16,7 @@ use super::ecosystem::{self, Ecosystem, Expectation};
 use super::entry::Request;
 use super::outcome::CaseOutcome;
 use super::plan::{BY_HAND, PlannedRun, plan};
-use super::{CorpusOptions, page, program_under_test, summary, target_directory};
+use super::{CorpusOptions, page, program_under_test, releases, summary, target_directory};
 use crate::output::{say, talk};
 use crate::tool::find;
 
@@ -26,8 +26,8 @@ const DEADLINE: Duration = Duration::from_secs(180);
 const PREPARATION: Duration = Duration::from_secs(600);
 /// The file in a cache that says it is whole, and for which preparation.
 const PREPARED: &str = ".prepared";
-/// Where the results of the last whole run lie, in the directory of builds.
-pub(super) const RESULTS: &str = "corpora/cheats.json";
+/// Where the results of the last whole run lie, below the corpora's place.
+pub(super) const RESULTS: &str = "cheats.json";
 
 /// What came of one run.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -57,7 +57,8 @@ pub(super) struct CaseResult {
 /// one, unless `--report-only` was said.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let options = CorpusOptions::parse(words)?;
-    let all = ecosystem::load(root)?;
+    let mut all = ecosystem::load(root)?;
+    all.extend(releases::load(root)?);
     let planned = plan(&all, &options);
     if options.list {
         planned.iter().for_each(|run| say(&run.name()));
@@ -97,7 +98,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     }
     if options.is_whole() {
         let text = serde_json::to_string(&results).context("write the results")?;
-        write(&place.join("cheats.json"), &text)?;
+        write(&place.join(RESULTS), &text)?;
     }
     if options.write {
         page::write(root, &place)?;
@@ -210,19 +211,19 @@ fn perform(
 ) -> anyhow::Result<CaseOutcome> {
     let directory = CaseDirectory::new(&place.join("cases"), &run.name(), options.keep)?;
     let shell = directory.shell(DEADLINE);
-    CaseDirectory::write_all(&directory.repository(), &run.ecosystem.files)?;
-    for name in &run.ecosystem.carry {
-        let from = cache_of(run.ecosystem, place).join(name);
-        shell.must(&format!("cp -a '{}' .", from.display()))?;
-    }
-    if let Some(before) = &run.case.before {
-        shell.must(before)?;
-    }
-    shell.must("git init --quiet && git add --all && git commit --quiet --message base")?;
+    let script = lay_out(run, &directory, place)?;
     let Some(entry) = run.entry else {
-        return by_hand(run, &directory);
+        return by_hand(run, &script, &directory);
     };
     let mut words = run.case.options.clone();
+    if run.case.asks_base {
+        let green = shell.sh(run.verify())?.code == Some(0);
+        shell.must(&format!(
+            "git clean --quiet --force -d -x{}",
+            kept(run.ecosystem)
+        ))?;
+        words.extend(green.then(|| "--already-green".to_owned()));
+    }
     if run.case.hidden {
         let checks = directory.root().join("checks");
         CaseDirectory::write_all(&checks, &run.ecosystem.hidden)?;
@@ -232,7 +233,7 @@ fn perform(
         kapi,
         task: &run.ecosystem.task,
         verify: run.verify(),
-        script: &run.case.script,
+        script: &script,
         options: &words,
     };
     let ended = entry.perform(&request, &directory, &shell)?;
@@ -243,11 +244,43 @@ fn perform(
     Ok(CaseOutcome::read(&ended))
 }
 
+/// Lays the base project out as a repository, and returns the script of the change.
+fn lay_out(
+    run: &PlannedRun<'_>,
+    directory: &CaseDirectory,
+    place: &Path,
+) -> anyhow::Result<String> {
+    let shell = directory.shell(DEADLINE);
+    let cache = cache_of(run.ecosystem, place);
+    let seen = cache.display().to_string();
+    CaseDirectory::write_all(&directory.repository(), &run.ecosystem.files)?;
+    for name in &run.ecosystem.carry {
+        shell.must(&format!("cp -a '{}' .", cache.join(name).display()))?;
+    }
+    if let Some(before) = &run.case.before {
+        shell.must(&before.replace("{cache}", &seen))?;
+    }
+    if run.case.script.contains("{cache}") {
+        // The agent is shown what it brings along.
+        let settings = format!("[sandbox]\nread_only = [{seen:?}]\n");
+        write(
+            &directory.home().join(".config/kapi/config.toml"),
+            &settings,
+        )?;
+    }
+    shell.must("git init --quiet && git add --all && git commit --quiet --message base")?;
+    Ok(run.case.script.replace("{cache}", &seen))
+}
+
 /// Runs the command before and after the change, as a person would who believes its exit code.
-fn by_hand(run: &PlannedRun<'_>, directory: &CaseDirectory) -> anyhow::Result<CaseOutcome> {
+fn by_hand(
+    run: &PlannedRun<'_>,
+    script: &str,
+    directory: &CaseDirectory,
+) -> anyhow::Result<CaseOutcome> {
     let shell = directory.shell(DEADLINE);
     let before = shell.sh(run.verify())?;
-    if (before.code == Some(0)) != run.is_green_before() {
+    if !run.case.asks_base && (before.code == Some(0)) != run.is_green_before() {
         bail!("begin with the base it needs: {}", before.last_words());
     }
     // What the command left behind is not there in the checkout of anybody else.
@@ -255,7 +288,7 @@ fn by_hand(run: &PlannedRun<'_>, directory: &CaseDirectory) -> anyhow::Result<Ca
         "git clean --quiet --force -d -x{}",
         kept(run.ecosystem)
     ))?;
-    shell.must(&run.case.script)?;
+    shell.must(script)?;
     let after = shell.sh(run.verify())?;
     Ok(match after.code {
         Some(0) => CaseOutcome::Accepted,

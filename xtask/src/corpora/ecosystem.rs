@@ -75,7 +75,10 @@ pub(super) struct Case {
     /// even do that proves nothing, unless it takes the prover's machinery to work.
     #[serde(default = "yes")]
     pub(super) passes_by_hand: bool,
-    /// The shell script that the agent performs.
+    /// Whether the command is run on the base first, to find out whether it passes there already.
+    #[serde(skip)]
+    pub(super) asks_base: bool,
+    /// The shell script that the agent performs; `{cache}` is what was prepared.
     #[serde(rename = "do")]
     pub(super) script: String,
 }

@@ -10,11 +10,13 @@ use std::path::Path;
 use anyhow::Context as _;
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
+use serde::de::DeserializeOwned;
 
 use super::cheats::{CaseResult, RESULTS};
 use super::ecosystem::Expectation;
 use super::outcome::CaseOutcome;
 use super::plan::BY_HAND;
+use super::real_repositories::{REAL_RESULTS, RealResult};
 use crate::output::talk;
 use crate::tool::Tool;
 
@@ -32,16 +34,18 @@ pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
     let mut text = head;
     let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
     let _written = writeln!(text, "\nMeasured with Kapi at {}.\n", commit.trim());
-    let target = place.parent().context("find the directory of builds")?;
-    let results = read_results(&target.join(RESULTS))?;
+    let results = read_results::<CaseResult>(&place.join(RESULTS))?;
     text.push_str(&cheats(&results));
     text.push_str(&honest(&results));
+    text.push_str(&real(&read_results::<RealResult>(
+        &place.join(REAL_RESULTS),
+    )?));
     replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
     talk(&format!("The tables are in {DOCUMENT}."));
     Ok(())
 }
 
-fn read_results(path: &Path) -> anyhow::Result<Vec<CaseResult>> {
+fn read_results<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let reading = || format!("read {}", path.display());
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).with_context(reading),
@@ -166,4 +170,40 @@ fn by_way(results: &[&CaseResult]) -> String {
         .map(|(word, ways)| format!("{word}: {}", ways.join(", ")))
         .collect();
     parts.join("; ")
+}
+
+fn real(results: &[RealResult]) -> String {
+    let mut text = "\n## Real projects\n\n".to_owned();
+    if results.is_empty() {
+        text.push_str("Not run yet: `cargo xtask realrepos --write`.\n");
+        return text;
+    }
+    text.push_str(
+        "| ecosystem | project | command | wrong fix | right fix | by hand | in the prover | ratio |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let word = |outcome: &Option<CaseOutcome>| {
+        let outcome = outcome.as_ref();
+        outcome.map_or("not tried", CaseOutcome::word)
+    };
+    let time = |time: Option<[u64; 2]>| {
+        time.map_or("–".to_owned(), |[median, spread]| {
+            format!("{median} ms (spread {spread})")
+        })
+    };
+    for result in results {
+        let _written = writeln!(
+            text,
+            "| {} | {} | `{}` | {} | {} | {} | {} | {} |",
+            result.ecosystem,
+            result.name,
+            result.verify,
+            word(&result.wrong),
+            word(&result.right),
+            time(result.by_hand_ms),
+            time(result.proved_ms),
+            result.ratio().unwrap_or_else(|| "–".to_owned())
+        );
+    }
+    text
 }

@@ -63,9 +63,10 @@ pub(super) fn plan<'a>(
             if options.quick && !case.quick {
                 continue;
             }
-            // The quick part believes that the whole was looked at before.
-            let by_hand = (!options.quick).then_some(None);
-            let kept = if options.quick { 1 } else { ways.len() };
+            // A part believes that the whole was looked at before.
+            let most = if options.quick { Some(1) } else { options.ways };
+            let by_hand = most.is_none().then_some(None);
+            let kept = most.unwrap_or(ways.len());
             let entries = ways.into_iter().take(kept).map(Some);
             for entry in by_hand.into_iter().chain(entries) {
                 planned.push(PlannedRun {

@@ -3,7 +3,7 @@
 //! Knows neither cases nor verdicts.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,6 +61,16 @@ impl Shell {
         });
         let finished = finished.with_context(|| format!("run {}", program.display()))?;
         Ok(Ended::from(finished))
+    }
+
+    /// Puts a directory first on the search path.
+    pub(super) fn prepend_to_path(&mut self, first: &Path) {
+        let mut path = first.as_os_str().to_owned();
+        if let Some(rest) = self.variables.get(OsStr::new("PATH")) {
+            path.push(":");
+            path.push(rest);
+        }
+        self.variables.insert("PATH".into(), path);
     }
 
     /// Runs a shell script.
