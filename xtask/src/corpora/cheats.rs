@@ -134,7 +134,7 @@ fn prepare(ecosystem: &Ecosystem, place: &Path) -> anyhow::Result<()> {
     ));
     let inner = CaseDirectory::new(place, &format!("prepare-{}", ecosystem.name), false)?;
     CaseDirectory::write_all(&inner.repository(), &ecosystem.files)?;
-    let prepared = inner.shell(PREPARATION).must(script);
+    let prepared = inner.shell(PREPARATION).with_client_settings().must(script);
     prepared.context("fetch the dependencies: can the registry be reached?")?;
     if cache.exists() {
         fs::remove_dir_all(&cache).with_context(|| format!("clear {}", cache.display()))?;

@@ -130,6 +130,7 @@ impl Entry {
                 }
             }
             Self::Mcp => {
+                let agent = format!("command:{AGREES}\n{}", request.script);
                 let settings = format!("[goal]\nagent = {}\njudge = \"none\"\n", json!(agent));
                 write(&place.home().join(".config/kapi/config.toml"), &settings)?;
                 let proposed = shell.run(request.kapi, &["mcp".to_owned()], &proposal(request))?;

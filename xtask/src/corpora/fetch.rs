@@ -18,6 +18,9 @@ pub(super) enum PackageClient {
     Go,
     /// `apt-get source`.
     Debian,
+    /// `apt-get download` of a package that ships the sources of a Go module; its version is the
+    /// module's path.
+    DebianGo,
 }
 
 impl PackageClient {
@@ -29,6 +32,7 @@ impl PackageClient {
             Self::Cargo => "cargo",
             Self::Go => "go",
             Self::Debian => "debian",
+            Self::DebianGo => "debian-go",
         }
     }
 
@@ -39,7 +43,7 @@ impl PackageClient {
             Self::Pip => "python3",
             Self::Cargo => "cargo",
             Self::Go => "go",
-            Self::Debian => "apt-get",
+            Self::Debian | Self::DebianGo => "apt-get",
         }
     }
 
@@ -57,10 +61,11 @@ impl PackageClient {
                  mkdir unpacked && tar xzf ./*.tar.gz -C unpacked --strip-components=1"
             }
             Self::Cargo => {
-                "cargo init --quiet --vcs none --name probe\n\
-                 printf '[workspace]\\n' >> Cargo.toml\n\
-                 cargo add --quiet \"$package@=$version\"\n\
-                 cargo vendor --quiet --locked > /dev/null 2>&1 || cargo vendor --quiet > /dev/null\n\
+                // Never `cargo init`: it would enter itself into a workspace that lies above.
+                "mkdir src && touch src/lib.rs\n\
+                 printf '[package]\\nname = \"probe\"\\nversion = \"0.0.0\"\\nedition = \"2021\"\\n\
+                 [workspace]\\n[dependencies]\\n%s = \"=%s\"\\n' \"$package\" \"$version\" > Cargo.toml\n\
+                 cargo vendor --quiet > /dev/null\n\
                  mv \"vendor/$package\" unpacked\n\
                  rm -f unpacked/.cargo-checksum.json\n\
                  printf '\\n[workspace]\\n' >> unpacked/Cargo.toml"
@@ -73,6 +78,12 @@ impl PackageClient {
                  [ -f unpacked/go.mod ] || printf 'module %s\\n\\ngo 1.19\\n' \"$package\" > unpacked/go.mod"
             }
             Self::Debian => DEBIAN,
+            Self::DebianGo => {
+                "apt-get -q -q -o APT::Sandbox::User=root download \"$package\"\n\
+                 dpkg -x ./*.deb files\n\
+                 cp -r \"files/usr/share/gocode/src/$version\" unpacked\n\
+                 [ -f unpacked/go.mod ] || printf 'module %s\\n\\ngo 1.19\\n' \"$version\" > unpacked/go.mod"
+            }
         };
         format!(
             "set -e\npackage='{package}' version='{version}'\n\
@@ -91,5 +102,5 @@ apt() {
         -o Dir::State::lists=\"$PWD/lists\" -o APT::Sandbox::User=root \"$@\"
 }
 apt update
-apt source --download-only \"$package\"
+apt source --download-only --tar-only \"$package\"
 mkdir unpacked && tar xf ./*.orig.tar.* -C unpacked --strip-components=1";

@@ -214,6 +214,7 @@ impl RealProject {
         let script = self.client.script(&self.package, &self.version, "package");
         directory
             .shell(DEADLINE)
+            .with_client_settings()
             .must(&script)
             .context("fetch the package: can the registry be reached?")?;
         let parent = place.join("packages");

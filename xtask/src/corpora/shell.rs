@@ -13,6 +13,27 @@ use kapi_sys::process::{self, End, Finished, Limits, Program};
 /// Bytes kept of each output.
 const TAIL_BYTES_MAX: usize = 4 << 20;
 
+/// Variables by which clients of registries learn of proxies and of certificate authorities.
+const CLIENT_SETTINGS: &[&str] = &[
+    "ALL_PROXY",
+    "CURL_CA_BUNDLE",
+    "GOPROXY",
+    "GOSUMDB",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NO_PROXY",
+    "PIP_CERT",
+    "PIP_FIND_LINKS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
 /// Where and as whom programs are started.
 #[derive(Debug, Clone)]
 pub(super) struct Shell {
@@ -61,6 +82,14 @@ impl Shell {
         });
         let finished = finished.with_context(|| format!("run {}", program.display()))?;
         Ok(Ended::from(finished))
+    }
+
+    /// Adds what the developer's environment says of the way to registries: proxies and authorities.
+    pub(super) fn with_client_settings(mut self) -> Self {
+        let told = process::environment().into_iter();
+        let told = told.filter(|(name, _)| CLIENT_SETTINGS.iter().any(|known| name == known));
+        self.variables.extend(told);
+        self
     }
 
     /// Puts a directory first on the search path.
