@@ -44,8 +44,8 @@ usage: cargo xtask <command>
   conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
   cheats            cheats and honest changes against the built program, by every way in
-                    (--quick, --only TEXT, --kapi PATH, --jobs N, --report-only, --keep, --list;
-                    --write: docs/proof.md)
+                    (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
+                    --keep, --list; --write: docs/proof.md)
   realrepos         real projects with a seeded bug, proved by their own command and timed
                     (the same options)
   deny              licences, advisories and bans (needs cargo-deny)";

@@ -106,12 +106,13 @@ impl CaseDirectory {
         };
         for name in LINKED {
             let (from, to) = (home.join(name), self.home().join(name));
-            if from.is_dir() {
-                if let Some(parent) = to.parent() {
-                    make(parent)?;
-                }
-                symlink(&from, &to).with_context(|| format!("link {}", to.display()))?;
+            if !from.is_dir() {
+                continue;
             }
+            if let Some(parent) = to.parent() {
+                make(parent)?;
+            }
+            symlink(&from, &to).with_context(|| format!("link {}", to.display()))?;
         }
         Ok(())
     }

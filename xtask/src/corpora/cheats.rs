@@ -18,6 +18,7 @@ use super::outcome::CaseOutcome;
 use super::plan::{BY_HAND, PlannedRun, plan};
 use super::{CorpusOptions, page, program_under_test, releases, summary, target_directory};
 use crate::output::{say, talk};
+use crate::peers;
 use crate::tool::find;
 
 /// The longest that one run may take.
@@ -64,6 +65,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         planned.iter().for_each(|run| say(&run.name()));
         return Ok(());
     }
+    peers::ensure(root, peers::FOR_CORPORA)?;
     let kapi = program_under_test(root, &options)?;
     let place = target_directory(root)?.join("corpora");
     let started = Instant::now();

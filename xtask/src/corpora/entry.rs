@@ -111,12 +111,7 @@ impl Entry {
                 kapi(&words, options)
             }
             Self::Contract => {
-                // JSON is YAML.
-                let contract = json!({"goal": task, "verify": verify, "agent": agent,
-                    "judge": "none", "turns": 1});
-                let file = place.root().join("contract.yaml");
-                write(&file, &contract.to_string())?;
-                let file = file.display().to_string();
+                let file = contract(request, &agent, place)?;
                 kapi(&["run", "--contract", &file, "--yes", "--json"], options)
             }
             Self::Draft => {
@@ -129,31 +124,13 @@ impl Entry {
                     Ok(drafted)
                 }
             }
-            Self::Mcp => {
-                let agent = format!("command:{AGREES}\n{}", request.script);
-                let settings = format!("[goal]\nagent = {}\njudge = \"none\"\n", json!(agent));
-                write(&place.home().join(".config/kapi/config.toml"), &settings)?;
-                let proposed = shell.run(request.kapi, &["mcp".to_owned()], &proposal(request))?;
-                if proposed.stdout.contains("not_confirmed") {
-                    approve(request, shell)
-                } else {
-                    Ok(Ended {
-                        code: Some(1),
-                        ..proposed
-                    })
-                }
-            }
+            Self::Mcp => propose(request, place, shell),
             Self::Task => {
                 let words = ["task", "run", task, "--verify", verify, "--backend", &agent];
                 kapi(&[&words[..], &["--json"]].concat(), options)
             }
             Self::Loop => {
-                let text = format!(
-                    "---\nname: corpus\nagent: sisyphus\nbackend: {}\nverify: [{}]\n---\n{task}\n",
-                    json!(agent),
-                    json!(verify)
-                );
-                write(&place.repository().join(".ilchul/loops/corpus.md"), &text)?;
+                define_loop(request, &agent, place)?;
                 kapi(&["loop", "run", "corpus", "--json"], options)
             }
             Self::Ralph => ralph(request, place, shell),
@@ -199,6 +176,42 @@ fn drafting(request: &Request<'_>) -> String {
          printf '%s' '{draft}' | kapi agent set\nexit 0\nfi\n{AGREES}\n{}",
         request.script
     )
+}
+
+/// Writes a contract file and returns where it is.
+fn contract(request: &Request<'_>, agent: &str, place: &CaseDirectory) -> anyhow::Result<String> {
+    // JSON is YAML.
+    let contract = json!({"goal": request.task, "verify": request.verify, "agent": agent,
+        "judge": "none", "turns": 1});
+    let file = place.root().join("contract.yaml");
+    write(&file, &contract.to_string())?;
+    Ok(file.display().to_string())
+}
+
+/// Writes the definition of a loop.
+fn define_loop(request: &Request<'_>, agent: &str, place: &CaseDirectory) -> anyhow::Result<()> {
+    let text = format!(
+        "---\nname: corpus\nagent: sisyphus\nbackend: {}\nverify: [{}]\n---\n{}\n",
+        json!(agent),
+        json!(request.verify),
+        request.task
+    );
+    write(&place.repository().join(".ilchul/loops/corpus.md"), &text)
+}
+
+/// Proposes a goal as a client, whose agent the person's settings name, and approves it.
+fn propose(request: &Request<'_>, place: &CaseDirectory, shell: &Shell) -> anyhow::Result<Ended> {
+    let agent = format!("command:{AGREES}\n{}", request.script);
+    let settings = format!("[goal]\nagent = {}\njudge = \"none\"\n", json!(agent));
+    write(&place.home().join(".config/kapi/config.toml"), &settings)?;
+    let proposed = shell.run(request.kapi, &["mcp".to_owned()], &proposal(request))?;
+    if proposed.stdout.contains("not_confirmed") {
+        return approve(request, shell);
+    }
+    Ok(Ended {
+        code: Some(1),
+        ..proposed
+    })
 }
 
 /// Returns what a client says to propose a goal.

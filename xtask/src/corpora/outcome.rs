@@ -120,7 +120,7 @@ fn collect(value: &Value, names: &mut Vec<String>) {
                 let items = value.as_array().filter(|items| !items.is_empty());
                 match items {
                     Some(items) if NAMING.contains(&key.as_str()) => {
-                        let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                        let texts: Vec<String> = items.iter().map(shown).collect();
                         names.push(format!("{key}: {}", texts.join(" ")));
                     }
                     _ => collect(value, names),
@@ -129,6 +129,18 @@ fn collect(value: &Value, names: &mut Vec<String>) {
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns a named thing: a path, or the fields of what was found.
+fn shown(item: &Value) -> String {
+    match item {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let texts: Vec<&str> = fields.values().filter_map(Value::as_str).collect();
+            texts.join(" ")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => item.to_string(),
     }
 }
 

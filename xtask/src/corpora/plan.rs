@@ -9,7 +9,7 @@ use super::entry::{ENTRIES, Entry};
 /// How many ways a change is tried by, where its file names none.
 const WAYS: usize = 3;
 /// The ways that can be given checks which the agent never sees.
-const WITH_HIDDEN: [Entry; WAYS] = [Entry::Run, Entry::Contract, Entry::Race];
+const WITH_HIDDEN: [Entry; 4] = [Entry::Run, Entry::Prove, Entry::Contract, Entry::Race];
 /// The ways whose command line takes what is said of the checks.
 const WITH_OPTIONS: [Entry; WAYS] = [Entry::Run, Entry::Contract, Entry::Prove];
 /// How a run without Kapi is called.

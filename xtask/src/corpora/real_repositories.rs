@@ -19,6 +19,7 @@ use super::outcome::CaseOutcome;
 use super::shell::Shell;
 use super::{CorpusOptions, page, program_under_test, target_directory};
 use crate::output::{say, talk};
+use crate::peers;
 use crate::tool::find;
 
 /// The list of projects, from the top of the repository.
@@ -131,6 +132,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
             .for_each(|project| say(&format!("{}/{}", project.ecosystem, project.name)));
         return Ok(());
     }
+    peers::ensure(root, peers::FOR_CORPORA)?;
+    peers::ensure(root, peers::FOR_REAL_PROJECTS)?;
     let kapi = program_under_test(root, &options)?;
     let place = target_directory(root)?.join("corpora");
     let mut results = Vec::new();
@@ -302,6 +305,8 @@ fn set_up(project: &RealProject, directory: &CaseDirectory, cache: &Path) -> any
     shell.must(&project.replacing(&project.good, &project.bug))?;
     if let Some(setup) = &project.setup {
         shell
+            .clone()
+            .with_client_settings()
             .must(setup)
             .context("set the project up as a person would")?;
     }

@@ -4,6 +4,7 @@
 //! it; where it is not, the change is said to keep what is green.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -65,11 +66,12 @@ fn ecosystem(pair: ReleasePair) -> Ecosystem {
     let mut prepare = client.script(&package, &from, "base");
     prepare.push_str(&client.script(&package, &to, "next"));
     if let Some(tests) = &tests {
-        prepare.push_str(&format!(
+        let _written = write!(
+            prepare,
             "find base -type f \\( {tests} \\) -delete\n\
              (cd next && find . -type f \\( {tests} \\) -print0 | tar cf - --null -T -) | \
              tar xf - -C base\n"
-        ));
+        );
     }
     let case = Case {
         name: format!("{from}-to-{to}"),
