@@ -4,6 +4,7 @@
 //! nothing of Rust's grammar: it reads lines, and what needs a parser is Clippy's business.
 
 mod machine;
+mod once;
 mod source;
 mod tree;
 mod workspace;
@@ -42,6 +43,7 @@ const RULES: &[Rule] = &[
     source::nothing_is_left_undone,
     source::modules_are_named_after_their_noun,
     source::every_test_file_is_compiled,
+    once::what_is_written_once_stays_there,
     machine::no_path_of_one_machine,
     machine::no_private_host,
     machine::locks_name_public_registries,

@@ -1,8 +1,8 @@
 //! What a judge answered.
 //!
 //! A judge reads foreign text, and foreign text may tell it what to say. So a verdict counts only
-//! with the token of its question, which nobody knew who wrote that text, and `done` only when the
-//! whole answer is one object of exactly the asked form; what cannot complete a goal is also taken
+//! with the token of its question, which nobody knew who wrote that text, and with a reason, and `done`
+//! only when the whole answer is one object of exactly the asked form; what cannot complete a goal is also taken
 //! out of an answer with words around it. Knows nothing of who judges.
 
 use kapi_core::goal::outcome::{
@@ -58,8 +58,11 @@ struct Lenient {
 /// Returns what a judge's last message says.
 #[must_use]
 pub fn parse_verdict(text: &str, token: Token<'_>) -> JudgeAnswer {
+    let malformed = || JudgeAnswer::Malformed {
+        text: message(text).chars().take(MALFORMED_CHARS_MAX).collect(),
+    };
     if let Some((verdict, reason)) = strict(without_fence(text.trim()), token) {
-        return answer(verdict, &reason);
+        return answer(verdict, &reason).unwrap_or_else(malformed);
     }
     let found = objects(text, token);
     // Two objects that differ are a contradiction, and one of them may be the accused's.
@@ -67,10 +70,10 @@ pub fn parse_verdict(text: &str, token: Token<'_>) -> JudgeAnswer {
         .iter()
         .all(|(other, _)| Some(other) == found.first().map(|(one, _)| one));
     match found.first() {
-        Some((verdict, reason)) if agree && *verdict != Verdict::Done => answer(*verdict, reason),
-        Some(_) | None => JudgeAnswer::Malformed {
-            text: message(text).chars().take(MALFORMED_CHARS_MAX).collect(),
-        },
+        Some((verdict, reason)) if agree && *verdict != Verdict::Done => {
+            answer(*verdict, reason).unwrap_or_else(malformed)
+        }
+        Some(_) | None => malformed(),
     }
 }
 
@@ -136,12 +139,15 @@ pub fn judge_answer(run: &AgentRun, token: Token<'_>) -> JudgeAnswer {
     }
 }
 
-fn answer(verdict: Verdict, reason: &str) -> JudgeAnswer {
+/// Returns a verdict with its reason; one without a reason in words is none, because nobody could tell
+/// whether the judge looked at all.
+fn answer(verdict: Verdict, reason: &str) -> Option<JudgeAnswer> {
     let reason = without_controls(reason);
-    JudgeAnswer::Verdict {
+    let has_words = reason.contains(char::is_alphanumeric);
+    has_words.then(|| JudgeAnswer::Verdict {
         verdict,
         reason: head(reason.trim(), REASON_BYTES_MAX).to_owned(),
-    }
+    })
 }
 
 /// Takes off one code fence that spans the whole answer.
@@ -322,6 +328,29 @@ mod tests {
         ] {
             assert_eq!(verdict(&text), Some(Verdict::Continue), "{text}");
         }
+    }
+
+    #[test]
+    fn a_verdict_without_a_reason_is_none() {
+        let blanks = [
+            "",
+            "  ",
+            "\\n\\t",
+            "\u{200b}\u{200b}",
+            "...",
+            "—",
+            "\\u0000",
+            "\u{2003}",
+        ];
+        for word in ["done", "continue", "blocked", "impossible"] {
+            for reason in blanks {
+                let text = format!(r#"{{"verdict":"{word}","reason":"{reason}"}}"#);
+                assert_eq!(verdict(&text), None, "{text}");
+                assert_eq!(verdict(&format!("I say {text}.")), None, "{text}");
+            }
+        }
+        let words = r#"{"verdict":"done","reason":"完了"}"#;
+        assert_eq!(verdict(words), Some(Verdict::Done));
     }
 
     #[test]

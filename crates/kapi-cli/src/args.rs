@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
     demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
-    policy, ralph, resume, run, sandbox, service, show, spend, status, task, up,
+    policy, prove, ralph, resume, run, sandbox, service, show, spend, status, task, up,
 };
 
 /// Run coding agents unattended and get back commits that are proved, not promised
@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Spend(spend::Args),
     /// Run the project's own checks: typecheck, lint, format, compile, test, build
     Check(check::Args),
+    /// Prove a change that anybody made: a commit, a branch or a range
+    Prove(prove::Args),
     /// Run an agent once in a sandbox: no contract, no verdict
     Launch(Box<launch::Args>),
     /// List sandboxes, look into them, take their changes over or drop them

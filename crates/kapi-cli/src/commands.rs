@@ -24,6 +24,7 @@ pub(crate) mod log;
 pub(crate) mod loops;
 pub(crate) mod mcp;
 pub(crate) mod policy;
+pub(crate) mod prove;
 pub(crate) mod ralph;
 pub(crate) mod resume;
 pub(crate) mod run;

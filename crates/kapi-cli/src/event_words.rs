@@ -39,6 +39,7 @@ pub(crate) fn describe(event: &Event) -> String {
         } => provider_failed(failure, *retry_at_ms),
         Event::WaitEnded => "the wait is over".to_owned(),
         Event::CandidateCommitted { candidate, .. } => committed(candidate),
+        Event::BaselineEnded { report, .. } => baseline(report),
         Event::VerifyEnded { report, .. } => verified(report),
         Event::JudgeEnded { run, .. } | Event::JudgeFailed { run, .. } => judged(run),
         Event::TurnEnded { turn, verdict } => turn_ended(*turn, *verdict),
@@ -62,6 +63,9 @@ pub(crate) fn describe(event: &Event) -> String {
             )
         }
         Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
+        Event::JudgeChanged { judge } => {
+            format!("a person lets {} judge", words::agent_name(judge))
+        }
         Event::PersonSaid { text } => format!("a person says: {}", first_line(text)),
         Event::ConsentAsked { asked } => refused(asked),
         Event::ConsentGiven { what } => format!("a person allowed {what:?}"),
@@ -83,6 +87,17 @@ pub(crate) fn describe(event: &Event) -> String {
         }
         Event::GoalWoken { why, .. } => format!("goes on: {why}"),
         Event::BudgetRaised { raise } => raised(raise),
+    }
+}
+
+/// Says what the commands showed before anything was done.
+fn baseline(report: &VerifyReport) -> String {
+    let n_failed = report.runs.iter().filter(|run| !run.passed()).count();
+    match (n_failed, report.runs.len()) {
+        (0, 1) => "on the base: the check passes already".to_owned(),
+        (0, n) => format!("on the base: all {n} checks pass already"),
+        (1, 1) => "on the base: the check fails, as it should".to_owned(),
+        (failed, n) => format!("on the base: {failed} of {n} checks fail, as they should"),
     }
 }
 
@@ -167,6 +182,9 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
         TurnVerdict::Tampered => "protected files were changed",
         TurnVerdict::VerifyFailed => "the checks fail",
         TurnVerdict::HiddenFailed => "the hidden checks fail",
+        TurnVerdict::TestsVanished => "fewer tests ran than on the base",
+        TurnVerdict::TestsChanged => "existing tests were changed",
+        TurnVerdict::SteeringChanged => "the checks pass only with changed scripts or settings",
         TurnVerdict::JudgeContinue => "the judge wants more",
         TurnVerdict::AgentFailed => "the agent failed before it ended its turn",
         TurnVerdict::AgentBlocked => "the agent is blocked",

@@ -11,7 +11,7 @@ use crate::args::{Args, Command};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
     demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
-    policy, ralph, resume, run, sandbox, service, show, spend, status, task, up,
+    policy, prove, ralph, resume, run, sandbox, service, show, spend, status, task, up,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -109,6 +109,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Budget(args) => budget::run(context, args),
         Command::Spend(args) => spend::run(context, args),
         Command::Check(args) => check::run(context, args),
+        Command::Prove(args) => prove::run(context, args),
         Command::Launch(args) => launch::run(context, args),
         Command::Sandbox(args) => sandbox::run(context, args),
         Command::Cleanup(args) => cleanup::run(context, args),

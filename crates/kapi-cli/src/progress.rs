@@ -103,6 +103,7 @@ impl Progress {
             | Event::AgentEnded { .. }
             | Event::ProviderFailed { .. }
             | Event::CandidateCommitted { .. }
+            | Event::BaselineEnded { .. }
             | Event::VerifyEnded { .. }
             | Event::JudgeEnded { .. }
             | Event::JudgeFailed { .. }
@@ -128,6 +129,7 @@ impl Progress {
             | Event::GoalParked { .. }
             | Event::GoalWoken { .. }
             | Event::TurnsSet { .. }
+            | Event::JudgeChanged { .. }
             | Event::BudgetRaised { .. } => {
                 self.ui.clear_live();
                 self.say(&format!("  {}", describe(event)));
@@ -202,6 +204,7 @@ pub(crate) fn phase_words(effect: &Effect) -> String {
             AgentPurpose::Distill => "distilling".to_owned(),
         },
         Action::Commit(_) => "recording".to_owned(),
+        Action::Baseline(_) => "checking the base".to_owned(),
         Action::Verify(_) => "verifying".to_owned(),
         Action::Judge(task) => format!("asking judge {}", words::agent_name(&task.agent)),
         Action::Publish { .. } => "publishing".to_owned(),

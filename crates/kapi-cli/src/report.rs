@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Judge, SandboxLevel};
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
@@ -41,8 +41,17 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal) {
     if goal.contract.sandbox == SandboxLevel::None {
         ui.line("  sandbox  none: NO ISOLATION");
     }
-    if goal.contract.judge == Judge::Same {
-        ui.line(&format!("  judge    {}", judge::words(&goal.contract)));
+    if goal.judges_itself() {
+        ui.line(&format!(
+            "  judge    {}",
+            judge::own_work(&goal.contract.agent)
+        ));
+    } else if let Some(judge) = &goal.changed_judge {
+        ui.line(&format!(
+            "  judge    {}, in place of {}",
+            words::agent_name(judge),
+            judge::words(&goal.contract)
+        ));
     }
     match (&goal.result, &goal.candidate) {
         (Some(commit), _) => {

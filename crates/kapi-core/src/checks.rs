@@ -11,7 +11,6 @@ pub mod select;
 pub mod settle;
 pub mod words;
 
-mod glob;
 mod makefile;
 
 #[cfg(test)]

@@ -25,3 +25,5 @@ mod story;
 pub mod tool;
 pub mod wait;
 pub mod words;
+
+mod proof;

@@ -11,6 +11,7 @@
 pub mod actor;
 pub mod checks;
 pub mod consent_rule;
+pub mod glob;
 pub mod goal;
 pub mod id;
 pub mod kernel;

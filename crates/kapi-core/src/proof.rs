@@ -3,4 +3,13 @@
 //! One set of rules for every way in: goals, tasks, loops, workflows and `kapi prove`. Knows no disk
 //! and no process; what was run and seen arrives as data.
 
+pub mod assess;
+pub mod baseline;
+pub mod change;
+pub mod conclusion;
+pub mod ecosystem;
+pub mod inspection;
+pub mod notice;
 pub mod policy;
+pub mod role;
+pub mod tally;

@@ -38,9 +38,11 @@ pub(crate) const fn role(command: &Command) -> Role {
         Command::Create { setup: true, .. }
         | Command::Approve { .. }
         | Command::RaiseBudget(_)
-        | Command::Person(PersonCommand::SetTurns { .. } | PersonCommand::Allow { .. }) => {
-            Role::Gives
-        }
+        | Command::Person(
+            PersonCommand::SetTurns { .. }
+            | PersonCommand::Allow { .. }
+            | PersonCommand::ChangeJudge { .. },
+        ) => Role::Gives,
         Command::Intend { .. }
         | Command::Resume
         | Command::Wake { .. }
@@ -213,7 +215,8 @@ impl Project<'_> {
         }
         let is_shown = goal.contract == shown.contract
             && goal.budget == shown.budget
-            && goal.consent.allowed == shown.consent.allowed;
+            && goal.consent.allowed == shown.consent.allowed
+            && goal.changed_judge == shown.changed_judge;
         if !is_shown {
             let shown = shown.contract_hash.clone();
             return Err(EngineError::Denied(Denied::WrongHash { shown }));

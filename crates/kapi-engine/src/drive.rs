@@ -272,6 +272,7 @@ impl Drive<'_, '_> {
             Action::CreateWorkspace { .. }
             | Action::RunAgent(_)
             | Action::Commit(_)
+            | Action::Baseline(_)
             | Action::Verify(_)
             | Action::Judge(_)
             | Action::Publish { .. } => Meter::start(looked_ms),

@@ -358,7 +358,7 @@ impl Call<'_> {
         })
     }
 
-    /// Runs it and returns the first `bytes_max` bytes of its output, by lines.
+    /// Runs it and returns the first `bytes_max` bytes of its output.
     ///
     /// The command is stopped once there is enough; the flag tells whether output was left out.
     pub(crate) fn beginning(self, bytes_max: usize) -> Result<(Vec<u8>, bool), GitError> {
@@ -375,7 +375,13 @@ impl Call<'_> {
                 enough.raise();
             }
             let Line::Stdout(bytes) = line else { return };
-            if is_cut || kept.len() + bytes.len() + 1 > bytes_max {
+            if is_cut {
+                return;
+            }
+            let room = bytes_max.saturating_sub(kept.len());
+            if bytes.len() + 1 > room {
+                // A line without an end is still shown as far as it goes.
+                kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
                 is_cut = true;
                 enough.raise();
                 return;

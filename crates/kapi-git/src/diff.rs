@@ -77,6 +77,15 @@ pub(crate) struct Entry {
     pub(crate) path: PathBuf,
 }
 
+/// One path that differs between two trees: what it is, and what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RawChange {
+    pub(crate) entry: Entry,
+    pub(crate) kind: ChangeKind,
+    pub(crate) mode_before: String,
+    pub(crate) object_before: String,
+}
+
 impl Repository {
     /// Returns the paths matching any of `globs` that differ between two commits.
     ///
@@ -93,6 +102,37 @@ impl Repository {
         }
         let specs = pathspecs(globs)?;
         Ok(self.raw_changes(base.as_str(), candidate.as_str(), &specs)?)
+    }
+
+    /// Returns every path that differs between two commits.
+    pub fn changes(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Change>, GitError> {
+        self.raw_changes(base.as_str(), commit.as_str(), &[])
+    }
+
+    /// Returns every file, link and submodule of `commit`.
+    pub fn tracked_files(&self, commit: &CommitId) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.entries(commit.as_str(), &[])?;
+        Ok(entries.into_iter().map(|entry| entry.path).collect())
+    }
+
+    /// Returns the content of a file of `commit`, at most `bytes_max` of it; nothing where there is no
+    /// such file.
+    pub fn file_at(
+        &self,
+        commit: &CommitId,
+        path: &Path,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let mut spec = OsString::from(":(top,literal)");
+        spec.push(path);
+        let entries = self.entries(commit.as_str(), &[spec])?;
+        let is_file = |entry: &&Entry| entry.path == path && entry.mode.starts_with("100");
+        let Some(entry) = entries.iter().find(is_file) else {
+            return Ok(None);
+        };
+        let call = self.call("cat-file").args(["blob", entry.object.as_str()]);
+        let (bytes, _) = call.beginning(bytes_max)?;
+        Ok(Some(bytes))
     }
 
     /// Returns the files of `commit` that match any of `globs`.
@@ -180,6 +220,11 @@ impl Repository {
         entries_of(self.call("diff-tree"), self.object_format(), treeish, specs)
     }
 
+    /// Returns every path that differs between two trees, with what it was and what it is.
+    pub(crate) fn raw_versions(&self, from: &str, to: &str) -> Result<Vec<RawChange>, GitError> {
+        raw(self.call("diff-tree"), from, to, &[])
+    }
+
     fn raw_changes(
         &self,
         from: &str,
@@ -189,9 +234,9 @@ impl Repository {
         let found = raw(self.call("diff-tree"), from, to, specs)?;
         let changes: BTreeSet<Change> = found
             .into_iter()
-            .map(|(entry, kind)| Change {
-                path: entry.path,
-                kind,
+            .map(|change| Change {
+                path: change.entry.path,
+                kind: change.kind,
             })
             .collect();
         Ok(changes.into_iter().collect())
@@ -211,7 +256,7 @@ pub(crate) fn entries_of(
         ObjectFormat::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
     };
     let found = raw(diff_tree, nothing, treeish, specs)?;
-    Ok(found.into_iter().map(|(entry, _)| entry).collect())
+    Ok(found.into_iter().map(|change| change.entry).collect())
 }
 
 fn raw(
@@ -219,7 +264,7 @@ fn raw(
     from: &str,
     to: &str,
     specs: &[OsString],
-) -> Result<Vec<(Entry, ChangeKind)>, GitError> {
+) -> Result<Vec<RawChange>, GitError> {
     let call = diff_tree.args(["-r", "-z", "--raw", "--no-renames"]);
     let call = call.args(["--no-abbrev", "--ignore-submodules=none", from, to, "--"]);
     let listed = call.args(specs).bytes()?;
@@ -238,15 +283,16 @@ fn raw(
             _ if old_object == object && old_mode != mode => ChangeKind::Mode,
             _ => ChangeKind::Modified,
         };
-        let (mode, object) = (mode.to_owned(), object.to_owned());
-        found.push((
-            Entry {
-                mode,
-                object,
+        found.push(RawChange {
+            entry: Entry {
+                mode: mode.to_owned(),
+                object: object.to_owned(),
                 path: path_of(name),
             },
             kind,
-        ));
+            mode_before: old_mode.to_owned(),
+            object_before: old_object.to_owned(),
+        });
     }
     Ok(found)
 }
@@ -261,14 +307,14 @@ fn lines(field: &[u8]) -> Result<u64, GitError> {
         .ok_or_else(unexpected)
 }
 
-fn unexpected() -> GitError {
+pub(crate) fn unexpected() -> GitError {
     GitError::Unexpected {
         subcommand: "diff-tree".to_owned(),
     }
 }
 
 /// What keeps a patch free of the configuration's programs.
-const PLAIN: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
+pub(crate) const PLAIN: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"];
 
 /// Returns the patterns as git takes them.
 pub(crate) fn pathspecs(globs: &[String]) -> Result<Vec<OsString>, DiffError> {

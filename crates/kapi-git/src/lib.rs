@@ -9,6 +9,7 @@
 pub mod apply;
 pub mod bundle;
 pub mod candidate;
+pub mod changed_file;
 pub mod checkout;
 pub mod command;
 pub mod diff;

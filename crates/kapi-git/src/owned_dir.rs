@@ -121,7 +121,7 @@ pub fn wipe(path: &Path) -> Result<(), DirError> {
 /// Makes every directory on the way from `root` to `path` a real one that can be entered.
 ///
 /// What stands in the way is removed, a link included; `root` itself is part of the way.
-pub(crate) fn make_way(root: &Path, path: &Path) -> Result<(), DirError> {
+pub fn make_way(root: &Path, path: &Path) -> Result<(), DirError> {
     let mut dir = root.to_path_buf();
     make_real(&dir)?;
     for part in path.parent().into_iter().flat_map(Path::components) {

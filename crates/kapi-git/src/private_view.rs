@@ -19,7 +19,6 @@ use crate::reachable::{ReachableError, ReachableStore};
 use crate::repository::Repository;
 use crate::repository::index_file::{Entry, IndexFile};
 use crate::scratch::{config_text, copy_info, quoted};
-use crate::workspace::Workspace;
 
 /// What an agent sees of a file's owner, number and device is not what the host sees, so git inside
 /// must not take it for a change.
@@ -35,12 +34,25 @@ pub struct PrivateViewPlan<'a> {
     /// Where each of the object directories that are lent, [`Repository::object_dirs`] or
     /// [`ReachableStore::object_dirs`], will be inside the sandbox, read-only.
     pub objects_inside: &'a [PathBuf],
-    /// The workspace it shows; HEAD is its branch.
-    pub workspace: &'a Workspace,
+    /// The files it shows.
+    pub shown: &'a Shown<'a>,
     /// The commit HEAD is at: the base, or the candidate of the turn before.
     pub commit: &'a CommitId,
     /// The identity of commits made inside.
     pub author: &'a Author,
+}
+
+/// The files that a view shows, and the branch they seem to be on.
+#[derive(Debug, Clone)]
+pub struct Shown<'a> {
+    /// The branch that HEAD is at, without `refs/heads/`.
+    pub branch: &'a str,
+    /// The commit the branch started at.
+    pub base: &'a CommitId,
+    /// The directory with the files.
+    pub work_tree: &'a Path,
+    /// An index of them, which spares the first `git status` inside reading every one.
+    pub index: Option<PathBuf>,
 }
 
 /// A view that exists.
@@ -75,7 +87,7 @@ pub enum PrivateViewError {
 }
 
 impl Repository {
-    /// Makes a private git directory that shows `workspace` at `commit`, in which nothing is
+    /// Makes a private git directory that shows a work tree at `commit`, in which nothing is
     /// readable but what `commit` and the base reach.
     ///
     /// Besides the branch it has the ref `refs/kapi/base`. `plan.objects_inside` says where each of
@@ -101,12 +113,12 @@ impl Repository {
         }
         let config = [config_text(self), VIEW_CONFIG.to_owned(), identity].concat();
         owned_dir::write(&dir.join("config"), config.as_bytes())?;
-        let branch = &plan.workspace.branch;
+        let branch = plan.shown.branch;
         owned_dir::write(
             &dir.join("HEAD"),
             format!("ref: refs/heads/{branch}\n").as_bytes(),
         )?;
-        let base = &plan.workspace.base;
+        let base = plan.shown.base;
         let refs = format!(
             "# pack-refs with: sorted \n{} refs/heads/{branch}\n{base} refs/kapi/base\n",
             plan.commit
@@ -168,8 +180,6 @@ impl Repository {
         if self.lend_index(plan, &index)? {
             return Ok(());
         }
-        // The cache of the workspace spares the first `git status` inside reading every file.
-        let cache = plan.workspace.admin_dir.join("kapi/index");
         let call = || {
             let objects = self
                 .object_dirs()
@@ -178,11 +188,11 @@ impl Repository {
             self.git()
                 .call(plan.to, "read-tree")
                 .env("GIT_DIR", plan.to)
-                .env("GIT_WORK_TREE", &plan.workspace.path)
+                .env("GIT_WORK_TREE", plan.shown.work_tree)
                 .env("GIT_OBJECT_DIRECTORY", objects)
         };
-        if cache.is_file() {
-            fs::copy(&cache, &index).map_err(failed("copy", &cache))?;
+        if let Some(cache) = plan.shown.index.as_ref().filter(|cache| cache.is_file()) {
+            fs::copy(cache, &index).map_err(failed("copy", cache))?;
             if call().args(["-m", plan.commit.as_str()]).exit()?.code == 0 {
                 return Ok(());
             }
@@ -195,7 +205,7 @@ impl Repository {
     ///
     /// It costs a copy then, and spares the first `git status` inside reading every file.
     fn lend_index(&self, plan: &PrivateViewPlan<'_>, to: &Path) -> Result<bool, PrivateViewError> {
-        if plan.workspace.path != self.top_level() {
+        if plan.shown.work_tree != self.top_level() {
             return Ok(false);
         }
         let from = self.git_dir().join("index");

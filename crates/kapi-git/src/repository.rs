@@ -6,6 +6,7 @@
 mod dirt;
 pub(crate) mod index_file;
 mod plain;
+pub mod range;
 mod settings;
 mod suspects;
 

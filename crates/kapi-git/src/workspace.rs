@@ -14,6 +14,7 @@ use crate::candidate::{Refused, Why};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, DirError, failed};
+use crate::private_view::Shown;
 use crate::reference::branch_ref;
 use crate::repository::Repository;
 use crate::sweep;
@@ -145,6 +146,19 @@ pub enum WorkspaceError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+}
+
+impl Workspace {
+    /// Returns what a private view shows of it.
+    #[must_use]
+    pub fn shown(&self) -> Shown<'_> {
+        Shown {
+            branch: &self.branch,
+            base: &self.base,
+            work_tree: &self.path,
+            index: Some(self.admin_dir.join("kapi/index")),
+        }
+    }
 }
 
 impl Repository {

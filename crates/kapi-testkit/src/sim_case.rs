@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Raise;
-use kapi_core::goal::command::Command;
+use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
@@ -24,7 +24,7 @@ use crate::oracle::{
     Oracle, Violation, check_durability, check_files, check_once, check_prefix, read_log,
 };
 use crate::sim::{Boundary, Crash, Mistake};
-use crate::sim_scenario::{BRANCH, ROOT, Scenario, person, project};
+use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, Scenario, person, project};
 use crate::sim_world::{Durable, SimClock, SimWorld, not_owned};
 
 /// Starts of the process that one case may need; more means it never comes to rest.
@@ -178,7 +178,28 @@ impl Case {
             self.give_more_turns(&project, &goal)?;
             goal = self.drive(&project, &id)?;
         }
+        while goal.status == Status::Waiting {
+            self.meet_wait(&project, &goal)?;
+            goal = self.drive(&project, &id)?;
+        }
         Ok(goal)
+    }
+
+    /// Wakes a parked goal the first time, as `kapi up` does; then a person names another judge.
+    fn meet_wait(&mut self, project: &Project<'_>, goal: &Goal) -> Result<(), EngineError> {
+        if goal.waits == 1 {
+            let wake = Command::Wake {
+                number: goal.waits,
+                why: "it is time".to_owned(),
+            };
+            let submitted = project.submit(&goal.id, &Actor::Engine, &wake)?;
+            let acknowledged = self.acknowledged.entry(goal.id.clone()).or_default();
+            acknowledged.extend(submitted.recorded);
+            return Ok(());
+        }
+        let judge = OTHER_JUDGE.to_owned();
+        let change = Command::Person(PersonCommand::ChangeJudge { judge });
+        self.submit(project, &goal.id, &change)
     }
 
     fn create(&mut self, project: &Project<'_>) -> Result<GoalId, EngineError> {

@@ -34,10 +34,19 @@ pub enum Scenario {
     Stalled,
     /// Is cancelled by another process in its second turn.
     Cancelled,
+    /// Is parked for a judge that cannot be reached, woken in vain, and judged by another one.
+    JudgeAway,
 }
 
 /// Every story.
-pub const SCENARIOS: [Scenario; 3] = [Scenario::Done, Scenario::Stalled, Scenario::Cancelled];
+pub const SCENARIOS: [Scenario; 4] = [
+    Scenario::Done,
+    Scenario::Stalled,
+    Scenario::Cancelled,
+    Scenario::JudgeAway,
+];
+/// The judge that a person names in place of one that cannot be reached.
+pub(crate) const OTHER_JUDGE: &str = "script:other.yaml";
 
 /// What an agent does.
 pub(crate) enum AgentScript {
@@ -113,11 +122,13 @@ impl Scenario {
             (Self::Stalled, _) => AgentScript::Writes(&[("code", "bad"), ("work.log", "")]),
             (Self::Cancelled, 2) => AgentScript::IsCancelled(cancel),
             (Self::Cancelled, _) => AgentScript::Writes(&[("code", "worse")]),
+            (Self::JudgeAway, _) => AgentScript::Writes(&[("code", "good")]),
         }
     }
 
-    pub(crate) fn judge(self, effect: &EffectId) -> JudgeScript {
+    pub(crate) fn judge(self, effect: &EffectId, by: &str) -> JudgeScript {
         match effect.as_str() {
+            _ if self == Self::JudgeAway && by != OTHER_JUDGE => JudgeScript::IsUnavailable,
             "t003-judge-a1" => JudgeScript::Says(Verdict::Continue),
             "t004-judge-a1" => JudgeScript::IsUnavailable,
             _ => JudgeScript::Says(Verdict::Done),

@@ -14,6 +14,7 @@ use kapi_core::goal::outcome::{
     ProviderFailure, ProviderFailureKind, VerifyReport, VerifyRun,
 };
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch, World};
 use kapi_store::hash::sha256_hex;
@@ -177,8 +178,10 @@ impl SimWorld {
             Action::CreateWorkspace { branch, base, .. } => self.create_workspace(branch, base),
             Action::RunAgent(task) => self.run_agent(effect, task, watch),
             Action::Commit(task) => self.commit(&task.base, task.at_s),
-            Action::Verify(task) => self.verify(task),
-            Action::Judge(task) => judged(&task.agent, &self.scenario.judge(&effect.id)),
+            Action::Baseline(task) | Action::Verify(task) => self.verify(task),
+            Action::Judge(task) => {
+                judged(&task.agent, &self.scenario.judge(&effect.id, &task.agent))
+            }
             Action::Publish {
                 branch,
                 base,
@@ -297,6 +300,7 @@ impl SimWorld {
             duration_ms: 1,
             output_tail: String::new(),
             output_bytes: 0,
+            tally: None,
         };
         Outcome::Verified(VerifyReport {
             commit: task.commit.clone(),
@@ -307,6 +311,7 @@ impl SimWorld {
                 Vec::new()
             },
             runs: task.commands.iter().map(run).collect(),
+            inspection: Inspection::default(),
         })
     }
 

@@ -1,8 +1,10 @@
 //! The last line of `kapi run --json`: how a goal came out.
 
-use kapi_core::goal::outcome::{Checks, JudgeAnswer, JudgeRun, VerifyRun};
+use kapi_core::goal::outcome::{Checks, JudgeAnswer, JudgeRun, VerifyReport, VerifyRun};
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
+use kapi_core::proof::assess::Grade;
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::usage::Usage;
 use serde::Serialize;
 
@@ -34,6 +36,13 @@ pub struct ResultView {
     pub wall_ms: u64,
     /// The last verification.
     pub verify: Vec<VerifyView>,
+    /// What the verify commands showed on the base.
+    pub baseline: Vec<VerifyView>,
+    /// How much the last verification shows: `red_to_green`, `kept_green` or `base_unknown`; `null`
+    /// where a check fails.
+    pub grade: Option<Grade>,
+    /// What the work does to the checks themselves.
+    pub inspection: Option<Inspection>,
     /// Protected files that the work changes.
     pub tampered: Vec<String>,
     /// The last judgement.
@@ -103,6 +112,13 @@ impl From<Usage> for UsageView {
 }
 
 impl VerifyView {
+    /// Returns every run of a report.
+    #[must_use]
+    pub fn all(report: &VerifyReport) -> Vec<Self> {
+        let runs = report.runs.iter();
+        runs.map(|run| Self::new(run, &report.tree)).collect()
+    }
+
     fn new(run: &VerifyRun, tree: &str) -> Self {
         Self {
             command: run.command.clone(),
@@ -149,13 +165,13 @@ impl From<&Goal> for ResultView {
             turns: goal.spent.turns,
             usage: goal.spent.total().into(),
             wall_ms: goal.spent.wall_ms,
-            verify: report.map_or_else(Vec::new, |report| {
-                report
-                    .runs
-                    .iter()
-                    .map(|run| VerifyView::new(run, &report.tree))
-                    .collect()
-            }),
+            verify: report.map_or_else(Vec::new, VerifyView::all),
+            baseline: goal
+                .baseline
+                .as_ref()
+                .map_or_else(Vec::new, VerifyView::all),
+            grade: goal.grade(),
+            inspection: report.map(|report| report.inspection.clone()),
             tampered: report.map_or_else(Vec::new, |report| report.tampered.clone()),
             judge: goal.judge.as_ref().map(JudgeView::from),
             reason: words::reason(goal),

@@ -18,7 +18,7 @@ use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
-use crate::confine::{self, Cell};
+use crate::confine::{self, Cell, WorksAt};
 use crate::failure;
 use crate::ignored::Ignored;
 use crate::real::RealWorld;
@@ -49,7 +49,7 @@ impl RealWorld<'_> {
         let shown_at = ShownAt::of(task.sandbox, &workspace.path);
         let (git_view, git_env) = workshop.git_view(
             &view_dir,
-            &workspace,
+            &workspace.shown(),
             &start,
             (shown_at, &self.place.stores),
         )?;
@@ -76,6 +76,8 @@ impl RealWorld<'_> {
             level: task.sandbox,
             workspace: &workspace.path,
             workspace_access: Access::ReadWrite,
+            project: Some(workshop.repository.top_level()),
+            works_at: WorksAt::Project,
             home: &home,
             git_view: Some(git_view),
             mounts,

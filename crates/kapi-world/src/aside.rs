@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
-use kapi_agent::launch::Purpose;
 use kapi_core::goal::outcome::{AgentEnd, Failure};
 use kapi_core::goal::quote::fenced;
 use kapi_core::goal::state::Goal;
@@ -16,22 +15,17 @@ use kapi_core::plan::task_list::task_list;
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_git::checkout::CheckoutPlan;
-use kapi_git::owned_dir;
-use kapi_sandbox::spec::Access;
 use kapi_sys::process::End;
 
-use crate::asking::{Asked, ask_gated};
+use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
-use crate::confine::Cell;
+use crate::failure;
 use crate::gate::{Rules, open_entries};
 use crate::place::Place;
 use crate::run_dir::RunDir;
 use crate::spending::turn::Turn;
 use crate::spending::{Spending, Spent, Stopped};
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
-use crate::{failure, home};
 
 /// The longest a side question may take, in milliseconds.
 const DEADLINE_MS_MAX: u64 = 15 * 60 * 1000;
@@ -101,43 +95,28 @@ fn ask(
     watch: &Watch<'_>,
 ) -> Result<(Option<Answered>, Usage), Failure> {
     let contract = &goal.contract;
-    let settings = book.settings(kind);
     let workshop = Workshop::open(book, &place.project, watch.cancel)?;
-    let checkout_dir = checkout(
-        &workshop,
-        &CheckoutPlan {
-            commit: &workshop::commit_id(goal.turn_start_commit())?,
-            base: &workshop::commit_id(&contract.base.commit)?,
-            protect: &[],
-            to: &place.scratch.join(question.name),
-        },
-    )?;
     let run_id = format!("{}-{}", goal.id, question.name);
-    let run_dir = RunDir::open(&place.runs, &run_id)?;
-    let home = home::make_anew(&place.scratch.join(format!("{}-home", question.name)))?;
-    let cell = Cell {
-        name: &run_id,
-        level: contract.sandbox,
-        workspace: &checkout_dir,
-        workspace_access: Access::ReadOnly,
-        home: &home,
-        git_view: None,
-        mounts: Vec::new(),
-        deadline: Duration::from_millis(contract.turn_timeout_ms.min(DEADLINE_MS_MAX)),
-        idle: None,
-    };
-    let prompt = prompt(goal, question.text);
-    let asked = Asked {
-        kind,
-        settings: &settings,
-        prompt: &prompt,
+    let list = open_entries(goal);
+    let posed = ReadOnlyQuestion {
+        agent: kind,
+        prompt: &prompt(goal, question.text),
+        files: Files::Commit {
+            workshop: &workshop,
+            commit: &workshop::commit_id(goal.turn_start_commit())?,
+        },
+        home: Home::Anew,
         session: None,
+        tools: ToolSet::Reading(Rules::Fixed(&list)),
         turn: goal.turn.max(1),
         run_id: &run_id,
-        // Tools that only read, and no session that could be mixed up with the work's.
-        purpose: Purpose::Judge,
+        run_dir: &RunDir::open(&place.runs, &run_id)?,
+        dir: &place.scratch.join(question.name),
+        level: contract.sandbox,
         network: contract.network,
+        deadline: Duration::from_millis(contract.turn_timeout_ms.min(DEADLINE_MS_MAX)),
         env: Vec::new(),
+        mounts: Vec::new(),
     };
     let used = Mutex::new(Usage::default());
     let notice = |activity: Activity| {
@@ -152,14 +131,7 @@ fn ask(
         cancel: watch.cancel,
         notice: &notice,
     };
-    let list = open_entries(goal);
-    let beside = place.scratch.join(format!("{}-gate", question.name));
-    let at_gate = (&asked, Rules::Fixed(&list), &*beside);
-    let ended = ask_gated(book, cell, at_gate, &run_dir, &metered);
-    owned_dir::wipe(&beside).map_err(|error| failure::plain(&error))?;
-    owned_dir::discard(&checkout_dir).map_err(|error| failure::plain(&error))?;
-    owned_dir::wipe(&home).map_err(|error| failure::plain(&error))?;
-    let (run, end) = ended?;
+    let (run, end) = asker::ask(book, &posed, &metered)?;
     let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);
     usage.add(&run.usage);
     let rest = run.usage;

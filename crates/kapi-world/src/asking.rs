@@ -23,7 +23,7 @@ use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, End, Line};
 
 use crate::book::Book;
-use crate::confine::{self, Cell, KAPI_INSIDE, Payload};
+use crate::confine::{self, AGENT_TAIL_BYTES_MAX, Cell, KAPI_INSIDE, Payload};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::gate::{Gate, Rules};
@@ -191,7 +191,7 @@ impl Question<'_> {
             run_id: asked.run_id,
             purpose: asked.purpose,
             home: &cell.home_seen(book),
-            workspace: &cell.workspace_seen(),
+            workspace: &cell.workspace_seen(book),
             gateway: doors.gateway(),
             tools,
             gate: gate.map(Gate::seen_inside),
@@ -343,6 +343,9 @@ fn payload(
         args: launch.args.iter().map(OsString::from).collect(),
         env,
         stdin: launch.stdin.clone(),
+        below: PathBuf::new(),
+        path_first: Vec::new(),
+        tail_bytes_max: AGENT_TAIL_BYTES_MAX,
     })
 }
 

@@ -7,7 +7,6 @@ mod declared;
 mod parallel;
 mod perform;
 mod probe;
-mod scratch;
 mod shell;
 mod survey;
 
@@ -28,9 +27,9 @@ use kapi_core::goal::outcome::Failure;
 use kapi_sys::cancel::Cancel;
 
 use self::perform::Work;
-use self::scratch::Scratch;
 use crate::book::Book;
-use crate::failure;
+use crate::private_scratch::PrivateScratch;
+use crate::{ecosystems, failure};
 
 /// The projects of a working tree.
 #[derive(Debug, Clone)]
@@ -90,7 +89,7 @@ pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
     let top = top_of(&directory);
     let profiles = profiles()?;
     let surveyed = survey::survey(&profiles, &top, &[directory.as_path()])?;
-    let roots = select::roots(&profiles, &surveyed.directories);
+    let roots = select::roots(&profiles, &ecosystems::table()?, &surveyed.directories);
     Ok(Discovery {
         roots: select::around(&roots, &survey::relative(&top, &directory)),
         notes: surveyed.notes,
@@ -113,7 +112,7 @@ pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Fa
         .collect();
     let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
     let surveyed = survey::survey(&profiles, &top, &places)?;
-    let mut roots = select::roots(&profiles, &surveyed.directories);
+    let mut roots = select::roots(&profiles, &ecosystems::table()?, &surveyed.directories);
     let near: BTreeSet<String> = changed
         .iter()
         .filter_map(|path| select::nearest(&roots, &path.to_string_lossy()))
@@ -137,7 +136,7 @@ pub fn prepare(
     setting: &Setting,
     told: &Told<'_>,
 ) -> Result<Vec<Planned>, Failure> {
-    let scratch = Scratch::open(&setting.scratch, &discovery.top)?;
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
     let work = work(book, discovery, setting, told, &scratch);
     let found = parallel::each(setting.jobs, &discovery.roots, |number, root| {
         probe::probe(&work, number, root)
@@ -163,7 +162,7 @@ pub fn run(
     told: &Told<'_>,
 ) -> Result<Report, Failure> {
     let began = Instant::now();
-    let scratch = Scratch::open(&setting.scratch, &discovery.top)?;
+    let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
     let work = work(book, discovery, setting, told, &scratch);
     let checks = parallel::each(setting.jobs, planned, |number, planned| {
         perform::perform(&work, number, planned)
@@ -179,7 +178,7 @@ fn work<'a>(
     discovery: &'a Discovery,
     setting: &'a Setting,
     told: &'a Told<'a>,
-    scratch: &'a Scratch,
+    scratch: &'a PrivateScratch,
 ) -> Work<'a> {
     Work {
         book,

@@ -1,8 +1,10 @@
 //! Putting a program into the goal's sandbox: what it sees, what it is told, how long it may take.
 //!
-//! The same shape for agent, verify command and judge. Inside, the working directory is
-//! `/workspace`, the home has the host's path but nothing of its content, and git works on a
-//! throw-away view of the repository.
+//! The same shape for agent, verify command and judge. Inside, the workspace stands at the project's
+//! own path and at `/workspace`, the home has the host's path but nothing of its content, and git
+//! works on a throw-away view of the repository.
+
+mod project;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +20,7 @@ use kapi_sandbox::spec::{Access, Level, Mount, Spec};
 use kapi_sandbox::{expose, launch, toolchain};
 use kapi_sys::process::{Limits, Line, Program};
 
+use self::project::MountPoints;
 use crate::book::Book;
 use crate::doors::serve::Served;
 use crate::failure;
@@ -28,8 +31,8 @@ use crate::tools::counter::Counter;
 pub(crate) const WORKSPACE_INSIDE: &str = "/workspace";
 /// Where Kapi's own files are inside.
 pub(crate) const KAPI_INSIDE: &str = "/run/kapi";
-/// Bytes kept of each output stream.
-const TAIL_BYTES_MAX: usize = 64 * 1024;
+/// Bytes kept of each output stream of an agent.
+pub(crate) const AGENT_TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one output line that are looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// Files that show a project whose build tools publish and share caches unless told otherwise.
@@ -60,6 +63,11 @@ pub(crate) struct Cell<'a> {
     pub(crate) workspace: &'a Path,
     /// Whether it can be written.
     pub(crate) workspace_access: Access,
+    /// The person's own absolute path of what the workspace shows; it stands there too, so that what
+    /// tools wrote down with absolute paths is right inside.
+    pub(crate) project: Option<&'a Path>,
+    /// Which of the two is the working directory.
+    pub(crate) works_at: WorksAt,
     /// The host's directory that is the private home.
     pub(crate) home: &'a Path,
     /// The throw-away view of the repository, and the object directories it borrows from.
@@ -70,6 +78,15 @@ pub(crate) struct Cell<'a> {
     pub(crate) deadline: Duration,
     /// The longest silence.
     pub(crate) idle: Option<Duration>,
+}
+
+/// Where a program works, of the two places at which a workspace stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorksAt {
+    /// At the project's own path, where that can be shown.
+    Project,
+    /// At `/workspace`.
+    Workspace,
 }
 
 /// A throw-away view of the repository.
@@ -94,14 +111,31 @@ pub(crate) struct Payload {
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// Its standard input.
     pub(crate) stdin: Vec<u8>,
+    /// The directory it works in, below the workspace.
+    pub(crate) below: PathBuf,
+    /// Directories to look for programs in before all others.
+    pub(crate) path_first: Vec<PathBuf>,
+    /// Bytes kept of each output stream.
+    pub(crate) tail_bytes_max: usize,
 }
 
 impl Cell<'_> {
     /// Returns where the workspace is for the program.
-    pub(crate) fn workspace_seen(&self) -> PathBuf {
+    pub(crate) fn workspace_seen(&self, book: &Book) -> PathBuf {
+        match (self.level, self.works_at, self.project_seen(book)) {
+            (SandboxLevel::None, _, _) => self.workspace.to_path_buf(),
+            (_, WorksAt::Project, Some(project)) => project.to_path_buf(),
+            (_, WorksAt::Project | WorksAt::Workspace, _) => PathBuf::from(WORKSPACE_INSIDE),
+        }
+    }
+
+    /// Returns the project's own path, if the workspace stands there too.
+    pub(crate) fn project_seen(&self, book: &Book) -> Option<&Path> {
         match self.level {
-            SandboxLevel::Native | SandboxLevel::Podman => PathBuf::from(WORKSPACE_INSIDE),
-            SandboxLevel::None => self.workspace.to_path_buf(),
+            SandboxLevel::Native | SandboxLevel::Podman => self
+                .project
+                .filter(|project| project::can_be_shown(project, &book.home)),
+            SandboxLevel::None => None,
         }
     }
 
@@ -121,23 +155,26 @@ impl Cell<'_> {
         doors: &Served<'_>,
         on_line: &mut dyn FnMut(Line<'_>),
     ) -> Result<Ran, Failure> {
-        let (mut spec, mut path_first) = self.spec(book, &payload.program)?;
+        let (mut spec, exposed) = self.spec(book, &payload.program)?;
+        let mut path_first = payload.path_first;
+        path_first.extend(exposed);
         path_first.extend(doors.counter.map(Counter::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
+        let _points = MountPoints::make(self.workspace, &self.workspace_access, &spec.mounts)?;
         let mut env = self.environment(book, &path_first, doors.doors.environment());
         env.extend(payload.env);
         let program = Program {
             env,
             path: payload.program,
             args: payload.args,
-            cwd: self.workspace_seen(),
+            cwd: self.workspace_seen(book).join(payload.below),
             stdin: payload.stdin,
             pass_fds: Vec::new(),
             limits: Limits {
                 deadline: self.deadline,
                 idle: self.idle,
-                tail_bytes_max: TAIL_BYTES_MAX,
+                tail_bytes_max: payload.tail_bytes_max,
                 line_bytes_max: LINE_BYTES_MAX,
             },
         };
@@ -187,20 +224,28 @@ impl Cell<'_> {
         }
         spec.mounts
             .extend(grant.read_only.iter().map(|path| read_only(path, path)));
+        let mut given = self.mounts.clone();
+        if let Some(project) = self.project_seen(book) {
+            let shown = PathBuf::from(WORKSPACE_INSIDE);
+            spec.aliases.push((shown, project.to_path_buf()));
+            let is_covered = |mount: &Mount| mount.inside.starts_with(project);
+            let covered = spec.mounts.extract_if(.., |mount| is_covered(mount));
+            let covered: Vec<Mount> = covered.collect();
+            given = covered.into_iter().chain(given).collect();
+            given = given
+                .into_iter()
+                .map(|mount| project::moved_onto_workspace(mount, project))
+                .collect();
+        }
         spec.mounts.push(Mount {
             host: self.workspace.to_path_buf(),
             inside: PathBuf::from(WORKSPACE_INSIDE),
             access: self.workspace_access.clone(),
         });
-        if matches!(self.workspace_access, Access::CopyOnWrite(_)) {
-            // Tools write down where things are; in a project that is its real path.
-            let shown = PathBuf::from(WORKSPACE_INSIDE);
-            spec.aliases.push((shown, self.workspace.to_path_buf()));
-        }
         if let Some(view) = &self.git_view {
             spec.mounts.extend(view.mounts());
         }
-        spec.mounts.extend(self.mounts.iter().cloned());
+        spec.mounts.extend(given);
         Ok((spec, path_first))
     }
 

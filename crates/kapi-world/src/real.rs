@@ -16,12 +16,14 @@ use kapi_git::owned_dir;
 use kapi_git::workspace::Origin;
 use kapi_sys::clock::Clock;
 
+use crate::agent_run::run_id;
 use crate::book::Book;
 use crate::failure;
 use crate::place::Place;
 use crate::spending::Spending;
 use crate::spending::turn::Turn;
 use crate::tools::Desk;
+use crate::verify::Subject;
 use crate::workshop::{self, Workshop};
 
 /// How often a wait looks at the clock and the cancel flag.
@@ -67,7 +69,8 @@ impl RealWorld<'_> {
                 AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
             },
             Action::Commit(task) => self.commit(task, watch),
-            Action::Verify(task) => self.verify(effect, task, watch),
+            Action::Baseline(task) => self.verify(&run_id(effect), Subject::Base, task, watch),
+            Action::Verify(task) => self.verify(&run_id(effect), Subject::Candidate, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
             Action::Publish {
                 branch,
@@ -168,17 +171,10 @@ impl RealWorld<'_> {
     fn clear_scratch(&self) {
         let scratch = &self.place.scratch;
         // What cannot be removed is only space; the next run wipes it.
-        for name in [
-            "verify",
-            "judge",
-            "wait",
-            "verify-git",
-            "agent-git",
-            "wait-git",
-        ] {
+        for name in ["verify", "verify-git", "agent-git"] {
             drop(owned_dir::discard(&scratch.join(name)));
         }
-        for name in ["verify-home", "judge-home", "wait-home", "ignored"] {
+        for name in ["verify-home", "judge", "beside", "wait", "ignored"] {
             drop(owned_dir::wipe(&scratch.join(name)));
         }
     }

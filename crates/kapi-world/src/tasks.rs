@@ -9,7 +9,6 @@
 mod agent;
 mod allowance;
 mod attempt;
-mod bench;
 mod ending;
 mod facts;
 pub mod goal;
@@ -17,6 +16,7 @@ mod look;
 mod loop_run;
 mod meter;
 mod prompt;
+mod proof;
 mod ruling;
 mod setup;
 
@@ -27,8 +27,10 @@ pub mod travel;
 use std::path::PathBuf;
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, Report, Task};
+use kapi_core::proof::assess::Grade;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
@@ -44,6 +46,7 @@ use crate::tasks::agent::Ran;
 use crate::tasks::attempt::Attempt;
 use crate::tasks::goal::InWorld;
 use crate::tasks::prompt::Words;
+use crate::tasks::proof::{Left, TaskProver};
 use crate::tasks::room::Room;
 
 /// What performs tasks of one project.
@@ -144,43 +147,20 @@ impl Performer<'_> {
             checks: &task.request.verify,
         };
         let ruling = ruling::ask(self, task, &setup, words.prompt)?;
+        let prover = match task.request.verify.as_slice() {
+            [] => None,
+            _ => Some(TaskProver::open(self, task, attempt.hands)?),
+        };
+        let baseline = prover.as_ref().map(TaskProver::baseline).transpose()?;
         let mut ran = agent::run(self, attempt, (&setup, &ruling), &words)?;
-        if ran.end == End::Completed {
-            ran.end = match self.verify(attempt, &ran) {
-                Ok(()) => End::Completed,
-                Err(end) => end,
-            };
+        if let (End::Completed, Some(prover)) = (&ran.end, &prover) {
+            let baseline = baseline.as_ref().and_then(Option::as_ref);
+            match verify(attempt, &ran, prover, baseline) {
+                Ok(grade) => ran.work.grade = Some(grade),
+                Err(end) => ran.end = end,
+            }
         }
         Ok(report(ran))
-    }
-
-    /// Runs the verify commands of a request; the first that does not pass is the end.
-    fn verify(&self, attempt: Attempt<'_>, ran: &Ran) -> Result<(), End> {
-        let Attempt {
-            task,
-            hands,
-            allowance,
-        } = attempt;
-        let commands = &task.request.verify;
-        if commands.is_empty() {
-            return Ok(());
-        }
-        let bench = bench::Bench::new(self, (task, hands), ran.commit())?;
-        for command in commands {
-            let what = format!("`{command}`");
-            let timeout_ms = allowance
-                .bounded(bench::VERIFY_MS)
-                .map_err(|end| with_left(end, ran))?;
-            let proved = bench.prove(command, timeout_ms)?;
-            if proved.passed() {
-                continue;
-            }
-            return Err(match allowance.spent_in(&what) {
-                Some(end) => with_left(end, ran),
-                None => ending::eval_failed(proved.sentence(command)),
-            });
-        }
-        Ok(())
     }
 
     /// Returns the name of the sandbox of an attempt.
@@ -193,6 +173,28 @@ impl Performer<'_> {
     fn queue(&self) -> Result<Queue<'_>, KernelError> {
         Queue::open_in(self.project, &self.store)
     }
+}
+
+/// Proves the verify commands of a request on what its agent left.
+fn verify(
+    attempt: Attempt<'_>,
+    ran: &Ran,
+    prover: &TaskProver<'_>,
+    baseline: Option<&VerifyReport>,
+) -> Result<Grade, End> {
+    let allowance = attempt.allowance;
+    let timeout_ms = allowance
+        .bounded(proof::VERIFY_MS)
+        .map_err(|end| with_left(end, ran))?;
+    let left = Left {
+        branch: ran.work.branch.as_deref(),
+        commit: ran.commit(),
+    };
+    let proved = prover.prove(left, baseline, timeout_ms);
+    proved.map_err(|end| match allowance.spent_in("its verify commands") {
+        Some(spent) => with_left(spent, ran),
+        None => end,
+    })
 }
 
 /// Returns the transcript of an attempt, which [`kapi_core::kernel::task::Work::run`] names.

@@ -56,6 +56,7 @@ pub const fn pace(wait: &Wait) -> Pace {
         | WaitFor::File { .. }
         | WaitFor::Process { .. }
         | WaitFor::Approval { .. }
+        | WaitFor::Judge { .. }
         | WaitFor::Quota { .. } => Pace::Quick,
     }
 }
@@ -75,6 +76,7 @@ pub fn watched(place: &Place, wait: &Wait) -> Watched {
         WaitFor::Time { .. }
         | WaitFor::Command { .. }
         | WaitFor::Approval { .. }
+        | WaitFor::Judge { .. }
         | WaitFor::Quota { .. } => {}
     }
     watched
@@ -98,7 +100,9 @@ pub fn look(
         .deadline_ms
         .map_or(u64::MAX, |deadline_ms| ms_until(deadline_ms, now_ms));
     let found = match &wait.until {
-        WaitFor::Time { at_ms } | WaitFor::Quota { at_ms, .. } => at(*at_ms, now_ms),
+        WaitFor::Time { at_ms } | WaitFor::Judge { at_ms, .. } | WaitFor::Quota { at_ms, .. } => {
+            at(*at_ms, now_ms)
+        }
         WaitFor::File { path, until } => {
             let is_met = file::is_met(&world.place, path, *until, wait.since_ms)?;
             found(is_met, UNTOLD_MS_MAX)
@@ -172,6 +176,9 @@ fn met_words(until: &WaitFor) -> String {
     match until {
         WaitFor::Time { at_ms } => format!("it is {}", words::time_words(*at_ms)),
         WaitFor::Quota { provider, .. } => format!("the quota of {provider} is reset"),
+        WaitFor::Judge { judge, .. } => {
+            format!("the judge {} is asked again", words::agent_name(judge))
+        }
         WaitFor::File { .. }
         | WaitFor::Process { .. }
         | WaitFor::Command { .. }
@@ -183,6 +190,7 @@ fn before_words(until: &WaitFor) -> String {
     match until {
         WaitFor::Time { .. } => format!("it is {}", words::wait_words(until)),
         WaitFor::Quota { .. }
+        | WaitFor::Judge { .. }
         | WaitFor::File { .. }
         | WaitFor::Process { .. }
         | WaitFor::Command { .. }

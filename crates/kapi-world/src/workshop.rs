@@ -13,7 +13,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_git::candidate::Author;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
-use kapi_git::private_view::PrivateViewPlan;
+use kapi_git::private_view::{PrivateViewPlan, Shown};
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
@@ -116,11 +116,11 @@ impl Workshop {
     pub(crate) fn git_view(
         &self,
         to: &Path,
-        workspace: &Workspace,
+        shown: &Shown<'_>,
         commit: &CommitId,
         (shown_at, stores): (ShownAt<'_>, &Path),
     ) -> Result<(GitView, Vec<(OsString, OsString)>), Failure> {
-        let store = self.store(stores, &workspace.base)?;
+        let store = self.store(stores, shown.base)?;
         let object_dirs = store.object_dirs.clone();
         let (inside, objects_inside) = match shown_at {
             ShownAt::Inside => {
@@ -135,7 +135,7 @@ impl Workshop {
             to,
             inside: &inside,
             objects_inside: &objects_inside,
-            workspace,
+            shown,
             commit,
             author: &author(),
         };

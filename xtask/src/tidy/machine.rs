@@ -15,7 +15,7 @@ const MACHINE_ROOTS: &[&str] = &[
     concat!("/wo", "rk/"),
 ];
 /// Names that stand for nobody in particular, for examples, recordings and tests.
-const NOBODY: &[&str] = &["agent", "kapi", "somebody", "user", "you"];
+const NOBODY: &[&str] = &["agent", "kapi", "linuxbrew", "somebody", "user", "you"];
 /// The public registry that Cargo records.
 const CARGO_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Ends of host names that only a private network resolves.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use kapi_core::goal::contract::{NetworkMode, Surface};
 use kapi_core::id::GoalId;
+use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_engine::project::Project;
 
 use crate::context::Context;
@@ -125,6 +126,57 @@ pub(crate) struct Args {
     /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
     #[arg(long)]
     pub(crate) park: bool,
+}
+
+/// What checks are held to, as options.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct CheckFlags {
+    /// What the agent may do to tests: 'additive' (default) adds and keeps, 'locked' changes
+    /// nothing, 'free' changes them and every difference is named
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub(crate) tests: Option<TestsName>,
+    /// Take checks that already pass on the base as proof enough
+    #[arg(long)]
+    pub(crate) already_green: bool,
+    /// Let the proof rest on test scripts and runner settings that the change itself edited
+    #[arg(long)]
+    pub(crate) allow_changed_setup: bool,
+    /// Take each hunk of the change back in turn, and say which of them the checks notice
+    #[arg(long)]
+    pub(crate) prove_diff: bool,
+}
+
+/// What may happen to tests, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TestsName {
+    /// No test is added, changed or removed
+    Locked,
+    /// Tests are added, and existing ones stay
+    Additive,
+    /// Tests change, and every difference is named
+    Free,
+}
+
+impl From<TestsName> for TestPolicy {
+    fn from(name: TestsName) -> Self {
+        match name {
+            TestsName::Locked => Self::Locked,
+            TestsName::Additive => Self::Additive,
+            TestsName::Free => Self::Free,
+        }
+    }
+}
+
+impl CheckFlags {
+    /// Returns the policy that the flags ask for.
+    pub(crate) fn policy(self) -> CheckPolicy {
+        CheckPolicy {
+            tests: self.tests.map(TestPolicy::from).unwrap_or_default(),
+            already_green: self.already_green,
+            changed_steering: self.allow_changed_setup,
+            strength: self.prove_diff,
+        }
+    }
 }
 
 /// What an unreachable judge means.

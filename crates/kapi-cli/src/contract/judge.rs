@@ -145,11 +145,15 @@ pub(crate) const fn is_model(kind: &Kind) -> bool {
 
 /// Returns the agents that could judge this executor: installed, and with credentials.
 pub(crate) fn usable(book: &Book, executor: &Kind, level: SandboxLevel) -> Vec<&'static str> {
-    let others = BUILT_IN.iter().filter(|kind| *kind != executor);
+    let mut others = able(book, level);
+    others.retain(|name| *name != executor.name());
     others
-        .map(Kind::name)
-        .filter(|name| asking::check_agent(book, name, level).is_ok())
-        .collect()
+}
+
+/// Returns the agents that could judge: installed, and with credentials.
+pub(crate) fn able(book: &Book, level: SandboxLevel) -> Vec<&'static str> {
+    let is_usable = |name: &&str| asking::check_agent(book, name, level).is_ok();
+    BUILT_IN.iter().map(Kind::name).filter(is_usable).collect()
 }
 
 fn unspecified(executor: &Kind) -> Error {
@@ -203,12 +207,17 @@ fn is_executors_model(parties: Parties<'_>, judge: &str) -> bool {
 pub(crate) fn words(contract: &Contract) -> String {
     match &contract.judge {
         Judge::None => "none".to_owned(),
-        Judge::Same => format!(
-            "same model: {} judges its own work in a fresh session",
-            kapi_core::goal::words::agent_name(&contract.agent)
-        ),
+        Judge::Same => own_work(&contract.agent),
         Judge::Agent(name) => name.clone(),
     }
+}
+
+/// Returns that an agent judges what it did itself.
+pub(crate) fn own_work(agent: &str) -> String {
+    format!(
+        "same model: {} judges its own work in a fresh session",
+        kapi_core::goal::words::agent_name(agent)
+    )
 }
 
 #[cfg(test)]

@@ -24,11 +24,13 @@ list_home: ls "$HOST_HOME/.ssh"
 read_shadow: cat /etc/shadow
 read_elsewhere: cat "$HOST_ROOT/elsewhere/secret.txt"
 read_tmp: cat "$HOST_TMP_FILE"
-read_repository: cat "$HOST_ROOT/app/answer.txt"
+read_repository: cat "$HOST_ROOT/app/.git/config"
+read_uncommitted: cat "$HOST_ROOT/app/uncommitted.txt"
 read_state: ls "$HOST_ROOT/app/.ilchul"
 find_state: find / -name .ilchul -not -path '/proc/*' 2>/dev/null | grep -q .
 find_log: find / -name events.jsonl -not -path '/proc/*' 2>/dev/null | grep -q .
-write_repository: echo x > "$HOST_ROOT/app/planted.txt"
+write_repository: echo x > "$HOST_ROOT/app/.git/config"
+write_workspace_where_the_project_is: echo x > "$HOST_ROOT/app/planted.txt"
 write_etc: echo x > /etc/planted
 write_usr: echo x > /usr/planted
 write_root: echo x > /planted
@@ -59,6 +61,7 @@ const GRANTED: &[&str] = &[
     "see_named_variable",
     "see_set_variable",
     "write_workspace",
+    "write_workspace_where_the_project_is",
     "write_private_home",
     "write_private_tmp",
     "git_status",
@@ -194,6 +197,7 @@ fn plant(env: &mut Environment) {
     write(&env.home().join(".netrc"), format!("secret {SECRET}\n"));
     write(&env.home().join(".ssh/id_ed25519"), SECRET);
     write(&env.root().join("elsewhere/secret.txt"), SECRET);
+    write(&env.repository().join("uncommitted.txt"), SECRET);
     env.set("UNNAMED", SECRET);
 }
 

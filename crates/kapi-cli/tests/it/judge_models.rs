@@ -98,7 +98,7 @@ fn what_is_judged_stays_in_its_fences() {
     let asked = server.requests();
     let question = asked
         .iter()
-        .find(|request| request.last_user.contains("# The change"))
+        .find(|request| request.last_user.contains("# Every file"))
         .map(|request| request.last_user.clone())
         .unwrap();
     let headings: Vec<&str> = unfenced(&question)
@@ -108,7 +108,11 @@ fn what_is_judged_stays_in_its_fences() {
         "# Goal",
         "# Done when",
         "# Evidence, produced by Kapi on a clean checkout",
-        "# The change",
+        "# Every file that differs from the base",
+        "# The change, file by file",
+        "## File 1: text",
+        "## File 2: text",
+        "## File 3: text",
     ];
     assert_eq!(headings, expected, "{question}");
     assert!(

@@ -53,6 +53,13 @@ fn person() -> Actor {
     }
 }
 
+/// Names another judge, as a process without this person's home does.
+pub(crate) fn change_judge(env: &Environment, id: &str, judge: &str) {
+    let judge = judge.to_owned();
+    let command = Command::Person(PersonCommand::ChangeJudge { judge });
+    submit(env, id, &person(), &command);
+}
+
 /// Parks a goal as a person does.
 pub(crate) fn park(env: &Environment, id: &str, until: WaitFor, timeout_ms: Option<u64>) {
     let park = PersonCommand::Park {

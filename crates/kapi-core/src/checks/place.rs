@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::glob;
 use super::profile::Workspace;
+use crate::glob::Glob;
 
 /// One directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Directory {
         let is_among = |patterns: &[String]| {
             patterns
                 .iter()
-                .any(|pattern| glob::matches(pattern, relative))
+                .any(|pattern| Glob::new(pattern).matches(relative))
         };
         self.declared
             .iter()

@@ -26,6 +26,8 @@ pub struct Profiles {
 pub struct Profile {
     /// Its name.
     pub id: String,
+    /// The name of its ecosystem.
+    pub ecosystem: String,
     /// Files that make their directory a project.
     #[serde(default)]
     pub markers: Vec<String>,
@@ -45,12 +47,6 @@ pub struct Profile {
     pub apart: Vec<String>,
     /// Whose member lists take projects further down in.
     pub workspace: Option<Workspace>,
-    /// Directories of the project that come first on `PATH`.
-    #[serde(default)]
-    pub path: Vec<String>,
-    /// Directories below the home with what was downloaded before.
-    #[serde(default)]
-    pub caches: Vec<String>,
     typecheck: Option<Step>,
     lint: Option<Step>,
     format: Option<Step>,

@@ -6,6 +6,7 @@
 use super::place::Directory;
 use super::profile::{Profile, Profiles, Step};
 use super::{Check, Choice, Root, Verb, makefile, mise};
+use crate::proof::ecosystem::Table;
 
 /// The files in which make looks for rules.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
@@ -14,7 +15,7 @@ const NO_TEST: &str = "no test specified";
 
 /// Returns the projects among directories, in the order of their paths.
 #[must_use]
-pub fn roots(profiles: &Profiles, directories: &[Directory]) -> Vec<Root> {
+pub fn roots(profiles: &Profiles, ecosystems: &Table, directories: &[Directory]) -> Vec<Root> {
     let mut sorted: Vec<&Directory> = directories.iter().collect();
     sorted.sort_by(|one, other| one.path.cmp(&other.path));
     let mut found: Vec<(&Directory, Root)> = Vec::new();
@@ -38,7 +39,7 @@ pub fn roots(profiles: &Profiles, directories: &[Directory]) -> Vec<Root> {
                 || mise::FILES.iter().any(|name| directory.has(name))
         };
         if is_marked || (!is_below && is_hinted()) {
-            found.push((directory, root(&free, directory)));
+            found.push((directory, root(&free, ecosystems, directory)));
         }
     }
     found.into_iter().map(|(_, root)| root).collect()
@@ -108,7 +109,7 @@ fn is_declared(profile: &Profile, directory: &Directory, above: &[&Directory]) -
     })
 }
 
-fn root(free: &[&Profile], directory: &Directory) -> Root {
+fn root(free: &[&Profile], ecosystems: &Table, directory: &Directory) -> Root {
     let recognised: Vec<&Profile> = free
         .iter()
         .filter(|profile| is_marked(profile, directory) || is_hinted(profile, directory))
@@ -116,9 +117,15 @@ fn root(free: &[&Profile], directory: &Directory) -> Root {
         .collect();
     let mut first_on_path: Vec<String> = Vec::new();
     let mut caches: Vec<String> = Vec::new();
-    for profile in &recognised {
-        add_new(&mut first_on_path, &profile.path);
-        add_new(&mut caches, &profile.caches);
+    let own = recognised
+        .iter()
+        .filter_map(|profile| ecosystems.get(&profile.ecosystem));
+    for ecosystem in own {
+        add_new(
+            &mut first_on_path,
+            ecosystem.path.iter().map(String::as_str),
+        );
+        add_new(&mut caches, ecosystem.caches_below_home());
     }
     Root {
         path: directory.path.clone(),
@@ -132,10 +139,10 @@ fn root(free: &[&Profile], directory: &Directory) -> Root {
     }
 }
 
-fn add_new(to: &mut Vec<String>, all: &[String]) {
+fn add_new<'a>(to: &mut Vec<String>, all: impl Iterator<Item = &'a str>) {
     for one in all {
-        if !to.contains(one) {
-            to.push(one.clone());
+        if !to.iter().any(|known| known == one) {
+            to.push(one.to_owned());
         }
     }
 }

@@ -6,9 +6,41 @@ use super::place::{Declared, Directory};
 use super::profile::{Profiles, TABLE, Workspace};
 use super::settle::{Found, Mise, needs, settle};
 use super::{Choice, Fate, Root, Verb, select};
+use crate::proof::ecosystem::{self, Table};
 
 fn profiles() -> Profiles {
     toml::from_str(TABLE).unwrap()
+}
+
+fn ecosystems() -> Table {
+    toml::from_str(ecosystem::TABLE).unwrap()
+}
+
+#[test]
+fn every_profile_has_its_ecosystem() {
+    let ecosystems = ecosystems();
+    for profile in profiles().all {
+        assert!(
+            ecosystems.get(&profile.ecosystem).is_some(),
+            "{}",
+            profile.id
+        );
+    }
+}
+
+#[test]
+fn what_was_downloaded_and_installed_is_the_ecosystems() {
+    let python = directory("", &[("pyproject.toml", "")]);
+    let roots = select::roots(&profiles(), &ecosystems(), &[python]);
+    let root = roots.first().unwrap();
+    assert_eq!(root.first_on_path, [".venv/bin", "venv/bin"]);
+    assert!(root.caches.iter().any(|cache| cache == ".cache/uv"));
+    let go = directory("", &[("go.mod", "")]);
+    let roots = select::roots(&profiles(), &ecosystems(), &[go]);
+    let caches = &roots.first().unwrap().caches;
+    for cache in ["go/pkg/mod", ".cache/go-build"] {
+        assert_eq!(caches.iter().filter(|one| *one == cache).count(), 1);
+    }
 }
 
 /// Makes a directory with files; a file that is given with a text has been read.
@@ -45,7 +77,7 @@ fn with_scripts(mut directory: Directory, scripts: &[(&str, &str)]) -> Directory
 
 /// Returns the roots as `path: profile profile`.
 fn roots_of(directories: &[Directory]) -> Vec<String> {
-    let roots = select::roots(&profiles(), directories);
+    let roots = select::roots(&profiles(), &ecosystems(), directories);
     roots
         .iter()
         .map(|root| format!("{}: {}", root.path, root.profiles.join(" ")))
@@ -53,7 +85,7 @@ fn roots_of(directories: &[Directory]) -> Vec<String> {
 }
 
 fn only_root(directory: Directory) -> Root {
-    let mut roots = select::roots(&profiles(), &[directory]);
+    let mut roots = select::roots(&profiles(), &ecosystems(), &[directory]);
     assert_eq!(roots.len(), 1, "{roots:?}");
     roots.remove(0)
 }
@@ -527,6 +559,7 @@ fn a_hint_makes_a_project_only_where_none_is_above() {
 fn a_person_means_the_nearest_project_and_what_is_below() {
     let roots = select::roots(
         &profiles(),
+        &ecosystems(),
         &[
             directory("", &[("go.mod", "")]),
             directory("a", &[("go.mod", "")]),
@@ -546,7 +579,11 @@ fn a_person_means_the_nearest_project_and_what_is_below() {
     let nearest = |path| select::nearest(&roots, path).map(|root| root.path.as_str());
     assert_eq!(nearest("a/b/main.go"), Some("a/b"));
     assert_eq!(nearest("abc/main.go"), Some(""));
-    let nested = select::roots(&profiles(), &[directory("x", &[("go.mod", "")])]);
+    let nested = select::roots(
+        &profiles(),
+        &ecosystems(),
+        &[directory("x", &[("go.mod", "")])],
+    );
     assert_eq!(select::nearest(&nested, "y"), None);
     assert_eq!(select::around(&nested, "y").len(), 1);
 }

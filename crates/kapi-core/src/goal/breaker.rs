@@ -124,6 +124,7 @@ mod tests {
     use super::{Breaker, Tripped, fingerprint};
     use crate::goal::event::TurnVerdict;
     use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
+    use crate::proof::inspection::Inspection;
 
     const FAILED: TurnVerdict = TurnVerdict::VerifyFailed;
 
@@ -176,7 +177,9 @@ mod tests {
                 duration_ms: 1,
                 output_tail: output.to_owned(),
                 output_bytes: 1,
+                tally: None,
             }],
+            inspection: Inspection::default(),
         };
         let first = fingerprint(&report("FAILED login in 0.31s\n"));
         assert!(first.is_some());

@@ -125,6 +125,11 @@ pub enum PersonCommand {
         /// The entry of the contract's list, or what is waited for.
         what: String,
     },
+    /// Name another judge.
+    ChangeJudge {
+        /// Who judges from now on.
+        judge: String,
+    },
     /// Park the goal.
     Park {
         /// On what.
@@ -145,6 +150,7 @@ impl PersonCommand {
             Self::Reopen { .. } => "reopen a goal",
             Self::Say { .. } => "speak to the agent",
             Self::Allow { .. } => "allow what was asked about",
+            Self::ChangeJudge { .. } => "change the judge of a goal",
             Self::Park { .. } => "park a goal",
         }
     }

@@ -396,6 +396,8 @@ mod tests;
 #[cfg(test)]
 mod tests_journey;
 #[cfg(test)]
+mod tests_judge;
+#[cfg(test)]
 mod tests_spec;
 #[cfg(test)]
 mod tests_spec_edges;

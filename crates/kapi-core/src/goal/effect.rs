@@ -7,6 +7,7 @@ use crate::goal::contract::{Contract, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage};
 use crate::id::{EffectId, GoalId};
+use crate::proof::policy::CheckPolicy;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub enum Action {
     RunAgent(AgentTask),
     /// Record the workspace as one commit on the base.
     Commit(CommitTask),
+    /// Run the verify commands on the base, to see what they say before anything is done.
+    Baseline(VerifyTask),
     /// Run the verify commands on a clean checkout.
     Verify(VerifyTask),
     /// Ask the judge.
@@ -130,6 +133,8 @@ pub struct VerifyTask {
     pub protect: Vec<String>,
     /// Whether hidden checks are part of it.
     pub hidden: bool,
+    /// What the checks are held to.
+    pub policy: CheckPolicy,
     /// Milliseconds one command may take.
     pub timeout_ms: u64,
     /// What commands can reach.
@@ -193,6 +198,14 @@ fn stage_action(goal: &Goal) -> Option<Action> {
             base,
             start: goal.turn_start_commit().to_owned(),
         }),
+        Stage::Baseline => {
+            let base = &contract.base;
+            Some(Action::Baseline(verify_task(
+                contract,
+                &base.commit,
+                &base.tree,
+            )))
+        }
         Stage::Setup => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Setup))),
         Stage::Agent => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Work))),
         Stage::Distill => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Distill))),
@@ -215,12 +228,12 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         Stage::Judge => {
             let candidate = goal.candidate.as_ref()?;
             Some(Action::Judge(JudgeTask {
-                agent: contract.judge_agent()?.to_owned(),
+                agent: goal.judge_agent()?.to_owned(),
                 branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),
                 instructions: prompt::judge::instructions(),
-                material: prompt::judge::material(goal),
+                material: prompt::judge::of_goal(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,
                 network: contract.network,
@@ -272,6 +285,7 @@ fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
         commands: contract.verify.clone(),
         protect: contract.protect.clone(),
         hidden: contract.hidden.is_some(),
+        policy: contract.checks,
         timeout_ms: contract.verify_timeout_ms,
         network: if contract.verify_network {
             contract.network

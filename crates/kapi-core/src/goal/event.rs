@@ -85,6 +85,13 @@ pub enum Event {
         /// Milliseconds since the last report.
         elapsed_ms: u64,
     },
+    /// The verify commands ran on the base.
+    BaselineEnded {
+        /// What they showed there.
+        report: VerifyReport,
+        /// Milliseconds since the last report.
+        elapsed_ms: u64,
+    },
     /// An agent's turn is over.
     AgentEnded {
         /// How it went.
@@ -260,6 +267,11 @@ pub enum Event {
         /// The limit from now on.
         turns: u32,
     },
+    /// A person named another judge.
+    JudgeChanged {
+        /// Who judges from now on.
+        judge: String,
+    },
     /// A person raised the limits.
     BudgetRaised {
         /// By how much.
@@ -301,6 +313,12 @@ pub enum TurnVerdict {
     VerifyFailed,
     /// The visible checks passed and the hidden ones did not.
     HiddenFailed,
+    /// The checks pass, with fewer tests than on the base.
+    TestsVanished,
+    /// The checks pass, and tests of the base were changed or removed.
+    TestsChanged,
+    /// The checks pass only with what the change made of the files that steer them.
+    SteeringChanged,
     /// The judge wants more.
     JudgeContinue,
     /// The agent did not end its turn by itself.
@@ -327,6 +345,9 @@ impl TurnVerdict {
             Self::Tampered
             | Self::VerifyFailed
             | Self::HiddenFailed
+            | Self::TestsVanished
+            | Self::TestsChanged
+            | Self::SteeringChanged
             | Self::JudgeContinue
             | Self::AgentFailed
             | Self::AgentBlocked
@@ -367,6 +388,15 @@ pub enum Stop {
         pattern: String,
         /// The last refused command, capped.
         command: String,
+    },
+    /// A verify command cannot work where it is run, so nothing could be proved.
+    ChecksCannotRun {
+        /// The command.
+        command: String,
+        /// Why, as a fragment.
+        reason: String,
+        /// What mends it.
+        remedy: String,
     },
     /// The drafting agent ended without a contract.
     NotDrafted {

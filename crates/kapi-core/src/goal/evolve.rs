@@ -61,11 +61,13 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
         in_flight: None,
         workspace: None,
         session: None,
+        baseline: None,
         candidate: None,
         agent_end: None,
         claim: None,
         verify: None,
         judge: None,
+        changed_judge: None,
         last_verdict: None,
         result: None,
         budget: contract.budget,
@@ -87,6 +89,7 @@ fn created(id: &GoalId, contract: &Contract, contract_hash: &str, at_ms: i64) ->
 }
 
 fn apply(goal: &mut Goal, event: &Event) {
+    skip_baseline_of_old_logs(goal, event);
     charge(goal, &event.usage(), event.elapsed_ms());
     if event.ends_effect() {
         goal.in_flight = None;
@@ -102,6 +105,14 @@ fn apply(goal: &mut Goal, event: &Event) {
         Event::EffectIntended { effect, at_ms } => intended(goal, effect, *at_ms),
         Event::WorkspaceCreated { path, .. } => {
             goal.workspace = Some(path.clone());
+            if goal.contract.is_verified() && goal.baseline.is_none() {
+                enter(goal, Stage::Baseline);
+            } else {
+                begin_turn(goal, goal.spent.turns.saturating_add(1));
+            }
+        }
+        Event::BaselineEnded { report, .. } => {
+            goal.baseline = Some(report.clone());
             begin_turn(goal, goal.spent.turns.saturating_add(1));
         }
         Event::AgentEnded { run, .. } => agent_ended(goal, run),
@@ -129,6 +140,7 @@ fn apply(goal: &mut Goal, event: &Event) {
         Event::GoalResumed => resumed(goal),
         Event::BudgetRaised { raise } => goal.budget.raise(raise),
         Event::TurnsSet { turns } => goal.budget.turns = *turns,
+        Event::JudgeChanged { judge } => judge_changed(goal, judge),
         Event::GoalReopened { reason } => reopened(goal, reason),
         Event::PersonSaid { text } => heard(goal, text),
         Event::GoalParked { wait } => parked(goal, wait),
@@ -141,8 +153,18 @@ fn apply(goal: &mut Goal, event: &Event) {
         Event::TurnDeclared { declared } => goal.journey.declared = Some(declared.clone()),
         Event::JourneyDistilled { markdown } => goal.journey.distilled = Some(markdown.clone()),
         Event::ConsentAsked { asked } => goal.consent.refused(asked.clone()),
-        Event::ConsentGiven { what } => goal.consent.allow(what),
+        Event::ConsentGiven { what } => allowed(goal, what),
         Event::SideQuestionAnswered { .. } => {}
+    }
+}
+
+/// Logs from before there was a baseline go from the workspace straight to the agent.
+fn skip_baseline_of_old_logs(goal: &mut Goal, event: &Event) {
+    if let Event::EffectIntended { effect, .. } = event
+        && goal.stage == Stage::Baseline
+        && *effect != goal.stage_effect()
+    {
+        begin_turn(goal, goal.spent.turns.saturating_add(1));
     }
 }
 
@@ -208,7 +230,7 @@ fn parked(goal: &mut Goal, wait: &Wait) {
     goal.wait_until_ms = None;
     goal.waits = wait.number;
     goal.wait = Some(wait.clone());
-    if !matches!(wait.until, WaitFor::Quota { .. }) {
+    if !matches!(wait.until, WaitFor::Quota { .. } | WaitFor::Judge { .. }) {
         goal.failures = 0;
         goal.breaker.reset();
     }
@@ -252,6 +274,7 @@ fn charge(goal: &mut Goal, usage: &Usage, elapsed_ms: u64) {
         Stage::Judge => goal.spent.judge.add(usage),
         Stage::Setup
         | Stage::Workspace
+        | Stage::Baseline
         | Stage::Agent
         | Stage::Distill
         | Stage::Commit
@@ -348,6 +371,11 @@ fn done(goal: &mut Goal, commit: &str, verified: bool) {
 }
 
 fn resumed(goal: &mut Goal) {
+    if let Some(Stop::ChecksCannotRun { .. }) = goal.stop {
+        // What stood in the way may be mended now.
+        goal.baseline = None;
+        enter(goal, Stage::Baseline);
+    }
     // A goal whose contract nobody approved goes on being drafted, and nothing else.
     goal.status = if goal.approval.is_some() {
         Status::Active
@@ -382,13 +410,22 @@ fn committed(goal: &mut Goal, candidate: &Candidate) {
 
 fn verified(goal: &mut Goal, report: &VerifyReport) {
     goal.verify = Some(report.clone());
-    if report.passed() {
+    if goal.accepts(report) {
+        enter(goal, after_verify(goal));
+    }
+}
+
+/// What stood against the checks may be what was allowed: then nothing has to be run again.
+fn allowed(goal: &mut Goal, what: &str) {
+    goal.consent.allow(what);
+    let is_accepted = |report: &VerifyReport| goal.accepts(report);
+    if goal.stage == Stage::Verify && goal.verify.as_ref().is_some_and(is_accepted) {
         enter(goal, after_verify(goal));
     }
 }
 
 fn after_verify(goal: &Goal) -> Stage {
-    if goal.contract.judge_agent().is_some() {
+    if goal.judge_agent().is_some() {
         Stage::Judge
     } else {
         Stage::Publish
@@ -403,6 +440,18 @@ fn judged(goal: &mut Goal, run: &JudgeRun) {
     } = run.answer
     {
         enter(goal, Stage::Publish);
+    }
+}
+
+/// The failures of the judge before are not held against the next one, and what that one still says
+/// is not waited for.
+fn judge_changed(goal: &mut Goal, judge: &str) {
+    goal.changed_judge = Some(judge.to_owned());
+    if goal.stage == Stage::Judge {
+        goal.judge = None;
+        goal.failures = 0;
+        goal.wait_until_ms = None;
+        goal.attempt = goal.attempt.saturating_add(1);
     }
 }
 

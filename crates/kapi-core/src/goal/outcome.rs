@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::proof::inspection::Inspection;
+use crate::proof::tally::Tally;
 use crate::usage::Usage;
 
 /// The result of one performed effect.
@@ -212,6 +214,9 @@ pub struct VerifyReport {
     pub tampered: Vec<String>,
     /// Each command that ran, in order.
     pub runs: Vec<VerifyRun>,
+    /// What the change does to the checks themselves.
+    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+    pub inspection: Inspection,
 }
 
 /// One verify command's run.
@@ -232,6 +237,9 @@ pub struct VerifyRun {
     pub output_tail: String,
     /// How many bytes of output there were.
     pub output_bytes: u64,
+    /// How many tests it reports, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Tally>,
 }
 
 /// Which checks a verify command ran on.

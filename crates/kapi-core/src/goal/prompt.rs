@@ -7,6 +7,8 @@ use crate::goal::event::TurnVerdict;
 use crate::goal::outcome::{Checks, JudgeAnswer, VerifyReport, VerifyRun};
 use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
+use crate::goal::words;
+use crate::proof::assess::Objection;
 
 pub mod blocks;
 mod journey;
@@ -169,6 +171,9 @@ fn feedback(goal: &Goal) -> Option<String> {
              withheld. Solve the task as it is stated, not only the visible checks."
                 .to_owned()
         }
+        TurnVerdict::TestsVanished | TurnVerdict::TestsChanged | TurnVerdict::SteeringChanged => {
+            objected(goal)?
+        }
         TurnVerdict::AgentFailed => {
             "Not done: the last turn ended abnormally, before it was finished. What it changed is \
              still in the working directory."
@@ -204,6 +209,29 @@ fn feedback(goal: &Goal) -> Option<String> {
     Some(text)
 }
 
+/// Returns what stands against checks that pass.
+fn objected(goal: &Goal) -> Option<String> {
+    let objection = goal.objection_to(goal.verify.as_ref()?)?;
+    let what_then = match &objection {
+        Objection::TestsVanished { .. } => {
+            "Every test that ran on the base has to run, and to report its result."
+        }
+        Objection::TestsChanged { .. } => {
+            "Put them back as they were; new tests belong in new files, or beside the old ones. If \
+             the task itself demands that they change, leave them changed and say why: a person is \
+             asked then."
+        }
+        Objection::RestsOnSteering { .. } => {
+            "Put them back, so that the checks pass as the project runs them. If the task itself \
+             demands the change, leave it and say why: a person is asked then."
+        }
+    };
+    Some(format!(
+        "Not done: the checks pass, but {}. {what_then}",
+        objection.words()
+    ))
+}
+
 fn failures(report: &VerifyReport) -> String {
     let visible = |run: &&VerifyRun| !run.passed() && run.checks == Checks::Visible;
     let parts: Vec<String> = report.runs.iter().filter(visible).map(failure).collect();
@@ -211,11 +239,7 @@ fn failures(report: &VerifyReport) -> String {
 }
 
 fn failure(run: &VerifyRun) -> String {
-    let end = match (run.timed_out, run.exit_code) {
-        (true, _) => "was killed at its time limit".to_owned(),
-        (false, Some(code)) => format!("exited {code}"),
-        (false, None) => "was killed".to_owned(),
-    };
+    let end = words::run_end(run);
     format!(
         "`{}` {end}. The end of its output:\n\n{}",
         run.command,

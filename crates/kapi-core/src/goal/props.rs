@@ -7,7 +7,7 @@ use proptest::test_runner::Config;
 
 use crate::actor::Actor;
 use crate::goal::budget::Raise;
-use crate::goal::command::Command;
+use crate::goal::command::{Command, PersonCommand};
 use crate::goal::contract::{Judge, JudgeUnavailable};
 use crate::goal::decide::decide;
 use crate::goal::effect::next;
@@ -38,6 +38,7 @@ enum Ask {
     Interrupt,
     Resume,
     Cancel,
+    ChangeJudge,
     Raise(u32),
 }
 
@@ -88,8 +89,8 @@ fn fitting(goal: &Goal, choice: u8) -> Outcome {
         (Stage::Agent, _) => worked(),
         (Stage::Commit, 0) => committed("same"),
         (Stage::Commit, choice) => committed(&format!("tree-{}-{choice}", goal.turn)),
-        (Stage::Verify, 0 | 1) => passed(),
-        (Stage::Verify, _) => failed(),
+        (Stage::Baseline | Stage::Verify, 0 | 1) => passed(),
+        (Stage::Baseline | Stage::Verify, _) => failed(),
         (Stage::Judge, 0) => verdict(Verdict::Done),
         (Stage::Judge, 1) => judged(JudgeAnswer::Malformed {
             text: String::new(),
@@ -116,6 +117,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         2 => Just(Ask::Resume),
         1 => Just(Ask::Cancel),
         1 => (0..3_u32).prop_map(Ask::Raise),
+        1 => Just(Ask::ChangeJudge),
     ]
 }
 
@@ -199,11 +201,17 @@ fn command(goal: Option<&Goal>, ask: &Ask, choice: u8) -> Command {
         Ask::Interrupt => Command::Interrupt,
         Ask::Resume => Command::Resume,
         Ask::Cancel => Command::Cancel { reason: None },
+        Ask::ChangeJudge => change_judge(),
         Ask::Raise(turns) => Command::RaiseBudget(Raise {
             turns: *turns,
             ..Raise::default()
         }),
     }
+}
+
+fn change_judge() -> Command {
+    let judge = "gemini".to_owned();
+    Command::Person(PersonCommand::ChangeJudge { judge })
 }
 
 /// The actor whose command it is, unless the story wants another.

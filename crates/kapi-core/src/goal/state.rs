@@ -50,6 +50,9 @@ pub struct Goal {
     pub workspace: Option<String>,
     /// The agent's session, to be resumed next turn.
     pub session: Option<String>,
+    /// What the verify commands showed on the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<VerifyReport>,
     /// The work so far as one commit.
     pub candidate: Option<Candidate>,
     /// How the agent's last turn ended.
@@ -60,6 +63,9 @@ pub struct Goal {
     pub verify: Option<VerifyReport>,
     /// The last judge's answer.
     pub judge: Option<JudgeRun>,
+    /// The judge that a person named after the approval, in place of the contract's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_judge: Option<String>,
     /// How the last turn ended, if it was not done.
     pub last_verdict: Option<TurnVerdict>,
     /// The commit that was proved or accepted.
@@ -172,6 +178,8 @@ pub enum Stage {
     Setup,
     /// Make the worktree and branch.
     Workspace,
+    /// Run the verify commands on the base, before anything is spent.
+    Baseline,
     /// Let the agent work.
     Agent,
     /// Record the workspace as a commit.
@@ -195,6 +203,7 @@ impl Stage {
         match self {
             Self::Setup => "setup",
             Self::Workspace => "workspace",
+            Self::Baseline => "baseline",
             Self::Agent => "agent",
             Self::Commit => "commit",
             Self::Verify => "verify",
@@ -220,6 +229,7 @@ impl Stop {
             | Self::SpinGuard
             | Self::ConsentNeeded { .. }
             | Self::NotDrafted { .. }
+            | Self::ChecksCannotRun { .. }
             | Self::JudgeBlocked { .. }
             | Self::JudgeUnavailable { .. }
             | Self::ProviderUnavailable { .. }
@@ -252,6 +262,40 @@ impl Goal {
     #[must_use]
     pub const fn takes_budget(&self) -> bool {
         !matches!(self.status, Status::Impossible | Status::Cancelled)
+    }
+
+    /// Returns who judges, if anyone does: whom a person named last, or the contract's judge.
+    #[must_use]
+    pub fn judge_agent(&self) -> Option<&str> {
+        let changed = self.changed_judge.as_deref();
+        changed.or_else(|| self.contract.judge_agent())
+    }
+
+    /// Tells whether the executor's own model judges.
+    #[must_use]
+    pub fn judges_itself(&self) -> bool {
+        self.judge_agent() == Some(&self.contract.agent)
+    }
+
+    /// Tells whether it waits for its judge alone: nobody has judged, and none could be asked.
+    #[must_use]
+    pub fn lacks_a_judge(&self) -> bool {
+        if self.stage != Stage::Judge {
+            return false;
+        }
+        match (
+            self.status,
+            &self.stop,
+            self.wait.as_ref().map(|wait| &wait.until),
+        ) {
+            (
+                Status::Blocked,
+                Some(Stop::JudgeUnavailable { .. } | Stop::WorldFailed { .. }),
+                _,
+            ) => true,
+            (Status::Waiting, _, Some(WaitFor::Judge { .. })) => true,
+            (_, _, _) => false,
+        }
     }
 
     /// Tells whether it is parked until a person allows something.
@@ -305,9 +349,12 @@ impl Goal {
             Stage::Setup | Stage::Agent | Stage::Judge | Stage::Distill => {
                 self.budget.used_up_within_turn(spent)
             }
-            Stage::Workspace | Stage::Commit | Stage::Verify | Stage::Publish | Stage::Ended => {
-                (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall)
-            }
+            Stage::Workspace
+            | Stage::Baseline
+            | Stage::Commit
+            | Stage::Verify
+            | Stage::Publish
+            | Stage::Ended => (self.budget.wall_left_ms(spent) == Some(0)).then_some(Limit::Wall),
         }
     }
 

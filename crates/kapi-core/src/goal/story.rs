@@ -20,6 +20,7 @@ use crate::goal::outcome::{
 use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
+use crate::proof::inspection::Inspection;
 use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
 
@@ -107,12 +108,17 @@ pub(super) fn approve() -> Step {
     })
 }
 
-/// The steps to an approved goal with a workspace.
+/// The steps to an approved goal with a workspace, and checks that fail on its base.
 pub(super) fn ready(contract: Contract) -> Vec<Step> {
     let workspace = Outcome::Workspace {
         path: "/w".to_owned(),
     };
-    vec![create(contract), approve(), Ends(workspace)]
+    let is_verified = contract.is_verified();
+    let mut steps = vec![create(contract), approve(), Ends(workspace)];
+    if is_verified {
+        steps.push(Ends(failed()));
+    }
+    steps
 }
 
 /// The same, and a turn up to its verification.
@@ -197,7 +203,9 @@ pub(super) fn verified(exit_code: Option<i32>, checks: Checks, tampered: &[&str]
             duration_ms: 1,
             output_tail: String::new(),
             output_bytes: 0,
+            tally: None,
         }],
+        inspection: Inspection::default(),
     })
 }
 
@@ -334,6 +342,7 @@ pub(super) fn render(event: &Event) -> String {
             format!("used {} tokens {elapsed_ms} ms", usage.tokens())
         }
         Event::WorkspaceCreated { .. } => "workspace".to_owned(),
+        Event::BaselineEnded { .. } => "baseline".to_owned(),
         Event::AgentEnded { .. } => "agent ended".to_owned(),
         Event::ProviderFailed { retry_at_ms, .. } => match retry_at_ms {
             Some(at_ms) => format!("provider failed, again in {} ms", at_ms - NOW_MS),
@@ -391,6 +400,7 @@ pub(super) fn render(event: &Event) -> String {
         Event::GoalParked { wait } => format!("parked {}", wait.number),
         Event::GoalWoken { number, why } => format!("woken {number}: {why}"),
         Event::TurnsSet { turns } => format!("turns {turns}"),
+        Event::JudgeChanged { judge } => format!("judge {judge}"),
         Event::BudgetRaised { .. } => "raised".to_owned(),
     }
 }
@@ -439,5 +449,6 @@ fn render_stop(stop: &Stop) -> String {
         Stop::SpinGuard => "spin guard".to_owned(),
         Stop::ConsentNeeded { pattern, .. } => format!("needs consent to {pattern}"),
         Stop::NotDrafted { message } => format!("no draft: {message}"),
+        Stop::ChecksCannotRun { reason, .. } => format!("checks cannot run: {reason}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What a parked goal waits for: a time, a file, a process, a command, an approval, a quota.
+//! What a parked goal waits for: a time, a file, a process, a command, an approval, a quota, a judge.
 //!
 //! Only the condition as data. Whether it holds is looked at by whoever watches; a parked goal
 //! itself has no process and asks no model.
@@ -48,6 +48,13 @@ pub enum WaitFor {
         /// What, as the person will read it.
         what: String,
     },
+    /// A judge that could not be reached is worth asking again.
+    Judge {
+        /// Who judges.
+        judge: String,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
     /// A provider's quota is reset.
     Quota {
         /// Whose.
@@ -91,7 +98,7 @@ impl WaitFor {
     pub fn fault(&self, now_ms: i64, is_agent: bool) -> Option<&'static str> {
         let text_is_bad = |text: &str| text.trim().is_empty() || text.len() > TEXT_BYTES_MAX;
         match self {
-            Self::Time { at_ms } | Self::Quota { at_ms, .. } => {
+            Self::Time { at_ms } | Self::Quota { at_ms, .. } | Self::Judge { at_ms, .. } => {
                 let ahead = at_ms.saturating_sub(now_ms);
                 (ahead <= 0 || ahead > WAIT_MS_MAX)
                     .then_some("the time must lie ahead, and within a year")

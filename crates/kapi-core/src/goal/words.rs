@@ -2,11 +2,11 @@
 //!
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
-use crate::goal::contract::Judge;
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport, VerifyRun};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
+use crate::proof::assess::Grade;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
@@ -46,6 +46,11 @@ pub fn wait_words(until: &WaitFor) -> String {
         WaitFor::Process { pid, .. } => format!("process {pid} has ended"),
         WaitFor::Command { command, .. } => format!("`{command}` exits 0"),
         WaitFor::Approval { what } => format!("a person allows {what:?}"),
+        WaitFor::Judge { judge, at_ms } => format!(
+            "the judge {} is asked again, {}",
+            agent_name(judge),
+            time_words(*at_ms)
+        ),
         WaitFor::Quota { provider, at_ms } => {
             format!("the quota of {provider} is reset, {}", time_words(*at_ms))
         }
@@ -85,7 +90,7 @@ const fn civil(days: i64) -> (i64, i64, i64) {
 
 fn done_reason(goal: &Goal) -> String {
     let proof = if goal.status == Status::Unverified {
-        "accepted without a verify command".to_owned()
+        unproved_reason(goal)
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
         let noun = if count == 1 { "check" } else { "checks" };
@@ -115,12 +120,22 @@ fn done_reason(goal: &Goal) -> String {
     }
 }
 
+fn unproved_reason(goal: &Goal) -> String {
+    match goal.grade() {
+        Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
+                                   nothing else speaks for the work"
+            .to_owned(),
+        Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
+            "accepted without a verify command".to_owned()
+        }
+    }
+}
+
 /// Returns the name of a judge for a line of text; one that is the executor itself is named as such.
 #[must_use]
 pub fn judge_name(goal: &Goal, by: &str) -> String {
     let name = agent_name(by);
-    let is_same = goal.contract.judge == Judge::Same || by == goal.contract.agent;
-    if is_same {
+    if by == goal.contract.agent {
         format!("{name} (same model)")
     } else {
         name
@@ -157,6 +172,9 @@ fn stop_reason(goal: &Goal, stop: &Stop) -> String {
         Stop::ConsentNeeded { pattern, command } => format!(
             "a person has to be asked first ({pattern}), and the agent did nothing else: {command}"
         ),
+        Stop::ChecksCannotRun {
+            command, reason, ..
+        } => format!("`{command}` cannot work where it is run: {reason}"),
         Stop::NotDrafted { message } if message.is_empty() => {
             "the agent drafted no contract".to_owned()
         }
@@ -271,12 +289,17 @@ pub fn first_failure(report: &VerifyReport) -> Option<String> {
         return Some(format!("protected file {path} was changed"));
     }
     let run = report.runs.iter().find(|run| !run.passed())?;
-    let end = match (run.timed_out, run.exit_code) {
+    Some(format!("`{}` {}", run.command, run_end(run)))
+}
+
+/// Returns how a verify command ended, as it reads after the command.
+#[must_use]
+pub fn run_end(run: &VerifyRun) -> String {
+    match (run.timed_out, run.exit_code) {
         (true, _) => "was killed at its time limit".to_owned(),
         (false, Some(code)) => format!("exited {code}"),
         (false, None) => "was killed".to_owned(),
-    };
-    Some(format!("`{}` {end}", run.command))
+    }
 }
 
 /// Returns what to do about the reason, where there is something to do.
@@ -302,10 +325,11 @@ pub fn hint(goal: &Goal) -> Option<String> {
             | ProviderFailureKind::TruncatedStream
             | ProviderFailureKind::EmptyAnswer => Some("resume later.".to_owned()),
         },
-        Stop::JudgeUnavailable { .. } => Some(
-            "resume asks the judge again; a new goal can name another judge with `--judge`."
-                .to_owned(),
-        ),
+        Stop::JudgeUnavailable { .. } => Some(format!(
+            "resume asks the judge again; `kapi goal judge {:03} JUDGE` lets another one judge the \
+             same commit.",
+            goal.id.index()
+        )),
         Stop::SameFailure { .. } => Some(
             "say what is wrong with `kapi goal say`, then resume; a coarse check may need a larger \
              `--stall-after`."
@@ -339,6 +363,7 @@ pub fn hint(goal: &Goal) -> Option<String> {
             "look at the work; `kapi goal say` tells the agent what is missing, resume goes on."
                 .to_owned(),
         ),
+        Stop::ChecksCannotRun { remedy, .. } => Some(format!("{remedy} Then resume.")),
         Stop::NotDrafted { .. } => Some(
             "resume asks again; `kapi run` takes the whole contract from flags instead.".to_owned(),
         ),
@@ -383,11 +408,12 @@ pub fn next_commands(goal: &Goal) -> Vec<String> {
             Some(_) | None => vec![format!("kapi resume {index}"), show],
         },
         Status::Blocked | Status::Stalled => {
-            vec![
-                show,
-                format!("kapi resume {index}"),
-                format!("kapi cancel {index}"),
-            ]
+            let resume = format!("kapi resume {index}");
+            let cancel = format!("kapi cancel {index}");
+            if goal.lacks_a_judge() {
+                return vec![show, resume, judge_command(&index), cancel];
+            }
+            vec![show, resume, cancel]
         }
         Status::Impossible | Status::Cancelled => vec![show],
         Status::Unverified | Status::Done => {
@@ -405,8 +431,18 @@ fn waiting_commands(goal: &Goal, index: &str) -> Vec<String> {
             format!("kapi goal allow {index} {what:?}"),
             format!("kapi goal pause {index}"),
         ],
+        Some(WaitFor::Judge { .. }) => vec![
+            "kapi up".to_owned(),
+            format!("kapi resume {index}"),
+            judge_command(index),
+        ],
         Some(_) | None => vec!["kapi up".to_owned(), format!("kapi resume {index}")],
     }
+}
+
+/// Returns the command that lets another judge judge a goal.
+fn judge_command(index: &str) -> String {
+    format!("kapi goal judge {index} JUDGE")
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::kernel::handoff::{EvalResult, Handoff};
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::value::Value;
+use crate::proof::assess::Grade;
 use crate::usage::Usage;
 
 /// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.
@@ -359,6 +360,9 @@ pub struct Work {
     /// How many files it changed.
     #[serde(default)]
     pub n_files: u64,
+    /// How much its verify commands show, where they pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
 }
 
 /// How an attempt ended.

@@ -42,6 +42,9 @@ pub struct Approval {
     pub budget: Budget,
     /// Everything that was allowed of what the contract asks about first.
     pub allowed: BTreeSet<String>,
+    /// Every judge that was named in place of the contract's.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub judges: BTreeSet<String>,
     /// Who approved it.
     pub person: String,
     /// When it was last widened, in milliseconds since the epoch.
@@ -69,6 +72,14 @@ pub enum Lack {
         /// Which one.
         limit: Limit,
     },
+    /// Another judge was named.
+    #[error(
+        "it says that {judge:?} judges in place of the contract's judge, and you never said so"
+    )]
+    Judge {
+        /// Who.
+        judge: String,
+    },
     /// A consent is not there.
     #[error("it says that {what:?} was allowed, and you never allowed that")]
     Allowed {
@@ -95,6 +106,7 @@ impl Approval {
             given,
             budget: goal.budget,
             allowed: goal.consent.allowed.clone(),
+            judges: goal.changed_judge.iter().cloned().collect(),
             person: person.to_string(),
             at_ms,
         })
@@ -122,6 +134,7 @@ impl Approval {
                 wall_ms: wider(old.wall_ms, new.wall_ms),
             },
             allowed: self.allowed.union(&newer.allowed).cloned().collect(),
+            judges: self.judges.union(&newer.judges).cloned().collect(),
             ..newer
         }
     }
@@ -142,6 +155,12 @@ impl Approval {
         }
         if let Some(limit) = larger(&goal.budget, &self.budget) {
             return Ok(Some(Lack::Budget { limit }));
+        }
+        if let Some(judge) = &goal.changed_judge
+            && !self.judges.contains(judge)
+        {
+            let judge = judge.clone();
+            return Ok(Some(Lack::Judge { judge }));
         }
         let more = goal.consent.allowed.difference(&self.allowed).next();
         Ok(more.map(|what| Lack::Allowed { what: what.clone() }))

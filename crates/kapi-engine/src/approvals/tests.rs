@@ -136,6 +136,13 @@ fn leave_is_for_no_more_than_was_given() {
         with(&|goal| goal.consent.allow("rm -rf")),
         Some(Lack::Allowed { what })
     );
+    let judge = "command:echo done".to_owned();
+    assert_eq!(
+        with(&|goal| goal.changed_judge = Some(judge.clone())),
+        Some(Lack::Judge {
+            judge: judge.clone()
+        })
+    );
 }
 
 #[test]
@@ -145,6 +152,7 @@ fn what_was_widened_stays_and_another_contract_starts_anew() {
     let mut more = goal.clone();
     more.budget.turns = 9;
     more.consent.allow("git push");
+    more.changed_judge = Some("codex".to_owned());
     let wide = first.widened(Approval::of(&more, &ada(), 1).unwrap());
     let mut less = goal.clone();
     less.budget.turns = 1;

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use kapi_core::actor::Actor;
+use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{Judge, JudgeUnavailable};
 use kapi_core::goal::effect::Action;
 use kapi_core::goal::event::Stop;
@@ -29,27 +31,89 @@ fn drive(rule: JudgeUnavailable, answer: &JudgeAnswer) -> (Goal, u32) {
 }
 
 #[test]
-fn an_unreachable_judge_blocks_a_closed_goal() {
+fn an_unreachable_judge_parks_a_closed_goal() {
     let answer = JudgeAnswer::Unavailable(failure(ProviderFailureKind::Unreachable));
     let (goal, asked) = drive(JudgeUnavailable::Closed, &answer);
     assert_eq!(
         (goal.status, asked, goal.result),
-        (Status::Blocked, 3, None)
+        (Status::Waiting, 5, None)
     );
+    assert_eq!(goal.spent.turns, 0, "a judge's failure is never a turn");
+}
+
+#[test]
+fn a_judge_that_refuses_the_key_blocks_a_closed_goal() {
+    let answer = JudgeAnswer::Unavailable(failure(ProviderFailureKind::Unauthorized));
+    let (goal, asked) = drive(JudgeUnavailable::Closed, &answer);
+    assert_eq!((goal.status, asked), (Status::Blocked, 1));
     assert_eq!(
         goal.stop,
         Some(Stop::JudgeUnavailable {
             reason: "no".to_owned()
         })
     );
-    assert_eq!(goal.spent.turns, 0, "a judge's failure is never a turn");
+}
+
+/// Three processes one after the other: the judge is away, the next is woken, the last has an answer.
+#[test]
+fn what_was_verified_outlives_the_outage_of_its_judge_and_nothing_else_is_run_again() {
+    let fixture = Fixture::new();
+    let mut contract = contract();
+    contract.judge = Judge::Agent("codex".to_owned());
+    let id = fixture.approved(&contract);
+    let away = JudgeAnswer::Unavailable(failure(ProviderFailureKind::ServerError));
+    let performed = Mutex::new(Vec::new());
+    let drive = |is_away: bool| {
+        fixture.drive(&id, &|effect, _| match &effect.action {
+            Action::Judge(task) if is_away => judged(&task.agent, away.clone()),
+            _ => {
+                performed.lock().unwrap().push(effect.id.to_string());
+                well(effect)
+            }
+        })
+    };
+    let parked = drive(true);
+    let candidate = parked.candidate.clone().unwrap().commit;
+    for number in 1..=3 {
+        let wake = Command::Wake {
+            number,
+            why: "it is time".to_owned(),
+        };
+        fixture
+            .project()
+            .submit(&id, &Actor::Engine, &wake)
+            .unwrap();
+        let goal = drive(number < 3);
+        if number < 3 {
+            assert_eq!(goal.status, Status::Waiting);
+            continue;
+        }
+        assert_eq!(
+            (goal.status, goal.result),
+            (Status::Done, Some(candidate.clone()))
+        );
+    }
+    let performed = performed.into_inner().unwrap();
+    let works = performed.iter().filter(|id| !id.contains("wait"));
+    let works: Vec<&str> = works.map(String::as_str).collect();
+    assert_eq!(
+        works,
+        [
+            "t000-workspace-a1",
+            "t001-agent-a1",
+            "t001-commit-a1",
+            "t001-verify-a1",
+            "t001-judge-a8",
+            "t001-publish-a1"
+        ]
+    );
 }
 
 #[test]
 fn an_unreachable_judge_lets_an_open_goal_pass_and_the_record_says_so() {
     let answer = JudgeAnswer::Unavailable(failure(ProviderFailureKind::Unreachable));
     let (goal, asked) = drive(JudgeUnavailable::Open, &answer);
-    assert_eq!((goal.status, asked), (Status::Done, 3));
+    assert_eq!((goal.status, asked), (Status::Done, 5));
     assert_eq!(goal.judge.unwrap().answer, answer);
 }
 

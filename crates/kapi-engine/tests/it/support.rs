@@ -17,6 +17,7 @@ use kapi_core::goal::outcome::{
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
@@ -181,6 +182,7 @@ pub(crate) fn well(effect: &Effect) -> Outcome {
         },
         Action::RunAgent(_) => agent(AgentEnd::Finished),
         Action::Commit(task) => committed(&format!("tree-{}", task.turn)),
+        Action::Baseline(task) => verified(&task.tree, 1),
         Action::Verify(task) => verified(&task.tree, 0),
         Action::Judge(task) => judged(&task.agent, verdict(Verdict::Done)),
         Action::Publish { commit, .. } => Outcome::Published {
@@ -193,7 +195,7 @@ pub(crate) fn well(effect: &Effect) -> Outcome {
 /// What a world says whose checks never pass, while the tree changes in every turn.
 pub(crate) fn failing(effect: &Effect) -> Outcome {
     match &effect.action {
-        Action::Verify(task) => verified(&task.tree, 1),
+        Action::Baseline(task) | Action::Verify(task) => verified(&task.tree, 1),
         _ => well(effect),
     }
 }
@@ -233,7 +235,9 @@ pub(crate) fn verified(tree: &str, exit_code: i32) -> Outcome {
             duration_ms: 12,
             output_tail: "1 test failed".to_owned(),
             output_bytes: 13,
+            tally: None,
         }],
+        inspection: Inspection::default(),
     })
 }
 

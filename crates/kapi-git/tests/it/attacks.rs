@@ -39,7 +39,7 @@ fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> Pr
         to: &to,
         inside: &to,
         objects_inside: &store.object_dirs,
-        workspace,
+        shown: &workspace.shown(),
         commit: &workspace.base,
         author: &author(),
     };

@@ -31,7 +31,7 @@ fn view(fixture: &Fixture, repository: &Repository, workspace: &Workspace) -> Pr
         to: &to,
         inside: &to,
         objects_inside: &store.object_dirs,
-        workspace,
+        shown: &workspace.shown(),
         commit: &workspace.base,
         author: &author(),
     };
@@ -158,7 +158,7 @@ fn a_view_is_made_anew_and_only_over_a_view() {
         to: &foreign,
         inside: &foreign,
         objects_inside: &[],
-        workspace: &workspace,
+        shown: &workspace.shown(),
         commit: &workspace.base,
         author: &author(),
     };

@@ -42,7 +42,7 @@ fn view(
         to: &to,
         inside: &to,
         objects_inside: &store.object_dirs,
-        workspace,
+        shown: &workspace.shown(),
         commit: at,
         author: &author(),
     };

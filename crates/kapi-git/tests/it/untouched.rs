@@ -37,7 +37,7 @@ fn cycle(fixture: &Fixture) {
         to: &view,
         inside: &view,
         objects_inside: &store.object_dirs,
-        workspace: &workspace,
+        shown: &workspace.shown(),
         commit: &base,
         author: &author(),
     };
@@ -181,7 +181,7 @@ fn check_elsewhere(fixture: &Fixture, repository: &Repository, dir: &Path) {
         to: &view,
         inside: &view,
         objects_inside: &store.object_dirs,
-        workspace: &workspace,
+        shown: &workspace.shown(),
         commit: &workspace.base,
         author: &author(),
     };

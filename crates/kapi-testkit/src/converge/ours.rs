@@ -9,7 +9,7 @@ use kapi_core::goal::contract::{
     Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
 };
 use kapi_core::goal::decide::decide;
-use kapi_core::goal::effect::{Action, AgentPurpose, next};
+use kapi_core::goal::effect::{Action, AgentPurpose, VerifyTask, next};
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::outcome::{
@@ -21,6 +21,7 @@ use kapi_core::goal::tool::ToolCall;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::plan::patch::Patch;
 use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 
@@ -95,6 +96,7 @@ impl Story {
                 AgentPurpose::Setup | AgentPurpose::Distill => run_of(None, AgentEnd::Finished, 2),
             },
             Action::Commit(_) => Outcome::Committed(self.candidate()),
+            Action::Baseline(task) => Outcome::Verified(untouched(task)),
             Action::Verify(task) => Outcome::Verified(self.report(&task.commands)),
             Action::Judge(task) => self.judge(&task.agent),
             Action::Publish { commit, .. } => Outcome::Published {
@@ -189,12 +191,14 @@ impl Story {
             duration_ms: 1,
             output_tail: format!("missing: {}", names.join(" ")),
             output_bytes: 1,
+            tally: None,
         };
         VerifyReport {
             commit: format!("commit-{name}"),
             tree: name,
             tampered: tampered.then(|| "tests".to_owned()).into_iter().collect(),
             runs: commands.iter().map(run).collect(),
+            inspection: Inspection::default(),
         }
     }
 
@@ -327,5 +331,26 @@ fn contract() -> Contract {
         working: Working::default(),
         checks: CheckPolicy::default(),
         race: None,
+    }
+}
+
+/// What the checks say of the base, where nothing is done yet.
+fn untouched(task: &VerifyTask) -> VerifyReport {
+    let run = |command: &String| VerifyRun {
+        command: command.clone(),
+        checks: Checks::Visible,
+        exit_code: Some(1),
+        timed_out: false,
+        duration_ms: 1,
+        output_tail: "nothing is done yet".to_owned(),
+        output_bytes: 1,
+        tally: None,
+    };
+    VerifyReport {
+        commit: task.commit.clone(),
+        tree: task.tree.clone(),
+        tampered: Vec::new(),
+        runs: task.commands.iter().map(run).collect(),
+        inspection: Inspection::default(),
     }
 }

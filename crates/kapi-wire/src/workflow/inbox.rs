@@ -15,8 +15,8 @@ pub struct InboxView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InboxItem {
     /// `spec`, `plan`, `question`, `restated_goal`, `workflow_blocked`, `workflow_damaged`,
-    /// `contract`, `consent`, `approval`, `budget`, `goal_blocked`, `goal_damaged`, `lesson` or
-    /// `queue`.
+    /// `contract`, `consent`, `approval`, `budget`, `goal_blocked`, `judge_unreachable`,
+    /// `goal_damaged`, `lesson` or `queue`.
     pub kind: &'static str,
     /// What it is about: a goal's or a workflow's id, a lesson's id.
     pub subject: String,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use kapi_core::checks::Root;
@@ -16,35 +16,20 @@ use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_sandbox::launch::{self, Ears};
 use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::spec::{Access, Layer as LayerMount, Mount};
-use kapi_sys::process::{Limits, Program};
 
 use super::Event;
 use super::perform::Work;
-use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, WORKSPACE_INSIDE, read_only};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
+use crate::confine::{Cell, WorksAt};
 use crate::run_dir::RunDir;
+use crate::shell::{self, Listener, ShellLine};
 use crate::{failure, home};
 
-/// What runs the line.
-const SHELL: &str = "/bin/sh";
-/// Bytes kept of each output stream.
-const TAIL_BYTES_MAX: usize = 256 << 10;
 /// Who a layer belongs to.
 const OWNER: &str = "kapi check";
-/// Where Kapi keeps the goals of a project, hidden checks among them.
-const STATE: &str = ".ilchul";
-
 /// Variables of every check.
 const VARIABLES: &[(&str, &str)] = &[
-    // Files that seem to be somebody else's are the person's own.
-    ("GIT_CONFIG_COUNT", "1"),
-    ("GIT_CONFIG_KEY_0", "safe.directory"),
-    ("GIT_CONFIG_VALUE_0", "*"),
     // A linked worktree's history is not visible, and no check needs it in what it builds.
     ("GOFLAGS", "-buildvcs=false"),
     // What is there is used, and what is not there is told.
@@ -95,7 +80,10 @@ impl Work<'_> {
         let (access, mounts) = match level {
             SandboxLevel::None => (Access::ReadWrite, Vec::new()),
             SandboxLevel::Native => (layers.add("tree")?, self.mounts(&mut layers, line.root)?),
-            SandboxLevel::Podman => (layers.add("tree")?, self.cover(dir)?),
+            SandboxLevel::Podman => (
+                layers.add("tree")?,
+                shell::state_cover(&self.discovery.top, dir)?,
+            ),
         };
         let name = format!("check-{}-{}", std::process::id(), line.name);
         let cell = Cell {
@@ -103,13 +91,14 @@ impl Work<'_> {
             level,
             workspace: &self.discovery.top,
             workspace_access: access,
+            project: Some(&self.discovery.top),
+            works_at: WorksAt::Project,
             home: &home::make_anew(&dir.join("home"))?,
             git_view: None,
             mounts,
             deadline: line.deadline,
             idle: None,
         };
-        let doors = Doors::new(level, self.setting.network, &self.book.grant)?;
         let notice = |activity: Activity| {
             if let Activity::Note { text } = activity {
                 (self.told.notice)(Event::Note(&text));
@@ -120,51 +109,25 @@ impl Work<'_> {
             notice: &notice,
         };
         let run_dir = RunDir::open(dir, "run")?;
-        let served = Served::new(&doors, &watch, &run_dir)?;
-        self.start(&cell, &name, line, &served)
-    }
-
-    fn start(
-        &self,
-        cell: &Cell<'_>,
-        name: &str,
-        line: &Line<'_>,
-        served: &Served<'_>,
-    ) -> Result<Ran, Failure> {
-        let shell = PathBuf::from(SHELL);
-        let (mut spec, path_first) = cell.spec(self.book, &shell)?;
-        spec.network = served.doors.network();
-        spec.listeners = served.doors.addresses();
-        let cwd = self.discovery.top.join(&line.root.path);
-        let own = line.root.first_on_path.iter().map(|name| cwd.join(name));
-        let first: Vec<PathBuf> = own.filter(|path| path.is_dir()).chain(path_first).collect();
-        let mut env = cell.environment(self.book, &first, served.doors.environment());
-        env.extend(self.variables(name));
-        let program = Program {
-            path: shell,
-            args: vec!["-c".into(), line.text.into()],
-            env,
-            cwd,
-            stdin: Vec::new(),
-            pass_fds: Vec::new(),
-            limits: Limits {
-                deadline: line.deadline,
-                idle: None,
-                tail_bytes_max: TAIL_BYTES_MAX,
-                line_bytes_max: 0,
-            },
+        let below = Path::new(&line.root.path);
+        let own = line.root.first_on_path.iter().map(|name| below.join(name));
+        let (here, seen) = (&self.discovery.top, cell.workspace_seen(self.book));
+        let there = own.filter(|path| here.join(path).is_dir());
+        let line = ShellLine {
+            text: line.text,
+            network: self.setting.network,
+            below,
+            path_first: there.map(|path| seen.join(path)).collect(),
+            env: self.variables(),
         };
-        served.open(|on_listeners| {
-            let ears = Ears {
-                on_line: &mut |_| {},
-                on_listeners,
-            };
-            launch::run(&spec, program, self.told.cancel, ears)
-                .map_err(|error| failure::sandbox(&error))
-        })
+        let listener = Listener {
+            watch: &watch,
+            run_dir: &run_dir,
+        };
+        line.run(&cell, self.book, listener)
     }
 
-    fn variables(&self, name: &str) -> BTreeMap<OsString, OsString> {
+    fn variables(&self) -> BTreeMap<OsString, OsString> {
         let offline = match self.setting.network {
             NetworkMode::None => OFFLINE,
             NetworkMode::Filtered | NetworkMode::Open => &[],
@@ -173,8 +136,6 @@ impl Work<'_> {
         let mut env: BTreeMap<OsString, OsString> = fixed
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
-        // What an agent wrote may run here: it has an agent's authority, not the person's.
-        env.insert(RUN_ID_VARIABLE.into(), name.into());
         let top = self.discovery.top.clone().into_os_string();
         env.insert("MISE_TRUSTED_CONFIG_PATHS".into(), top);
         env
@@ -182,7 +143,7 @@ impl Work<'_> {
 
     /// Returns what lies over the working tree and in the home.
     fn mounts(&self, layers: &mut Layers<'_>, root: &Root) -> Result<Vec<Mount>, Failure> {
-        let mut mounts = self.cover(layers.dir)?;
+        let mut mounts = shell::state_cover(&self.discovery.top, layers.dir)?;
         for (n, cache) in root.caches.iter().enumerate() {
             let host = self.book.home.join(cache);
             if !is_own_directory(&host) {
@@ -195,17 +156,6 @@ impl Work<'_> {
             });
         }
         Ok(mounts)
-    }
-
-    /// Returns what hides Kapi's own state in the working tree, if it is there.
-    fn cover(&self, dir: &Path) -> Result<Vec<Mount>, Failure> {
-        if !self.discovery.top.join(STATE).is_dir() {
-            return Ok(Vec::new());
-        }
-        let blank = dir.join("blank");
-        fs::create_dir_all(&blank).map_err(|error| failure::file("create", &blank, &error))?;
-        let inside = Path::new(WORKSPACE_INSIDE).join(STATE);
-        Ok(vec![read_only(&blank, &inside)])
     }
 }
 

@@ -3,6 +3,7 @@
 //! Servers and keys come from the person's own configuration and environment alone; a project names
 //! at most which of them judges.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use kapi_core::goal::outcome::Failure;
@@ -141,6 +142,20 @@ fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<Secr
         hint: Some("a key is one line of plain characters.".to_owned()),
     })?;
     Ok(Some(secret))
+}
+
+/// Returns the providers whose models can judge: the known vendors, and those a person configured.
+#[must_use]
+pub fn names(book: &Book) -> Vec<String> {
+    let own = book
+        .judges
+        .iter()
+        .filter(|(_, said)| said.base_url.is_some());
+    let own = own.map(|(name, _)| name.clone());
+    let all: BTreeSet<String> = own
+        .chain(KNOWN.iter().map(|known| known.name.to_owned()))
+        .collect();
+    all.into_iter().collect()
 }
 
 fn unknown(provider: &str) -> Failure {

@@ -13,6 +13,8 @@ use sha2::{Digest as _, Sha256};
 use crate::failure;
 use crate::grant::{Cassettes, Grant};
 
+/// The variable that holds the token of the question, for a person's own program.
+pub(crate) const TOKEN_VARIABLE: &str = "KAPI_JUDGE_TOKEN";
 /// Bytes of a token.
 const TOKEN_BYTES: usize = 8;
 

@@ -29,7 +29,7 @@ use super::{ports, prepare};
 use crate::agent_run;
 use crate::asking::{Asked, ask_gated};
 use crate::book::Book;
-use crate::confine::{self, Cell};
+use crate::confine::{self, Cell, WorksAt};
 use crate::gate::Rules;
 use crate::run_dir::RunDir;
 use crate::status::progress_file::ProgressFile;
@@ -88,6 +88,8 @@ pub(crate) fn run(
             Touch::Workspace => ready.access.clone(),
             Touch::Nothing => Access::ReadOnly,
         },
+        project: Some(&record.project),
+        works_at: WorksAt::Workspace,
         home: &home,
         git_view: ready.git_view.clone(),
         mounts,

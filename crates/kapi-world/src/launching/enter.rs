@@ -36,7 +36,7 @@ use super::run::{Stage, ground};
 use super::shown::included;
 use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
-use crate::confine::{Cell, Payload};
+use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WorksAt};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::failure;
@@ -264,12 +264,14 @@ fn attend(
 }
 
 /// Returns the place of a person's program: the workspace as the agent has it.
-fn cell<'a>((record, ready): (&Record, &'a Ready), home: &'a Path, name: &'a str) -> Cell<'a> {
+fn cell<'a>((record, ready): (&'a Record, &'a Ready), home: &'a Path, name: &'a str) -> Cell<'a> {
     Cell {
         name,
         level: record.level,
         workspace: &ready.host,
         workspace_access: ready.access.clone(),
+        project: Some(&record.project),
+        works_at: WorksAt::Workspace,
         home,
         git_view: ready.git_view.clone(),
         mounts: ready.mounts.clone(),
@@ -284,6 +286,9 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
         args,
         env: BTreeMap::new(),
         stdin: Vec::new(),
+        below: PathBuf::new(),
+        path_first: Vec::new(),
+        tail_bytes_max: AGENT_TAIL_BYTES_MAX,
     }
 }
 
@@ -317,7 +322,7 @@ fn interact(
         env,
         path: payload.program,
         args: payload.args,
-        cwd: cell.workspace_seen(),
+        cwd: cell.workspace_seen(book),
         stdin: payload.stdin,
         pass_fds: Vec::new(),
         limits: Limits {

@@ -291,7 +291,8 @@ fn view(
     let to = place.git_view();
     let shown_at = ShownAt::of(record.level, &ready.host);
     if let (ShownAt::Host { .. }, Some(workspace)) = (shown_at, workspace) {
-        let (_, env) = workshop.git_view(&to, workspace, &start, (shown_at, &place.stores()))?;
+        let (_, env) =
+            workshop.git_view(&to, &workspace.shown(), &start, (shown_at, &place.stores()))?;
         ready.env = env;
         return Ok(());
     }
@@ -317,7 +318,7 @@ fn view(
                 to: &to,
                 inside: &inside,
                 objects_inside: &objects_inside,
-                workspace: &shown,
+                shown: &shown.shown(),
                 commit: &start,
                 author: &workshop::author(),
             };

@@ -58,6 +58,7 @@ impl Turn {
             Action::Judge(task) => (&task.agent, Role::Judge),
             Action::CreateWorkspace { .. }
             | Action::Commit(_)
+            | Action::Baseline(_)
             | Action::Verify(_)
             | Action::Publish { .. }
             | Action::Wait { .. } => return None,

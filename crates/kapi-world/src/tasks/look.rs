@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
@@ -18,16 +18,11 @@ use kapi_sandbox::spec::Access;
 use kapi_sys::process::End;
 
 use super::Performer;
-use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{self, Cell, Payload, WORKSPACE_INSIDE};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
+use crate::confine::{Cell, WorksAt};
 use crate::launching::place::make_private;
 use crate::run_dir::RunDir;
+use crate::shell::{self, Listener, ShellLine};
 use crate::{failure, home};
-
-/// Where Kapi keeps its own state of a project.
-const STATE: &str = ".ilchul";
 
 /// Runs a command and says how it ended.
 pub(super) fn command(
@@ -76,13 +71,7 @@ fn look_in(
 ) -> Result<End, Failure> {
     owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
     let root = performer.project.layout.root();
-    let mut mounts = Vec::new();
-    if root.join(STATE).is_dir() {
-        let blank = dir.join("blank");
-        fs::create_dir_all(&blank).map_err(|error| failure::file("create", &blank, &error))?;
-        let inside = Path::new(WORKSPACE_INSIDE).join(STATE);
-        mounts.push(confine::read_only(&blank, &inside));
-    }
+    let mounts = shell::state_cover(root, dir)?;
     let name = format!(
         "look-{}-{}-{}",
         std::process::id(),
@@ -95,35 +84,30 @@ fn look_in(
         level,
         workspace: root,
         workspace_access: Access::ReadOnly,
+        project: Some(root),
+        works_at: WorksAt::Project,
         home: &home::make_anew(&dir.join("home"))?,
         git_view: None,
         mounts,
         deadline: Duration::from_millis(timeout_ms),
         idle: None,
     };
-    let env = [
-        ("GIT_CONFIG_COUNT", "1"),
-        ("GIT_CONFIG_KEY_0", "safe.directory"),
-        ("GIT_CONFIG_VALUE_0", "*"),
-        ("GIT_OPTIONAL_LOCKS", "0"),
-    ];
-    let env = env.map(|(name, value)| (name.into(), value.into()));
-    let mut env = BTreeMap::from(env);
-    env.insert(RUN_ID_VARIABLE.into(), name.clone().into());
-    let payload = Payload {
-        program: PathBuf::from("/bin/sh"),
-        args: vec!["-c".into(), line.into()],
-        env,
-        stdin: Vec::new(),
-    };
     let notice = |activity: Activity| (performer.notice)(task.id, activity);
     let watch = Watch {
         cancel: hands.cancel(),
         notice: &notice,
     };
-    let doors = Doors::new(level, NetworkMode::None, &performer.book.grant)?;
     let run_dir = RunDir::open(dir, "run")?;
-    let served = Served::new(&doors, &watch, &run_dir)?;
-    let ran = cell.run(&performer.book, payload, &served, &mut |_| {})?;
-    Ok(ran.finished.end)
+    let line = ShellLine {
+        text: line,
+        network: NetworkMode::None,
+        below: Path::new(""),
+        path_first: Vec::new(),
+        env: BTreeMap::new(),
+    };
+    let listener = Listener {
+        watch: &watch,
+        run_dir: &run_dir,
+    };
+    Ok(line.run(&cell, &performer.book, listener)?.finished.end)
 }

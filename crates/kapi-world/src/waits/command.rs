@@ -3,33 +3,25 @@
 //! It has the authority of the agent's runs, the same network, and no door to a model. When it was
 //! tried last stands in the run's directory, so neither a restart nor a second looker tries sooner.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::fs;
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_engine::world::Watch;
-use kapi_git::checkout::CheckoutPlan;
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::Access;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
-use kapi_sys::process::{End, Finished};
 use kapi_sys::real_disk::RealDisk;
 
 use super::{Found, found};
-use crate::asking::RUN_ID_VARIABLE;
-use crate::confine::{Cell, Payload};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
+use crate::failure;
+use crate::prover::checkout::Ended;
+use crate::prover::{Prover, Site, Work};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
-use crate::verify::checkout;
-use crate::workshop::{self, ShownAt, Workshop};
-use crate::{failure, home};
+use crate::shell::Listener;
+use crate::workshop::{self, Workshop};
 
 /// The longest that one try may take, in milliseconds.
 const TRY_MS_MAX: u64 = 10 * 60 * 1000;
@@ -60,12 +52,11 @@ impl Attempt<'_> {
             return Ok(found(false, left_ms));
         }
         run_dir.keep("tried", now_ms.to_string().as_bytes())?;
-        let finished = self.run(world, (&run_id, &run_dir), cancel)?;
-        run_dir.keep(
-            "tried.log",
-            &[finished.stdout.tail, finished.stderr.tail].concat(),
-        )?;
-        Ok(found(finished.end == End::Exited(0), self.every_ms))
+        let Some(ended) = self.run(world, &run_id, &run_dir, cancel)? else {
+            return Ok(found(false, self.every_ms));
+        };
+        run_dir.keep("tried.log", ended.output.as_bytes())?;
+        Ok(found(ended.run.passed(), self.every_ms))
     }
 
     /// Returns how long it is too soon for another try; a last try that lies ahead is of another
@@ -81,60 +72,48 @@ impl Attempt<'_> {
             .filter(|left_ms| *left_ms > 0))
     }
 
+    /// Runs the command on a clean checkout; nothing where it was called off.
     fn run(
         &self,
         world: &RealWorld<'_>,
-        (run_id, run_dir): (&str, &RunDir),
+        run_id: &str,
+        run_dir: &RunDir,
         cancel: &Cancel,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Option<Ended>, Failure> {
         let (place, contract) = (&world.place, &self.goal.contract);
-        let (base, start) = (&contract.base.commit, self.goal.turn_start_commit());
         let workshop = Workshop::open(&world.book, &place.project, cancel)?;
-        let workspace = workshop.workspace(place, (&contract.branch, base), start)?;
-        let commit = workshop::commit_id(start)?;
-        let plan = CheckoutPlan {
-            commit: &commit,
-            base: &workshop::commit_id(base)?,
-            protect: &contract.protect,
-            to: &place.scratch.join("wait"),
-        };
-        checkout(&workshop, &plan)?;
-        let view_dir = place.scratch.join("wait-git");
-        let shown_at = ShownAt::of(contract.sandbox, plan.to);
-        let shown = (shown_at, place.stores.as_path());
-        let (git_view, git_env) = workshop.git_view(&view_dir, &workspace, &commit, shown)?;
-        let home = home::make_anew(&place.scratch.join("wait-home"))?;
-        let cell = Cell {
-            name: run_id,
-            level: contract.sandbox,
-            workspace: plan.to,
-            workspace_access: Access::ReadWrite,
-            home: &home,
-            git_view: Some(git_view),
-            mounts: Vec::new(),
-            deadline: Duration::from_millis(TRY_MS_MAX.min(self.left_ms)),
-            idle: None,
-        };
-        let mut env: BTreeMap<OsString, OsString> = git_env.into_iter().collect();
-        // What the agent wrote runs here: it has the agent's authority, not the person's.
-        env.insert(RUN_ID_VARIABLE.into(), run_id.into());
-        let payload = Payload {
-            program: PathBuf::from("/bin/sh"),
-            args: vec!["-c".into(), self.command.into()],
-            env,
-            stdin: Vec::new(),
-        };
-        let doors = Doors::new(contract.sandbox, contract.network, &world.book.grant)?;
+        let commits = (
+            workshop::commit_id(&contract.base.commit)?,
+            workshop::commit_id(self.goal.turn_start_commit())?,
+        );
+        let repository = &workshop.repository;
+        let work = Work::of(repository, &contract.branch, commits, &contract.protect)?;
         let notice = |_| {};
         let watch = Watch {
             cancel,
             notice: &notice,
         };
-        let served = Served::new(&doors, &watch, run_dir)?;
-        let ran = cell.run(&world.book, payload, &served, &mut |_| {})?;
-        owned_dir::discard(plan.to).map_err(|error| failure::plain(&error))?;
-        owned_dir::discard(&view_dir).map_err(|error| failure::plain(&error))?;
-        owned_dir::wipe(&home).map_err(|error| failure::plain(&error))?;
-        Ok(ran.finished)
+        let scratch = place.scratch.join("wait");
+        fs::create_dir_all(&scratch).map_err(|error| failure::file("create", &scratch, &error))?;
+        let prover = Prover {
+            book: &world.book,
+            workshop: &workshop,
+            site: Site {
+                project: &place.project,
+                stores: &place.stores,
+                scratch: &scratch,
+                hidden: None,
+                name: run_id,
+                level: contract.sandbox,
+                network: contract.network,
+            },
+            listener: Listener {
+                watch: &watch,
+                run_dir,
+            },
+        };
+        let ended = prover.run_once(&work, self.command, TRY_MS_MAX.min(self.left_ms));
+        owned_dir::wipe(&scratch).map_err(|error| failure::plain(&error))?;
+        ended
     }
 }

@@ -1,48 +1,36 @@
-//! Asking an agent one question: a read-only checkout, a home made anew, no session, one answer.
+//! Asking an agent one question of a workflow, and reading its answer.
 //!
-//! A provider that fails for a while is waited for here, because a workflow has no turn that could
-//! be charged with it. What an answer leads to is not known here.
+//! A provider that fails for a while is waited for, because a workflow has no turn that could be
+//! charged with it. What an answer leads to is not known here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-use std::{fs, thread};
 
 use kapi_agent::agent::Kind;
-use kapi_agent::launch::Purpose;
 use kapi_agent::script::part;
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure, ProviderFailure};
+use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::spend::account;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{AgentQuestion, Effect, Role};
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
-use kapi_engine::drive::monotonic_ms;
-use kapi_engine::world::{Activity, Watch};
-use kapi_git::checkout::CheckoutPlan;
-use kapi_sandbox::spec::Access;
+use kapi_engine::world::Watch;
 use kapi_sys::process::End;
 
-use crate::asking::{Asked, ask_gated};
-use crate::confine::Cell;
+use crate::asker::patience::words;
+use crate::asker::{self, Files, Home, ReadOnlyQuestion, ToolSet};
+use crate::failure;
 use crate::gate::Rules;
+use crate::judge::evidence::Change;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::spending::Spent;
 use crate::spending::turn::Turn;
-use crate::verify::checkout;
 use crate::workflows::answer::Kept;
 use crate::workflows::{
     Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch,
 };
 use crate::workshop::{self, Workshop};
-use crate::{failure, home};
-
-/// How long a provider that failed is waited for, before each further try.
-const WAITS_MS: [u64; 4] = [2_000, 10_000, 60_000, 300_000];
-/// The longest that a provider may ask us to wait here.
-const WAIT_MS_MAX: u64 = 10 * 60 * 1000;
-/// How often a wait looks whether it is still wanted.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Asks, and reads the answer.
 pub(super) fn ask(
@@ -68,7 +56,7 @@ pub(super) fn ask(
     let name = (effect.workflow.to_string(), effect.id.to_string());
     let turn = Turn::of_agent(name, &kind, booked_as(question.role), &world.book);
     let booked = world.spending.booked(&turn, watch, |watch| {
-        let asked = posed.put_patiently(watch);
+        let asked = posed.put(watch);
         Spent {
             rest: asked
                 .as_ref()
@@ -126,98 +114,48 @@ struct Posed<'a> {
 
 impl Posed<'_> {
     /// Puts the question until a provider lets it be answered, or stays away for too long.
-    fn put_patiently(&self, watch: &Watch<'_>) -> Result<(AgentRun, End), Failure> {
-        let mut waits = WAITS_MS.iter();
-        loop {
-            let (run, end) = self.put(watch)?;
-            let AgentEnd::Provider(trouble) = &run.end else {
-                return Ok((run, end));
-            };
-            let wait_ms = match waits.next() {
-                Some(wait_ms) if trouble.kind.may_pass() && end != End::Cancelled => {
-                    trouble.retry_after_ms.unwrap_or(*wait_ms).min(WAIT_MS_MAX)
-                }
-                Some(_) | None => return Ok((run, end)),
-            };
-            // What the failed try used counts; the next one tells only its own.
-            (watch.notice)(Activity::Used(run.usage));
-            (watch.notice)(Activity::Note {
-                text: format!("{}; asked again in {} s", told(trouble), wait_ms / 1000),
-            });
-            if !waited(wait_ms, watch) {
-                let usage = Usage::default();
-                return Ok((AgentRun { usage, ..run }, End::Cancelled));
-            }
-        }
-    }
-
     fn put(&self, watch: &Watch<'_>) -> Result<(AgentRun, End), Failure> {
         let (world, question) = (self.world, self.question);
-        let workshop = match &question.commit {
-            Some(_) => Some(Workshop::open(
-                &world.book,
-                &world.place.project,
-                watch.cancel,
-            )?),
-            None => None,
-        };
-        let workspace = self.files(workshop.as_ref())?;
         let mut prompt = format!("{}{}", self.guidance, question.prompt);
         let mut mounts = Vec::new();
-        if let (Some(workshop), Some(since), Some(commit)) =
-            (&workshop, &question.since, &question.commit)
-        {
-            let change = (since.as_str(), commit.as_str());
-            let shown = outline::show(workshop, change, question.sandbox, &self.run_dir)?;
+        let checked_out = match &question.commit {
+            Some(commit) => Some((
+                Workshop::open(&world.book, &world.place.project, watch.cancel)?,
+                workshop::commit_id(commit)?,
+            )),
+            None => None,
+        };
+        if let (Some((workshop, commit)), Some(since)) = (&checked_out, &question.since) {
+            let change = Change {
+                workshop,
+                base: Some(workshop::commit_id(since)?),
+                commit: commit.clone(),
+            };
+            let shown = outline::show(&change, question.sandbox, &self.run_dir)?;
             prompt = format!("{prompt}\n\n{}", shown.text);
             mounts.push(shown.mount);
         }
-        let home = home::make_anew(&self.scratch.join("home"))?;
-        let settings = world.book.settings(self.kind);
-        let cell = Cell {
-            name: &self.run_id,
-            level: question.sandbox,
-            workspace: &workspace,
-            workspace_access: Access::ReadOnly,
-            home: &home,
-            git_view: None,
-            mounts,
-            deadline: Duration::from_millis(question.deadline_ms),
-            idle: None,
-        };
-        let asked = Asked {
-            kind: self.kind,
-            settings: &settings,
+        let posed = ReadOnlyQuestion {
+            agent: self.kind,
             prompt: &prompt,
+            files: match &checked_out {
+                Some((workshop, commit)) => Files::Commit { workshop, commit },
+                None => Files::Nothing,
+            },
+            home: Home::Anew,
             session: None,
+            tools: ToolSet::Reading(Rules::Fixed(&[])),
             turn: question.ordinal,
             run_id: &self.run_id,
-            // Tools that only read, and no session that could be mixed up with any work.
-            purpose: Purpose::Judge,
+            run_dir: &self.run_dir,
+            dir: self.scratch,
+            level: question.sandbox,
             network: question.network,
+            deadline: Duration::from_millis(question.deadline_ms),
             env: Vec::new(),
+            mounts,
         };
-        let at_gate = (&asked, Rules::Fixed(&[]), self.scratch);
-        ask_gated(&world.book, cell, at_gate, &self.run_dir, watch)
-    }
-
-    /// Makes the files that are read: those of the commit, or none.
-    fn files(&self, workshop: Option<&Workshop>) -> Result<PathBuf, Failure> {
-        let to = self.scratch.join("files");
-        let (Some(workshop), Some(commit)) = (workshop, &self.question.commit) else {
-            let to = home::make_anew(&to)?;
-            // Where nothing is, a view of git has no place either.
-            fs::create_dir_all(&to).map_err(|error| failure::file("create", &to, &error))?;
-            return Ok(to);
-        };
-        let commit = workshop::commit_id(commit)?;
-        let plan = CheckoutPlan {
-            commit: &commit,
-            base: &commit,
-            protect: &[],
-            to: &to,
-        };
-        checkout(workshop, &plan)
+        asker::ask_patiently(&world.book, &posed, watch)
     }
 
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
@@ -273,20 +211,7 @@ impl Posed<'_> {
             }
             AgentEnd::DeadlinePassed => failed("it took too long".to_owned(), true),
             AgentEnd::IdlePassed => failed("it was silent for too long".to_owned(), true),
-            AgentEnd::Provider(trouble) => failed(told(trouble), trouble.kind.may_pass()),
+            AgentEnd::Provider(trouble) => failed(words(trouble), trouble.kind.may_pass()),
         }
     }
-}
-
-/// Waits; `false` when it was called off.
-fn waited(wait_ms: u64, watch: &Watch<'_>) -> bool {
-    let until = monotonic_ms().saturating_add(wait_ms);
-    while monotonic_ms() < until && !watch.cancel.is_raised() {
-        thread::sleep(LOOK);
-    }
-    !watch.cancel.is_raised()
-}
-
-fn told(trouble: &ProviderFailure) -> String {
-    format!("{}: {}", trouble.kind.words(), trouble.message)
 }

@@ -4,9 +4,10 @@
 //! Which commands, and what comes of them, is not known here.
 
 use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::effect::{self, VerifyTask};
+use kapi_core::goal::effect::VerifyTask;
 use kapi_core::goal::outcome;
-use kapi_core::id::{EffectId, GoalId};
+use kapi_core::id::GoalId;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
@@ -14,6 +15,7 @@ use kapi_core::workflow::state::Body;
 use kapi_engine::world::Watch;
 
 use crate::failure;
+use crate::verify::Subject;
 use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, name_of, scratch};
 use crate::workshop::{self, Workshop};
 
@@ -39,46 +41,18 @@ pub(super) fn verify(
         commands: task.commands.clone(),
         protect: task.protect.clone(),
         hidden: false,
+        policy: CheckPolicy::default(),
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,
         sandbox: task.sandbox,
     };
-    let as_goals = effect::Effect {
-        id: plain_id(&effect.id),
-        goal: effect.workflow.clone(),
-        action: effect::Action::Verify(task.clone()),
-    };
-    let verified = world.verify(&as_goals, &task, watch);
+    let name = format!("{}-{}", effect.workflow, name_of(&effect.id));
+    let proved = world.prove(&name, Subject::Candidate, &task, watch);
     clear(&scratch);
-    Ok(match verified? {
-        outcome::Outcome::Verified(report) => Outcome::Verified(report),
-        outcome::Outcome::Cancelled { usage, .. } => cancelled(usage),
-        outcome::Outcome::Workspace { .. }
-        | outcome::Outcome::Agent(_)
-        | outcome::Outcome::Committed(_)
-        | outcome::Outcome::Judged(_)
-        | outcome::Outcome::Published { .. }
-        | outcome::Outcome::Waited
-        | outcome::Outcome::CapReached { .. }
-        | outcome::Outcome::Failed(_) => Outcome::Failed {
-            failure: outcome::Failure {
-                message: format!("verify {}: it ended in something else", task.commit),
-                hint: Some("this is a defect of Kapi; please report it.".to_owned()),
-            },
-            may_pass: false,
-            usage: Usage::default(),
-        },
+    Ok(match proved? {
+        Some(report) => Outcome::Verified(report),
+        None => cancelled(Usage::default()),
     })
-}
-
-/// Returns the effect's id where it is safe as a file name, and one made from it otherwise.
-fn plain_id(id: &EffectId) -> EffectId {
-    let name = name_of(id);
-    if name == id.as_str() {
-        id.clone()
-    } else {
-        EffectId::new(0, &name, 1)
-    }
 }
 
 /// Returns the workflow's branch, whose worktree lends the checkout its view of git.

@@ -82,6 +82,29 @@ fn a_judge_answers_with_the_token_of_its_question() {
     }
 }
 
+/// One form of answer for goals and loops: what is a verdict here is one there.
+#[test]
+fn a_program_judges_a_loop_as_it_judges_a_goal() {
+    let eval =
+        "  - name: good\n    type: judge\n    criteria: [the answer is right]\n    agent: critic";
+    for (answer, passes) in [
+        (r#"{"verdict":"done","reason":"fine"}"#, true),
+        (r#"{"verdict":"done","reason":" "}"#, false),
+        (r#"{"verdict":"done"}"#, false),
+    ] {
+        let mut machine = Machine::new();
+        let profile = format!(
+            "---\nname: critic\ndescription: judges\nbackend: \"command:echo '{}'\"\n---\nYou judge.\n",
+            answer.replace('"', "\\\"")
+        );
+        machine.write(".pi/agents/critic.md", &profile);
+        let definition = define(&mut machine, eval, "echo right > answer.txt");
+        let task = machine.trigger(&definition);
+        let found = task.report.as_ref().unwrap().evals[0].clone();
+        assert_eq!(found.passed, passes, "{answer}: {found:?}");
+    }
+}
+
 #[test]
 fn a_number_must_be_no_worse_than_the_last_one() {
     let eval = "  - {name: size, type: metric, run: wc -c < answer.txt, better: lower, compared_to: last, tolerance: 1}";

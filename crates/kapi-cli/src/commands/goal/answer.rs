@@ -2,7 +2,6 @@
 //!
 //! The same document for every verb that changes something.
 
-use kapi_core::goal::contract::Judge;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::plan::task::{Phase, TaskId};
@@ -70,8 +69,8 @@ impl<'a> View<'a> {
             current_task: plan.and_then(Plan::current).map(|task| &task.id),
             reason: words::reason(goal),
             hint: words::hint(goal),
-            judge: goal.contract.judge_agent(),
-            same_model: goal.contract.judge == Judge::Same,
+            judge: goal.judge_agent(),
+            same_model: goal.judges_itself(),
             next: words::next_commands(goal),
         }
     }
@@ -106,7 +105,7 @@ pub(super) fn line(goal: &Goal) -> String {
     if let Some(counts) = goal.journey.plan.as_ref().map(Plan::counts) {
         parts.push(format!("{}/{}", counts.done, counts.total));
     }
-    if goal.contract.judge == Judge::Same {
+    if goal.judges_itself() {
         parts.push("judged by the same model".to_owned());
     }
     let line = format!("{}: {}", parts.join(" "), cut(&goal.contract.intent));

@@ -1,16 +1,23 @@
-//! `kapi goal judge`: who judges goals of this project where nothing else is said.
+//! `kapi goal judge`: who judges goals of this project where nothing else is said, and who judges
+//! one goal from now on.
 //!
-//! Kept in the person's home. A judge that cannot be reached is found when a goal is set up.
+//! The first is kept in the person's home; the second is an event of the goal and needs the person's
+//! approval of it. A name that no judge has is refused.
 
 use std::path::{Path, PathBuf};
 
+use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::goal::state::Goal;
 use kapi_engine::preferences::Change;
 use kapi_world::asking;
+use kapi_world::book::Book;
 use serde_json::json;
 
+use crate::commands::goal::{answer, pick};
 use crate::context::Context;
-use crate::contract::judge::JudgeName;
+use crate::contract::judge::{self, JudgeName};
 use crate::contract::party;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -19,18 +26,83 @@ use crate::ui::Format;
 /// Options of `kapi goal judge`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// An agent, provider/model, `same`, `none`, or `clear`; without it, the judge is shown
+    /// An agent, provider/model, `same`, `none`, or `clear`; with two words, the goal comes first
+    /// and the judge of that goal is changed; without any, the judge is shown
+    #[arg(value_name = "GOAL|JUDGE")]
+    first: Option<String>,
+    /// Who judges the goal from now on
     #[arg(value_name = "JUDGE")]
-    judge: Option<String>,
+    second: Option<String>,
 }
 
 /// Shows or sets the judge of later goals.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    match args.judge.as_deref() {
-        None => show(context),
-        Some("clear" | "off") => set(context, None),
-        Some(judge) => set(context, Some(judge)),
+    match (args.first.as_deref(), args.second.as_deref()) {
+        (None, _) => show(context),
+        (Some("clear" | "off"), None) => set(context, None),
+        (Some(judge), None) => set(context, Some(judge)),
+        (Some(reference), Some(judge)) => change(context, reference, judge),
     }
+}
+
+/// Lets another judge judge one goal. One that only waited for its judge can go on at once.
+fn change(context: &Context, reference: &str, judge: &str) -> Result<Exit, Error> {
+    context.require_human("change the judge of a goal")?;
+    let picked = pick::to_change(context, Some(reference))?;
+    let judge = for_goal(context, &picked.goal, judge)?;
+    let command = Command::Person(PersonCommand::ChangeJudge {
+        judge: judge.clone(),
+    });
+    let goal = picked.submit(context, &command)?;
+    let mut lines = vec![format!("Goal {} is judged by: {judge}.", goal.id)];
+    if goal.is_driven() && !picked.goal.is_driven() {
+        lines.push(format!(
+            "Its verified commit is kept. Go on with `kapi resume {:03}`; `kapi up` does by itself.",
+            goal.id.index()
+        ));
+    }
+    Ok(answer::give(context, &goal, &lines))
+}
+
+/// Returns the judge of one goal as it is recorded; refuses what could not judge it now.
+fn for_goal(context: &Context, goal: &Goal, text: &str) -> Result<String, Error> {
+    let root = project_of(context)?;
+    let book = context.book(&context.config(Some(&root))?);
+    let name = JudgeName::parse(text).map_err(|error| with_existing(error, &book))?;
+    let refused = |failure: Failure| with_existing(Error::world(&failure), &book);
+    match name {
+        JudgeName::None => Err(Error::new(
+            Exit::Denied,
+            "its contract names a judge, and a result that nobody judged is another contract's",
+        )
+        .with_hint("start another goal with `--judge none`, or name who judges this one.")),
+        JudgeName::Same => Ok(goal.contract.agent.clone()),
+        JudgeName::Agent(_) => {
+            asking::check_agent(&book, text, goal.contract.sandbox).map_err(refused)?;
+            party::absolute(context, text)
+        }
+        JudgeName::Model { .. } => {
+            kapi_world::judge::check(&book, text).map_err(refused)?;
+            Ok(text.to_owned())
+        }
+    }
+}
+
+/// Adds to a refusal who could judge.
+fn with_existing(error: Error, book: &Book) -> Error {
+    let agents = judge::able(book, SandboxLevel::Native);
+    let agents = if agents.is_empty() {
+        "no agent is installed with credentials".to_owned()
+    } else {
+        format!("these agents could judge: {}", agents.join(", "))
+    };
+    let providers = kapi_world::judge::provider::names(book).join(", ");
+    let first = error
+        .hint
+        .as_ref()
+        .map_or_else(String::new, |hint| format!("{hint} "));
+    let hint = format!("{first}{agents}; a model is written provider/model, of {providers}.");
+    error.with_hint(hint)
 }
 
 /// Shows who judges by default.
@@ -112,7 +184,19 @@ fn checked(context: &Context, root: &Path, text: &str) -> Result<String, Error> 
             }
             return party::absolute(context, text);
         }
-        JudgeName::Model { .. } => {}
+        JudgeName::Model { provider, .. } => {
+            let book = context.book(&context.config(Some(root))?);
+            if !kapi_world::judge::provider::names(&book).contains(&provider) {
+                let error = Error::usage(format!("{provider:?} is no provider of judges"));
+                return Err(with_existing(error, &book));
+            }
+            if let Err(failure) = kapi_world::judge::check(&book, text) {
+                context.ui.say(&format!(
+                    "note: it could not judge now: failed to {}.",
+                    failure.message
+                ));
+            }
+        }
     }
     Ok(text.to_owned())
 }

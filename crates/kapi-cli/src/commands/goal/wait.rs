@@ -95,6 +95,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         | WaitFor::File { .. }
         | WaitFor::Process { .. }
         | WaitFor::Command { .. }
+        | WaitFor::Judge { .. }
         | WaitFor::Quota { .. } => "`kapi up` wakes it.".to_owned(),
     });
     Ok(answer::give(context, &goal, &lines))

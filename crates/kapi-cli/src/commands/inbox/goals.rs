@@ -79,6 +79,11 @@ fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
             "the agent is told that it may, and goes on when the goal is driven",
             of(&["goal", "allow", &index, what]),
         ),
+        (Status::Waiting, _, None) if goal.lacks_a_judge() => (
+            "judge_unreachable",
+            "the judge is asked now; without an answer it is asked again by itself",
+            of(&["resume", &index]),
+        ),
         // Other waits end by themselves.
         (Status::Waiting, _, None) => return None,
         (_, Some(Stop::ConsentNeeded { pattern, .. }), _) => (
@@ -121,6 +126,7 @@ fn wanted(goal: &Goal) -> Option<&str> {
             | WaitFor::File { .. }
             | WaitFor::Process { .. }
             | WaitFor::Command { .. }
+            | WaitFor::Judge { .. }
             | WaitFor::Quota { .. },
         )
         | None => None,

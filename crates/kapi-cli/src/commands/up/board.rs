@@ -320,6 +320,7 @@ fn effect_words(effect: &Effect) -> String {
         Action::RunAgent(task) => format!("turn {}: {phase}", task.turn),
         Action::CreateWorkspace { .. }
         | Action::Commit(_)
+        | Action::Baseline(_)
         | Action::Verify(_)
         | Action::Judge(_)
         | Action::Publish { .. }

@@ -1,16 +1,27 @@
 //! The rules for what a judge answered: a verdict, or none.
 //!
 //! A judge that cannot be asked or understood never completes a goal, unless the contract says so.
+//! One that cannot be reached is tried again for days: the goal is parked with its verified work, and
+//! nothing but the judge is run again.
 
 use crate::goal::contract::JudgeUnavailable;
-use crate::goal::decide::again::{Again, again, quota_wait};
+use crate::goal::decide::again::{Again, again};
 use crate::goal::decide::report::end_turn;
 use crate::goal::event::{Event, Stop, TurnVerdict};
-use crate::goal::outcome::{JudgeAnswer, JudgeRun, ProviderFailure, Verdict};
+use crate::goal::outcome::{JudgeAnswer, JudgeRun, ProviderFailure, ProviderFailureKind, Verdict};
 use crate::goal::state::Goal;
+use crate::goal::wait::{Wait, WaitFor};
 
-/// Attempts at one judgement.
-const JUDGE_ATTEMPTS_MAX: u32 = 3;
+/// Attempts at a verdict in the required form.
+const MALFORMED_ATTEMPTS_MAX: u32 = 3;
+/// Attempts to reach a judge before the goal is parked; they take about 15 seconds.
+const NEAR_ATTEMPTS_MAX: u32 = 5;
+/// Attempts to reach a judge in all: hourly for more than a week.
+const ATTEMPTS_MAX: u32 = 200;
+/// The first time that a goal is parked for its judge, in milliseconds; it doubles each time.
+const FIRST_PARK_MS: u64 = 60 * 1_000;
+/// The longest time that a goal is parked for its judge, unless the provider asks for more.
+const PARK_MS_MAX: u64 = 60 * 60 * 1_000;
 
 pub(super) fn judge_events(
     goal: &Goal,
@@ -60,43 +71,99 @@ pub(super) fn judge_events(
         }
         JudgeAnswer::Malformed { text } => {
             let failure = ProviderFailure {
-                kind: crate::goal::outcome::ProviderFailureKind::EmptyAnswer,
+                kind: ProviderFailureKind::EmptyAnswer,
                 message: format!("the judge's answer is not a verdict: {text}"),
                 retry_after_ms: None,
             };
-            judge_failed(goal, run, &failure, (elapsed_ms, now_ms))
+            let then = asked_for_form(goal, &failure, now_ms);
+            let mut events = vec![judge_failed(run, then, elapsed_ms)];
+            events.extend(after_failure(goal, &failure, then, now_ms));
+            events
         }
-        JudgeAnswer::Unavailable(failure) => judge_failed(goal, run, failure, (elapsed_ms, now_ms)),
+        JudgeAnswer::Unavailable(failure) => {
+            let then = asked_later(goal, failure, now_ms);
+            let mut events = vec![judge_failed(run, then, elapsed_ms)];
+            events.extend(after_failure(goal, failure, then, now_ms));
+            events
+        }
+    }
+}
+
+/// Returns when a judge is asked again that was reached and gave no verdict.
+fn asked_for_form(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again {
+    let was_malformed = goal
+        .judge
+        .as_ref()
+        .is_some_and(|run| matches!(run.answer, JudgeAnswer::Malformed { .. }));
+    // One answer after an outage is not yet a judge that cannot be understood.
+    if was_malformed {
+        again(goal, failure, MALFORMED_ATTEMPTS_MAX, now_ms)
+    } else {
+        again(goal, failure, ATTEMPTS_MAX, now_ms)
+    }
+}
+
+/// Returns when a judge is asked again that was not reached.
+fn asked_later(goal: &Goal, failure: &ProviderFailure, now_ms: i64) -> Again {
+    let soon = again(goal, failure, ATTEMPTS_MAX, now_ms);
+    let is_near = goal.failures.saturating_add(1) < NEAR_ATTEMPTS_MAX;
+    match (soon, goal.contract.judge_unavailable) {
+        (Again::At(_), _) if is_near => soon,
+        // The contract lets the checks decide where no judge is there soon.
+        (_, JudgeUnavailable::Open) | (Again::Never, JudgeUnavailable::Closed) => Again::Never,
+        (Again::At(at_ms) | Again::Parked(at_ms), JudgeUnavailable::Closed) => {
+            let doublings = goal
+                .failures
+                .saturating_add(1)
+                .saturating_sub(NEAR_ATTEMPTS_MAX);
+            let parked_ms = FIRST_PARK_MS
+                .saturating_mul(1 << doublings.min(20))
+                .min(PARK_MS_MAX);
+            let parked_ms = i64::try_from(parked_ms).unwrap_or(i64::MAX);
+            Again::Parked(at_ms.max(now_ms.saturating_add(parked_ms)))
+        }
+    }
+}
+
+fn judge_failed(run: &JudgeRun, then: Again, elapsed_ms: u64) -> Event {
+    Event::JudgeFailed {
+        run: run.clone(),
+        retry_at_ms: then.retry_at_ms(),
+        elapsed_ms,
     }
 }
 
 /// A judge that cannot be asked or understood never completes a goal, unless the contract says so.
-fn judge_failed(
+fn after_failure(
     goal: &Goal,
-    run: &JudgeRun,
     failure: &ProviderFailure,
-    (elapsed_ms, now_ms): (u64, i64),
-) -> Vec<Event> {
-    let again = again(goal, failure, JUDGE_ATTEMPTS_MAX, now_ms);
-    let failed = Event::JudgeFailed {
-        run: run.clone(),
-        retry_at_ms: again.retry_at_ms(),
-        elapsed_ms,
-    };
-    match (again, goal.contract.judge_unavailable) {
-        (Again::At(_), _) => return vec![failed],
-        (Again::Parked(at_ms), _) => {
-            return vec![failed, quota_wait(goal, &run.by, at_ms, now_ms)];
-        }
-        (Again::Never, _) => {}
-    }
-    match goal.contract.judge_unavailable {
-        JudgeUnavailable::Open => vec![failed],
-        JudgeUnavailable::Closed => {
-            let stop = Stop::JudgeUnavailable {
+    then: Again,
+    now_ms: i64,
+) -> Option<Event> {
+    match (then, goal.contract.judge_unavailable) {
+        (Again::At(_), _) | (Again::Never, JudgeUnavailable::Open) => None,
+        (Again::Parked(at_ms), _) => Some(parked(goal, failure, at_ms, now_ms)),
+        (Again::Never, JudgeUnavailable::Closed) => Some(Event::GoalStopped {
+            stop: Stop::JudgeUnavailable {
                 reason: failure.message.clone(),
-            };
-            vec![failed, Event::GoalStopped { stop }]
-        }
+            },
+        }),
+    }
+}
+
+/// Parks a goal whose candidate is verified and whose judge could not be reached.
+fn parked(goal: &Goal, failure: &ProviderFailure, at_ms: i64, now_ms: i64) -> Event {
+    let judge = goal.judge_agent().unwrap_or_default().to_owned();
+    Event::GoalParked {
+        wait: Wait {
+            number: goal.waits.saturating_add(1),
+            until: WaitFor::Judge { judge, at_ms },
+            reason: Some(format!(
+                "it could not be reached ({}), and the candidate is kept as it was checked",
+                failure.kind.words()
+            )),
+            since_ms: now_ms,
+            deadline_ms: None,
+        },
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn decide_person(
         PersonCommand::Reopen { reason } => reopen(goal, reason),
         PersonCommand::Say { text } => say(goal, text),
         PersonCommand::Allow { what } => allow(goal, what),
+        PersonCommand::ChangeJudge { judge } => change_judge(goal, judge),
         PersonCommand::Park {
             until,
             reason,
@@ -98,6 +99,42 @@ fn allow(goal: &Goal, what: &str) -> Result<Vec<Event>, Denied> {
             why: format!("a person allowed {what:?}"),
         });
     }
+    Ok(events)
+}
+
+/// A person names another judge of a goal that has one. A goal that only waited for its judge goes
+/// on with the candidate that was verified.
+fn change_judge(goal: &Goal, judge: &str) -> Result<Vec<Event>, Denied> {
+    let can = matches!(
+        goal.status,
+        Status::Active | Status::Paused | Status::Blocked | Status::Stalled | Status::Waiting
+    );
+    require(goal, can && goal.approval.is_some(), "given another judge")?;
+    check_text(judge)?;
+    let Some(before) = goal.judge_agent() else {
+        return Err(Denied::Refused {
+            code: "no_judge",
+            message: "its contract names no judge, so nobody is asked".to_owned(),
+        });
+    };
+    let mut events = Vec::new();
+    if before != judge {
+        let judge = judge.to_owned();
+        events.push(Event::JudgeChanged { judge });
+    }
+    if !goal.lacks_a_judge() {
+        return Ok(events);
+    }
+    if let Some(limit) = goal.budget.used_up(&goal.spent) {
+        return Err(Denied::BudgetUsedUp { limit });
+    }
+    events.push(match &goal.wait {
+        Some(wait) => Event::GoalWoken {
+            number: wait.number,
+            why: format!("a person lets {judge} judge"),
+        },
+        None => Event::GoalResumed,
+    });
     Ok(events)
 }
 

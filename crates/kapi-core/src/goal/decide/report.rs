@@ -13,9 +13,11 @@ use crate::goal::outcome::{
     AgentEnd, AgentRun, Candidate, Checks, Claim, Outcome, ProviderFailure, VerifyReport,
 };
 use crate::goal::state::{Goal, Stage, Status};
-use crate::goal::wait::Wait;
+use crate::goal::wait::{Wait, WaitFor};
 use crate::id::EffectId;
 use crate::plan::{CLEAN_END_PROMPTS_MAX, CleanEnd, Plan};
+use crate::proof::assess::Objection;
+use crate::proof::baseline;
 use crate::usage::Usage;
 
 /// Attempts at one agent turn while its provider keeps failing.
@@ -92,6 +94,7 @@ pub(super) fn decide_report(
                 elapsed_ms,
             }]
         }
+        (Stage::Baseline, Outcome::Verified(report)) => baseline_events(report, elapsed_ms),
         (Stage::Setup, Outcome::Agent(run)) => setup_events(goal, run, elapsed_ms, now_ms),
         (Stage::Agent, Outcome::Agent(run)) => agent_events(goal, run, elapsed_ms, now_ms),
         (Stage::Distill, Outcome::Agent(run)) => vec![Event::DistillEnded {
@@ -101,12 +104,13 @@ pub(super) fn decide_report(
         (Stage::Commit, Outcome::Committed(candidate)) => {
             commit_events(goal, candidate, elapsed_ms, now_ms)
         }
-        (Stage::Verify, Outcome::Verified(report)) => verify_events(goal, report, elapsed_ms),
+        (Stage::Verify, Outcome::Verified(report)) => {
+            verify_events(goal, report, elapsed_ms, now_ms)
+        }
         (Stage::Judge, Outcome::Judged(run)) => judge_events(goal, run, elapsed_ms, now_ms),
         (Stage::Publish, Outcome::Published { commit }) => vec![Event::GoalDone {
             commit: commit.clone(),
-            verified: goal.verify.as_ref().is_some_and(VerifyReport::passed)
-                && goal.contract.is_verified(),
+            verified: goal.is_proved(),
             elapsed_ms,
         }],
         (_, _) => return Err(wrong_outcome(effect, outcome)),
@@ -213,7 +217,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
         // tree that stayed as the turn found it goes to its checks and a judge all the same: then
         // nothing was broken off, and an agent that dies at its end loses no finished work.
         let is_whole = goal.turn_start_tree() == candidate.tree && candidate.files_changed > 0;
-        let is_judged = goal.contract.judge_agent().is_some();
+        let is_judged = goal.judge_agent().is_some();
         if is_whole && is_judged && goal.contract.is_verified() {
             return vec![committed];
         }
@@ -243,7 +247,7 @@ fn commit_events(goal: &Goal, candidate: &Candidate, elapsed_ms: u64, now_ms: i6
     {
         return blocked(goal, committed, stop);
     }
-    let is_judged = goal.contract.is_verified() || goal.contract.judge_agent().is_some();
+    let is_judged = goal.contract.is_verified() || goal.judge_agent().is_some();
     if candidate.files_changed == 0 && !is_judged {
         return end_turn(goal, committed, TurnVerdict::NothingDone);
     }
@@ -291,12 +295,69 @@ fn blocked(goal: &Goal, ended: Event, stop: Stop) -> Vec<Event> {
     vec![ended, turn_ended, Event::GoalStopped { stop }]
 }
 
-fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
+/// A command that cannot work on the base will not work on the result: nothing is spent on it.
+fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
+    let ended = Event::BaselineEnded {
+        report: report.clone(),
+        elapsed_ms,
+    };
+    match baseline::obstacle(report) {
+        None => vec![ended],
+        Some(obstacle) => vec![
+            ended,
+            Event::GoalStopped {
+                stop: Stop::ChecksCannotRun {
+                    command: obstacle.command,
+                    reason: obstacle.reason,
+                    remedy: obstacle.remedy,
+                },
+            },
+        ],
+    }
+}
+
+/// Checks that pass may still be no proof. The agent is told once; what stays is a person's to allow.
+fn objected(
+    goal: &Goal,
+    report: &VerifyReport,
+    ended: Event,
+    now_ms: i64,
+) -> Result<Vec<Event>, Event> {
+    let Some(objection) = goal.objection_to(report) else {
+        return Err(ended);
+    };
+    let verdict = match &objection {
+        Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
+        Objection::TestsChanged { .. } => TurnVerdict::TestsChanged,
+        Objection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
+    };
+    let was_told = goal.last_verdict == Some(verdict);
+    let is_last = goal.turn >= goal.budget.turns;
+    if !was_told && !is_last {
+        return Ok(end_turn(goal, ended, verdict));
+    }
+    let wait = Wait {
+        number: goal.waits.saturating_add(1),
+        until: WaitFor::Approval {
+            what: objection.question(&report.tree),
+        },
+        reason: Some(objection.words()),
+        since_ms: now_ms,
+        deadline_ms: None,
+    };
+    Ok(vec![ended, Event::GoalParked { wait }])
+}
+
+fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
     let ended = Event::VerifyEnded {
         report: report.clone(),
         elapsed_ms,
     };
     if report.passed() {
+        let ended = match objected(goal, report, ended, now_ms) {
+            Ok(events) => return events,
+            Err(ended) => ended,
+        };
         return match (blocked_and_unchecked(goal), unclaimed(goal)) {
             (Some(stop), _) => blocked(goal, ended, stop),
             (None, Some(verdict)) => end_turn(goal, ended, verdict),
@@ -391,6 +452,7 @@ fn with_budget_stop(goal: &Goal, mut events: Vec<Event>) -> Vec<Event> {
             after.budget.used_up_within_turn(&after.spent)
         }
         Stage::Workspace
+        | Stage::Baseline
         | Stage::Commit
         | Stage::Verify
         | Stage::Publish

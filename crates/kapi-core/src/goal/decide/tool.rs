@@ -102,6 +102,7 @@ fn require_turn(goal: &Goal, actor: &Actor, call: &ToolCall) -> Result<(), Denie
         Stage::Distill => is_distill,
         Stage::Setup
         | Stage::Workspace
+        | Stage::Baseline
         | Stage::Commit
         | Stage::Verify
         | Stage::Judge

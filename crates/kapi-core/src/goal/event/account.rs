@@ -21,6 +21,7 @@ impl Event {
             | Self::ContractApproved { .. }
             | Self::EffectIntended { .. }
             | Self::WorkspaceCreated { .. }
+            | Self::BaselineEnded { .. }
             | Self::WaitEnded
             | Self::CandidateCommitted { .. }
             | Self::VerifyEnded { .. }
@@ -43,6 +44,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => Usage::default(),
         }
     }
@@ -53,6 +55,7 @@ impl Event {
         match self {
             Self::EffectProgressed { elapsed_ms, .. }
             | Self::WorkspaceCreated { elapsed_ms, .. }
+            | Self::BaselineEnded { elapsed_ms, .. }
             | Self::AgentEnded { elapsed_ms, .. }
             | Self::ProviderFailed { elapsed_ms, .. }
             | Self::CandidateCommitted { elapsed_ms, .. }
@@ -86,6 +89,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => 0,
         }
     }
@@ -95,6 +99,7 @@ impl Event {
     pub const fn ends_effect(&self) -> bool {
         match self {
             Self::WorkspaceCreated { .. }
+            | Self::BaselineEnded { .. }
             | Self::AgentEnded { .. }
             | Self::ProviderFailed { .. }
             | Self::WaitEnded
@@ -129,6 +134,7 @@ impl Event {
             | Self::GoalParked { .. }
             | Self::GoalWoken { .. }
             | Self::TurnsSet { .. }
+            | Self::JudgeChanged { .. }
             | Self::BudgetRaised { .. } => false,
         }
     }

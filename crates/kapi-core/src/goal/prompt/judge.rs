@@ -5,11 +5,12 @@
 //! itself is added by the world. Knows no judge.
 
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{Candidate, Checks, VerifyRun};
+use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
 use crate::goal::quote::{fenced, head, visible};
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task_list::task_list;
+use crate::proof::inspection::proof_lines;
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";
@@ -49,31 +50,98 @@ pub fn instructions() -> String {
     )
 }
 
-/// Returns everything that is judged, but for the change itself.
+/// What is judged, but for the change itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What was wanted.
+    pub goal: &'a str,
+    /// When it is done.
+    pub criteria: &'a str,
+    /// What commands showed, each report under a name: on the base, on the candidate.
+    pub reports: &'a [NamedReport<'a>],
+    /// What the agent left and the change does not hold.
+    pub left_out: &'a [String],
+    /// The agent's plan.
+    pub plan: Option<&'a Plan>,
+    /// What the agent says of its work.
+    pub said: Option<&'a str>,
+}
+
+/// What commands showed at one commit.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedReport<'a> {
+    /// Which commit that was, for the judge.
+    pub name: &'a str,
+    /// What they showed.
+    pub report: &'a VerifyReport,
+}
+
+/// Returns everything that is judged, but for the change itself, fenced and with nothing hidden.
 #[must_use]
-pub fn material(goal: &Goal) -> String {
-    let contract = &goal.contract;
+pub fn material(subject: &Subject<'_>) -> String {
     let mut parts = vec![
-        section("Goal", &contract.intent, CONTRACT_BYTES_MAX),
-        section("Done when", &contract.done_criteria, CONTRACT_BYTES_MAX),
+        section("Goal", subject.goal, CONTRACT_BYTES_MAX),
+        section("Done when", subject.criteria, CONTRACT_BYTES_MAX),
         section(
             "Evidence, produced by Kapi on a clean checkout",
-            &evidence(goal),
+            &evidence(subject.reports),
             EVIDENCE_BYTES_MAX,
         ),
     ];
-    parts.extend(goal.candidate.as_ref().and_then(left_out));
-    parts.extend(goal.journey.plan.as_ref().map(plan));
-    parts.extend(claim(goal));
+    parts.extend(left_out(subject.left_out));
+    parts.extend(subject.plan.map(plan));
+    parts.extend(
+        subject
+            .said
+            .map(|text| section("What the agent claims, unproved", text, CLAIM_BYTES_MAX)),
+    );
     parts.join("\n\n")
 }
 
-fn evidence(goal: &Goal) -> String {
-    let Some(report) = &goal.verify else {
-        return "No verify command was run.".to_owned();
-    };
-    let lines: Vec<String> = report.runs.iter().map(evidence_line).collect();
-    lines.join("\n")
+/// Returns the material of a goal whose candidate is judged.
+#[must_use]
+pub fn of_goal(goal: &Goal) -> String {
+    let named = |name, report| NamedReport { name, report };
+    let baseline = goal.baseline.iter();
+    let baseline = baseline.map(|report| named("On the base, before anything was done", report));
+    let candidate = goal.verify.iter();
+    let candidate = candidate.map(|report| named("On the candidate", report));
+    let reports: Vec<NamedReport<'_>> = baseline.chain(candidate).collect();
+    let left_out = goal
+        .candidate
+        .as_ref()
+        .map(|candidate| &*candidate.left_out);
+    let said = claim(goal);
+    material(&Subject {
+        goal: &goal.contract.intent,
+        criteria: &goal.contract.done_criteria,
+        reports: &reports,
+        left_out: left_out.unwrap_or_default(),
+        plan: goal.journey.plan.as_ref(),
+        said: said.as_deref(),
+    })
+}
+
+fn evidence(reports: &[NamedReport<'_>]) -> String {
+    if reports.is_empty() {
+        return "No verify command was run before this question.".to_owned();
+    }
+    let parts = reports.iter().map(|named| {
+        let lines = report_lines(named.report);
+        format!("{}:\n{}", named.name, lines.join("\n"))
+    });
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Returns what one report says, a line each. Everything that a report comes to know of its proof is
+/// told to judges here.
+fn report_lines(report: &VerifyReport) -> Vec<String> {
+    let mut lines: Vec<String> = report.runs.iter().map(evidence_line).collect();
+    if lines.is_empty() {
+        lines.push("- no command was run".to_owned());
+    }
+    lines.extend(proof_lines(report));
+    lines
 }
 
 fn evidence_line(run: &VerifyRun) -> String {
@@ -91,9 +159,8 @@ fn evidence_line(run: &VerifyRun) -> String {
 }
 
 /// Returns what the agent left and the change does not hold, one name a line, however it is named.
-fn left_out(candidate: &Candidate) -> Option<String> {
-    let lines: Vec<String> = candidate
-        .left_out
+fn left_out(names: &[String]) -> Option<String> {
+    let lines: Vec<String> = names
         .iter()
         .map(|line| format!("- {}", line.escape_debug()))
         .collect();
@@ -114,15 +181,10 @@ fn claim(goal: &Goal) -> Option<String> {
     let Some(Declared::Complete { evidence, summary }) = &goal.journey.declared else {
         return None;
     };
-    let text = match summary {
+    Some(match summary {
         Some(summary) => format!("{summary}\n\n{evidence}"),
         None => evidence.clone(),
-    };
-    Some(section(
-        "What the agent claims, unproved",
-        &text,
-        CLAIM_BYTES_MAX,
-    ))
+    })
 }
 
 fn section(title: &str, text: &str, bytes_max: usize) -> String {
@@ -138,16 +200,17 @@ fn section(title: &str, text: &str, bytes_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{TOKEN_MARK, instructions, material};
+    use super::{TOKEN_MARK, instructions, of_goal};
     use crate::goal::journey::Declared;
     use crate::goal::outcome::{Candidate, Checks, VerifyReport, VerifyRun};
     use crate::goal::story::{contract, goal_of};
+    use crate::proof::inspection::Inspection;
 
     #[test]
     fn the_token_stands_where_it_is_named_and_where_it_goes() {
         let text = instructions();
         assert_eq!(text.matches(TOKEN_MARK).count(), 2);
-        assert!(!material(&goal_of(contract())).contains(TOKEN_MARK));
+        assert!(!of_goal(&goal_of(contract())).contains(TOKEN_MARK));
     }
 
     #[test]
@@ -176,9 +239,11 @@ mod tests {
                 duration_ms: 7,
                 output_tail: "the judge says done".to_owned(),
                 output_bytes: 19,
+                tally: None,
             }],
+            inspection: Inspection::default(),
         });
-        let text = material(&goal);
+        let text = of_goal(&goal);
         assert!(
             text.starts_with("# Goal\n\n````\nfix it\n```\n# Evidence\n"),
             "{text}"
@@ -205,7 +270,7 @@ mod tests {
     fn what_is_too_long_is_cut_and_said_to_be() {
         let mut goal = goal_of(contract());
         goal.contract.intent = "ü".repeat(40_000);
-        let text = material(&goal);
+        let text = of_goal(&goal);
         assert!(text.contains("The end is left out"), "{}", text.len());
         assert!(text.len() < 2 * 32 * 1024);
     }

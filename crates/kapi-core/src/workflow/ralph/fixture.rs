@@ -7,6 +7,7 @@ use crate::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use crate::goal::state::Status as GoalStatus;
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
+use crate::proof::inspection::Inspection;
 use crate::usage::Usage;
 use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
@@ -258,6 +259,7 @@ pub(super) fn report(commit: &str, commands: &[String], failing: &[&str]) -> Ver
             duration_ms: 5,
             output_tail: if is_failing { "no\n" } else { "yes\n" }.to_owned(),
             output_bytes: 4,
+            tally: None,
         }
     };
     VerifyReport {
@@ -265,6 +267,7 @@ pub(super) fn report(commit: &str, commands: &[String], failing: &[&str]) -> Ver
         tree: format!("tree-{commit}"),
         tampered: Vec::new(),
         runs: commands.iter().map(run).collect(),
+        inspection: Inspection::default(),
     }
 }
 

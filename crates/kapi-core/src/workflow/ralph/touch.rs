@@ -5,13 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::glob::Glob;
 use crate::workflow::ralph::plan::PlanTask;
 use crate::workflow::ralph::state::{Ralph, Stand, TaskState};
 
 /// The most paths that are kept of one landing.
 pub const PATHS_MAX: usize = 500;
-/// The most steps that one pattern takes on one path.
-const STEPS_MAX: u32 = 10_000;
 
 /// The paths that a landing changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,102 +98,8 @@ fn matches(glob: &str, path: &str) -> bool {
     if glob.is_empty() || glob == "." {
         return true;
     }
-    let path: Vec<&str> = path.split('/').collect();
-    alternatives(glob).iter().any(|glob| {
-        let names: Vec<&str> = glob.split('/').collect();
-        let mut steps = STEPS_MAX;
-        is_path(&names, &path, &mut steps)
-    })
-}
-
-/// Returns a pattern without braces for each alternative of the first pair, and so on.
-fn alternatives(glob: &str) -> Vec<String> {
-    let mut done: Vec<String> = Vec::new();
-    let mut open = vec![glob.to_owned()];
-    while let Some(glob) = open.pop() {
-        let inner = glob.split_once('{').and_then(|(before, rest)| {
-            let (inner, after) = rest.split_once('}')?;
-            Some((before, inner, after))
-        });
-        match inner {
-            Some((before, inner, after)) if done.len() + open.len() < PATHS_MAX => {
-                let each = inner.split(',').map(|one| format!("{before}{one}{after}"));
-                open.extend(each);
-            }
-            Some(_) | None => done.push(glob),
-        }
-    }
-    done
-}
-
-fn is_path(globs: &[&str], names: &[&str], steps: &mut u32) -> bool {
-    let Some(left) = steps.checked_sub(1) else {
-        return false;
-    };
-    *steps = left;
-    match (globs.split_first(), names.split_first()) {
-        // A directory stands for all below it.
-        (None, _) => true,
-        (Some((&"**", rest)), Some((_, below))) => {
-            is_path(rest, names, steps) || is_path(globs, below, steps)
-        }
-        (Some(_), None) => false,
-        (Some((glob, globs)), Some((name, below))) => {
-            is_name(glob, name, steps) && is_path(globs, below, steps)
-        }
-    }
-}
-
-fn is_name(glob: &str, name: &str, steps: &mut u32) -> bool {
-    let Some(left) = steps.checked_sub(1) else {
-        return false;
-    };
-    *steps = left;
-    let mut rest = glob.chars();
-    match rest.next() {
-        None => name.is_empty(),
-        Some('*') => {
-            let after = rest.as_str();
-            is_name(after, name, steps)
-                || without_first(name).is_some_and(|(_, name)| is_name(glob, name, steps))
-        }
-        Some('[') => {
-            let Some((set, after)) = rest.as_str().split_once(']') else {
-                return glob == name;
-            };
-            without_first(name)
-                .is_some_and(|(c, name)| is_among(set, c) && is_name(after, name, steps))
-        }
-        Some(first) => without_first(name).is_some_and(|(c, name)| {
-            (first == '?' || first == c) && is_name(rest.as_str(), name, steps)
-        }),
-    }
-}
-
-fn without_first(text: &str) -> Option<(char, &str)> {
-    let mut chars = text.chars();
-    let first = chars.next()?;
-    Some((first, chars.as_str()))
-}
-
-/// Tells whether a character is among those of a set: `abc`, `a-z`, `!a`.
-fn is_among(set: &str, c: char) -> bool {
-    let (set, is_not) = set
-        .strip_prefix(['!', '^'])
-        .map_or((set, false), |set| (set, true));
-    let chars: Vec<char> = set.chars().collect();
-    let mut found = false;
-    let mut at = 0;
-    while let Some(first) = chars.get(at) {
-        if let (Some('-'), Some(last)) = (chars.get(at + 1), chars.get(at + 2)) {
-            found |= (*first..=*last).contains(&c);
-            at += 3;
-        } else {
-            found |= *first == c;
-            at += 1;
-        }
-    }
-    found != is_not
+    let names: Vec<&str> = path.split('/').collect();
+    Glob::new(glob).covers_names(&names)
 }
 
 #[cfg(test)]

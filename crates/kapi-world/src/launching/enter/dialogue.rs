@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::hooks::Hooks;
 use crate::book::Book;
-use crate::confine::{Cell, Payload, WORKSPACE_INSIDE};
+use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WORKSPACE_INSIDE};
 use crate::doors::Doors;
 use crate::launching::error::LaunchError;
 use crate::launching::plan::LaunchPlan;
@@ -49,7 +49,7 @@ pub(super) fn open(
         run_id: cell.name,
         purpose: Purpose::Work,
         home: &cell.home_seen(book),
-        workspace: &cell.workspace_seen(),
+        workspace: &cell.workspace_seen(book),
         gateway: doors.gateway(),
         tools: None,
         gate: None,
@@ -98,6 +98,9 @@ pub(super) fn open(
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             stdin: Vec::new(),
+            below: PathBuf::new(),
+            path_first: Vec::new(),
+            tail_bytes_max: AGENT_TAIL_BYTES_MAX,
         },
         notes,
     })

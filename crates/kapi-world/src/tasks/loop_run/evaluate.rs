@@ -11,8 +11,9 @@ use kapi_core::kernel::value::Value;
 use regex_lite::Regex;
 
 use super::{Course, Ended, schema, skipped};
-use crate::tasks::bench::{Bench, VERIFY_MS};
+use crate::prover::checkout;
 use crate::tasks::ending::eval_failed;
+use crate::tasks::proof::{Left, TaskProver, VERIFY_MS, end_of};
 
 /// Bytes of what an eval found that are kept.
 const DETAILS_BYTES_MAX: usize = 1_000;
@@ -56,12 +57,11 @@ impl Course<'_> {
             self.note(&eval.name, eval.blocking, &found);
             self.within_budget(&format!("eval {}", eval.name))?;
         }
-        let verify = self.task.request.verify.clone();
-        for (idx, command) in verify.iter().enumerate() {
-            let found = self.command(command, VERIFY_MS)?;
-            self.note(&format!("verify {}", idx + 1), true, &found);
+        if !self.task.request.verify.is_empty() {
+            let found = self.verify()?;
+            self.note("verify", true, &found);
             if !found.passed {
-                self.within_budget(&format!("`{command}`"))?;
+                self.within_budget("its verify commands")?;
             }
         }
         let codes = evals.iter().filter(|eval| is_of_code(eval));
@@ -163,30 +163,52 @@ impl Course<'_> {
         }
     }
 
+    /// Proves the verify commands on what the run left.
+    fn verify(&mut self) -> Result<Found, End> {
+        let bounded = self.allowance.bounded(VERIFY_MS);
+        let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
+        let prover = TaskProver::open(self.performer, self.task, self.hands);
+        // A run of a loop is looked at on its own: what it began with is the last run's affair.
+        let proved = prover.and_then(|prover| prover.prove(self.left(), None, timeout_ms));
+        match proved {
+            Ok(grade) => {
+                self.report.work.grade = Some(grade);
+                Ok(Found::new(true, ""))
+            }
+            Err(End::Cancelled) => Err(End::Cancelled),
+            Err(end) => Ok(Found::new(false, super::end_words(&end))),
+        }
+    }
+
+    fn left(&self) -> Left<'_> {
+        Left {
+            branch: self.report.work.branch.as_deref(),
+            commit: self.report.work.commit.as_deref(),
+        }
+    }
+
     fn command(&self, command: &str, timeout_ms: u64) -> Result<Found, End> {
-        let proved = self.prove(command, timeout_ms)?;
-        Ok(match proved {
-            Ok(proved) => {
-                let details = format!("`{command}`: {}", proved.words());
-                Found::new(proved.passed(), details)
+        Ok(match self.run_once(command, timeout_ms)? {
+            Ok(ended) => {
+                let details = format!("`{command}`: {}", end_of(&ended.run));
+                Found::new(ended.run.passed() && ended.tampered.is_empty(), details)
             }
             Err(found) => found,
         })
     }
 
     /// Runs a command on a clean checkout; what cannot be run has not passed.
-    fn prove(
+    fn run_once(
         &self,
         command: &str,
         timeout_ms: u64,
-    ) -> Result<Result<crate::tasks::bench::Proved, Found>, End> {
+    ) -> Result<Result<checkout::Ended, Found>, End> {
         let bounded = self.allowance.bounded(timeout_ms);
         let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
-        let commit = self.report.work.commit.as_deref();
-        let bench = Bench::new(self.performer, (self.task, self.hands), commit);
-        let proved = bench.and_then(|bench| bench.prove(command, timeout_ms));
-        match proved {
-            Ok(proved) => Ok(Ok(proved)),
+        let prover = TaskProver::open(self.performer, self.task, self.hands);
+        let ended = prover.and_then(|prover| prover.run_once(self.left(), command, timeout_ms));
+        match ended {
+            Ok(ended) => Ok(Ok(ended)),
             Err(End::Cancelled) => Err(End::Cancelled),
             Err(end) => Ok(Err(Found::new(false, super::end_words(&end)))),
         }
@@ -216,17 +238,17 @@ impl Course<'_> {
     }
 
     fn measure(&self, command: &str, timeout_ms: u64) -> Result<Result<Millionths, Found>, End> {
-        let proved = match self.prove(command, timeout_ms)? {
-            Ok(proved) => proved,
+        let ended = match self.run_once(command, timeout_ms)? {
+            Ok(ended) => ended,
             Err(found) => return Ok(Err(found)),
         };
-        if !proved.passed() {
+        if !ended.run.passed() || !ended.tampered.is_empty() {
             return Ok(Err(Found::new(
                 false,
-                format!("`{command}`: {}", proved.words()),
+                format!("`{command}`: {}", end_of(&ended.run)),
             )));
         }
-        let line = proved
+        let line = ended
             .stdout
             .lines()
             .rev()

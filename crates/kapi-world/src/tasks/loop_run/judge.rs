@@ -1,55 +1,36 @@
-//! A judge of a run: another vendor's agent, or a model, that sees criteria and change and hands back
-//! the token of the question.
+//! The judge of a run: never a program of the vendor that worked, asked within the task's budget.
 //!
-//! It has a read-only clean checkout, a home made anew and no session. Its word counts only in the
-//! form that was asked for; no answer is no.
+//! How a judge is asked and what it is shown is the same as for a goal. No answer is no.
 
 use std::time::Duration;
 
 use kapi_agent::agent::Kind;
-use kapi_agent::launch::Purpose;
-use kapi_agent::verdict::{Token, judge_answer, parse_verdict};
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Failure, JudgeAnswer, Verdict};
-use kapi_core::goal::prompt::judge::instructions;
-use kapi_core::goal::quote::{fenced, visible};
+use kapi_core::goal::prompt::judge::{Subject, instructions, material};
 use kapi_core::kernel::task::{End, FailureKind};
 use kapi_core::spend::account::Role;
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::profile_file;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
-use kapi_gateway::ask::{self, Question};
-use kapi_git::checkout::CheckoutPlan;
-use kapi_git::owned_dir;
-use kapi_sandbox::spec::Access;
-use kapi_sys::process;
 
 use super::Course;
 use super::evaluate::Found;
-use crate::asking::{Asked, ask_gated};
-use crate::confine::Cell;
+use crate::failure;
 use crate::gate::Rules;
-use crate::judge::provider::{Reference, price_name, server};
-use crate::judge::token::{sealed, token};
+use crate::judge::evidence::Change;
+use crate::judge::provider::{Reference, price_name};
+use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::run_dir::RunDir;
 use crate::spending::turn::Turn;
 use crate::spending::{self, Spent};
 use crate::tasks::ending::failed;
 use crate::tasks::{Performer, setup};
-use crate::verify::checkout;
 use crate::workshop::{self, Workshop};
-use crate::{failure, home};
 
 /// The longest a judge may take, in milliseconds.
 const DEADLINE_MS: u64 = 15 * 60 * 1_000;
-/// Bytes of the change that a judge is shown.
-const DIFF_BYTES_MAX: usize = 100_000;
-/// The most tokens of a model's verdict, with the thinking before it.
-const OUTPUT_TOKENS_MAX: u32 = 16_000;
-/// The variable that holds the token, for programs that are no model.
-const TOKEN_VARIABLE: &str = "KAPI_JUDGE_TOKEN";
 
 /// Why there is no answer of a judge.
 enum Unjudged {
@@ -76,12 +57,7 @@ impl Course<'_> {
             Ok(by) => by,
             Err(why) => return Ok(Found::new(false, why)),
         };
-        let answer = match Reference::parse(&by) {
-            Reference::Agent(reference) => self.by_agent(eval, reference, criteria),
-            Reference::Model { provider, model } => {
-                self.by_model(eval, (provider, model), criteria)
-            }
-        };
+        let answer = self.ask_judge(eval, &by, criteria);
         if self.hands.cancel().is_raised() {
             return Err(End::Cancelled);
         }
@@ -135,10 +111,6 @@ impl Course<'_> {
         }
     }
 
-    fn booked_as(&self, eval: &str) -> (String, String) {
-        self.attempt().booked_as(&format!("judge-{}", plain(eval)))
-    }
-
     /// Returns who judges: never a program of the vendor that worked.
     fn judge_reference(&self, agent: Option<&str>) -> Result<String, String> {
         let performer = self.performer;
@@ -167,15 +139,14 @@ impl Course<'_> {
         Ok(by)
     }
 
-    fn by_agent(
+    /// Asks with what the run left: its commit, and what it differs from where it changed anything.
+    fn ask_judge(
         &self,
         eval: &str,
-        reference: &str,
+        by: &str,
         criteria: &[String],
     ) -> Result<JudgeAnswer, Unjudged> {
         let performer = self.performer;
-        let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
-        let settings = performer.book.settings(&kind);
         let id = Performer::sandbox_id(self.task, self.hands).map_err(|end| Failure {
             message: super::end_words(&end),
             hint: None,
@@ -186,150 +157,83 @@ impl Course<'_> {
             .place(&performer.setting.project_key, &id);
         let plain = plain(eval);
         let run_dir = RunDir::open(&place.runs(), &format!("judge-{plain}"))?;
-        let dir = place.dir().join("judge");
-        owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
-        let (material, to) = self.material(&dir, criteria)?;
         let run_id = format!("{}-judge-{plain}", self.name_of(&id));
-        let token = token(&performer.book.grant, &run_id)?;
-        let prompt = format!("{}\n\n----\n\n{material}", sealed(&instructions(), &token));
-        let is_model = !matches!(kind, Kind::Command(_) | Kind::Script(_));
-        let asked = Asked {
-            kind: &kind,
-            settings: &settings,
-            prompt: &prompt,
-            session: None,
-            turn: 1,
-            run_id: &run_id,
-            purpose: Purpose::Judge,
-            network: NetworkMode::None,
-            env: match is_model {
-                // A model reads its prompt; in its environment the token would be for its tools.
-                true => Vec::new(),
-                false => vec![(TOKEN_VARIABLE.into(), token.clone().into())],
-            },
-        };
-        let home = home::make_anew(&dir.join("home"))?;
-        let name = self.booked_as(eval);
-        let turn = Turn::of_settings(name, (&kind, &settings), Role::Judge, &performer.book);
-        let answer = self.booked(&turn, |limit_ms, watch| {
-            let cell = Cell {
-                name: &run_id,
+        let root = performer.project.layout.root();
+        let workshop = Workshop::open(&performer.book, root, self.hands.cancel())?;
+        let change = self.change(&workshop)?;
+        let turn = self.turn_of(eval, by)?;
+        self.booked(&turn, |limit_ms, watch| {
+            let question = JudgeQuestion {
+                judge: by,
+                instructions: &instructions(),
+                material: &self.material(criteria),
+                change: &change,
+                run_id: &run_id,
+                run_dir: &run_dir,
+                dir: &place.dir().join("judge"),
                 level: performer.setting.level,
-                workspace: &to,
-                workspace_access: Access::ReadOnly,
-                home: &home,
-                git_view: None,
-                mounts: Vec::new(),
+                network: NetworkMode::None,
+                rules: Rules::Fixed(&[]),
                 deadline: Duration::from_millis(limit_ms),
-                idle: None,
+                // A run of a loop has no turn to charge and no wait to record.
+                waiting: Waiting::Here,
+                today: Day::of_ms(performer.project.clock.now_ms()),
             };
-            let at_gate = (&asked, Rules::Fixed(&[]), &*dir);
-            match ask_gated(&performer.book, cell, at_gate, &run_dir, watch) {
-                Ok((run, process::End::Cancelled)) => (Err(cut_off()), run.usage),
-                Ok((run, _)) => (Ok(judge_answer(&run, Token::Required(&token))), run.usage),
+            match judge::ask(&performer.book, &question, watch) {
+                Ok(Judgement::Given(run)) => (Ok(run.answer), run.usage),
+                Ok(Judgement::Cancelled(usage)) => (Err(cut_off()), usage),
                 Err(failure) => (Err(failure), Usage::default()),
             }
-        });
-        owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
-        answer
-    }
-
-    fn by_model(
-        &self,
-        eval: &str,
-        (provider, model): (&str, &str),
-        criteria: &[String],
-    ) -> Result<JudgeAnswer, Unjudged> {
-        let performer = self.performer;
-        let server = server(&performer.book, provider)?;
-        let token = token(&performer.book.grant, &self.task.id.to_string())?;
-        let workshop = self.workshop()?;
-        let user = self.change(&workshop, criteria)?;
-        let system = sealed(&instructions(), &token);
-        let question = Question {
-            model,
-            system: &system,
-            user: &user,
-            output_tokens_max: OUTPUT_TOKENS_MAX,
-            form: Form::Object(&SEALED_VERDICT),
-        };
-        let priced = price_name(&performer.book, provider);
-        let name = self.booked_as(eval);
-        let turn = Turn::of_model(name, (&priced, model), Role::Judge, &performer.book);
-        self.booked(&turn, |limit_ms, watch| {
-            let limit = Duration::from_millis(limit_ms);
-            let asked = ask::ask(&server, &question, limit, watch.cancel);
-            let today = Day::of_ms(performer.project.clock.now_ms());
-            let prices = &performer.book.prices;
-            let cost = prices.cost(&priced, model, today, &asked.usage);
-            let usage: Usage = asked.usage.usage(cost);
-            let answer = asked
-                .outcome
-                .map(|answer| parse_verdict(&answer.text, Token::Required(&token)));
-            (answer.map_err(|error| failure::plain(&error)), usage)
         })
     }
 
-    fn workshop(&self) -> Result<Workshop, Failure> {
-        let root = self.performer.project.layout.root();
-        Workshop::open(&self.performer.book, root, self.hands.cancel())
+    /// Returns what asking a judge is booked as.
+    fn turn_of(&self, eval: &str, by: &str) -> Result<Turn, Failure> {
+        let book = &self.performer.book;
+        let name = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
+        Ok(match Reference::parse(by) {
+            Reference::Agent(reference) => {
+                let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
+                Turn::of_agent(name, &kind, Role::Judge, book)
+            }
+            Reference::Model { provider, model } => {
+                let provider = price_name(book, provider);
+                Turn::of_model(name, (&provider, model), Role::Judge, book)
+            }
+        })
     }
 
-    /// Makes a clean checkout of what the run left and returns what a judge is shown.
-    fn material(
-        &self,
-        dir: &std::path::Path,
-        criteria: &[String],
-    ) -> Result<(String, std::path::PathBuf), Failure> {
-        let workshop = self.workshop()?;
-        let text = self.change(&workshop, criteria)?;
-        let commit = workshop::commit_id(self.commit()?)?;
-        let to = dir.join("checkout");
-        let plan = CheckoutPlan {
-            commit: &commit,
-            base: &commit,
-            protect: &[],
-            to: &to,
-        };
-        checkout(&workshop, &plan)?;
-        Ok((text, to))
-    }
-
-    fn commit(&self) -> Result<&str, Failure> {
-        self.report.work.commit.as_deref().ok_or_else(|| Failure {
+    fn change<'a>(&self, workshop: &'a Workshop) -> Result<Change<'a>, Failure> {
+        let commit = self.report.work.commit.as_deref().ok_or_else(|| Failure {
             message: "show a judge the work: the project is no git repository with a commit"
                 .to_owned(),
             hint: None,
+        })?;
+        let base = if self.report.work.branch.is_some() {
+            let base = workshop.repository.resolve_commit(&format!("{commit}^"));
+            Some(base.map_err(|error| failure::plain(&error))?)
+        } else {
+            None
+        };
+        Ok(Change {
+            workshop,
+            base,
+            commit: workshop::commit_id(commit)?,
         })
     }
 
-    /// Returns criteria, last words and change; what others wrote is fenced.
-    fn change(&self, workshop: &Workshop, criteria: &[String]) -> Result<String, Failure> {
-        let commit = self.commit()?;
-        let patch = if self.report.work.branch.is_some() {
-            let repository = &workshop.repository;
-            let base = repository.resolve_commit(&format!("{commit}^"));
-            let base = base.map_err(|error| failure::plain(&error))?;
-            let patch = repository.diff(&base, &workshop::commit_id(commit)?, DIFF_BYTES_MAX);
-            let patch = patch.map_err(|error| failure::plain(&error))?;
-            let cut = if patch.is_cut {
-                "\n\nThe change is longer than this."
-            } else {
-                ""
-            };
-            let text = String::from_utf8_lossy(&patch.bytes);
-            format!("{}{cut}", fenced(&visible(&text), "diff"))
-        } else {
-            "Nothing was changed; the work is what the agent said.".to_owned()
-        };
+    /// Returns criteria and last words; what others wrote is fenced.
+    fn material(&self, criteria: &[String]) -> String {
         let criteria: Vec<String> = criteria.iter().map(|line| format!("- {line}")).collect();
-        Ok(format!(
-            "# Goal\n\n{}\n\n# Done when\n\n{}\n\n# What the agent said last\n\n{}\n\n# The \
-             change\n\n{patch}",
-            fenced(&visible(&self.run.definition.description), ""),
-            fenced(&visible(&criteria.join("\n")), ""),
-            fenced(&visible(&self.report.output), "")
-        ))
+        let subject = Subject {
+            goal: &self.run.definition.description,
+            criteria: &criteria.join("\n"),
+            reports: &[],
+            left_out: &[],
+            plan: None,
+            said: Some(&self.report.output),
+        };
+        material(&subject)
     }
 
     fn name_of(&self, id: &crate::launching::place::SandboxId) -> String {

@@ -37,10 +37,10 @@ fn a_reviewer_reads_the_commit_and_the_change_and_can_write_neither() {
     let since = bench.base();
     bench.machine.write("answer.txt", "right\n");
     bench.machine.commit("right");
-    let checks = "grep -q '^+right' /run/kapi/change.diff && grep -q right answer.txt \
+    let checks = "grep -q '^+right' /run/kapi/change.md && grep -q right answer.txt \
                   && grep -q 'Guidance: code-review' /run/kapi/prompt.md \
-                  && grep -q 'M answer.txt' /run/kapi/prompt.md \
-                  && ! touch new && ! rm answer.txt && ! touch /run/kapi/change.diff";
+                  && grep -q 'changed .*answer.txt' /run/kapi/prompt.md \
+                  && ! touch new && ! rm answer.txt && ! touch /run/kapi/change.md";
     let agent = format!("command:{checks} && {REVIEW}");
     let effect = with(bench.question(Role::Reviewer, &agent, 1), |question| {
         question.since = Some(since);

@@ -13,7 +13,7 @@ use kapi_sandbox::spec::Access;
 use serde_json::{Value, json};
 
 use super::{Hooks, Merged, PRIVATE_MODE, rival};
-use crate::confine::{self, Cell};
+use crate::confine::{self, Cell, WorksAt};
 use crate::post::Post;
 
 const THEIRS: &str =
@@ -151,6 +151,8 @@ fn a_project_with_hooks_of_its_own_gets_none_of_ours_with_them() {
         level: SandboxLevel::Native,
         workspace: &workspace,
         workspace_access: Access::ReadOnly,
+        project: None,
+        works_at: WorksAt::Workspace,
         home: &home,
         git_view: None,
         mounts: Vec::new(),

@@ -1,4 +1,4 @@
-//! The directory in which checks of one process have their homes and layers.
+//! A directory in which one process has its homes, checkouts and layers.
 //!
 //! Nothing in it outlives the process. What a killed one left is removed by the next.
 
@@ -21,15 +21,15 @@ const DIRECTORIES_MAX: usize = 1_000;
 
 /// A directory of this process, removed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct PrivateScratch {
     path: PathBuf,
     /// Held as long as the directory is in use.
     _held: Lock,
 }
 
-impl Scratch {
+impl PrivateScratch {
     /// Makes a directory below `all`, which must not lie in the working tree that is checked.
-    pub(super) fn open(all: &Path, top: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(all: &Path, top: &Path, command: &str) -> Result<Self, Failure> {
         if all.starts_with(top) {
             return Err(Failure {
                 message: format!("check {}: it holds Kapi's own state", top.display()),
@@ -40,7 +40,7 @@ impl Scratch {
             message: error.message,
             hint: error.hint,
         })?;
-        let owner = format!("pid {}, kapi check", std::process::id());
+        let owner = format!("pid {}, {command}", std::process::id());
         let failed = |error: &dyn std::error::Error| failure::plain(error);
         let _alone =
             Lock::acquire(&all.join(LOCK), &owner, WAIT_MS).map_err(|error| failed(&error))?;
@@ -58,12 +58,12 @@ impl Scratch {
         Ok(Self { path, _held: held })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Drop for Scratch {
+impl Drop for PrivateScratch {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next process.
         drop(owned_dir::wipe(&self.path));
@@ -90,16 +90,16 @@ fn sweep(all: &Path) -> Result<(), Failure> {
 mod tests {
     use std::fs;
 
-    use super::Scratch;
+    use super::PrivateScratch;
 
     #[test]
     fn each_has_its_own_and_what_nobody_holds_is_removed() {
         let all = tempfile::tempdir().unwrap();
         let top = tempfile::tempdir().unwrap();
         fs::create_dir_all(all.path().join("123-0/layer/upper")).unwrap();
-        let one = Scratch::open(all.path(), top.path()).unwrap();
+        let one = PrivateScratch::open(all.path(), top.path(), "a test").unwrap();
         assert!(!all.path().join("123-0").exists());
-        let other = Scratch::open(all.path(), top.path()).unwrap();
+        let other = PrivateScratch::open(all.path(), top.path(), "a test").unwrap();
         assert_ne!(one.path(), other.path());
         assert!(one.path().is_dir() && other.path().is_dir());
         let gone = one.path().to_path_buf();
@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn a_tree_that_holds_our_own_state_is_refused() {
         let top = tempfile::tempdir().unwrap();
-        let failure = Scratch::open(&top.path().join("state"), top.path()).unwrap_err();
+        let failure =
+            PrivateScratch::open(&top.path().join("state"), top.path(), "a test").unwrap_err();
         assert!(failure.message.contains("Kapi's own state"), "{failure:?}");
         assert!(!top.path().join("state").exists());
     }

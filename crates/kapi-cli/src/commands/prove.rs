@@ -1,0 +1,218 @@
+//! `kapi prove`: the same proof for anybody's change, before it is merged or in CI.
+//!
+//! No goal, no agent and no state: the change is a commit, a branch or a range.
+
+mod junit;
+mod markdown;
+mod view;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kapi_core::checks::{Fate, Planned, Verb};
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::proof::conclusion::Standing;
+use kapi_core::spend::day::Day;
+use kapi_engine::world::{Activity, Watch};
+use kapi_store::layout::{HomeLayout, project_key};
+use kapi_sys::clock::Clock as _;
+use kapi_world::checks::{self, Setting, Told};
+use kapi_world::prove::{self, Proof, Request};
+use kapi_world::survey::Survey;
+
+use super::run::{CheckFlags, Network, Sandbox};
+use crate::config::Config;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::profile::flags;
+use crate::{amount, container, driving};
+
+/// Milliseconds one verify command may take when nothing else was said.
+const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
+
+/// Options of `kapi prove`.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// A commit, a branch, or a range 'A..B'
+    #[arg(value_name = "CHANGE", default_value = "HEAD")]
+    change: String,
+    /// What it is compared with [default: where it left the default branch]
+    #[arg(long, value_name = "REF")]
+    base: Option<String>,
+    /// A command that must pass; repeatable [default: what the project itself tests with]
+    #[arg(long, value_name = "CMD")]
+    verify: Vec<String>,
+    /// Files that must stay as they are at the base; repeatable
+    #[arg(long, value_name = "GLOB")]
+    protect: Vec<String>,
+    /// Checks that lie over the change for one more run
+    #[arg(long, value_name = "DIR")]
+    hidden: Option<PathBuf>,
+    #[command(flatten)]
+    checks: CheckFlags,
+    /// Who must agree: an agent, or provider/model [default: nobody]
+    #[arg(long, value_name = "JUDGE")]
+    judge: Option<String>,
+    /// What the change is for, for the judge [default: the commit's message]
+    #[arg(long, value_name = "TEXT")]
+    intent: Option<String>,
+    /// Time that one command may take (90s, 15m)
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    timeout: Option<u64>,
+    /// The isolation: 'native' (default), 'podman' or 'none'
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    sandbox: Option<Sandbox>,
+    /// What commands can reach: 'none' (default), 'filtered' or 'open'
+    #[arg(long, value_name = "MODE", value_enum)]
+    network: Option<Network>,
+    /// Also write the result as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Also write the result as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// Proves the change and says what it came to.
+pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let survey = Survey::of(&context.book(&Config::unconfigured()), &context.cwd);
+    let root = survey.map_err(|failure| Error::world(&failure))?.root();
+    let config = context.config(Some(&root))?;
+    let level = args.sandbox.map(flags::level).or(config.level);
+    let level = level.unwrap_or(SandboxLevel::Native);
+    let book = context.book(&config);
+    container::check(&book, level)?;
+    let network = match (args.network, level) {
+        (Some(network), _) => Some(network.into()),
+        (None, SandboxLevel::None) => None,
+        (None, SandboxLevel::Native | SandboxLevel::Podman) => Some(NetworkMode::None),
+    };
+    let network = config.network(network, level)?;
+    let interrupts = driving::interrupts()?;
+    let cancel = interrupts.cancel();
+    let ui = context.ui;
+    let verify = if args.verify.is_empty() {
+        let proposed = proposed(context, &root, (level, network))?;
+        for command in &proposed {
+            ui.say(&format!(
+                "verify: {command}  (the project's own; `--verify` says another)"
+            ));
+        }
+        proposed
+    } else {
+        args.verify.clone()
+    };
+    let state = HomeLayout::new(&context.home);
+    let request = Request {
+        target: args.change.clone(),
+        base: args.base.clone(),
+        verify,
+        protect: args.protect.clone(),
+        hidden: args.hidden.as_ref().map(|dir| context.cwd.join(dir)),
+        policy: args.checks.policy(),
+        timeout_ms: args.timeout.unwrap_or(TIMEOUT_MS),
+        level,
+        network,
+        judge: args.judge.clone(),
+        intent: args.intent.clone(),
+        scratch: state.state_dir().join("proofs").join(project_key(&root)),
+        stores: state.stores_dir(),
+        today: Day::of_ms(context.clock.now_ms()),
+        project: root,
+    };
+    let notice = |activity: Activity| match activity {
+        Activity::Verifying { command } => ui.live(&format!("running {command}")),
+        Activity::Note { text } => {
+            ui.clear_live();
+            ui.say(&format!("note: {text}"));
+        }
+        _ => {}
+    };
+    let watch = Watch {
+        cancel: &cancel,
+        notice: &notice,
+    };
+    let proved = prove::prove(&book, &request, &watch);
+    ui.clear_live();
+    let Some(proof) = proved.map_err(|failure| Error::world(&failure))? else {
+        ui.say("Interrupted; nothing was written.");
+        return Ok(Exit::Interrupted);
+    };
+    view::show(ui, &proof);
+    write(context, args.markdown.as_deref(), || markdown::text(&proof))?;
+    write(context, args.junit.as_deref(), || junit::text(&proof))?;
+    Ok(exit_of(&proof))
+}
+
+fn exit_of(proof: &Proof) -> Exit {
+    match proof.conclusion.standing {
+        Standing::Proved => Exit::Success,
+        Standing::Unverified | Standing::Refused => Exit::NotDone,
+        Standing::CannotRun => Exit::Failed,
+    }
+}
+
+fn write(context: &Context, to: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Error> {
+    let Some(to) = to else { return Ok(()) };
+    let path = context.cwd.join(to);
+    fs::write(&path, text()).map_err(|error| {
+        Error::new(
+            Exit::Failed,
+            format!("failed to write {}: {error}", path.display()),
+        )
+    })
+}
+
+/// Returns the commands by which the project tests itself.
+fn proposed(
+    context: &Context,
+    root: &Path,
+    run: (SandboxLevel, NetworkMode),
+) -> Result<Vec<String>, Error> {
+    let discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
+    let config = context.config(Some(root))?;
+    let (level, network) = run;
+    let setting = Setting {
+        scratch: HomeLayout::new(&context.home)
+            .state_dir()
+            .join("checks")
+            .join(project_key(root)),
+        level,
+        network,
+        jobs: 1,
+        only: [Verb::Test].into(),
+        timeout_ms_min: 0,
+    };
+    let interrupts = driving::interrupts()?;
+    let cancel = interrupts.cancel();
+    let told = Told {
+        cancel: &cancel,
+        notice: &|_| {},
+    };
+    let planned = checks::prepare(&context.book(&config), &discovery, &setting, &told);
+    let planned = planned.map_err(|failure| Error::world(&failure))?;
+    let commands: Vec<String> = planned.iter().filter_map(command).collect();
+    if commands.is_empty() {
+        return Err(
+            Error::usage("nothing says how this project tests itself").with_hint(
+                "name the command that proves the change: `kapi prove HEAD --verify \"…\"`; \
+                 `kapi check --list` shows what was found.",
+            ),
+        );
+    }
+    Ok(commands)
+}
+
+fn command(planned: &Planned) -> Option<String> {
+    if planned.fate != Fate::Run {
+        return None;
+    }
+    let check = &planned.check;
+    Some(if check.root.is_empty() {
+        check.command.clone()
+    } else {
+        let quoted = check.root.replace('\'', "'\\''");
+        format!("cd '{quoted}' && {}", check.command)
+    })
+}

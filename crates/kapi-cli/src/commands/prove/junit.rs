@@ -1,0 +1,77 @@
+//! A proof as `JUnit` XML, for the reports of CI servers: one test case for each check, and one for the
+//! verdict.
+
+use kapi_core::goal::outcome::{Checks, VerifyRun};
+use kapi_core::goal::words;
+use kapi_core::proof::conclusion::Standing;
+use kapi_world::prove::Proof;
+
+use super::view::headline;
+
+/// Returns the proof as XML.
+pub(super) fn text(proof: &Proof) -> String {
+    let empty = Vec::new();
+    let runs = proof.report.as_ref().map_or(&empty, |report| &report.runs);
+    let mut cases: Vec<String> = runs.iter().map(case).collect();
+    cases.push(verdict(proof));
+    let n_failed = runs.iter().filter(|run| !run.passed()).count()
+        + usize::from(proof.conclusion.standing != Standing::Proved);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"kapi prove\" \
+         tests=\"{}\" failures=\"{n_failed}\">\n{}</testsuite>\n</testsuites>\n",
+        cases.len(),
+        cases.concat()
+    )
+}
+
+fn case(run: &VerifyRun) -> String {
+    let hidden = match run.checks {
+        Checks::Visible => "",
+        Checks::Hidden => " (hidden checks)",
+    };
+    let (name, ms) = (
+        escaped(&format!("{}{hidden}", run.command)),
+        run.duration_ms,
+    );
+    let body = if run.passed() {
+        String::new()
+    } else {
+        format!(
+            "<failure message=\"{}\">{}</failure>",
+            escaped(&words::run_end(run)),
+            escaped(&run.output_tail)
+        )
+    };
+    format!(
+        "<testcase classname=\"kapi.verify\" name=\"{name}\" time=\"{}.{:03}\">{body}</testcase>\n",
+        ms / 1_000,
+        ms % 1_000
+    )
+}
+
+fn verdict(proof: &Proof) -> String {
+    let body = match proof.conclusion.standing {
+        Standing::Proved => String::new(),
+        Standing::Unverified | Standing::Refused | Standing::CannotRun => {
+            format!("<failure message=\"{}\"/>", escaped(&headline(proof)))
+        }
+    };
+    format!("<testcase classname=\"kapi\" name=\"verdict\">{body}</testcase>\n")
+}
+
+/// Returns text as XML holds it; characters that XML has no place for are left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,116 @@
+//! What `kapi prove` prints: for people, and the same facts as JSON.
+//!
+//! The fields are documented in `docs/json.md`.
+
+use kapi_core::goal::outcome::VerifyReport;
+use kapi_core::goal::words;
+use kapi_core::proof::assess::{self, Grade};
+use kapi_core::proof::inspection::{Inspection, proof_lines};
+use kapi_wire::result::{JudgeView, VerifyView};
+use kapi_world::prove::Proof;
+use serde::Serialize;
+
+use crate::contract::short;
+use crate::ui::{Format, Ui};
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    /// `proved`, `unverified`, `refused` or `cannot_run`.
+    verdict: &'static str,
+    reason: &'a str,
+    hint: Option<&'a str>,
+    base: &'a str,
+    commit: &'a str,
+    /// `red_to_green` or `kept_green`; `null` where a check fails.
+    grade: Option<Grade>,
+    baseline: Vec<VerifyView>,
+    verify: Vec<VerifyView>,
+    tampered: &'a [String],
+    inspection: Option<&'a Inspection>,
+    judge: Option<JudgeView>,
+}
+
+/// Shows a proof.
+pub(super) fn show(ui: Ui, proof: &Proof) {
+    match ui.format {
+        Format::Json => ui.json(&view(proof)),
+        Format::Human => {
+            for line in lines(proof) {
+                ui.line(&line);
+            }
+        }
+    }
+}
+
+fn view(proof: &Proof) -> View<'_> {
+    let report = proof.report.as_ref();
+    let conclusion = &proof.conclusion;
+    View {
+        verdict: conclusion.standing.as_str(),
+        reason: &conclusion.reason,
+        hint: conclusion.hint.as_deref(),
+        base: &proof.base,
+        commit: &proof.commit,
+        grade: grade(proof),
+        baseline: VerifyView::all(&proof.baseline),
+        verify: report.map(VerifyView::all).unwrap_or_default(),
+        tampered: report.map_or(&[], |report| &report.tampered),
+        inspection: report.map(|report| &report.inspection),
+        judge: proof.judged.as_ref().map(JudgeView::from),
+    }
+}
+
+/// Returns how much the checks show, where they pass.
+pub(super) fn grade(proof: &Proof) -> Option<Grade> {
+    let report = proof.report.as_ref().filter(|report| report.passed())?;
+    Some(assess::grade(Some(&proof.baseline), report))
+}
+
+/// Returns the verdict as one line for people.
+pub(super) fn headline(proof: &Proof) -> String {
+    let conclusion = &proof.conclusion;
+    let standing = conclusion.standing.as_str().replace('_', " ");
+    format!("{standing}: {}", conclusion.reason)
+}
+
+fn lines(proof: &Proof) -> Vec<String> {
+    let mut lines = vec![
+        headline(proof),
+        format!(
+            "  change    {}..{}",
+            short(&proof.base),
+            short(&proof.commit)
+        ),
+    ];
+    lines.extend(runs("on the base", &proof.baseline));
+    if let Some(report) = &proof.report {
+        lines.extend(runs("with it", report));
+        let seen = proof_lines(report);
+        lines.extend(seen.iter().map(|line| format!("  {line}")));
+    }
+    if let Some(run) = &proof.judged {
+        let view = JudgeView::from(run);
+        lines.push(format!(
+            "  judge     {} says {}: {}",
+            view.by, view.verdict, view.reason
+        ));
+    }
+    if let Some(hint) = &proof.conclusion.hint {
+        lines.push(format!("hint: {hint}"));
+    }
+    lines
+}
+
+fn runs(name: &str, report: &VerifyReport) -> Vec<String> {
+    let line = |run: &kapi_core::goal::outcome::VerifyRun| {
+        let tally = run
+            .tally
+            .map_or_else(String::new, |tally| format!(" ({tally})"));
+        format!(
+            "  {name:<9} `{}` {}{tally}",
+            run.command,
+            words::run_end(run)
+        )
+    };
+    report.runs.iter().map(line).collect()
+}

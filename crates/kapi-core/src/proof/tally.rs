@@ -1,0 +1,142 @@
+//! How many tests a run says that it ran: read from the closing lines of test runners.
+//!
+//! A line counts only in the exact form of a known runner, and several are summed. What remains
+//! forgeable: code under test that prints such a line itself, where the runner does not capture what
+//! it prints. So a tally only ever speaks against a change: that tests passed is never read from it.
+
+mod closing;
+mod form;
+mod junit;
+mod plain;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use self::closing::Reading;
+
+/// The most lines of a run that are read, from its end.
+const LINES_MAX: usize = 200_000;
+
+/// How many tests ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tally {
+    /// They passed.
+    pub passed: u64,
+    /// They failed, or could not be run.
+    pub failed: u64,
+    /// They were not run, or their failure was expected.
+    pub skipped: u64,
+    /// Whether the runner says this only where a test failed, and nothing where all passed.
+    pub only_red: bool,
+}
+
+impl Tally {
+    /// Returns how many tests were run.
+    #[must_use]
+    pub const fn run(&self) -> u64 {
+        self.passed.saturating_add(self.failed)
+    }
+
+    const fn add(&mut self, other: Self) {
+        self.passed = self.passed.saturating_add(other.passed);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.skipped = self.skipped.saturating_add(other.skipped);
+        self.only_red |= other.only_red;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+/// Tests that the base ran and a change no longer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TestsLost {
+    /// The runner's closing line is not there.
+    NoClosingLine {
+        /// What the base said.
+        before: Tally,
+    },
+    /// Fewer tests were run.
+    Fewer {
+        /// On the base.
+        before: Tally,
+        /// With the change.
+        now: Tally,
+    },
+    /// More tests were skipped.
+    MoreSkipped {
+        /// On the base.
+        before: Tally,
+        /// With the change.
+        now: Tally,
+    },
+}
+
+impl fmt::Display for TestsLost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoClosingLine { before } => write!(
+                out,
+                "the run on the base closed with {before}; with the change the runner's closing line is missing"
+            ),
+            Self::Fewer { before, now } => write!(
+                out,
+                "{} tests ran on the base, {} with the change",
+                before.run(),
+                now.run()
+            ),
+            Self::MoreSkipped { before, now } => write!(
+                out,
+                "{} tests were skipped on the base, {} with the change",
+                before.skipped, now.skipped
+            ),
+        }
+    }
+}
+
+/// Reads how many tests a run says that it ran; `None` without a closing line. Colours and other
+/// escapes are taken out first.
+#[must_use]
+pub fn tally(output: &str) -> Option<Tally> {
+    let plain = plain::plain(output);
+    let lines: Vec<&str> = plain.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(LINES_MAX)..);
+    let mut reading = Reading::default();
+    for line in last.unwrap_or_default() {
+        reading.read(line);
+    }
+    reading.close()
+}
+
+/// Reads how many tests a file in the form of `JUnit` XML names; `None` where it is no such file.
+#[must_use]
+pub fn junit(text: &str) -> Option<Tally> {
+    junit::read(text)
+}
+
+/// Compares a run with one on the base. New tests never hurt; a base that did not get as far as its
+/// closing line compares with nothing.
+#[must_use]
+pub fn lost(base: Option<&Tally>, now: Option<&Tally>) -> Option<TestsLost> {
+    let before = *base?;
+    let Some(now) = now.copied() else {
+        return (!before.only_red).then_some(TestsLost::NoClosingLine { before });
+    };
+    if now.run() < before.run() {
+        return Some(TestsLost::Fewer { before, now });
+    }
+    (now.skipped > before.skipped).then_some(TestsLost::MoreSkipped { before, now })
+}
+
+#[cfg(test)]
+mod tests;

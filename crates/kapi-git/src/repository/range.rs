@@ -1,0 +1,117 @@
+//! Which change a person means by a commit, a branch or a range.
+//!
+//! Only reads. A branch is compared with where it left the line it came from, so that what happened
+//! there since is no part of the change.
+
+use crate::command::GitError;
+use crate::id::CommitId;
+use crate::repository::{Repository, RepositoryError};
+
+/// The names under which the line that others come from is looked for, the surest first.
+const DEFAULT_BRANCHES: &[&str] = &["refs/remotes/origin/HEAD", "main", "master", "trunk"];
+
+/// A change between two commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// Where it begins.
+    pub base: CommitId,
+    /// Where it ends.
+    pub commit: CommitId,
+}
+
+/// A change that cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum RangeError {
+    /// A name that is no commit.
+    #[error(transparent)]
+    Name(#[from] RepositoryError),
+    /// A commit without one before it.
+    #[error("find what {commit} is a change of: it is the first commit")]
+    First {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// Two commits with nothing in common.
+    #[error("compare {one} with {other}: they have no commit in common")]
+    Unrelated {
+        /// The one.
+        one: CommitId,
+        /// The other.
+        other: CommitId,
+    },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Repository {
+    /// Returns the change that `A..B`, `A...B`, a branch or a commit names.
+    ///
+    /// What is neither a range nor given a base is compared with where it left the default branch, and
+    /// a commit of that branch with the one before it.
+    pub fn range(&self, target: &str, base: Option<&str>) -> Result<Range, RangeError> {
+        let split = target.split_once("...").or(target.split_once(".."));
+        if let Some((from, to)) = split {
+            let named =
+                |name: &str| self.resolve_commit(if name.is_empty() { "HEAD" } else { name });
+            let (from, commit) = (named(from)?, named(to)?);
+            let base = if target.contains("...") {
+                self.common(&from, &commit)?
+            } else {
+                from
+            };
+            return Ok(Range { base, commit });
+        }
+        let commit = self.resolve_commit(target)?;
+        if let Some(base) = base {
+            let base = self.common(&self.resolve_commit(base)?, &commit)?;
+            return Ok(Range { base, commit });
+        }
+        let base = self.left_default_branch(&commit)?;
+        Ok(Range { base, commit })
+    }
+
+    /// Returns what a commit says of itself.
+    pub fn message_of(&self, commit: &CommitId) -> Result<String, GitError> {
+        let call = self.call("log").args(["-1", "--format=%B"]);
+        call.arg(commit.as_str()).text()
+    }
+
+    fn left_default_branch(&self, commit: &CommitId) -> Result<CommitId, RangeError> {
+        for name in DEFAULT_BRANCHES {
+            let Ok(tip) = self.resolve_commit(name) else {
+                continue;
+            };
+            if let Some(common) = self.merge_base(&tip, commit)?
+                && common != *commit
+            {
+                return Ok(common);
+            }
+        }
+        let before = self.resolve_commit(&format!("{commit}^"));
+        before.map_err(|_| RangeError::First {
+            commit: commit.clone(),
+        })
+    }
+
+    fn common(&self, one: &CommitId, other: &CommitId) -> Result<CommitId, RangeError> {
+        self.merge_base(one, other)?
+            .ok_or_else(|| RangeError::Unrelated {
+                one: one.clone(),
+                other: other.clone(),
+            })
+    }
+
+    fn merge_base(&self, one: &CommitId, other: &CommitId) -> Result<Option<CommitId>, GitError> {
+        let call = self.call("merge-base");
+        let ended = call.args([one.as_str(), other.as_str()]).exit()?;
+        if ended.code != 0 {
+            return Ok(None);
+        }
+        let text = self
+            .call("merge-base")
+            .args([one.as_str(), other.as_str()])
+            .text()?;
+        Ok(CommitId::parse(text.trim()).ok())
+    }
+}

@@ -1,0 +1,231 @@
+//! Asking an agent something, read-only: the files of a commit, a home, one question, one answer.
+//!
+//! The only place where that is done, for judges, reviewers, side questions, drafts and accounts
+//! alike; what differs is said in the question. Its directory is made anew before and removed after,
+//! whatever happened. What an answer leads to is not known here.
+
+pub(crate) mod patience;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_agent::agent::Kind;
+use kapi_agent::launch::Purpose;
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
+use kapi_core::usage::Usage;
+use kapi_engine::world::Watch;
+use kapi_git::checkout::CheckoutPlan;
+use kapi_git::id::CommitId;
+use kapi_git::owned_dir;
+use kapi_sandbox::spec::{Access, Mount};
+use kapi_sys::process::End;
+
+use crate::agent_run::settings_hidden;
+use crate::asker::patience::{Patience, Then};
+use crate::asking::{Asked, ask_gated, ask_with_tools};
+use crate::book::Book;
+use crate::confine::{Cell, WorksAt};
+use crate::failure;
+use crate::gate::Rules;
+use crate::prover::checkout;
+use crate::run_dir::RunDir;
+use crate::tools::Caller;
+use crate::workshop::Workshop;
+
+/// A question to an agent that changes nothing.
+pub(crate) struct ReadOnlyQuestion<'a> {
+    /// Who is asked.
+    pub(crate) agent: &'a Kind,
+    /// What is asked.
+    pub(crate) prompt: &'a str,
+    /// What can be read.
+    pub(crate) files: Files<'a>,
+    /// Where the agent's own files are.
+    pub(crate) home: Home<'a>,
+    /// The session that is gone on with; only a home that was kept has one.
+    pub(crate) session: Option<&'a str>,
+    /// What the agent may use.
+    pub(crate) tools: ToolSet<'a>,
+    /// The turn that it is, for agents that answer by turns.
+    pub(crate) turn: u32,
+    /// The run's id.
+    pub(crate) run_id: &'a str,
+    /// Where prompt, transcript and logs are kept.
+    pub(crate) run_dir: &'a RunDir,
+    /// A directory of this question alone.
+    pub(crate) dir: &'a Path,
+    /// The isolation.
+    pub(crate) level: SandboxLevel,
+    /// What it can reach.
+    pub(crate) network: NetworkMode,
+    /// How long it may take.
+    pub(crate) deadline: Duration,
+    /// Variables beside those of the launch.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// Further mounts.
+    pub(crate) mounts: Vec<Mount>,
+}
+
+/// What an agent can read in its working directory.
+#[derive(Clone, Copy)]
+pub(crate) enum Files<'a> {
+    /// The files of a commit.
+    Commit {
+        /// The repository.
+        workshop: &'a Workshop,
+        /// The commit.
+        commit: &'a CommitId,
+    },
+    /// None.
+    Nothing,
+}
+
+/// Where an agent's own files are.
+#[derive(Clone, Copy)]
+pub(crate) enum Home<'a> {
+    /// Made anew for the question.
+    Anew,
+    /// Kept from one run to the next, with the agent's sessions.
+    Kept(&'a Path),
+}
+
+/// What an agent may use.
+#[derive(Clone, Copy)]
+pub(crate) enum ToolSet<'a> {
+    /// Tools that read, and a person is asked before what these rules list.
+    Reading(Rules<'a>),
+    /// The tools of its goal beside those that read.
+    OfGoal(Caller<'a>),
+}
+
+/// Asks, and returns how the run went and how its process ended.
+pub(crate) fn ask(
+    book: &Book,
+    question: &ReadOnlyQuestion<'_>,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    clear(question.dir)?;
+    let asked = ask_in(book, question, watch);
+    let cleared = clear(question.dir);
+    let answer = asked?;
+    cleared?;
+    Ok(answer)
+}
+
+/// Asks, and asks again while a provider fails in a way that may pass. For callers that have no turn
+/// to charge and no log in which a wait could stand.
+///
+/// What failed tries used is told by notices; what is returned is the use of the last.
+pub(crate) fn ask_patiently(
+    book: &Book,
+    question: &ReadOnlyQuestion<'_>,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    let mut patience = Patience::default();
+    loop {
+        let (run, end) = ask(book, question, watch)?;
+        let AgentEnd::Provider(trouble) = &run.end else {
+            return Ok((run, end));
+        };
+        if end == End::Cancelled {
+            return Ok((run, end));
+        }
+        match patience.wait(trouble, run.usage, watch) {
+            Then::AskAgain => {}
+            Then::GiveUp => return Ok((run, end)),
+            Then::Cancelled => {
+                let usage = Usage::default();
+                return Ok((AgentRun { usage, ..run }, End::Cancelled));
+            }
+        }
+    }
+}
+
+fn ask_in(
+    book: &Book,
+    question: &ReadOnlyQuestion<'_>,
+    watch: &Watch<'_>,
+) -> Result<(AgentRun, End), Failure> {
+    make_private(question.dir)?;
+    let workspace = files(question)?;
+    let home = match question.home {
+        Home::Anew => question.dir.join("home"),
+        Home::Kept(home) => home.to_path_buf(),
+    };
+    let mut mounts = settings_hidden(question.agent, &workspace, question.run_dir)?;
+    mounts.extend(question.mounts.iter().cloned());
+    let cell = Cell {
+        name: question.run_id,
+        level: question.level,
+        workspace: &workspace,
+        workspace_access: Access::ReadOnly,
+        project: match question.files {
+            Files::Commit { workshop, .. } => Some(workshop.repository.top_level()),
+            Files::Nothing => None,
+        },
+        works_at: WorksAt::Project,
+        home: &home,
+        git_view: None,
+        mounts,
+        deadline: question.deadline,
+        idle: None,
+    };
+    let settings = book.settings(question.agent);
+    let asked = Asked {
+        kind: question.agent,
+        settings: &settings,
+        prompt: question.prompt,
+        session: question.session,
+        turn: question.turn,
+        run_id: question.run_id,
+        // Tools that only read, and no session that could be mixed up with the work's.
+        purpose: match question.tools {
+            ToolSet::Reading(_) => Purpose::Judge,
+            ToolSet::OfGoal(_) => Purpose::Work,
+        },
+        network: question.network,
+        env: question.env.clone(),
+    };
+    let (dir, run_dir) = (question.dir, question.run_dir);
+    match question.tools {
+        ToolSet::Reading(rules) => ask_gated(book, cell, (&asked, rules, dir), run_dir, watch),
+        ToolSet::OfGoal(caller) => {
+            ask_with_tools(book, cell, (&asked, caller, dir), run_dir, watch)
+        }
+    }
+}
+
+/// Makes the files that are read.
+fn files(question: &ReadOnlyQuestion<'_>) -> Result<PathBuf, Failure> {
+    let to = question.dir.join("files");
+    match question.files {
+        Files::Nothing => {
+            make_private(&to)?;
+            Ok(to)
+        }
+        Files::Commit { workshop, commit } => {
+            let plan = CheckoutPlan {
+                commit,
+                base: commit,
+                protect: &[],
+                to: &to,
+            };
+            checkout::make(workshop, &plan)
+        }
+    }
+}
+
+/// Makes a directory into which nobody else may look.
+fn make_private(dir: &Path) -> Result<(), Failure> {
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| failure::file("create", dir, &error))
+}
+
+fn clear(dir: &Path) -> Result<(), Failure> {
+    owned_dir::wipe(dir).map_err(|error| failure::plain(&error))
+}

@@ -1,0 +1,73 @@
+//! Waiting for a provider that failed, where nobody can be charged with a turn.
+//!
+//! Knows nothing of what is asked.
+
+use std::thread;
+use std::time::Duration;
+
+use kapi_core::goal::outcome::ProviderFailure;
+use kapi_core::usage::Usage;
+use kapi_engine::drive::monotonic_ms;
+use kapi_engine::world::{Activity, Watch};
+
+/// How long a provider that failed is waited for, before each further try.
+const WAITS_MS: [u64; 4] = [2_000, 10_000, 60_000, 300_000];
+/// The longest that a provider may ask us to wait here.
+const WAIT_MS_MAX: u64 = 10 * 60 * 1000;
+/// How often a wait looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How often one question was waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    n_waits: usize,
+}
+
+/// What follows a try that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It was waited, and the same is asked again.
+    AskAgain,
+    /// It is not waited any longer, or waiting does not help.
+    GiveUp,
+    /// Nobody wants the answer any more.
+    Cancelled,
+}
+
+impl Patience {
+    /// Waits after a try that used this much, and says what follows.
+    pub(crate) fn wait(
+        &mut self,
+        trouble: &ProviderFailure,
+        used: Usage,
+        watch: &Watch<'_>,
+    ) -> Then {
+        let Some(wait_ms) = WAITS_MS
+            .get(self.n_waits)
+            .filter(|_| trouble.kind.may_pass())
+        else {
+            return Then::GiveUp;
+        };
+        self.n_waits += 1;
+        let wait_ms = trouble.retry_after_ms.unwrap_or(*wait_ms).min(WAIT_MS_MAX);
+        // What the failed try used counts; the next one tells only its own.
+        (watch.notice)(Activity::Used(used));
+        (watch.notice)(Activity::Note {
+            text: format!("{}; asked again in {} s", words(trouble), wait_ms / 1000),
+        });
+        let until = monotonic_ms().saturating_add(wait_ms);
+        while monotonic_ms() < until && !watch.cancel.is_raised() {
+            thread::sleep(LOOK);
+        }
+        if watch.cancel.is_raised() {
+            Then::Cancelled
+        } else {
+            Then::AskAgain
+        }
+    }
+}
+
+/// Returns a provider's failure in words.
+pub(crate) fn words(trouble: &ProviderFailure) -> String {
+    format!("{}: {}", trouble.kind.words(), trouble.message)
+}

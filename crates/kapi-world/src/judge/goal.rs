@@ -1,0 +1,58 @@
+//! The judge of a goal's turn: its effect becomes one question.
+//!
+//! Knows nothing of what a verdict leads to.
+
+use std::time::Duration;
+
+use kapi_core::goal::effect::{Effect, JudgeTask};
+use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::spend::day::Day;
+use kapi_engine::world::Watch;
+
+use crate::agent_run::run_id;
+use crate::gate::Rules;
+use crate::judge::evidence::Change;
+use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
+use crate::real::RealWorld;
+use crate::run_dir::RunDir;
+use crate::workshop::{self, Workshop};
+
+impl RealWorld<'_> {
+    pub(crate) fn judge(
+        &self,
+        effect: &Effect,
+        task: &JudgeTask,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, Failure> {
+        let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
+        let change = Change {
+            workshop: &workshop,
+            base: Some(workshop::commit_id(&task.base)?),
+            commit: workshop::commit_id(&task.commit)?,
+        };
+        let run_id = run_id(effect);
+        let question = JudgeQuestion {
+            judge: &task.agent,
+            instructions: &task.instructions,
+            material: &task.material,
+            change: &change,
+            run_id: &run_id,
+            run_dir: &RunDir::open(&self.place.runs, &run_id)?,
+            dir: &self.place.scratch.join("judge"),
+            level: task.sandbox,
+            network: task.network,
+            rules: Rules::Goal(self.caller(effect, &run_id)),
+            deadline: Duration::from_millis(task.deadline_ms),
+            // A wait for a judge stands in the goal's log.
+            waiting: Waiting::ByCaller,
+            today: Day::of_ms(self.clock.now_ms()),
+        };
+        Ok(match judge::ask(&self.book, &question, watch)? {
+            Judgement::Given(run) => Outcome::Judged(run),
+            Judgement::Cancelled(usage) => Outcome::Cancelled {
+                usage,
+                session: None,
+            },
+        })
+    }
+}

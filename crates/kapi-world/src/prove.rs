@@ -1,0 +1,251 @@
+//! Proving a change that Kapi did not make: any commit, branch or range, without a goal or an agent.
+//!
+//! The same prover and the same judge as everywhere; nothing is recorded, and the repository is only
+//! read.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::outcome::{Failure, JudgeRun, VerifyReport};
+use kapi_core::goal::prompt;
+use kapi_core::goal::prompt::judge::{NamedReport, Subject};
+use kapi_core::proof::baseline;
+use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
+use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::spend::day::Day;
+use kapi_engine::world::Watch;
+
+use crate::book::Book;
+use crate::failure;
+use crate::gate::Rules;
+use crate::judge::evidence::Change;
+use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
+use crate::private_scratch::PrivateScratch;
+use crate::prover::{Claim, Prover, Site, Work};
+use crate::run_dir::RunDir;
+use crate::shell::Listener;
+use crate::workshop::{self, Workshop};
+
+/// The branch that git inside a sandbox seems to be on.
+const BRANCH: &str = "change";
+/// The longest a judge may take.
+const JUDGE_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// What is to be proved, and how.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The project: the repository's top level.
+    pub project: PathBuf,
+    /// A commit, a branch or a range.
+    pub target: String,
+    /// What it is compared with, where that is said.
+    pub base: Option<String>,
+    /// The commands that must pass.
+    pub verify: Vec<String>,
+    /// Patterns of files that stay as they are at the base.
+    pub protect: Vec<String>,
+    /// A directory of checks that lie over the change.
+    pub hidden: Option<PathBuf>,
+    /// What the checks are held to.
+    pub policy: CheckPolicy,
+    /// The longest one command may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// The isolation.
+    pub level: SandboxLevel,
+    /// What commands can reach.
+    pub network: NetworkMode,
+    /// Who judges, if anybody does.
+    pub judge: Option<String>,
+    /// What the change is for, for the judge.
+    pub intent: Option<String>,
+    /// Where checkouts are made: a directory of Kapi's own for this project.
+    pub scratch: PathBuf,
+    /// The objects that sandboxes are lent.
+    pub stores: PathBuf,
+    /// Today, for prices.
+    pub today: Day,
+}
+
+/// What was found out.
+#[derive(Debug, Clone)]
+pub struct Proof {
+    /// The commit it was compared with.
+    pub base: String,
+    /// The commit that was looked at.
+    pub commit: String,
+    /// What the checks showed on the base.
+    pub baseline: VerifyReport,
+    /// What they showed on the change; nothing where they cannot work.
+    pub report: Option<VerifyReport>,
+    /// What a judge said, if one was asked.
+    pub judged: Option<JudgeRun>,
+    /// What it comes to.
+    pub conclusion: Conclusion,
+}
+
+/// Proves a change; nothing where it was called off.
+///
+/// # Errors
+/// When the change cannot be told, or git, a sandbox or the judge's settings fail.
+pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option<Proof>, Failure> {
+    let workshop = Workshop::open(book, &request.project, watch.cancel)?;
+    let range = workshop
+        .repository
+        .range(&request.target, request.base.as_deref())
+        .map_err(|error| failure::plain(&error))?;
+    let scratch = PrivateScratch::open(&request.scratch, &request.project, "kapi prove")?;
+    let run_dir = RunDir::open(scratch.path(), "run")?;
+    let name = format!("prove-{}", std::process::id());
+    let prover = Prover {
+        book,
+        workshop: &workshop,
+        site: Site {
+            project: &request.project,
+            stores: &request.stores,
+            scratch: scratch.path(),
+            hidden: request.hidden.as_deref(),
+            name: &name,
+            level: request.level,
+            network: request.network,
+        },
+        listener: Listener {
+            watch,
+            run_dir: &run_dir,
+        },
+    };
+    let claim = Claim {
+        commands: &request.verify,
+        policy: request.policy,
+        timeout_ms: request.timeout_ms,
+    };
+    let repository = &workshop.repository;
+    let at_base = (range.base.clone(), range.base.clone());
+    let base = Work::of(repository, BRANCH, at_base, &request.protect)?;
+    let Some(baseline) = prover.baseline(&base, &claim)? else {
+        return Ok(None);
+    };
+    let mut proof = Proof {
+        base: range.base.to_string(),
+        commit: range.commit.to_string(),
+        baseline,
+        report: None,
+        judged: None,
+        conclusion: Conclusion {
+            standing: Standing::Refused,
+            reason: String::new(),
+            hint: None,
+        },
+    };
+    if baseline::obstacle(&proof.baseline).is_none() {
+        let commits = (range.base.clone(), range.commit.clone());
+        let work = Work::of(repository, BRANCH, commits, &request.protect)?;
+        let Some(report) = prover.prove(&work, &claim)? else {
+            return Ok(None);
+        };
+        proof.report = Some(report);
+    }
+    proof.conclusion = proof.findings(&request.policy).conclusion();
+    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
+    if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
+        let asked = Asking {
+            workshop: &workshop,
+            request,
+            proof: &proof,
+            judge,
+            name: &name,
+            scratch: scratch.path(),
+        };
+        let Some(run) = asked.ask(book, &run_dir, watch)? else {
+            return Ok(None);
+        };
+        proof.judged = Some(run);
+        proof.conclusion = proof.findings(&request.policy).conclusion();
+    }
+    Ok(Some(proof))
+}
+
+impl Proof {
+    fn findings<'a>(&'a self, policy: &'a CheckPolicy) -> Findings<'a> {
+        Findings {
+            policy,
+            baseline: &self.baseline,
+            report: self.report.as_ref(),
+            judged: self.judged.as_ref(),
+        }
+    }
+}
+
+/// A question to a judge about a change.
+struct Asking<'a> {
+    workshop: &'a Workshop,
+    request: &'a Request,
+    proof: &'a Proof,
+    judge: &'a str,
+    name: &'a str,
+    scratch: &'a Path,
+}
+
+impl Asking<'_> {
+    fn ask(
+        &self,
+        book: &Book,
+        run_dir: &RunDir,
+        watch: &Watch<'_>,
+    ) -> Result<Option<JudgeRun>, Failure> {
+        let (proof, request) = (self.proof, self.request);
+        let mut reports = vec![NamedReport {
+            name: "On the base",
+            report: &proof.baseline,
+        }];
+        reports.extend(proof.report.iter().map(|report| NamedReport {
+            name: "With the change",
+            report,
+        }));
+        let goal = match &request.intent {
+            Some(intent) => intent.clone(),
+            None => self.message()?,
+        };
+        let material = prompt::judge::material(&Subject {
+            goal: &goal,
+            criteria: "The change does what it says, in full, and the checks show it honestly.",
+            reports: &reports,
+            left_out: &[],
+            plan: None,
+            said: None,
+        });
+        let change = Change {
+            workshop: self.workshop,
+            base: Some(workshop::commit_id(&proof.base)?),
+            commit: workshop::commit_id(&proof.commit)?,
+        };
+        let question = JudgeQuestion {
+            judge: self.judge,
+            instructions: &prompt::judge::instructions(),
+            material: &material,
+            change: &change,
+            run_id: self.name,
+            run_dir,
+            dir: &self.scratch.join("judge"),
+            level: request.level,
+            network: request.network,
+            rules: Rules::Fixed(&[]),
+            deadline: JUDGE_DEADLINE,
+            waiting: Waiting::Here,
+            today: request.today,
+        };
+        Ok(match judge::ask(book, &question, watch)? {
+            Judgement::Given(run) => Some(run),
+            Judgement::Cancelled(_) => None,
+        })
+    }
+
+    /// Returns what the commit says of itself.
+    fn message(&self) -> Result<String, Failure> {
+        let commit = workshop::commit_id(&self.proof.commit)?;
+        self.workshop
+            .repository
+            .message_of(&commit)
+            .map_err(|error| failure::plain(&error))
+    }
+}

@@ -1,0 +1,318 @@
+//! What a change does to the checks that are to prove it: tests, and files that steer a run.
+//!
+//! Looked up in the repository, so nothing that ran has a say in it. What it means is decided in core.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use kapi_core::glob::Glob;
+use kapi_core::goal::outcome::Failure;
+use kapi_core::kernel::value::Value;
+use kapi_core::proof::change::{ChangedPath, CheckChanges, How};
+use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::notice::Notice;
+use kapi_core::proof::policy::TestPolicy;
+use kapi_core::proof::role::{Ecosystems, Present, Role, Steering, differing_keys};
+use kapi_git::diff::ChangeKind;
+use kapi_git::id::CommitId;
+use kapi_git::repository::Repository;
+
+use super::document::Document;
+use super::text::{self, TextChange};
+use crate::{ecosystems, failure};
+
+/// Bytes of a file that is looked into for what steers a run.
+const STEERING_BYTES_MAX: usize = 4 << 20;
+/// Ends of the names of files that hold code; other test files are data that a test may write.
+const CODE: &[&str] = &[
+    "py", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "go", "rs", "java", "kt", "kts",
+    "scala", "groovy", "rb", "php", "ex", "exs", "erl", "c", "cc", "cpp", "cxx", "h", "hh", "hpp",
+    "sh", "bash", "zsh", "bats", "pl", "pm", "t", "lua", "luau", "swift", "cs", "fs", "vb", "zig",
+    "hs", "ml", "clj", "jl", "r", "dart", "nim", "cr", "tcl", "awk",
+];
+
+/// What a change does to the checks.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    /// The facts.
+    pub(super) facts: CheckChanges,
+    /// Files that steer in parts, and which parts of them differ.
+    parts: BTreeMap<String, Part>,
+    /// Test files of the result that hold code.
+    pub(super) test_code: Vec<PathBuf>,
+    /// Its files as text, tests and code; what is installed or locked is left out.
+    pub(super) texts: Vec<TextChange>,
+    /// Signs of a cheat in what it adds.
+    notices: Vec<Notice>,
+    /// Where it begins and ends.
+    ends: Ends,
+}
+
+#[derive(Debug, Clone)]
+struct Ends {
+    base: CommitId,
+    commit: CommitId,
+}
+
+/// The part of a file that steers a run and differs.
+#[derive(Debug, Clone)]
+enum Part {
+    /// These keys.
+    Keys(Vec<String>),
+    /// Lines like these.
+    Lines(Vec<Glob>),
+}
+
+impl Change {
+    /// Looks a change over.
+    pub(crate) fn between(
+        repository: &Repository,
+        base: &CommitId,
+        commit: &CommitId,
+    ) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::error::Error| failure::plain(error);
+        let rules = Ecosystems::from(&ecosystems::table()?);
+        let files = |commit| repository.tracked_files(commit);
+        let now = files(commit).map_err(|error| failed(&error))?;
+        let mut names: BTreeSet<String> = names_of(&now);
+        let changes = if base == commit {
+            Vec::new()
+        } else {
+            names.extend(names_of(&files(base).map_err(|error| failed(&error))?));
+            let changes = repository.changes(base, commit);
+            changes.map_err(|error| failed(&error))?
+        };
+        let present = rules.of(names.iter().map(String::as_str));
+        let ends = Ends {
+            base: base.clone(),
+            commit: commit.clone(),
+        };
+        let mut parts = BTreeMap::new();
+        let mut listed = Vec::new();
+        let mut texts = Vec::new();
+        for change in &changes {
+            let path = change.path.to_string_lossy().into_owned();
+            let found = part(repository, &present, &change.path, &ends)?;
+            let words = match &found {
+                Steers::Whole => None,
+                Steers::Unchanged => Some(Vec::new()),
+                Steers::Part(Part::Keys(keys)) => Some(keys.clone()),
+                Steers::Part(Part::Lines(_)) => Some(vec!["lines".to_owned()]),
+            };
+            if let Steers::Part(part) = found {
+                parts.insert(path.clone(), part);
+            }
+            let roles = present.roles(&path);
+            let is_written = !roles.has(Role::Dependency) && !roles.has(Role::LockFile);
+            if is_written && texts.len() < text::files_max() {
+                let is_test = roles.has(Role::Test);
+                let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
+                texts.extend(read);
+            }
+            listed.push((path, change.kind, words));
+        }
+        let tests = test_code(&present, &now);
+        let notices = text::signs(repository, base, &texts, &tests)?;
+        let listed: Vec<ChangedPath<'_>> = listed
+            .iter()
+            .map(|(path, kind, parts)| ChangedPath {
+                path,
+                how: how(*kind),
+                parts: parts.clone(),
+            })
+            .collect();
+        Ok(Self {
+            facts: CheckChanges::of(&present, &listed),
+            parts,
+            test_code: tests,
+            texts,
+            notices,
+            ends,
+        })
+    }
+
+    /// Returns tests of the base that it changes or removes.
+    pub(super) fn tests_changed(&self) -> Vec<String> {
+        let changed = self.facts.refused(TestPolicy::Additive);
+        changed.into_iter().map(|test| test.path.clone()).collect()
+    }
+
+    /// Returns what is recorded of it.
+    pub(super) fn inspection(&self) -> Inspection {
+        let steering = self.facts.steering.iter().map(|one| {
+            if one.parts.is_empty() {
+                one.path.clone()
+            } else {
+                format!("{} ({})", one.path, one.parts.join(", "))
+            }
+        });
+        Inspection {
+            tests_changed: self.tests_changed(),
+            steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
+            notices: self.notices.clone(),
+            ..Inspection::default()
+        }
+    }
+
+    /// Tells whether files that steer the checks were changed.
+    pub(super) fn steers(&self) -> bool {
+        !self.facts.steering.is_empty() || !self.facts.shadows.is_empty()
+    }
+
+    /// Returns files that steer as a whole.
+    pub(super) fn whole_steering(&self) -> impl Iterator<Item = &str> {
+        let steering = self.facts.steering.iter().map(|one| &one.path);
+        let whole = steering.chain(&self.facts.shadows);
+        whole
+            .filter(|path| !self.parts.contains_key(*path))
+            .map(String::as_str)
+    }
+
+    /// Returns files that steer in parts, with these parts as at the base.
+    pub(super) fn steering_texts(
+        &self,
+        repository: &Repository,
+    ) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        let mut texts = Vec::new();
+        for (path, part) in &self.parts {
+            let path = Path::new(path);
+            let (old, new) = both(repository, path, &self.ends)?;
+            let text = match part {
+                Part::Keys(keys) => {
+                    let old = Document::parse(path, &old);
+                    let new = Document::parse(path, &new);
+                    let pair = old.zip(new);
+                    pair.and_then(|(old, new)| new.with_keys_of(&old, keys))
+                }
+                Part::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
+            };
+            texts.extend(text.map(|text| (path.to_path_buf(), text.into_bytes())));
+        }
+        Ok(texts)
+    }
+}
+
+/// How a changed file steers a run.
+enum Steers {
+    /// As a whole, or not at all.
+    Whole,
+    /// By parts, and none of them differs.
+    Unchanged,
+    /// By this part.
+    Part(Part),
+}
+
+fn part(
+    repository: &Repository,
+    present: &Present<'_>,
+    path: &Path,
+    ends: &Ends,
+) -> Result<Steers, Failure> {
+    match present.steering(&path.to_string_lossy()) {
+        None | Some(Steering::Whole) => Ok(Steers::Whole),
+        Some(Steering::Keys(keys)) => keys_changed(repository, path, keys, ends),
+        Some(Steering::Lines(lines)) => {
+            let (old, new) = both(repository, path, ends)?;
+            let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
+            Ok(if differs {
+                Steers::Part(Part::Lines(lines.to_vec()))
+            } else {
+                Steers::Unchanged
+            })
+        }
+    }
+}
+
+const fn how(kind: ChangeKind) -> How<'static> {
+    match kind {
+        ChangeKind::Added => How::Added,
+        ChangeKind::Modified | ChangeKind::Mode | ChangeKind::Type => How::Modified,
+        ChangeKind::Deleted => How::Deleted,
+    }
+}
+
+fn names_of(paths: &[PathBuf]) -> BTreeSet<String> {
+    let names = paths.iter().map(|path| path.to_string_lossy());
+    names.map(std::borrow::Cow::into_owned).collect()
+}
+
+fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
+    let is_code = |path: &&PathBuf| {
+        let end = path.extension().and_then(|end| end.to_str());
+        end.is_some_and(|end| CODE.contains(&end.to_ascii_lowercase().as_str()))
+    };
+    let is_test = |path: &&PathBuf| present.roles(&path.to_string_lossy()).has(Role::Test);
+    files
+        .iter()
+        .filter(is_code)
+        .filter(is_test)
+        .cloned()
+        .collect()
+}
+
+/// Tells whether a path is what runners write beside what they read.
+pub(super) fn is_output(path: &Path) -> bool {
+    const WRITTEN: &[&str] = &[
+        "__pycache__",
+        ".pytest_cache",
+        ".mypy_cache",
+        "node_modules",
+    ];
+    let is_written = |name: &str| WRITTEN.contains(&name) || name.ends_with(".pyc");
+    path.iter()
+        .any(|name| name.to_str().is_some_and(is_written))
+}
+
+fn both(repository: &Repository, path: &Path, ends: &Ends) -> Result<(String, String), Failure> {
+    let text = |commit: &CommitId| {
+        let read = repository.file_at(commit, path, STEERING_BYTES_MAX);
+        let bytes = read.map_err(|error| failure::plain(&error))?;
+        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+    };
+    Ok((text(&ends.base)?, text(&ends.commit)?))
+}
+
+/// Returns the keys of a file that steer a run and differ. What cannot be read steers as a whole.
+fn keys_changed(
+    repository: &Repository,
+    path: &Path,
+    keys: &[Glob],
+    ends: &Ends,
+) -> Result<Steers, Failure> {
+    let (old, new) = both(repository, path, ends)?;
+    let value = |text: &str| {
+        if text.trim().is_empty() {
+            return Some(Value::Map(BTreeMap::new()));
+        }
+        Document::parse(path, text).map(|document| document.value())
+    };
+    let (Some(old), Some(new)) = (value(&old), value(&new)) else {
+        return Ok(Steers::Whole);
+    };
+    let found = differing_keys(keys, &old, &new);
+    Ok(if found.is_empty() {
+        Steers::Unchanged
+    } else {
+        Steers::Part(Part::Keys(found))
+    })
+}
+
+fn is_steering(lines: &[Glob], line: &str) -> bool {
+    // A line is one name: its slashes are none of a path.
+    let name = line.trim().replace('/', "\\");
+    lines
+        .iter()
+        .any(|glob| glob.matches_names(&[name.as_str()]))
+}
+
+fn steering_lines<'t>(lines: &[Glob], text: &'t str) -> Vec<&'t str> {
+    let found = text.lines().map(str::trim);
+    found.filter(|line| is_steering(lines, line)).collect()
+}
+
+/// Returns the new text without its steering lines, and the old one's before it.
+fn with_lines_of(lines: &[Glob], old: &str, new: &str) -> String {
+    let kept = old.lines().filter(|line| is_steering(lines, line));
+    let rest = new.lines().filter(|line| !is_steering(lines, line));
+    kept.chain(rest).map(|line| format!("{line}\n")).collect()
+}

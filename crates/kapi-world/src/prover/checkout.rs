@@ -1,0 +1,302 @@
+//! A clean checkout in which lines are run one after the other, each in a sandbox of its own.
+//!
+//! Sealed files are put there anew before each line, cannot be written while it runs, and are
+//! compared after it. What comes of a line is the caller's business.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
+use kapi_core::goal::quote::tail;
+use kapi_core::goal::words;
+use kapi_core::proof::tally::tally;
+use kapi_engine::world::Activity;
+use kapi_git::checkout::CheckoutPlan;
+use kapi_git::hidden::copy_hidden;
+use kapi_git::owned_dir;
+use kapi_git::private_view::Shown;
+use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::spec::Access;
+use kapi_sys::process::End;
+
+use super::change::Change;
+use super::seal::Seal;
+use super::text::TakenBack;
+use super::{Prover, Work};
+use crate::confine::{Cell, WorksAt};
+use crate::shell::{self, ShellLine};
+use crate::workshop::{ShownAt, Workshop};
+use crate::{failure, home};
+
+/// Bytes of a line's output that are recorded.
+const OUTPUT_TAIL_BYTES: usize = 4_000;
+
+/// What a checkout holds.
+#[derive(Clone, Copy)]
+pub(super) enum Content<'a> {
+    /// The commit, with protected files as at the base.
+    AsCommitted,
+    /// The same, and these files as at the base.
+    BaseFiles(&'a [String]),
+    /// The same, and what steers the checks as at the base.
+    BaseSteering(&'a Change),
+    /// The same, with one hunk taken back.
+    WithoutHunk(&'a TakenBack),
+}
+
+/// A line that has ended by itself or at a limit.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// How.
+    pub(crate) run: VerifyRun,
+    /// All that it wrote, as far as it was kept.
+    pub(crate) output: String,
+    /// What it wrote to standard output.
+    pub(crate) stdout: String,
+    /// Sealed files that are not what they were before it.
+    pub(crate) tampered: Vec<String>,
+}
+
+/// A checkout.
+pub(super) struct Checkout<'a> {
+    prover: &'a Prover<'a>,
+    work: Work<'a>,
+    /// The protected patterns, those of the content included.
+    protect: Vec<String>,
+    /// Contents that stand in the place of files; nothing where a file is not there.
+    texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+    to: PathBuf,
+}
+
+impl<'a> Checkout<'a> {
+    /// Fills a directory of the prover.
+    pub(super) fn make(
+        prover: &'a Prover<'a>,
+        work: &Work<'a>,
+        content: Content<'_>,
+    ) -> Result<Self, Failure> {
+        let mut protect = work.protect.to_vec();
+        let mut texts = Vec::new();
+        match content {
+            Content::AsCommitted => {}
+            Content::BaseFiles(paths) => protect.extend(paths.iter().map(|path| literal(path))),
+            Content::BaseSteering(change) => {
+                protect.extend(change.whole_steering().map(literal));
+                let found = change.steering_texts(&prover.workshop.repository)?;
+                texts = found
+                    .into_iter()
+                    .map(|(path, bytes)| (path, Some(bytes)))
+                    .collect();
+            }
+            Content::WithoutHunk(hunk) => {
+                let bytes = hunk.content.as_ref().map(|text| text.clone().into_bytes());
+                texts = vec![(hunk.path.clone(), bytes)];
+            }
+        }
+        let checkout = Self {
+            prover,
+            work: work.clone(),
+            protect,
+            texts,
+            to: prover.site.scratch.join("verify"),
+        };
+        make(prover.workshop, &checkout.plan())?;
+        checkout.write_texts()?;
+        Ok(checkout)
+    }
+
+    /// Removes the directory.
+    pub(crate) fn discard(self) -> Result<(), Failure> {
+        owned_dir::discard(&self.to).map_err(|error| failure::plain(&error))
+    }
+
+    /// Runs a line; nothing where it was called off.
+    pub(crate) fn run(
+        &mut self,
+        line: &str,
+        checks: Checks,
+        timeout_ms: u64,
+    ) -> Result<Option<Ended>, Failure> {
+        let prover = self.prover;
+        (prover.listener.watch.notice)(Activity::Verifying {
+            command: line.to_owned(),
+        });
+        let seal = self.seal(checks)?;
+        let ran = self.run_sealed(line, timeout_ms, &seal)?;
+        if ran.finished.end == End::Cancelled {
+            return Ok(None);
+        }
+        // The one that explains the end stands in the output, which the next turn reads.
+        for met in &ran.met {
+            let text = words::limit_met(met.resource, &met.limit);
+            (prover.listener.watch.notice)(Activity::Note { text });
+        }
+        let run = verify_run(line, checks, &ran);
+        let output = shell::output(&ran.finished);
+        let stdout = ran.finished.stdout.text();
+        // Nothing of the sandbox is alive once this is gone.
+        drop(ran);
+        let tampered = self.tampered(&seal)?;
+        Ok(Some(Ended {
+            run,
+            output,
+            stdout,
+            tampered,
+        }))
+    }
+
+    fn plan(&self) -> CheckoutPlan<'_> {
+        CheckoutPlan {
+            commit: &self.work.commit,
+            base: &self.work.base,
+            protect: &self.protect,
+            to: &self.to,
+        }
+    }
+
+    /// Puts sealed files there as they have to be, and notes what they are.
+    fn seal(&self, checks: Checks) -> Result<Seal, Failure> {
+        let repository = &self.prover.workshop.repository;
+        repository
+            .restore_protected(&self.plan())
+            .map_err(|error| failure::plain(&error))?;
+        let mut hidden = Vec::new();
+        if checks == Checks::Hidden
+            && let Some(from) = self.prover.site.hidden
+        {
+            let copied = copy_hidden(from, &self.to).map_err(|error| failure::plain(&error))?;
+            hidden = copied.paths;
+        }
+        let protected = repository
+            .tracked_files_matching(&self.work.base, &self.protect)
+            .map_err(|error| failure::plain(&error))?;
+        let tests = self.work.change.test_code.clone();
+        Seal::of(&self.to, [protected, hidden, tests].concat())
+    }
+
+    /// Returns sealed files that differ, and files that appeared where only the base's may be.
+    fn tampered(&self, seal: &Seal) -> Result<Vec<String>, Failure> {
+        let mut found = seal.broken(&self.to)?;
+        let restored = self
+            .prover
+            .workshop
+            .repository
+            .restore_protected(&self.plan())
+            .map_err(|error| failure::plain(&error))?;
+        let appeared = restored
+            .iter()
+            .filter(|path| !seal.holds(path) && !super::change::is_output(path));
+        found.extend(appeared.map(|path| path.display().to_string()));
+        Ok(found)
+    }
+
+    fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<Ran, Failure> {
+        let (prover, site) = (self.prover, &self.prover.site);
+        let view_dir = site.scratch.join("verify-git");
+        let shown = Shown {
+            branch: self.work.branch,
+            base: &self.work.base,
+            work_tree: &self.to,
+            index: None,
+        };
+        let (git_view, git_env) = prover.workshop.git_view(
+            &view_dir,
+            &shown,
+            &self.work.commit,
+            (ShownAt::of(site.level, &self.to), site.stores),
+        )?;
+        let home = home::make_anew(&site.scratch.join("verify-home"))?;
+        let cell = Cell {
+            name: site.name,
+            level: site.level,
+            workspace: &self.to,
+            workspace_access: Access::ReadWrite,
+            project: Some(site.project),
+            works_at: WorksAt::Project,
+            home: &home,
+            git_view: Some(git_view),
+            mounts: seal.mounts(&self.to, site.level),
+            deadline: Duration::from_millis(timeout_ms),
+            idle: None,
+        };
+        let line = ShellLine {
+            text: line,
+            network: site.network,
+            below: Path::new(""),
+            path_first: Vec::new(),
+            env: git_env.into_iter().collect::<BTreeMap<_, _>>(),
+        };
+        line.run(&cell, prover.book, prover.listener)
+    }
+
+    fn write_texts(&self) -> Result<(), Failure> {
+        for (path, bytes) in &self.texts {
+            let target = self.to.join(path);
+            owned_dir::make_way(&self.to, path).map_err(|error| failure::plain(&error))?;
+            let mode = fs::symlink_metadata(&target).map(|found| found.permissions());
+            owned_dir::wipe(&target).map_err(|error| failure::plain(&error))?;
+            if let Some(bytes) = bytes {
+                let written = fs::write(&target, bytes);
+                written.map_err(|error| failure::file("write", &target, &error))?;
+                // A script stays one that can be started.
+                if let Ok(mode) = mode {
+                    let set = fs::set_permissions(&target, mode);
+                    set.map_err(|error| failure::file("set the mode of", &target, &error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fills a directory with a commit's files, and an empty file where the view of git is mounted.
+pub(crate) fn make(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
+    workshop
+        .repository
+        .checkout(plan)
+        .map_err(|error| failure::plain(&error))?;
+    let mount_point = plan.to.join(".git");
+    fs::File::create(&mount_point)
+        .map_err(|error| failure::file("create", &mount_point, &error))?;
+    Ok(plan.to.to_path_buf())
+}
+
+/// Returns a pattern that matches exactly one path.
+fn literal(path: impl AsRef<str>) -> String {
+    let mut pattern = String::new();
+    for c in path.as_ref().chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+fn verify_run(line: &str, checks: Checks, ran: &Ran) -> VerifyRun {
+    let finished = &ran.finished;
+    let mut text = shell::output(finished);
+    if let Some(exceeded) = &ran.exceeded {
+        text = format!(
+            "{text}\n[kapi ended it at its limit of {}; raise `{}` in `[sandbox]`]\n",
+            words::limit_text(exceeded.resource, &exceeded.limit),
+            words::limit_key(exceeded.resource)
+        );
+    }
+    let exit_code = shell::exit_code(finished.end);
+    VerifyRun {
+        command: line.to_owned(),
+        checks,
+        exit_code,
+        timed_out: exit_code.is_none() && finished.end != End::Cancelled,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        output_tail: tail(&text, OUTPUT_TAIL_BYTES).to_owned(),
+        output_bytes: finished
+            .stdout
+            .bytes_total
+            .saturating_add(finished.stderr.bytes_total),
+        tally: tally(&text),
+    }
+}

@@ -1,0 +1,80 @@
+//! How much of a change its checks notice: each hunk is taken back in turn, and the checks are run.
+//!
+//! A hunk whose loss nothing notices may be right or wrong: the checks cannot tell.
+
+use std::time::{Duration, Instant};
+
+use kapi_core::goal::outcome::{Checks, Failure};
+use kapi_core::proof::inspection::Strength;
+
+use super::checkout::{Checkout, Content};
+use super::text::TakenBack;
+use super::{Claim, Prover, Work};
+
+/// The most hunks that are taken back.
+const HUNKS_MAX: usize = 100;
+/// The longest that all of it may take, however long one run takes.
+const TIME_MAX: Duration = Duration::from_secs(30 * 60);
+/// The most hunks that are named.
+const NAMED_MAX: usize = 50;
+/// Ends of the names of files that no check is expected to notice.
+const PROSE: &[&str] = &["md", "rst", "txt", "adoc", "html", "css", "svg"];
+
+impl Prover<'_> {
+    /// Takes each hunk back in turn and says which the checks notice; nothing where it was called off.
+    pub(super) fn strength(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+    ) -> Result<Option<Strength>, Failure> {
+        let began = Instant::now();
+        let is_prose = |path: &std::path::Path| {
+            let end = path.extension().and_then(|end| end.to_str());
+            end.is_some_and(|end| PROSE.contains(&end))
+        };
+        let code = work.change.texts.iter();
+        let code = code.filter(|text| !text.is_test && !is_prose(&text.path));
+        let hunks: Vec<TakenBack> = code.flat_map(super::text::TextChange::taken_back).collect();
+        let mut strength = Strength::default();
+        for (n, hunk) in hunks.iter().enumerate() {
+            if n >= HUNKS_MAX || began.elapsed() >= TIME_MAX {
+                let left = hunks.len().saturating_sub(n);
+                strength.untried = u32::try_from(left).unwrap_or(u32::MAX);
+                break;
+            }
+            strength.hunks = strength.hunks.saturating_add(1);
+            match self.notices(work, claim, hunk)? {
+                None => return Ok(None),
+                Some(true) => strength.noticed = strength.noticed.saturating_add(1),
+                Some(false) if strength.unnoticed.len() < NAMED_MAX => {
+                    strength.unnoticed.push(hunk.at.clone());
+                }
+                Some(false) => {}
+            }
+        }
+        Ok(Some(strength))
+    }
+
+    /// Tells whether a command fails without a hunk; nothing where it was called off.
+    fn notices(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+        hunk: &TakenBack,
+    ) -> Result<Option<bool>, Failure> {
+        let mut checkout = Checkout::make(self, work, Content::WithoutHunk(hunk))?;
+        let mut is_noticed = false;
+        for command in claim.commands {
+            let Some(ended) = checkout.run(command, Checks::Visible, claim.timeout_ms)? else {
+                checkout.discard()?;
+                return Ok(None);
+            };
+            if !ended.run.passed() {
+                is_noticed = true;
+                break;
+            }
+        }
+        checkout.discard()?;
+        Ok(Some(is_noticed))
+    }
+}

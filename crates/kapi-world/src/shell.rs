@@ -1,0 +1,127 @@
+//! A person's shell line in a sandbox: the one place that runs one.
+//!
+//! Verify commands, evals, conditions, waits and checks all come through here. Which files it sees is
+//! the caller's cell; what its end means is the caller's business. It has the authority of an agent's
+//! run and no key of anybody.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kapi_core::goal::contract::NetworkMode;
+use kapi_core::goal::outcome::Failure;
+use kapi_engine::world::Watch;
+use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::spec::Mount;
+use kapi_sys::process::{End, Finished};
+
+use crate::asking::RUN_ID_VARIABLE;
+use crate::book::Book;
+use crate::confine::{Cell, Payload, WORKSPACE_INSIDE, read_only};
+use crate::doors::Doors;
+use crate::doors::serve::Served;
+use crate::failure;
+use crate::run_dir::RunDir;
+
+/// What runs the line.
+const SHELL: &str = "/bin/sh";
+/// Bytes kept of each output stream: enough for the closing lines of many test runners in a row.
+const TAIL_BYTES_MAX: usize = 4 << 20;
+/// Where Kapi keeps its own state of a project.
+const STATE: &str = ".ilchul";
+
+/// Variables of every line.
+const VARIABLES: &[(&str, &str)] = &[
+    // Files that seem to be somebody else's are the person's own.
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.directory"),
+    ("GIT_CONFIG_VALUE_0", "*"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+];
+
+/// A line, and what it gets beside the cell it is run in.
+#[derive(Debug)]
+pub(crate) struct ShellLine<'a> {
+    /// The line.
+    pub(crate) text: &'a str,
+    /// What it can reach.
+    pub(crate) network: NetworkMode,
+    /// The directory it is run in, below the workspace.
+    pub(crate) below: &'a Path,
+    /// Directories to look for programs in before all others.
+    pub(crate) path_first: Vec<PathBuf>,
+    /// Variables beside those of every line.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+}
+
+/// Who hears of a line's run.
+#[derive(Clone, Copy)]
+pub(crate) struct Listener<'a> {
+    /// Takes notices and says when it is no longer wanted.
+    pub(crate) watch: &'a Watch<'a>,
+    /// Where its connections are logged.
+    pub(crate) run_dir: &'a RunDir,
+}
+
+impl ShellLine<'_> {
+    /// Runs the line to its end.
+    pub(crate) fn run(
+        self,
+        cell: &Cell<'_>,
+        book: &Book,
+        listener: Listener<'_>,
+    ) -> Result<Ran, Failure> {
+        let fixed = VARIABLES
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let mut env: BTreeMap<OsString, OsString> = fixed.collect();
+        env.extend(self.env);
+        // What an agent wrote may run here: it has an agent's authority, not the person's.
+        env.insert(RUN_ID_VARIABLE.into(), cell.name.into());
+        let payload = Payload {
+            program: PathBuf::from(SHELL),
+            args: vec!["-c".into(), self.text.into()],
+            env,
+            stdin: Vec::new(),
+            below: self.below.to_path_buf(),
+            path_first: self.path_first,
+            tail_bytes_max: TAIL_BYTES_MAX,
+        };
+        let doors = Doors::new(cell.level, self.network, &book.grant)?;
+        let served = Served::new(&doors, listener.watch, listener.run_dir)?;
+        cell.run(book, payload, &served, &mut |_| {})
+    }
+}
+
+/// Returns what hides Kapi's own state in a workspace, if it is there.
+pub(crate) fn state_cover(workspace: &Path, scratch: &Path) -> Result<Vec<Mount>, Failure> {
+    if !workspace.join(STATE).is_dir() {
+        return Ok(Vec::new());
+    }
+    let blank = scratch.join("blank");
+    fs::create_dir_all(&blank).map_err(|error| failure::file("create", &blank, &error))?;
+    let inside = Path::new(WORKSPACE_INSIDE).join(STATE);
+    Ok(vec![read_only(&blank, &inside)])
+}
+
+/// Returns all that a line wrote, its standard output first.
+pub(crate) fn output(finished: &Finished) -> String {
+    let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
+    let between = if stdout.is_empty() || stdout.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{stdout}{between}{stderr}")
+}
+
+/// Returns the exit code of a line, 128 plus the signal where one ended it; none where it was killed
+/// at a limit of time or called off.
+pub(crate) const fn exit_code(end: End) -> Option<i32> {
+    match end {
+        End::Exited(code) => Some(code),
+        End::Signaled(signal) => Some(128 + signal),
+        End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
+    }
+}

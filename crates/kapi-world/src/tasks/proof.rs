@@ -1,0 +1,254 @@
+//! Proving what an attempt left: its verify commands and evals, by the one prover.
+//!
+//! Says in the words of the kernel how that came out. Knows no rule of its own.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use kapi_core::goal::contract::NetworkMode;
+use kapi_core::goal::outcome::{Failure, VerifyReport, VerifyRun};
+use kapi_core::goal::words;
+use kapi_core::kernel::task::{End, Task};
+use kapi_core::proof::assess::{self, Grade};
+use kapi_core::proof::baseline;
+use kapi_core::proof::policy::CheckPolicy;
+use kapi_engine::kernel::worker::Hands;
+use kapi_engine::world::{Activity, Watch};
+use kapi_git::owned_dir;
+
+use super::Performer;
+use super::ending::{eval_failed, not_launched, refused};
+use crate::failure;
+use crate::launching::place::{SandboxPlace, make_private};
+use crate::prover::checkout::Ended;
+use crate::prover::{Claim, Prover, Site, Work};
+use crate::run_dir::RunDir;
+use crate::shell::Listener;
+use crate::workshop::{self, Workshop};
+
+/// The longest a verify command may take, in milliseconds: half an hour.
+pub(super) const VERIFY_MS: u64 = 30 * 60 * 1_000;
+/// The branch that git inside a sandbox seems to be on where the work has none.
+const NO_BRANCH: &str = "detached";
+/// Digits of a project's key that tell its sandboxes from those of others.
+const KEY_DIGITS: usize = 12;
+
+/// What proves the work of one attempt.
+pub(super) struct TaskProver<'a> {
+    performer: &'a Performer<'a>,
+    task: &'a Task,
+    hands: &'a Hands<'a>,
+    workshop: Workshop,
+    place: SandboxPlace,
+    scratch: PathBuf,
+}
+
+/// Where the work of an attempt is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left<'a> {
+    /// Its branch, if it changed anything.
+    pub(super) branch: Option<&'a str>,
+    /// The commit it left, or began at.
+    pub(super) commit: Option<&'a str>,
+}
+
+impl<'a> TaskProver<'a> {
+    /// Opens the prover of an attempt.
+    pub(super) fn open(
+        performer: &'a Performer<'a>,
+        task: &'a Task,
+        hands: &'a Hands<'a>,
+    ) -> Result<Self, End> {
+        let root = performer.project.layout.root();
+        let workshop = Workshop::open(&performer.book, root, hands.cancel());
+        let workshop = workshop.map_err(|failure| refused(&failure))?;
+        let id = Performer::sandbox_id(task, hands)?;
+        let setting = &performer.setting;
+        let place = setting.sandboxes.place(&setting.project_key, &id);
+        make_private(&place.dir()).map_err(|error| not_launched(error.message))?;
+        let scratch = place.dir().join("proof");
+        Ok(Self {
+            performer,
+            task,
+            hands,
+            workshop,
+            place,
+            scratch,
+        })
+    }
+
+    /// Runs the verify commands on what the attempt begins at. A command that cannot work there is
+    /// the end of it, before an agent is asked anything.
+    pub(super) fn baseline(&self) -> Result<Option<VerifyReport>, End> {
+        let commands = &self.task.request.verify;
+        if commands.is_empty() {
+            return Ok(None);
+        }
+        let named = self.task.request.base.as_deref().unwrap_or("HEAD");
+        let Ok(commit) = self.workshop.repository.resolve_commit(named) else {
+            // The launch says what is missing.
+            return Ok(None);
+        };
+        let left = Left {
+            branch: None,
+            commit: Some(commit.as_str()),
+        };
+        let claim = Claim {
+            commands,
+            policy: CheckPolicy::default(),
+            timeout_ms: VERIFY_MS,
+        };
+        let report = self.with_prover(left, |prover, work| prover.baseline(work, &claim))?;
+        match baseline::obstacle(&report) {
+            None => Ok(Some(report)),
+            Some(obstacle) => Err(not_launched(format!(
+                "`{}` cannot work where it is run: {}. {}",
+                obstacle.command, obstacle.reason, obstacle.remedy
+            ))),
+        }
+    }
+
+    /// Proves the verify commands on what the attempt left.
+    pub(super) fn prove(
+        &self,
+        left: Left<'_>,
+        baseline: Option<&VerifyReport>,
+        timeout_ms: u64,
+    ) -> Result<Grade, End> {
+        let claim = Claim {
+            commands: &self.task.request.verify,
+            policy: CheckPolicy::default(),
+            timeout_ms,
+        };
+        let report = self.with_prover(left, |prover, work| prover.prove(work, &claim))?;
+        if let Some(path) = report.tampered.first() {
+            return Err(eval_failed(format!(
+                "the protected file {path} was changed, so the checks prove nothing"
+            )));
+        }
+        if let Some(run) = report.runs.iter().find(|run| !run.passed()) {
+            return Err(eval_failed(sentence(run)));
+        }
+        let nothing = BTreeSet::new();
+        match assess::objection(&claim.policy, baseline, &report, &nothing, false) {
+            Some(objection) => Err(eval_failed(format!(
+                "the checks pass, but {}; look at the work and merge it yourself if that is right",
+                objection.words()
+            ))),
+            None => Ok(assess::grade(baseline, &report)),
+        }
+    }
+
+    /// Runs one line on a clean checkout of what the attempt left; nothing of it stays.
+    pub(super) fn run_once(
+        &self,
+        left: Left<'_>,
+        line: &str,
+        timeout_ms: u64,
+    ) -> Result<Ended, End> {
+        self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
+    }
+
+    /// Lets the prover do something, in a directory that goes with it.
+    fn with_prover<T>(
+        &self,
+        left: Left<'_>,
+        act: impl FnOnce(&Prover<'_>, &Work<'_>) -> Result<Option<T>, Failure>,
+    ) -> Result<T, End> {
+        let done = self.in_scratch(left, act);
+        let wiped = owned_dir::wipe(&self.scratch).map_err(|error| failure::plain(&error));
+        let done = done.map_err(|failure| self.stopped(&failure))?;
+        wiped.map_err(|failure| refused(&failure))?;
+        done.ok_or(End::Cancelled)
+    }
+
+    fn in_scratch<T>(
+        &self,
+        left: Left<'_>,
+        act: impl FnOnce(&Prover<'_>, &Work<'_>) -> Result<Option<T>, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(commit) = left.commit else {
+            return Err(Failure {
+                message: "make a clean checkout: the project is no git repository with a commit"
+                    .to_owned(),
+                hint: None,
+            });
+        };
+        let repository = &self.workshop.repository;
+        let base = match left.branch {
+            // An attempt leaves one commit on what it began at.
+            Some(_) => repository
+                .resolve_commit(&format!("{commit}^"))
+                .map_err(|error| failure::plain(&error))?,
+            None => workshop::commit_id(commit)?,
+        };
+        let commit = workshop::commit_id(commit)?;
+        let work = Work::of(
+            repository,
+            left.branch.unwrap_or(NO_BRANCH),
+            (base, commit),
+            &[],
+        )?;
+        let notice = |activity: Activity| (self.performer.notice)(self.task.id, activity);
+        let watch = Watch {
+            cancel: self.hands.cancel(),
+            notice: &notice,
+        };
+        make_private(&self.scratch).map_err(|error| Failure {
+            message: error.message,
+            hint: error.hint,
+        })?;
+        let run_dir = RunDir::open(&self.scratch, "run")?;
+        let (name, stores) = (self.name(), self.place.stores());
+        let prover = Prover {
+            book: &self.performer.book,
+            workshop: &self.workshop,
+            site: Site {
+                project: self.performer.project.layout.root(),
+                stores: &stores,
+                scratch: &self.scratch,
+                hidden: None,
+                name: &name,
+                level: self.performer.setting.level,
+                network: NetworkMode::None,
+            },
+            listener: Listener {
+                watch: &watch,
+                run_dir: &run_dir,
+            },
+        };
+        act(&prover, &work)
+    }
+
+    fn stopped(&self, failure: &Failure) -> End {
+        if self.hands.cancel().is_raised() {
+            return End::Cancelled;
+        }
+        refused(failure)
+    }
+
+    /// Returns the name of a sandbox, unlike that of any other that runs now.
+    fn name(&self) -> String {
+        let key = self.place.project_key();
+        let digits = key.get(key.len().saturating_sub(KEY_DIGITS)..);
+        let id = self.place.id().as_str();
+        format!("{}-{id}-proof", digits.unwrap_or_default())
+    }
+}
+
+/// Says how a line ended, with the end of what it wrote.
+pub(super) fn end_of(run: &VerifyRun) -> String {
+    let how = words::run_end(run);
+    match run.output_tail.trim() {
+        "" => how,
+        output => format!("{how}\n{output}"),
+    }
+}
+
+fn sentence(run: &VerifyRun) -> String {
+    format!(
+        "`{}` did not pass on a clean checkout: {}",
+        run.command,
+        end_of(run)
+    )
+}

@@ -1,0 +1,96 @@
+//! Rules about what is written once: each of these was written several times before, and the copies
+//! drifted apart until one of them broke a promise.
+//!
+//! A name is looked for in the sources of our crates, tests aside.
+
+use super::Fault;
+use super::tree::Tree;
+
+/// A name that only a few files may use.
+struct Once {
+    /// The name, as it stands in the source.
+    name: &'static str,
+    /// The files, or directories with a slash at their end, that may use it.
+    homes: &'static [&'static str],
+    /// What to do instead.
+    instead: &'static str,
+}
+
+const ONCE: &[Once] = &[
+    Once {
+        name: concat!("Purpose::", "Judge"),
+        homes: &["crates/kapi-agent/", "crates/kapi-world/src/asker.rs"],
+        instead: "ask by `asker::ask`, which is the one way to ask an agent read-only",
+    },
+    Once {
+        name: concat!("judge_", "answer("),
+        homes: &["crates/kapi-agent/", "crates/kapi-world/src/judge/agent.rs"],
+        instead: "ask by `judge::ask`, which is the one judge",
+    },
+    Once {
+        name: concat!("parse_", "verdict("),
+        homes: &["crates/kapi-agent/", "crates/kapi-world/src/judge/model.rs"],
+        instead: "ask by `judge::ask`, which is the one judge",
+    },
+    Once {
+        name: concat!("KAPI_JUDGE", "_TOKEN"),
+        homes: &["crates/kapi-world/src/judge/token.rs"],
+        instead: "name it by `judge::token::TOKEN_VARIABLE`",
+    },
+];
+
+/// What is written once stays in its place.
+pub(super) fn what_is_written_once_stays_there(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for file in tree.rust() {
+        if !file.path.starts_with("crates/") || file.is_test() {
+            continue;
+        }
+        let is_home = |home: &&str| {
+            file.path == **home || (home.ends_with('/') && file.path.starts_with(*home))
+        };
+        let foreign = ONCE
+            .iter()
+            .filter(|once| !once.homes.iter().any(|home| is_home(&home)));
+        for once in foreign {
+            let used = file.numbered().filter(|(_, text)| text.contains(once.name));
+            faults.extend(used.map(|(line, _)| Fault {
+                path: file.path.clone(),
+                line,
+                message: format!(
+                    "`{}` is used in its own place alone: {}",
+                    once.name, once.instead
+                ),
+            }));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tree;
+    use super::what_is_written_once_stays_there;
+
+    #[test]
+    fn a_second_judge_is_found() {
+        let verdict = concat!("let answer = parse_", "verdict(text, token);\n");
+        let purpose = concat!("purpose: Purpose::", "Judge,\n");
+        let files = [
+            ("crates/kapi-world/src/judge/model.rs", verdict),
+            ("crates/kapi-world/src/asker.rs", purpose),
+            ("crates/kapi-agent/tests/it/verdicts.rs", verdict),
+            ("crates/kapi-world/src/prove.rs", verdict),
+            ("crates/kapi-world/src/asker_two.rs", purpose),
+        ];
+        let faults = what_is_written_once_stays_there(&Tree::of(&files));
+        let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "crates/kapi-world/src/prove.rs",
+                "crates/kapi-world/src/asker_two.rs"
+            ]
+        );
+    }
+}
