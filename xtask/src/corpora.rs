@@ -90,9 +90,9 @@ impl CorpusOptions {
         self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
     }
 
-    /// Tells whether everything that there is was asked for.
+    /// Tells whether every change that there is was asked for.
     fn is_whole(&self) -> bool {
-        self.only.is_empty() && !self.quick && self.ways.is_none()
+        self.only.is_empty() && !self.quick
     }
 }
 

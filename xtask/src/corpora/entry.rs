@@ -112,7 +112,10 @@ impl Entry {
             }
             Self::Contract => {
                 let file = contract(request, &agent, place)?;
-                kapi(&["run", "--contract", &file, "--yes", "--json"], options)
+                kapi(
+                    &["run", "--contract", &file, "--yes", "--json", "--park"],
+                    options,
+                )
             }
             Self::Draft => {
                 let agent = format!("command:{}", drafting(request));
@@ -148,7 +151,9 @@ impl Entry {
 }
 
 /// What every goal is begun with: nobody is asked, and one turn is all there is.
-const UNATTENDED: [&str; 6] = ["--judge", "none", "--yes", "--json", "--turns", "1"];
+const UNATTENDED: [&str; 7] = [
+    "--judge", "none", "--yes", "--json", "--turns", "1", "--park",
+];
 
 /// Returns what an agent drafts for this request.
 fn draft(request: &Request<'_>) -> Value {
@@ -224,7 +229,7 @@ fn proposal(request: &Request<'_>) -> String {
     format!("{hello}\n{set}\n")
 }
 
-/// Approves the first goal by the hash that is shown, which also drives it.
+/// Approves the first goal by the hash that is shown, and drives it.
 fn approve(request: &Request<'_>, shell: &Shell) -> anyhow::Result<Ended> {
     let words = |words: &[&str]| {
         words
@@ -241,8 +246,16 @@ fn approve(request: &Request<'_>, shell: &Shell) -> anyhow::Result<Ended> {
     })?;
     let hash = shown["contract_hash"].as_str();
     let hash = hash.context("find the hash of the contract")?;
-    let approve = ["goal", "approve", "1", "--hash", hash, "--json"];
-    shell.run(request.kapi, &words(&approve), "")
+    let approve = ["goal", "approve", "1", "--hash", hash, "--no-run", "--json"];
+    let approved = shell.run(request.kapi, &words(&approve), "")?;
+    if approved.code != Some(0) {
+        return Ok(approved);
+    }
+    shell.run(
+        request.kapi,
+        &words(&["resume", "1", "--park", "--json"]),
+        "",
+    )
 }
 
 /// Plans one task with scripted agents and has it built.

@@ -23,6 +23,8 @@ const NAMING: [&str; 6] = [
     "objections",
     "notices",
 ];
+/// What stands in the events of a goal that waits for a person.
+const PARKED: &str = r#""until":{"for":"approval""#;
 /// The longest reason that is kept.
 const REASON_MAX: usize = 300;
 
@@ -63,6 +65,9 @@ impl CaseOutcome {
             },
             Some(NOT_DONE) if document["status"] == "waiting" => Self::Waits(reason(&document)),
             Some(NOT_DONE) => Self::Refused(reason(&document)),
+            None if ended.stdout.contains(PARKED) => {
+                Self::Waits("parked until a person allows it".to_owned())
+            }
             Some(DENIED) => Self::Refused(short(&ended.last_words())),
             Some(USAGE) if ended.stderr.contains("unrecognized subcommand") => Self::Absent,
             _ => Self::Broken(short(&ended.last_words())),
