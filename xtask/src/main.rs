@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod converge;
+mod corpora;
 mod deny;
 mod dist;
 mod layers;
@@ -42,6 +43,11 @@ usage: cargo xtask <command>
                     power of a simulated disk instead)
   conformance       write docs/conformance/*.md from their maps (--check: compare them)
   converge          a thousand executors, honest and not, under three sets of rules (--seeds N)
+  cheats            cheats and honest changes against the built program, by every way in
+                    (--quick, --ways N, --only TEXT, --kapi PATH, --jobs N, --report-only,
+                    --keep, --list; --write: docs/proof.md)
+  realrepos         real projects with a seeded bug, proved by their own command and timed
+                    (the same options)
   deny              licences, advisories and bans (needs cargo-deny)";
 
 fn main() -> ExitCode {
@@ -76,6 +82,8 @@ fn run() -> anyhow::Result<()> {
         ["storm", options @ ..] => storm::run(&root, options),
         ["conformance", options @ ..] => conformance::run(&root, options),
         ["converge", options @ ..] => converge::run(options),
+        ["cheats", options @ ..] => corpora::cheats::run(&root, options),
+        ["realrepos", options @ ..] => corpora::real_repositories::run(&root, options),
         ["deny"] => deny::run(&root),
         [] | ["help" | "--help" | "-h"] => {
             output::say(USAGE);

@@ -57,6 +57,27 @@ const FOR_TESTS: &[Peer] = &[
     ),
 ];
 
+/// What the corpora of changes are tested with.
+pub(crate) const FOR_CORPORA: &[Peer] = &[
+    GIT,
+    NODE,
+    peer("npm", "npm", "projects in JavaScript"),
+    peer("python3", "python3", "projects in Python"),
+    peer("pytest", "python3-pytest", "projects in Python"),
+    peer("go", "golang-go", "projects in Go"),
+    peer("javac", "default-jdk-headless", "projects in Java"),
+    peer("ruby", "ruby", "projects in Ruby"),
+    peer("prove", "perl", "projects in Perl"),
+    peer("make", "make", "projects in C"),
+    peer("gcc", "gcc", "projects in C"),
+];
+
+/// What the real projects are set up with besides.
+pub(crate) const FOR_REAL_PROJECTS: &[Peer] = &[
+    peer("cmake", "cmake", "projects in C"),
+    peer("apt-get", "apt", "projects from the system's sources"),
+];
+
 /// What the benchmarks stand beside.
 pub(crate) const FOR_BENCH: &[Peer] = &[
     GIT,

@@ -1,0 +1,209 @@
+//! `docs/proof.md`: a head that a person wrote, then tables of what the last whole runs showed.
+//!
+//! Claims nothing that was not run: a part without results says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use kapi_sys::disk::replace_durably;
+use kapi_sys::real_disk::RealDisk;
+use serde::de::DeserializeOwned;
+
+use super::cheats::{CaseResult, RESULTS};
+use super::ecosystem::Expectation;
+use super::outcome::CaseOutcome;
+use super::plan::BY_HAND;
+use super::real_repositories::{REAL_RESULTS, RealResult};
+use crate::output::talk;
+use crate::tool::Tool;
+
+/// What is written.
+const DOCUMENT: &str = "docs/proof.md";
+/// The part that a person writes.
+const HEAD: &str = "xtask/corpus/proof.md";
+
+/// Writes the document from its head and the results of the last whole runs.
+///
+/// # Errors
+/// When the head or results cannot be read, or the document cannot be written.
+pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
+    let head = fs::read_to_string(root.join(HEAD)).with_context(|| format!("read {HEAD}"))?;
+    let mut text = head;
+    let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
+    let _written = writeln!(text, "\nMeasured with Kapi at {}.\n", commit.trim());
+    let results = read_results::<CaseResult>(&place.join(RESULTS))?;
+    text.push_str(&cheats(&results));
+    text.push_str(&honest(&results));
+    text.push_str(&real(&read_results::<RealResult>(
+        &place.join(REAL_RESULTS),
+    )?));
+    replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
+    talk(&format!("The tables are in {DOCUMENT}."));
+    Ok(())
+}
+
+fn read_results<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let reading = || format!("read {}", path.display());
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).with_context(reading),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(reading),
+    }
+}
+
+fn cheats(results: &[CaseResult]) -> String {
+    let mut text = "## Cheats\n\n".to_owned();
+    let tried: Vec<&CaseResult> = results
+        .iter()
+        .filter(|result| result.way != BY_HAND && result.expect.is_cheat())
+        .collect();
+    if tried.is_empty() {
+        text.push_str("Not run yet: `cargo xtask cheats --write`.\n\n");
+        return text;
+    }
+    text.push_str("| kind | ecosystem | cheat | came out, by way |\n|---|---|---|---|\n");
+    let mut rows: BTreeMap<(&str, &str, &str), Vec<&CaseResult>> = BTreeMap::new();
+    for result in &tried {
+        let key = (
+            result.kind.as_str(),
+            result.ecosystem.as_str(),
+            result.case.as_str(),
+        );
+        rows.entry(key).or_default().push(result);
+    }
+    for ((kind, ecosystem, case), results) in rows {
+        let _written = writeln!(
+            text,
+            "| {kind} | {ecosystem} | {case} | {} |",
+            by_way(&results)
+        );
+    }
+    text.push('\n');
+    text.push_str(&lists(&tried));
+    text
+}
+
+/// Lists what can only be named, and what no command can tell.
+fn lists(tried: &[&CaseResult]) -> String {
+    let name = |result: &&CaseResult| format!("{}/{}", result.ecosystem, result.case);
+    let collect = |is: &dyn Fn(&CaseResult) -> bool| -> BTreeSet<String> {
+        tried.iter().filter(|result| is(result)).map(name).collect()
+    };
+    let parts = [
+        (
+            "Only named, not refused",
+            collect(&|result| matches!(result.outcome, CaseOutcome::Named(_))),
+        ),
+        (
+            "Silently accepted",
+            collect(&|result| {
+                result.outcome == CaseOutcome::Accepted && result.expect != Expectation::Unseen
+            }),
+        ),
+        (
+            "What no command can tell",
+            collect(&|result| result.expect == Expectation::Unseen),
+        ),
+        (
+            "Not tried by some way",
+            collect(&|result| {
+                matches!(result.outcome, CaseOutcome::Absent | CaseOutcome::Broken(_))
+            }),
+        ),
+    ];
+    let mut text = String::new();
+    for (title, names) in parts {
+        let shown: Vec<String> = names.into_iter().collect();
+        let shown = if shown.is_empty() {
+            "none".to_owned()
+        } else {
+            shown.join(", ")
+        };
+        let _written = writeln!(text, "- {title}: {shown}.");
+    }
+    text.push('\n');
+    text
+}
+
+fn honest(results: &[CaseResult]) -> String {
+    let mut text = "## Honest changes\n\n".to_owned();
+    let mut rows: BTreeMap<(&str, &str, &str), Vec<&CaseResult>> = BTreeMap::new();
+    for result in results {
+        if result.way != BY_HAND && !result.expect.is_cheat() {
+            let key = (
+                result.kind.as_str(),
+                result.ecosystem.as_str(),
+                result.case.as_str(),
+            );
+            rows.entry(key).or_default().push(result);
+        }
+    }
+    if rows.is_empty() {
+        text.push_str("Not run yet: `cargo xtask cheats --write`.\n");
+        return text;
+    }
+    text.push_str("| kind | ecosystem | change | came out, by way |\n|---|---|---|---|\n");
+    for ((kind, ecosystem, case), results) in rows {
+        let _written = writeln!(
+            text,
+            "| {kind} | {ecosystem} | {case} | {} |",
+            by_way(&results)
+        );
+    }
+    text
+}
+
+/// Returns `refused: run, task; named: loop`.
+fn by_way(results: &[&CaseResult]) -> String {
+    let mut words: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for result in results {
+        words
+            .entry(result.outcome.word())
+            .or_default()
+            .push(&result.way);
+    }
+    let parts: Vec<String> = words
+        .iter()
+        .map(|(word, ways)| format!("{word}: {}", ways.join(", ")))
+        .collect();
+    parts.join("; ")
+}
+
+fn real(results: &[RealResult]) -> String {
+    let mut text = "\n## Real projects\n\n".to_owned();
+    if results.is_empty() {
+        text.push_str("Not run yet: `cargo xtask realrepos --write`.\n");
+        return text;
+    }
+    text.push_str(
+        "| ecosystem | project | command | wrong fix | right fix | by hand | in the prover | ratio |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let word = |outcome: &Option<CaseOutcome>| {
+        let outcome = outcome.as_ref();
+        outcome.map_or("not tried", CaseOutcome::word)
+    };
+    let time = |time: Option<[u64; 2]>| {
+        time.map_or("–".to_owned(), |[median, spread]| {
+            format!("{median} ms (spread {spread})")
+        })
+    };
+    for result in results {
+        let _written = writeln!(
+            text,
+            "| {} | {} | `{}` | {} | {} | {} | {} | {} |",
+            result.ecosystem,
+            result.name,
+            result.verify,
+            word(&result.wrong),
+            word(&result.right),
+            time(result.by_hand_ms),
+            time(result.proved_ms),
+            result.ratio().unwrap_or_else(|| "–".to_owned())
+        );
+    }
+    text
+}
