@@ -184,5 +184,7 @@ fn number_of(process: BorrowedFd<'_>) -> Option<Pid> {
     let path = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
-    line.trim().parse().ok().and_then(Pid::from_raw)
+    // A process that has ended has the number -1 here.
+    let number: i32 = line.trim().parse().ok().filter(|number| *number > 0)?;
+    Pid::from_raw(number)
 }

@@ -94,7 +94,7 @@ fn build(context: &Context, args: &BuildArgs) -> Result<Exit, Error> {
             build: &description,
             config: &config,
         }),
-        Format::Human if args.dry_run => ui.line(description.trim_end()),
+        Format::Human if args.dry_run => ui.page(description.trim_end()),
         Format::Human => {
             ui.line(&format!("Built {}.", build.tag));
             ui.line(&format!(

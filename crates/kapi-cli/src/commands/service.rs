@@ -253,7 +253,7 @@ fn show(context: &Context, place: &Place) -> Result<Exit, Error> {
             context
                 .ui
                 .say(&format!("{}: {state}", place.path.display()));
-            context.ui.line(place.text.trim_end());
+            context.ui.page(place.text.trim_end());
         }
     }
     Ok(Exit::Success)

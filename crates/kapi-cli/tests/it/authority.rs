@@ -92,6 +92,6 @@ fn verify_commands_have_no_more_authority_than_the_agent() {
         "cd {} && {kapi} budget 1 --turns +1; test $? = 3",
         repository.display()
     );
-    let options = ["--sandbox", "none", "--verify", &verify];
+    let options = ["--sandbox", "none", "--already-green", "--verify", &verify];
     env.run(HONEST, &options).assert_status("done", 0);
 }

@@ -173,9 +173,12 @@ fn the_runs_of_a_task_are_audited() {
     let output = env.json(&["audit"]);
     assert_eq!(output["kernel"]["ok"], true, "{output}");
     let sandboxes = env.home().join(".ilchul/sandboxes");
-    let key = fs::read_dir(&sandboxes).unwrap().next().unwrap().unwrap();
-    let sandbox = fs::read_dir(key.path())
+    let keys = fs::read_dir(&sandboxes)
         .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let sandbox = keys
+        .filter(|path| path.is_dir())
+        .flat_map(|path| fs::read_dir(path).unwrap())
         .map(|entry| entry.unwrap())
         .find(|entry| entry.file_name().to_string_lossy().starts_with("task_"))
         .unwrap();

@@ -289,7 +289,7 @@ fn fork_and_exec(launch: &Launch) -> io::Result<Pid> {
         let pid = libc::clone(child_main, top, flags, argument);
         let error = io::Error::last_os_error();
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)
+        (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(error)
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn report(ui: Ui, discovery: &Discovery, report: &Report) {
                 (counts, report.duration_ms),
             ));
         }
-        Format::Human => ui.line(&words::story(report)),
+        Format::Human => ui.page(&words::story(report)),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
         (Format::Human, Some(_)) => {
             for profile in &profiles {
                 ui.say(&format!("note: {}", profile.place));
-                ui.line(profile.text.trim_end());
+                ui.page(profile.text.trim_end());
             }
         }
         (Format::Human, None) => {
