@@ -91,7 +91,7 @@ pub(crate) fn lay_over(hidden: &Hidden, kept: &Path, to: &Path) -> Result<Vec<Pa
         };
         set_mode(&to.join(path), mode)?;
     }
-    Ok(entries.into_iter().map(|(path, _)| path).collect())
+    Ok(entries.into_keys().collect())
 }
 
 /// What a file is, besides its content.

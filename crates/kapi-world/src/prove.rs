@@ -15,6 +15,7 @@ use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
+use kapi_git::repository::range::Range;
 
 use crate::book::Book;
 use crate::dependencies::Dependencies;
@@ -117,12 +118,40 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
             run_dir: &run_dir,
         },
     };
+    let Some(mut proof) = checked(&prover, request, &range)? else {
+        return Ok(None);
+    };
+    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
+    if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
+        let asked = Asking {
+            workshop: &workshop,
+            request,
+            proof: &proof,
+            judge,
+            name: &name,
+            scratch: scratch.path(),
+        };
+        let Some(run) = asked.ask(book, &run_dir, watch)? else {
+            return Ok(None);
+        };
+        proof.judged = Some(run);
+        proof.conclusion = proof.findings(&request.policy).conclusion();
+    }
+    Ok(Some(proof))
+}
+
+/// Runs the checks on the base and, where they can work there, on the change.
+fn checked(
+    prover: &Prover<'_>,
+    request: &Request,
+    range: &Range,
+) -> Result<Option<Proof>, Failure> {
     let claim = Claim {
         commands: &request.verify,
         policy: request.policy,
         timeout_ms: request.timeout_ms,
     };
-    let repository = &workshop.repository;
+    let repository = &prover.workshop.repository;
     let at_base = (range.base.clone(), range.base.clone());
     let base = Work::of(repository, BRANCH, at_base, &request.protect)?;
     let Some(baseline) = prover.baseline(&base, &claim)? else {
@@ -149,22 +178,6 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
         proof.report = Some(report);
     }
     proof.conclusion = proof.findings(&request.policy).conclusion();
-    let is_worth_asking = proof.report.as_ref().is_some_and(VerifyReport::passed);
-    if let Some(judge) = request.judge.as_deref().filter(|_| is_worth_asking) {
-        let asked = Asking {
-            workshop: &workshop,
-            request,
-            proof: &proof,
-            judge,
-            name: &name,
-            scratch: scratch.path(),
-        };
-        let Some(run) = asked.ask(book, &run_dir, watch)? else {
-            return Ok(None);
-        };
-        proof.judged = Some(run);
-        proof.conclusion = proof.findings(&request.policy).conclusion();
-    }
     Ok(Some(proof))
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
     let mut text = String::new();
     for row in rows {
         if text.len() >= PIECE_BYTES {
-            ui.line(&text);
+            ui.page(&text);
             text.clear();
         }
         begin(&mut text, &row.id, width);
@@ -168,7 +168,7 @@ pub(crate) fn lines(ui: Ui, rows: &[WorkflowRow]) {
         }
     }
     if !text.is_empty() {
-        ui.line(&text);
+        ui.page(&text);
     }
 }
 

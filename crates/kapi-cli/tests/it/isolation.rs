@@ -107,7 +107,12 @@ fn verify_commands_have_no_network_and_no_more_than_the_agent() {
                      echo ignored.txt > .gitignore; echo x > ignored.txt";
         env.run(agent, &["--verify", &verify])
             .assert_status("done", 0);
-        let options = ["--verify", reach.as_str(), "--verify-network"];
+        let options = [
+            "--verify",
+            reach.as_str(),
+            "--verify-network",
+            "--already-green",
+        ];
         env.run(agent, &options).assert_status("done", 0);
     }
 }

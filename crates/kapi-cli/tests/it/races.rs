@@ -3,7 +3,6 @@
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Status;
-use kapi_core::proof::inspection::Inspection;
 use kapi_engine::race::{Winner, winner};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -394,7 +393,7 @@ fn parked_lanes_are_left_to_the_supervisor_where_that_is_asked_for() {
 /// is killed right after it recorded the proof.
 fn prove_by_hand(env: &Environment, id: &str) -> String {
     use kapi_core::goal::effect::{Action, next};
-    use kapi_core::goal::outcome::{AgentEnd, AgentRun, Candidate, Outcome, VerifyReport};
+    use kapi_core::goal::outcome::{AgentEnd, AgentRun, Candidate, Outcome};
     let main = env.commit_of("main");
     let report = |outcome| {
         in_project(env, |project| {
@@ -433,19 +432,42 @@ fn prove_by_hand(env: &Environment, id: &str) -> String {
                 files_changed: 1,
                 left_out: Vec::new(),
             }),
-            Action::Baseline(task) | Action::Verify(task) => Outcome::Verified(VerifyReport {
-                commit: main.clone(),
-                tree: task.tree,
-                tampered: Vec::new(),
-                runs: Vec::new(),
-                inspection: Inspection::default(),
-            }),
+            Action::Baseline(task) => Outcome::Verified(exited(&main, task, 1)),
+            Action::Verify(task) => Outcome::Verified(exited(&main, task, 0)),
             Action::Publish { commit, .. } => Outcome::Published { commit },
             other => panic!("not expected: {other:?}"),
         });
     }
     assert_eq!(load(env, id).status, Status::Done);
     main
+}
+
+/// Returns a report in which every command exits with a code.
+fn exited(
+    commit: &str,
+    task: kapi_core::goal::effect::VerifyTask,
+    exit_code: i32,
+) -> kapi_core::goal::outcome::VerifyReport {
+    use kapi_core::goal::outcome::{Checks, VerifyReport, VerifyRun};
+    use kapi_core::proof::inspection::Inspection;
+
+    let run = |command: String| VerifyRun {
+        command,
+        checks: Checks::Visible,
+        exit_code: Some(exit_code),
+        timed_out: false,
+        duration_ms: 1,
+        output_tail: String::new(),
+        output_bytes: 0,
+        tally: None,
+    };
+    VerifyReport {
+        commit: commit.to_owned(),
+        tree: task.tree,
+        tampered: Vec::new(),
+        runs: task.commands.into_iter().map(run).collect(),
+        inspection: Inspection::default(),
+    }
 }
 
 #[test]

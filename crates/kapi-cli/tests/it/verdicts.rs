@@ -94,7 +94,18 @@ fn a_verify_script_is_protected_by_itself() {
         "{}",
         run.stderr
     );
-    let free = env.run("command:echo true > test.sh", &["--no-auto-protect"]);
+    let cheat = "command:echo true > test.sh";
+    let unprotected = env.run(cheat, &["--no-auto-protect", "--park"]);
+    unprotected.assert_status("waiting", 5);
+    assert!(
+        unprotected.result["reason"]
+            .as_str()
+            .unwrap()
+            .contains("existing tests were changed or removed: test.sh"),
+        "{}",
+        unprotected.result
+    );
+    let free = env.run(cheat, &["--no-auto-protect", "--tests", "free"]);
     free.assert_status("done", 0);
 }
 
@@ -264,11 +275,13 @@ fn a_run_with_nothing_to_change_is_done_at_the_base() {
     let env = Environment::new();
     env.write("answer.txt", "42\n");
     env.commit_all("right already");
-    let run = env.run("command:true", &[]);
+    // Checks that passed before say nothing of the work, unless the person says so.
+    env.run("command:true", &[]).assert_status("unverified", 0);
+    let run = env.run("command:true", &["--already-green"]);
     run.assert_status("done", 0);
     assert_eq!(run.commit(), env.commit_of("main"));
     assert_eq!(env.commit_of(BRANCH), env.commit_of("main"));
-    let diff = env.json(&["diff", "1"]);
+    let diff = env.json(&["diff", "2"]);
     assert_eq!(
         (&diff["patch"], &diff["proved"]),
         (&json!(""), &json!(true))

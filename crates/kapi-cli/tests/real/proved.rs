@@ -163,7 +163,10 @@ fn check_two_turns(cli: Cli) {
     assert_eq!(verdict["reason"], REASON);
     // Five answers to the executor, one to the judge.
     machine.assert_usage(&run, 6);
-    assert_eq!(activities(&run, "tool"), tools_of(cli));
+    // The workspace stands at the person's own path of the project.
+    let project = machine.env.repository().display().to_string();
+    let tools = tools_of(cli).map(|tool| tool.replace("/workspace", &project));
+    assert_eq!(activities(&run, "tool"), tools);
 
     check_requests(&machine, cli);
     check_sessions(&run.events("agent_ended"), cli);

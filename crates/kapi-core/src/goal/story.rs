@@ -339,10 +339,10 @@ pub(super) fn render(event: &Event) -> String {
         Event::ContractApproved { .. } => "approved".to_owned(),
         Event::EffectIntended { effect, .. } => format!("intended {effect}"),
         Event::EffectProgressed {
-            usage, elapsed_ms, ..
-        } => {
-            format!("used {} tokens {elapsed_ms} ms", usage.tokens())
-        }
+            usage,
+            elapsed_ms: ms,
+            ..
+        } => format!("used {} tokens {ms} ms", usage.tokens()),
         Event::RunRecorded { effect, .. } => format!("recorded {effect}"),
         Event::WorkspaceCreated { .. } => "workspace".to_owned(),
         Event::BaselineEnded { .. } => "baseline".to_owned(),
@@ -360,15 +360,10 @@ pub(super) fn render(event: &Event) -> String {
         })
         .to_owned(),
         Event::JudgeEnded { .. } => "judged".to_owned(),
-        Event::JudgeFailed {
-            retry_at_ms: Some(at_ms),
-            ..
-        } => {
-            format!("no verdict, again in {} ms", at_ms - NOW_MS)
-        }
-        Event::JudgeFailed {
-            retry_at_ms: None, ..
-        } => "no verdict".to_owned(),
+        Event::JudgeFailed { retry_at_ms, .. } => match retry_at_ms {
+            Some(at_ms) => format!("no verdict, again in {} ms", at_ms - NOW_MS),
+            None => "no verdict".to_owned(),
+        },
         Event::TurnEnded { turn, verdict } => format!("turn {turn} {verdict:?}"),
         Event::GoalDone {
             verified: true,

@@ -94,7 +94,12 @@ fn done_reason(goal: &Goal) -> String {
     } else {
         let count = goal.verify.as_ref().map_or(0, |report| report.runs.len());
         let noun = if count == 1 { "check" } else { "checks" };
-        format!("{count} {noun} passed on a clean checkout of the commit")
+        let base = match goal.grade() {
+            Some(Grade::RedToGreen) => ", and failed on the base",
+            Some(Grade::KeptGreen) => ", as on the base before",
+            Some(Grade::BaseUnknown) | None => "",
+        };
+        format!("{count} {noun} passed on a clean checkout of the commit{base}")
     };
     let is_unchanged = goal
         .candidate
@@ -307,24 +312,7 @@ pub fn run_end(run: &VerifyRun) -> String {
 pub fn hint(goal: &Goal) -> Option<String> {
     match goal.stop.as_ref()? {
         Stop::WorldFailed { failure } => failure.hint.clone(),
-        Stop::ProviderUnavailable { failure } => match failure.kind {
-            ProviderFailureKind::Unauthorized => Some(format!(
-                "check the key of `{}`: `api_key_env` or `login` in the configuration.",
-                goal.contract.agent
-            )),
-            ProviderFailureKind::BadRequest => {
-                Some("check `model` and `base_url` in the configuration.".to_owned())
-            }
-            ProviderFailureKind::Unreachable => {
-                Some("check the network, or `base_url` in the configuration.".to_owned())
-            }
-            ProviderFailureKind::RateLimited => {
-                Some("resume when the provider's limit is reset.".to_owned())
-            }
-            ProviderFailureKind::ServerError
-            | ProviderFailureKind::TruncatedStream
-            | ProviderFailureKind::EmptyAnswer => Some("resume later.".to_owned()),
-        },
+        Stop::ProviderUnavailable { failure } => Some(provider_hint(goal, failure.kind)),
         Stop::JudgeUnavailable { .. } => Some(format!(
             "resume asks the judge again; `kapi goal judge {:03} JUDGE` lets another one judge the \
              same commit.",
@@ -375,6 +363,25 @@ pub fn hint(goal: &Goal) -> Option<String> {
         | Stop::JudgeBlocked { .. }
         | Stop::Impossible { .. }
         | Stop::Cancelled { .. } => None,
+    }
+}
+
+fn provider_hint(goal: &Goal, kind: ProviderFailureKind) -> String {
+    match kind {
+        ProviderFailureKind::Unauthorized => format!(
+            "check the key of `{}`: `api_key_env` or `login` in the configuration.",
+            goal.contract.agent
+        ),
+        ProviderFailureKind::BadRequest => {
+            "check `model` and `base_url` in the configuration.".to_owned()
+        }
+        ProviderFailureKind::Unreachable => {
+            "check the network, or `base_url` in the configuration.".to_owned()
+        }
+        ProviderFailureKind::RateLimited => "resume when the provider's limit is reset.".to_owned(),
+        ProviderFailureKind::ServerError
+        | ProviderFailureKind::TruncatedStream
+        | ProviderFailureKind::EmptyAnswer => "resume later.".to_owned(),
     }
 }
 

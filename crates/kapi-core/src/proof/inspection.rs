@@ -89,7 +89,7 @@ impl Strength {
             text.push_str(&self.unnoticed.join(", "));
         }
         if self.untried > 0 {
-            text.push_str(&format!("; {} were not tried", self.untried));
+            text = format!("{text}; {} were not tried", self.untried);
         }
         text
     }

@@ -18,7 +18,9 @@ use kapi_git::owned_dir;
 use kapi_git::private_view::Shown;
 use kapi_sandbox::outcome::Ran;
 use kapi_sandbox::spec::Access;
+use kapi_sys::disk::Disk as _;
 use kapi_sys::process::End;
+use kapi_sys::real_disk::RealDisk;
 
 use super::change::Change;
 use super::seal::Seal;
@@ -81,7 +83,7 @@ impl<'a> Checkout<'a> {
         let mut texts = Vec::new();
         match content {
             Content::AsCommitted => {}
-            Content::BaseFiles(paths) => protect.extend(paths.iter().map(|path| literal(path))),
+            Content::BaseFiles(paths) => protect.extend(paths.iter().map(literal)),
             Content::BaseSteering(change) => {
                 protect.extend(change.whole_steering().map(literal));
                 let found = change.steering_texts(&prover.workshop.repository)?;
@@ -250,19 +252,25 @@ impl<'a> Checkout<'a> {
 
     fn write_texts(&self) -> Result<(), Failure> {
         for (path, bytes) in &self.texts {
-            let target = self.to.join(path);
-            owned_dir::make_way(&self.to, path).map_err(|error| failure::plain(&error))?;
-            let mode = fs::symlink_metadata(&target).map(|found| found.permissions());
-            owned_dir::wipe(&target).map_err(|error| failure::plain(&error))?;
-            if let Some(bytes) = bytes {
-                let written = fs::write(&target, bytes);
-                written.map_err(|error| failure::file("write", &target, &error))?;
-                // A script stays one that can be started.
-                if let Ok(mode) = mode {
-                    let set = fs::set_permissions(&target, mode);
-                    set.map_err(|error| failure::file("set the mode of", &target, &error))?;
-                }
-            }
+            self.write_text(path, bytes.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a content in the place of a file; a script stays one that can be started.
+    fn write_text(&self, path: &Path, bytes: Option<&[u8]>) -> Result<(), Failure> {
+        let target = self.to.join(path);
+        owned_dir::make_way(&self.to, path).map_err(|error| failure::plain(&error))?;
+        let mode = fs::symlink_metadata(&target).map(|found| found.permissions());
+        owned_dir::wipe(&target).map_err(|error| failure::plain(&error))?;
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
+        let written = RealDisk.write(&target, bytes);
+        written.map_err(|error| failure::plain(&error))?;
+        if let Ok(mode) = mode {
+            let set = fs::set_permissions(&target, mode);
+            set.map_err(|error| failure::file("set the mode of", &target, &error))?;
         }
         Ok(())
     }

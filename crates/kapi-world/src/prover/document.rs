@@ -99,36 +99,32 @@ impl Json {
 
     fn put(&mut self, path: &str, wanted: Option<&Self>) {
         let Self::Table(entries) = self else { return };
-        let step = entries
-            .iter()
-            .position(|(key, _)| rest(path, key).is_some_and(str::is_empty));
-        match (step, wanted) {
-            (Some(at), Some(wanted)) => {
-                if let Some((_, value)) = entries.get_mut(at) {
-                    value.clone_from(wanted);
-                }
+        let is_it = |(key, _): &(String, Self)| rest(path, key).is_some_and(str::is_empty);
+        if let Some(at) = entries.iter().position(is_it) {
+            match (wanted, entries.get_mut(at)) {
+                (Some(wanted), Some((_, value))) => value.clone_from(wanted),
+                (Some(_), None) => {}
+                (None, _) => drop(entries.remove(at)),
             }
-            (Some(at), None) => {
-                entries.remove(at);
-            }
-            (None, _) => {
-                let below = entries
-                    .iter_mut()
-                    .find_map(|(key, value)| Some((rest(path, key)?, value)));
-                match (below, wanted) {
-                    (Some((below, value @ Self::Table(_))), _) => value.put(below, wanted),
-                    (Some(_), _) | (None, None) => {}
-                    (None, Some(wanted)) => {
-                        // Tables that the change removed are made again.
-                        let (first, below) = path.split_once('/').unwrap_or((path, ""));
-                        let mut value = wanted.clone();
-                        if !below.is_empty() {
-                            value = Self::Table(Vec::new());
-                            value.put(below, Some(wanted));
-                        }
-                        entries.push((first.to_owned(), value));
-                    }
-                }
+            return;
+        }
+        let below = entries
+            .iter_mut()
+            .find_map(|(key, value)| Some((rest(path, key)?, value)));
+        match (below, wanted) {
+            (Some((below, value)), _) => value.put(below, wanted),
+            (None, Some(wanted)) => entries.push(Self::nested(path, wanted)),
+            (None, None) => {}
+        }
+    }
+
+    /// Returns an entry with the tables that a change removed.
+    fn nested(path: &str, wanted: &Self) -> (String, Self) {
+        match path.split_once('/') {
+            None => (path.to_owned(), wanted.clone()),
+            Some((first, below)) => {
+                let inner = Self::Table(vec![Self::nested(below, wanted)]);
+                (first.to_owned(), inner)
             }
         }
     }
@@ -184,40 +180,45 @@ impl fmt::Display for Json {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other(text) => out.write_str(text),
-            Self::Table(entries) => {
-                out.write_str("{")?;
-                for (n, (key, value)) in entries.iter().enumerate() {
-                    let comma = if n == 0 { "" } else { "," };
-                    let key = serde_json::to_string(key).map_err(|_| fmt::Error)?;
-                    write!(out, "{comma}\n{key}: {value}")?;
-                }
-                out.write_str("\n}")
-            }
+            Self::Table(entries) => write_table(entries, out),
         }
     }
+}
+
+fn write_table(entries: &[(String, Json)], out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    out.write_str("{")?;
+    for (n, (key, value)) in entries.iter().enumerate() {
+        let comma = if n == 0 { "" } else { "," };
+        let key = serde_json::to_string(key).map_err(|_| fmt::Error)?;
+        write!(out, "{comma}\n{key}: {value}")?;
+    }
+    out.write_str("\n}")
 }
 
 /// The entries of a table in their order.
 struct Entries(Vec<(String, String)>);
 
+/// Reads a table entry by entry.
+struct InOrder;
+
+impl<'de> Visitor<'de> for InOrder {
+    type Value = Entries;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            entries.push((key, value.get().to_owned()));
+        }
+        Ok(Entries(entries))
+    }
+}
+
 impl<'de> Deserialize<'de> for Entries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Entries;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a table")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    entries.push((key, value.get().to_owned()));
-                }
-                Ok(Entries(entries))
-            }
-        }
         deserializer.deserialize_map(InOrder)
     }
 }

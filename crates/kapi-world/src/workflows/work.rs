@@ -23,7 +23,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Decision;
-use kapi_core::workflow::ralph::plan::BranchType;
+use kapi_core::workflow::ralph::plan::{BranchType, FINDING_PREFIX};
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::error::EngineError;
 use kapi_engine::project::contract_hash;
@@ -224,6 +224,11 @@ fn other_contract(goal: &Goal) -> Refused {
     })
 }
 
+/// Tells whether a task mends what a review found.
+fn is_finding(work: &GoalWork) -> bool {
+    work.task.as_str().starts_with(FINDING_PREFIX)
+}
+
 /// Draws up what the plan and the workflow's terms say of a task; the branch is still to be chosen.
 fn contract(
     place: &WorkflowPlace<'_>,
@@ -283,7 +288,11 @@ fn contract(
             }),
             ..Working::default()
         },
-        checks: CheckPolicy::default(),
+        checks: CheckPolicy {
+            // The next review speaks for what mends a finding of the last one.
+            already_green: is_finding(work),
+            ..CheckPolicy::default()
+        },
         attribution: Attribution::default(),
         race: None,
     };

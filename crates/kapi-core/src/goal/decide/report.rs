@@ -68,20 +68,7 @@ pub(super) fn decide_report(
         }]);
     }
     if let Some(stop) = refusal(outcome) {
-        let (effect, usage) = (effect.clone(), Usage::default());
-        let landed = Event::EffectCancelled {
-            effect,
-            usage,
-            session: None,
-            elapsed_ms,
-        };
-        // What is done stays done; only the account of it is left out.
-        let after = if goal.stage == Stage::Distill {
-            Event::DistillSkipped
-        } else {
-            Event::GoalStopped { stop }
-        };
-        return Ok(vec![landed, after]);
+        return Ok(refused(goal, effect, stop, elapsed_ms));
     }
     if goal.wait_until_ms.is_some() {
         return if *outcome == Outcome::Waited {
@@ -119,6 +106,22 @@ pub(super) fn decide_report(
         (_, _) => return Err(wrong_outcome(effect, outcome)),
     };
     Ok(with_budget_stop(goal, events))
+}
+
+fn refused(goal: &Goal, effect: &EffectId, stop: Stop, elapsed_ms: u64) -> Vec<Event> {
+    let landed = Event::EffectCancelled {
+        effect: effect.clone(),
+        usage: Usage::default(),
+        session: None,
+        elapsed_ms,
+    };
+    // What is done stays done; only the account of it is left out.
+    let after = if goal.stage == Stage::Distill {
+        Event::DistillSkipped
+    } else {
+        Event::GoalStopped { stop }
+    };
+    vec![landed, after]
 }
 
 fn used_by(outcome: &Outcome) -> (Usage, Option<String>) {
@@ -337,15 +340,9 @@ fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
 }
 
 /// Checks that pass may still be no proof. The agent is told once; what stays is a person's to allow.
-fn objected(
-    goal: &Goal,
-    report: &VerifyReport,
-    ended: Event,
-    now_ms: i64,
-) -> Result<Vec<Event>, Event> {
-    let Some(objection) = goal.objection_to(report) else {
-        return Err(ended);
-    };
+fn objected(goal: &Goal, report: &VerifyReport, ended: &Event, now_ms: i64) -> Option<Vec<Event>> {
+    let objection = goal.objection_to(report)?;
+    let ended = ended.clone();
     let verdict = match &objection {
         Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
         Objection::TestsChanged { .. } => TurnVerdict::TestsChanged,
@@ -354,7 +351,7 @@ fn objected(
     let was_told = goal.last_verdict == Some(verdict);
     let is_last = goal.turn >= goal.budget.turns;
     if !was_told && !is_last {
-        return Ok(end_turn(goal, ended, verdict));
+        return Some(end_turn(goal, ended, verdict));
     }
     let wait = Wait {
         number: goal.waits.saturating_add(1),
@@ -365,7 +362,7 @@ fn objected(
         since_ms: now_ms,
         deadline_ms: None,
     };
-    Ok(vec![ended, Event::GoalParked { wait }])
+    Some(vec![ended, Event::GoalParked { wait }])
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {
@@ -374,10 +371,9 @@ fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i6
         elapsed_ms,
     };
     if report.passed() {
-        let ended = match objected(goal, report, ended, now_ms) {
-            Ok(events) => return events,
-            Err(ended) => ended,
-        };
+        if let Some(events) = objected(goal, report, &ended, now_ms) {
+            return events;
+        }
         return match (blocked_and_unchecked(goal), unclaimed(goal)) {
             (Some(stop), _) => blocked(goal, ended, stop),
             (None, Some(verdict)) => end_turn(goal, ended, verdict),

@@ -10,6 +10,8 @@ use crate::plan::task::TaskId;
 
 pub mod sound;
 
+/// How the id of a task begins that mends what a review found.
+pub const FINDING_PREFIX: &str = "F-";
 /// The most attempts at consensus (spec: at most five).
 pub const ATTEMPTS_MAX: u32 = 5;
 /// The most tasks of a plan.

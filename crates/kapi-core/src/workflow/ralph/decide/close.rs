@@ -14,7 +14,7 @@ use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::{carry, short};
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
 use crate::workflow::ralph::plan::sound::{ITEMS_MAX, LONG_BYTES_MAX, SHORT_BYTES_MAX};
-use crate::workflow::ralph::plan::{Criterion, Identity, Isolation, PlanTask};
+use crate::workflow::ralph::plan::{Criterion, FINDING_PREFIX, Identity, Isolation, PlanTask};
 use crate::workflow::ralph::review::{Finding, Findings, REVIEWS_MAX, Review, Verdict};
 use crate::workflow::ralph::state::{Ralph, Stand};
 
@@ -172,7 +172,7 @@ fn fix(draft: &mut Draft<'_>, title: String, because: String) {
         draft.block(reason, unblock);
         return;
     }
-    let is_fix = |id: &TaskId| id.as_str().starts_with("F-");
+    let is_fix = |id: &TaskId| id.as_str().starts_with(FINDING_PREFIX);
     let now = draft.now.tasks.keys().filter(|id| is_fix(id)).count();
     let n = now
         + draft
@@ -182,7 +182,7 @@ fn fix(draft: &mut Draft<'_>, title: String, because: String) {
             .filter(|task| is_fix(&task.task))
             .count()
         + 1;
-    let Ok(id) = TaskId::parse(&format!("F-{n:03}")) else {
+    let Ok(id) = TaskId::parse(&format!("{FINDING_PREFIX}{n:03}")) else {
         return;
     };
     let task = PlanTask {
