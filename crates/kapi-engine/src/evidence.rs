@@ -65,9 +65,9 @@ pub fn hash_run(disk: &dyn Disk, dir: &Path) -> Result<Vec<EvidenceFile>, DiskEr
     let mut files = Vec::new();
     hash_below(disk, (dir, ""), DEPTH_MAX, &mut files)?;
     if !files.is_empty() {
-        disk.sync(dir)?;
-        if let Some(runs) = dir.parent() {
-            disk.sync(runs)?;
+        // The run's directory, that of all runs, and the one that names it.
+        for directory in dir.ancestors().take(3) {
+            disk.sync(directory)?;
         }
     }
     Ok(files)
