@@ -53,17 +53,13 @@ pub(crate) fn describe(event: &Event) -> String {
         Event::EffectCancelled { effect, .. } => format!("ended {effect} without a result"),
         Event::GoalResumed => "a person let it go on".to_owned(),
         Event::ContractDrafted { contract_hash, .. } => {
-            format!(
-                "a contract was drafted; it has hash {}",
-                short(contract_hash)
-            )
+            let hash = short(contract_hash);
+            format!("a contract was drafted; it has hash {hash}")
         }
         Event::SetupEnded { run, .. } => agent_ended(run),
         Event::GoalReopened { reason } => {
-            format!(
-                "a person does not accept the result: {}",
-                first_line(reason)
-            )
+            let reason = first_line(reason);
+            format!("a person does not accept the result: {reason}")
         }
         Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
         Event::JudgeChanged { judge } => {

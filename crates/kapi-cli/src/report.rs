@@ -6,6 +6,7 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
+use kapi_core::proof::inspection::proof_lines;
 use kapi_world::launching::merge::gate;
 
 use crate::amount;
@@ -16,6 +17,37 @@ use crate::ui::Ui;
 
 /// Lines of a failing command's output that are shown.
 const OUTPUT_LINES_MAX: usize = 12;
+
+fn work(ui: Ui, goal: &Goal) {
+    match (&goal.result, &goal.candidate) {
+        (Some(commit), _) => {
+            ui.line(&format!(
+                "  branch   {} at {}",
+                goal.contract.branch,
+                short(commit)
+            ));
+        }
+        (None, Some(candidate)) => ui.line(&format!(
+            "  work     {} (not proved; no branch points at it)",
+            short(&candidate.commit)
+        )),
+        (None, None) => {}
+    }
+}
+
+/// Prints what the checks showed, and what the work does to the checks themselves.
+fn checks(ui: Ui, goal: &Goal) {
+    let report = goal.verify.iter();
+    for run in report.clone().flat_map(|report| &report.runs) {
+        ui.line(&format!("  verify   {}", verify_line(run)));
+    }
+    for line in report.flat_map(proof_lines) {
+        ui.line(&format!("  {line}"));
+    }
+    if goal.result.is_none() {
+        failing_output(ui, goal);
+    }
+}
 
 /// Prints how a goal came out and what to type next, with what speaks against relying on it where
 /// that was looked at.
@@ -55,26 +87,8 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
             judge::words(&goal.contract)
         ));
     }
-    match (&goal.result, &goal.candidate) {
-        (Some(commit), _) => {
-            ui.line(&format!(
-                "  branch   {} at {}",
-                goal.contract.branch,
-                short(commit)
-            ));
-        }
-        (None, Some(candidate)) => ui.line(&format!(
-            "  work     {} (not proved; no branch points at it)",
-            short(&candidate.commit)
-        )),
-        (None, None) => {}
-    }
-    for run in goal.verify.iter().flat_map(|report| &report.runs) {
-        ui.line(&format!("  verify   {}", verify_line(run)));
-    }
-    if goal.result.is_none() {
-        failing_output(ui, goal);
-    }
+    work(ui, goal);
+    checks(ui, goal);
     let total = goal.spent.total();
     let mut spent = vec![format!("{} turns", goal.spent.turns)];
     if total.tokens() > 0 {

@@ -6,7 +6,6 @@ mod junit;
 mod markdown;
 mod view;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::checks::{Fate, Planned, Verb};
@@ -16,6 +15,8 @@ use kapi_core::spend::day::Day;
 use kapi_engine::world::{Activity, Watch};
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
+use kapi_sys::disk::Disk as _;
+use kapi_sys::real_disk::RealDisk;
 use kapi_world::checks::{self, Setting, Told};
 use kapi_world::prove::{self, Proof, Request};
 use kapi_world::survey::Survey;
@@ -155,13 +156,8 @@ fn exit_of(proof: &Proof) -> Exit {
 
 fn write(context: &Context, to: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Error> {
     let Some(to) = to else { return Ok(()) };
-    let path = context.cwd.join(to);
-    fs::write(&path, text()).map_err(|error| {
-        Error::new(
-            Exit::Failed,
-            format!("failed to write {}: {error}", path.display()),
-        )
-    })
+    let written = RealDisk.write(&context.cwd.join(to), text().as_bytes());
+    written.map_err(|error| Error::failed(&error))
 }
 
 /// Returns the commands by which the project tests itself.

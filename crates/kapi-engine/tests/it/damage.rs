@@ -86,7 +86,7 @@ fn a_damaged_end_is_refused_by_every_command() {
     assert!(matches!(error, EngineError::Corrupt(_)), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("trust {} at line 12", log.display())
+        format!("trust {} at line 14", log.display())
     );
     assert!(error.hint("1").unwrap().contains("nothing was changed"));
     let submitted = project.submit(&id, &person(), &Command::Resume);

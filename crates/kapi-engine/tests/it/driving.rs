@@ -34,6 +34,8 @@ fn a_goal_that_goes_well_is_done_in_one_turn() {
             "effect_intended",
             "workspace_created",
             "effect_intended",
+            "baseline_ended",
+            "effect_intended",
             "agent_ended",
             "effect_intended",
             "candidate_committed",
@@ -348,7 +350,7 @@ fn an_interrupted_effect_goes_on_under_its_own_id() {
         .filter(|kind| *kind == "effect_intended")
         .count();
     assert_eq!(
-        intents, 5,
+        intents, 6,
         "the intent that was on record is not recorded again"
     );
 }

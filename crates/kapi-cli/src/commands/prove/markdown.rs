@@ -1,6 +1,6 @@
 //! A proof as Markdown, for the description or a comment of a pull request.
 
-use kapi_core::goal::outcome::VerifyReport;
+use kapi_core::goal::outcome::{VerifyReport, VerifyRun};
 use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
 use kapi_core::proof::inspection::proof_lines;
@@ -17,49 +17,52 @@ pub(super) fn text(proof: &Proof) -> String {
         Standing::Unverified => "⚠️",
         Standing::Refused | Standing::CannotRun => "❌",
     };
-    let mut text = format!(
-        "## {mark} {}\n\n`{}..{}`",
-        plain(&headline(proof)),
-        short(&proof.base),
-        short(&proof.commit)
-    );
-    if let Some(grade) = grade(proof) {
-        text.push_str(&format!(" · {}", grade.words()));
-    }
-    text.push_str("\n\n| checks | on the base | with the change |\n|---|---|---|\n");
-    for run in &proof.baseline.runs {
-        let same = |other: &&kapi_core::goal::outcome::VerifyRun| {
-            other.command == run.command && other.checks == run.checks
-        };
-        let now = proof.report.as_ref();
-        let now = now.and_then(|report| report.runs.iter().find(same));
-        let cell = |run: &kapi_core::goal::outcome::VerifyRun| {
-            let tally = run
-                .tally
-                .map_or_else(String::new, |tally| format!(" ({tally})"));
-            format!("{}{tally}", words::run_end(run))
-        };
-        text.push_str(&format!(
-            "| `{}` | {} | {} |\n",
-            run.command.replace('|', "\\|").replace('`', "'"),
-            cell(run),
-            now.map_or_else(|| "not run".to_owned(), cell)
-        ));
-    }
-    text.push_str(&seen(proof.report.as_ref()));
-    if let Some(run) = &proof.judged {
-        let view = JudgeView::from(run);
-        text.push_str(&format!(
-            "\nJudge {}: **{}** – {}\n",
-            plain(&view.by),
-            view.verdict,
-            plain(&view.reason)
-        ));
-    }
-    if let Some(hint) = &proof.conclusion.hint {
-        text.push_str(&format!("\n{}\n", plain(hint)));
-    }
-    text
+    let grade = grade(proof).map(|grade| format!(" · {}", grade.words()));
+    let rows: Vec<String> = proof
+        .baseline
+        .runs
+        .iter()
+        .map(|run| row(proof, run))
+        .collect();
+    let judged = proof.judged.as_ref().map(JudgeView::from).map(|view| {
+        let (by, reason) = (plain(&view.by), plain(&view.reason));
+        format!("\nJudge {by}: **{}** – {reason}\n", view.verdict)
+    });
+    let hint = proof.conclusion.hint.as_ref();
+    let hint = hint.map(|hint| format!("\n{}\n", plain(hint)));
+    [
+        format!(
+            "## {mark} {}\n\n`{}..{}`{}\n\n",
+            plain(&headline(proof)),
+            short(&proof.base),
+            short(&proof.commit),
+            grade.unwrap_or_default()
+        ),
+        "| checks | on the base | with the change |\n|---|---|---|\n".to_owned(),
+        rows.concat(),
+        seen(proof.report.as_ref()),
+        judged.unwrap_or_default(),
+        hint.unwrap_or_default(),
+    ]
+    .concat()
+}
+
+fn row(proof: &Proof, run: &VerifyRun) -> String {
+    let same = |other: &&VerifyRun| other.command == run.command && other.checks == run.checks;
+    let now = proof.report.as_ref();
+    let now = now.and_then(|report| report.runs.iter().find(same));
+    let cell = |run: &VerifyRun| {
+        let tally = run
+            .tally
+            .map_or_else(String::new, |tally| format!(" ({tally})"));
+        format!("{}{tally}", words::run_end(run))
+    };
+    format!(
+        "| `{}` | {} | {} |\n",
+        run.command.replace('|', "\\|").replace('`', "'"),
+        cell(run),
+        now.map_or_else(|| "not run".to_owned(), cell)
+    )
 }
 
 fn seen(report: Option<&VerifyReport>) -> String {
