@@ -79,10 +79,10 @@ mod tests {
         for (path, expected) in [
             ("/p/.ilchul", true),
             ("/p/.ilchul/goals/001-a/events.jsonl", true),
-            ("/home/a/.ilchul/spend", true),
+            ("/home/user/.ilchul/spend", true),
             ("/p/.ilchul/loops/nightly.md", false),
             ("/p/.ilchul/policy.yaml", false),
-            ("/home/a/.ilchul/worktrees/p-1/001-a/main.rs", false),
+            ("/home/user/.ilchul/worktrees/p-1/001-a/main.rs", false),
             ("/p/src/loops.rs", false),
             (".ilchul/inventory.json", true),
         ] {

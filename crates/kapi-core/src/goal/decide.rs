@@ -16,6 +16,7 @@ use crate::usage::Usage;
 mod again;
 mod judgement;
 mod person;
+mod proof;
 mod report;
 mod tool;
 

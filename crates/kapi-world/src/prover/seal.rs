@@ -149,11 +149,17 @@ mod tests {
 
     use kapi_core::goal::contract::SandboxLevel;
     use kapi_sandbox::spec::Access;
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
 
     use super::Seal;
 
     fn seal(root: &Path, paths: &[&str]) -> Seal {
         Seal::of(root, paths.iter().map(PathBuf::from).collect()).unwrap()
+    }
+
+    fn write(path: &Path, text: &str) {
+        RealDisk.write(path, text.as_bytes()).unwrap();
     }
 
     #[test]
@@ -162,15 +168,14 @@ mod tests {
         let root = directory.path();
         fs::create_dir(root.join("tests")).unwrap();
         let test = root.join("tests/test_a.py");
-        let write = || fs::write(&test, "assert False\n").unwrap();
-        write();
+        write(&test, "assert False\n");
         let sealed = seal(root, &["tests/test_a.py", "tests/missing.py"]);
         assert_eq!(sealed.broken(root).unwrap(), [""; 0]);
-        fs::write(root.join("tests/cache.pyc"), "x").unwrap();
+        write(&root.join("tests/cache.pyc"), "x");
         assert_eq!(sealed.broken(root).unwrap(), [""; 0]);
-        fs::write(&test, "assert True\n").unwrap();
+        write(&test, "assert True\n");
         assert_eq!(sealed.broken(root).unwrap(), ["tests/test_a.py"]);
-        write();
+        write(&test, "assert False\n");
         assert_eq!(sealed.broken(root).unwrap(), [""; 0]);
         fs::hard_link(&test, root.join("other")).unwrap();
         assert_eq!(sealed.broken(root).unwrap(), ["tests/test_a.py"]);
@@ -186,8 +191,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::create_dir_all(root.join("tests/deep")).unwrap();
-        fs::write(root.join("tests/deep/test_a.py"), "").unwrap();
-        fs::write(root.join("test.sh"), "").unwrap();
+        write(&root.join("tests/deep/test_a.py"), "");
+        write(&root.join("test.sh"), "");
         let sealed = seal(root, &["tests/deep/test_a.py", "test.sh"]);
         let mounts = sealed.mounts(root, SandboxLevel::Native);
         let shown: Vec<(String, bool)> = mounts

