@@ -1,6 +1,6 @@
 //! The disk of the machine.
 //!
-//! State directories are private, see [`private_mode`].
+//! State directories are private.
 //! Whatever writes refuses to follow a symbolic link in the last place of the path, and nothing
 //! opens a device or a named pipe: a state directory may have come with a cloned repository.
 //! Knows nothing of what the files mean.
