@@ -150,6 +150,7 @@ fn checked(
         commands: &request.verify,
         policy: request.policy,
         timeout_ms: request.timeout_ms,
+        until_ms: None,
     };
     let repository = &prover.workshop.repository;
     let at_base = (range.base.clone(), range.base.clone());

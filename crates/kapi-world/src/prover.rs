@@ -10,6 +10,7 @@ use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_engine::drive::monotonic_ms;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
 
@@ -122,6 +123,18 @@ pub(crate) struct Claim<'a> {
     pub(crate) policy: CheckPolicy,
     /// The longest one line may take, in milliseconds.
     pub(crate) timeout_ms: u64,
+    /// When all of them have to be over, by [`monotonic_ms`], where something bounds that.
+    pub(crate) until_ms: Option<u64>,
+}
+
+impl Claim<'_> {
+    /// Returns the longest the next line may take, in milliseconds.
+    fn line_ms(&self) -> u64 {
+        let left_ms = self
+            .until_ms
+            .map(|until| until.saturating_sub(monotonic_ms()));
+        left_ms.map_or(self.timeout_ms, |left| left.min(self.timeout_ms))
+    }
 }
 
 impl Prover<'_> {
@@ -253,7 +266,7 @@ impl Prover<'_> {
         let mut checkout = Checkout::make(self, work, content)?;
         let mut all = Vec::new();
         for command in claim.commands {
-            let Some(ended) = checkout.run(command, checks, claim.timeout_ms)? else {
+            let Some(ended) = checkout.run(command, checks, claim.line_ms())? else {
                 checkout.discard()?;
                 return Ok(None);
             };

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::{End, Report, Task};
+use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::proof::assess::Grade;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::kernel::error::KernelError;
@@ -153,13 +153,13 @@ impl Performer<'_> {
         let ruling = ruling::ask(self, task, &setup, words.prompt)?;
         let prover = match task.request.verify.as_slice() {
             [] => None,
-            _ => Some(TaskProver::open(self, task, attempt.hands)?),
+            _ => Some(TaskProver::open(self, attempt)?),
         };
         let baseline = prover.as_ref().map(TaskProver::baseline).transpose()?;
         let mut ran = agent::run(self, attempt, (&setup, &ruling), &words)?;
         if let (End::Completed, Some(prover)) = (&ran.end, &prover) {
             let baseline = baseline.as_ref().and_then(Option::as_ref);
-            match verify(attempt, &ran, prover, baseline) {
+            match verify(&ran, prover, baseline) {
                 Ok(grade) => ran.work.grade = Some(grade),
                 Err(end) => ran.end = end,
             }
@@ -198,23 +198,19 @@ impl Performer<'_> {
 
 /// Proves the verify commands of a request on what its agent left.
 fn verify(
-    attempt: Attempt<'_>,
     ran: &Ran,
     prover: &TaskProver<'_>,
     baseline: Option<&VerifyReport>,
 ) -> Result<Grade, End> {
-    let allowance = attempt.allowance;
-    let timeout_ms = allowance
-        .bounded(proof::VERIFY_MS)
-        .map_err(|end| with_left(end, ran))?;
     let left = Left {
         branch: ran.work.branch.as_deref(),
         commit: ran.commit(),
     };
-    let proved = prover.prove(left, baseline, timeout_ms);
-    proved.map_err(|end| match allowance.spent_in("its verify commands") {
-        Some(spent) => with_left(spent, ran),
-        None => end,
+    prover.prove(left, baseline).map_err(|end| match end {
+        End::Failed(failure) if failure.kind == FailureKind::BudgetSpent => {
+            with_left(End::Failed(failure), ran)
+        }
+        end => end,
     })
 }
 

@@ -90,6 +90,7 @@ impl RealWorld<'_> {
             commands: &task.commands,
             policy: task.policy,
             timeout_ms: task.timeout_ms,
+            until_ms: None,
         };
         match subject {
             Subject::Candidate => prover.prove(&work, &claim),

@@ -65,7 +65,7 @@ impl Prover<'_> {
         let mut checkout = Checkout::make(self, work, Content::WithoutHunk(hunk))?;
         let mut is_noticed = false;
         for command in claim.commands {
-            let Some(ended) = checkout.run(command, Checks::Visible, claim.timeout_ms)? else {
+            let Some(ended) = checkout.run(command, Checks::Visible, claim.line_ms())? else {
                 checkout.discard()?;
                 return Ok(None);
             };

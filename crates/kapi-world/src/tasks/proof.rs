@@ -8,15 +8,17 @@ use std::path::PathBuf;
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Failure, VerifyReport, VerifyRun};
 use kapi_core::goal::words;
-use kapi_core::kernel::task::{End, Task};
+use kapi_core::kernel::request::Request;
+use kapi_core::kernel::task::End;
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
-use kapi_engine::kernel::worker::Hands;
+use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 
 use super::Performer;
+use super::attempt::Attempt;
 use super::ending::{eval_failed, not_launched, refused};
 use crate::dependencies::Dependencies;
 use crate::failure;
@@ -29,7 +31,9 @@ use crate::survey::checks_named_in;
 use crate::workshop::{self, Workshop};
 
 /// The longest a verify command may take, in milliseconds: half an hour.
-pub(super) const VERIFY_MS: u64 = 30 * 60 * 1_000;
+const VERIFY_MS: u64 = 30 * 60 * 1_000;
+/// What is under way where no one command is.
+const PROOF: &str = "the proof of its work";
 /// The branch that git inside a sandbox seems to be on where the work has none.
 const NO_BRANCH: &str = "detached";
 /// Digits of a project's key that tell its sandboxes from those of others.
@@ -38,8 +42,7 @@ const KEY_DIGITS: usize = 12;
 /// What proves the work of one attempt.
 pub(super) struct TaskProver<'a> {
     performer: &'a Performer<'a>,
-    task: &'a Task,
-    hands: &'a Hands<'a>,
+    attempt: Attempt<'a>,
     workshop: Workshop,
     place: SandboxPlace,
     scratch: PathBuf,
@@ -56,11 +59,8 @@ pub(super) struct Left<'a> {
 
 impl<'a> TaskProver<'a> {
     /// Opens the prover of an attempt.
-    pub(super) fn open(
-        performer: &'a Performer<'a>,
-        task: &'a Task,
-        hands: &'a Hands<'a>,
-    ) -> Result<Self, End> {
+    pub(super) fn open(performer: &'a Performer<'a>, attempt: Attempt<'a>) -> Result<Self, End> {
+        let Attempt { task, hands, .. } = attempt;
         let root = performer.project.layout.root();
         let workshop = Workshop::open(&performer.book, root, hands.cancel());
         let workshop = workshop.map_err(|failure| refused(&failure))?;
@@ -71,8 +71,7 @@ impl<'a> TaskProver<'a> {
         let scratch = place.dir().join("proof");
         Ok(Self {
             performer,
-            task,
-            hands,
+            attempt,
             workshop,
             place,
             scratch,
@@ -81,12 +80,15 @@ impl<'a> TaskProver<'a> {
 
     /// Runs the verify commands on what the attempt begins at. A command that cannot work there is
     /// the end of it, before an agent is asked anything.
+    ///
+    /// At most half of the time that is left goes to this. Where that is too little, nothing is known
+    /// of the base.
     pub(super) fn baseline(&self) -> Result<Option<VerifyReport>, End> {
-        let commands = &self.task.request.verify;
+        let commands = &self.request().verify;
         if commands.is_empty() {
             return Ok(None);
         }
-        let named = self.task.request.base.as_deref().unwrap_or("HEAD");
+        let named = self.request().base.as_deref().unwrap_or("HEAD");
         let Ok(commit) = self.workshop.repository.resolve_commit(named) else {
             // The launch says what is missing.
             return Ok(None);
@@ -97,11 +99,14 @@ impl<'a> TaskProver<'a> {
         };
         let claim = Claim {
             commands,
-            policy: self.task.request.checks,
+            policy: self.request().checks,
             timeout_ms: VERIFY_MS,
+            until_ms: self.until_ms(2),
         };
         let report = self.with_prover(left, |prover, work| prover.baseline(work, &claim))?;
+        let was_cut_short = |run: &VerifyRun| run.timed_out && run.duration_ms < VERIFY_MS;
         match baseline::obstacle(&report) {
+            None if report.runs.iter().any(was_cut_short) => Ok(None),
             None => Ok(Some(report)),
             Some(obstacle) => Err(not_launched(format!(
                 "`{}` cannot work where it is run: {}. {}",
@@ -115,14 +120,22 @@ impl<'a> TaskProver<'a> {
         &self,
         left: Left<'_>,
         baseline: Option<&VerifyReport>,
-        timeout_ms: u64,
     ) -> Result<Grade, End> {
+        let allowance = self.attempt.allowance;
         let claim = Claim {
-            commands: &self.task.request.verify,
-            policy: self.task.request.checks,
-            timeout_ms,
+            commands: &self.request().verify,
+            policy: self.request().checks,
+            timeout_ms: allowance.bounded(VERIFY_MS)?,
+            until_ms: self.until_ms(1),
         };
         let report = self.with_prover(left, |prover, work| prover.prove(work, &claim))?;
+        let rerun = &report.inspection.with_base_tests;
+        let rerun = rerun.iter().chain(&report.inspection.with_base_steering);
+        let last = report.runs.iter().chain(rerun).rfind(|run| run.timed_out);
+        let under_way = last.map_or_else(|| PROOF.to_owned(), |run| format!("`{}`", run.command));
+        if let Some(spent) = allowance.spent_in(&under_way) {
+            return Err(spent);
+        }
         if let Some(path) = report.tampered.first() {
             return Err(eval_failed(format!(
                 "the protected file {path} was changed, so the checks prove nothing"
@@ -149,6 +162,16 @@ impl<'a> TaskProver<'a> {
         timeout_ms: u64,
     ) -> Result<Ended, End> {
         self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
+    }
+
+    fn request(&self) -> &'a Request {
+        &self.attempt.task.request
+    }
+
+    /// Returns when a part of the time that is left is over.
+    fn until_ms(&self, n_parts: u64) -> Option<u64> {
+        let left_ms = self.attempt.allowance.left_ms()?;
+        Some(monotonic_ms().saturating_add(left_ms / n_parts))
     }
 
     /// Lets the prover do something, in a directory that goes with it.
@@ -188,9 +211,9 @@ impl<'a> TaskProver<'a> {
         let protect = self.protected(&base)?;
         let branch = left.branch.unwrap_or(NO_BRANCH);
         let work = Work::of(repository, branch, (base, commit), &protect)?;
-        let notice = |activity: Activity| (self.performer.notice)(self.task.id, activity);
+        let notice = |activity: Activity| (self.performer.notice)(self.attempt.task.id, activity);
         let watch = Watch {
-            cancel: self.hands.cancel(),
+            cancel: self.attempt.hands.cancel(),
             notice: &notice,
         };
         make_private(&self.scratch).map_err(|error| Failure {
@@ -224,7 +247,7 @@ impl<'a> TaskProver<'a> {
     /// Returns what was named as protected, and scripts that the commands name, unless the prompt
     /// speaks of them.
     fn protected(&self, base: &CommitId) -> Result<Vec<String>, Failure> {
-        let request = &self.task.request;
+        let request = self.request();
         let mut protect = request.protect.clone();
         let named = checks_named_in(&self.workshop.repository, base, &request.verify)?;
         let is_meant = |path: &String| request.prompt.contains(path.as_str());
@@ -233,7 +256,7 @@ impl<'a> TaskProver<'a> {
     }
 
     fn stopped(&self, failure: &Failure) -> End {
-        if self.hands.cancel().is_raised() {
+        if self.attempt.hands.cancel().is_raised() {
             return End::Cancelled;
         }
         refused(failure)

@@ -139,5 +139,9 @@ fn verify_commands_of_a_loop_block() {
     let task = machine.trigger(&definition);
     let why = failure(&task);
     assert_eq!(why.kind, FailureKind::EvalFailed);
-    assert!(why.message.contains("verify 1"), "{why:?}");
+    assert!(
+        why.message
+            .contains("eval verify did not pass: `grep -q right answer.txt` did not pass"),
+        "{why:?}"
+    );
 }

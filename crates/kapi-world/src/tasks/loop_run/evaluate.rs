@@ -13,7 +13,7 @@ use regex_lite::Regex;
 use super::{Course, Ended, schema, skipped};
 use crate::prover::checkout;
 use crate::tasks::ending::eval_failed;
-use crate::tasks::proof::{Left, TaskProver, VERIFY_MS, end_of};
+use crate::tasks::proof::{Left, TaskProver, end_of};
 
 /// Bytes of what an eval found that are kept.
 const DETAILS_BYTES_MAX: usize = 1_000;
@@ -60,9 +60,6 @@ impl Course<'_> {
         if !self.task.request.verify.is_empty() {
             let found = self.verify()?;
             self.note("verify", true, &found);
-            if !found.passed {
-                self.within_budget("its verify commands")?;
-            }
         }
         let codes = evals.iter().filter(|eval| is_of_code(eval));
         let codes: Vec<&str> = codes.map(|eval| eval.name.as_str()).collect();
@@ -165,17 +162,18 @@ impl Course<'_> {
 
     /// Proves the verify commands on what the run left.
     fn verify(&mut self) -> Result<Found, End> {
-        let bounded = self.allowance.bounded(VERIFY_MS);
-        let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
-        let prover = TaskProver::open(self.performer, self.task, self.hands);
+        let prover = TaskProver::open(self.performer, self.attempt());
         // A run of a loop is looked at on its own: what it began with is the last run's affair.
-        let proved = prover.and_then(|prover| prover.prove(self.left(), None, timeout_ms));
+        let proved = prover.and_then(|prover| prover.prove(self.left(), None));
         match proved {
             Ok(grade) => {
                 self.report.work.grade = Some(grade);
                 Ok(Found::new(true, ""))
             }
             Err(End::Cancelled) => Err(End::Cancelled),
+            Err(End::Failed(failure)) if failure.kind == FailureKind::BudgetSpent => {
+                Err(self.with_left(End::Failed(failure)))
+            }
             Err(end) => Ok(Found::new(false, super::end_words(&end))),
         }
     }
@@ -205,7 +203,7 @@ impl Course<'_> {
     ) -> Result<Result<checkout::Ended, Found>, End> {
         let bounded = self.allowance.bounded(timeout_ms);
         let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
-        let prover = TaskProver::open(self.performer, self.task, self.hands);
+        let prover = TaskProver::open(self.performer, self.attempt());
         let ended = prover.and_then(|prover| prover.run_once(self.left(), command, timeout_ms));
         match ended {
             Ok(ended) => Ok(Ok(ended)),
