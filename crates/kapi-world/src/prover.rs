@@ -285,7 +285,7 @@ impl Prover<'_> {
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
         let change = &work.change;
-        let tests = change.tests_changed();
+        let tests = change.tests_touched();
         if !tests.is_empty() {
             let content = Content::BaseFiles(&tests);
             match self.runs_on(work, claim, Checks::Visible, content)? {

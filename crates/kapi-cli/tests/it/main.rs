@@ -60,6 +60,7 @@ mod program;
 mod project_path;
 mod proof_state;
 mod proof_trust;
+mod prove;
 mod races;
 mod repositories;
 mod sandboxes;

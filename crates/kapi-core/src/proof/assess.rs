@@ -79,15 +79,27 @@ pub fn objection(
     let seen = &report.inspection;
     let is_open = |objection: &Objection| !allowed.contains(&objection.question(&report.tree));
     let lost = baseline.and_then(|base| vanished(base, report));
-    let is_held = policy.tests != TestPolicy::Free && !seen.tests_changed.is_empty();
-    let tests = is_held.then(|| Objection::TestsChanged {
-        paths: seen.tests_changed.clone(),
-    });
+    let mut paths = seen.tests_changed.clone();
+    if !holds_with_base_tests(baseline, report) {
+        paths.extend(seen.tests_extended.iter().cloned());
+    }
+    let is_held = policy.tests != TestPolicy::Free && !paths.is_empty();
+    let tests = is_held.then_some(Objection::TestsChanged { paths });
     let rests = !policy.changed_steering && !is_judged && !seen.holds_without_steering();
     let steering = rests.then(|| Objection::RestsOnSteering {
         paths: seen.steering_changed.clone(),
     });
     lost.into_iter().chain(tests).chain(steering).find(is_open)
+}
+
+/// Tells whether the base's tests, as they were, pass on the work, as many of them as on the base.
+fn holds_with_base_tests(baseline: Option<&VerifyReport>, report: &VerifyReport) -> bool {
+    let runs = &report.inspection.with_base_tests;
+    let has_all = |run: &VerifyRun| {
+        let before = baseline.and_then(|base| same_run(base, run)?.tally);
+        lost(before.as_ref(), run.tally.as_ref()).is_none()
+    };
+    !runs.is_empty() && runs.iter().all(|run| run.passed() && has_all(run))
 }
 
 /// Returns the first command that lost tests. Tests that a person let be changed may be fewer.

@@ -15,10 +15,13 @@ pub struct Inspection {
     /// Tests of the base that the change modifies or removes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests_changed: Vec<String>,
+    /// Tests of the base that keep every line they had, and have more of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests_extended: Vec<String>,
     /// Files that steer the checks and that the change adds, modifies or removes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steering_changed: Vec<String>,
-    /// The commands run again with the base's tests, where tests were changed.
+    /// The commands run again with the base's tests, where tests were changed or extended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with_base_tests: Vec<VerifyRun>,
     /// The commands run again with the base's steering files, where those were changed.
@@ -106,12 +109,14 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
             names(&report.tampered)
         ));
     }
-    if !seen.tests_changed.is_empty() {
+    let tests = [
+        ("changed or removed", &seen.tests_changed),
+        ("extended", &seen.tests_extended),
+    ];
+    for (how, paths) in tests.into_iter().filter(|(_, paths)| !paths.is_empty()) {
         let outcome = outcome("the base's tests", &seen.with_base_tests);
-        lines.push(format!(
-            "- existing tests changed or removed: {}; {outcome}",
-            names(&seen.tests_changed)
-        ));
+        let paths = names(paths);
+        lines.push(format!("- existing tests {how}: {paths}; {outcome}"));
     }
     if !seen.steering_changed.is_empty() {
         let outcome = outcome("the base's version of these", &seen.with_base_steering);

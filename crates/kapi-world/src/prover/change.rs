@@ -131,10 +131,17 @@ impl Change {
         })
     }
 
-    /// Returns tests of the base that it changes or removes.
-    pub(super) fn tests_changed(&self) -> Vec<String> {
+    /// Returns tests of the base that it touches.
+    pub(super) fn tests_touched(&self) -> Vec<String> {
         let changed = self.facts.refused(TestPolicy::Additive);
         changed.into_iter().map(|test| test.path.clone()).collect()
+    }
+
+    /// Tells whether it only adds lines to a file of the base.
+    fn only_extends(&self, path: &str) -> bool {
+        let mut texts = self.texts.iter();
+        let text = texts.find(|text| text.path == Path::new(path));
+        text.is_some_and(TextChange::only_adds_lines)
     }
 
     /// Returns what is recorded of it.
@@ -146,8 +153,13 @@ impl Change {
                 format!("{} ({})", one.path, one.parts.join(", "))
             }
         });
+        let (tests_extended, tests_changed) = self
+            .tests_touched()
+            .into_iter()
+            .partition(|path| self.only_extends(path));
         Inspection {
-            tests_changed: self.tests_changed(),
+            tests_changed,
+            tests_extended,
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
             notices: self.notices.clone(),
             ..Inspection::default()

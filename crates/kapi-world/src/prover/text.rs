@@ -43,6 +43,15 @@ pub(super) struct TakenBack {
 }
 
 impl TextChange {
+    /// Tells whether every line that was there still is, in its order.
+    pub(super) fn only_adds_lines(&self) -> bool {
+        let (Some(old), Some(new)) = (&self.old, &self.new) else {
+            return false;
+        };
+        let mut now = new.lines();
+        old.lines().all(|line| now.any(|other| other == line))
+    }
+
     /// Reads a file before and after a change; nothing where it is no text on one of the sides.
     pub(super) fn read(
         repository: &Repository,
@@ -202,6 +211,17 @@ mod tests {
         assert_eq!(new[0].content, None);
         let gone = change(Some("x\n"), None).taken_back();
         assert_eq!(gone[0].content.as_deref(), Some("x\n"));
+    }
+
+    #[test]
+    fn a_file_is_extended_where_every_line_stays_in_its_order() {
+        let only_adds = |old, new| change(Some(old), Some(new)).only_adds_lines();
+        assert!(only_adds("a\nb\n", "x\na\ny\nb\nz\n"));
+        assert!(only_adds("a", "a\nb\n"));
+        assert!(!only_adds("a\nb\n", "b\na\n"));
+        assert!(!only_adds("a\na\n", "a\n"));
+        assert!(!only_adds("a\n", " a\n"));
+        assert!(!change(None, Some("a\n")).only_adds_lines());
     }
 
     #[test]

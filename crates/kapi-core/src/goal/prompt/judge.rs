@@ -163,6 +163,10 @@ fn report_lines(report: &VerifyReport) -> Vec<String> {
             &seen.tests_changed,
         ),
         (
+            "a test of the base that the change adds lines to",
+            &seen.tests_extended,
+        ),
+        (
             "a file that steers the checks and that the change touches",
             &seen.steering_changed,
         ),
