@@ -15,8 +15,9 @@ const DENIED: i32 = 3;
 /// The exit code of a command line that cannot be read.
 const USAGE: i32 = 2;
 /// Keys of the result by which Kapi names what a proof rests on, where they hold something.
-const NAMING: [&str; 6] = [
+const NAMING: [&str; 7] = [
     "tests_changed",
+    "tests_extended",
     "steering_changed",
     "with_base_tests",
     "tampered",
