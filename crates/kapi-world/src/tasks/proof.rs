@@ -84,11 +84,22 @@ impl<'a> TaskProver<'a> {
     /// At most half of the time that is left goes to this. Where that is too little, nothing is known
     /// of the base.
     pub(super) fn baseline(&self) -> Result<Option<VerifyReport>, End> {
+        self.baseline_at(self.request().base.as_deref().unwrap_or("HEAD"))
+    }
+
+    /// Does the same on what a run began at that has ended.
+    pub(super) fn baseline_of(&self, left: Left<'_>) -> Result<Option<VerifyReport>, End> {
+        match (left.branch, left.commit) {
+            (Some(_), Some(commit)) => self.baseline_at(&parent(commit)),
+            (_, _) => Ok(None),
+        }
+    }
+
+    fn baseline_at(&self, named: &str) -> Result<Option<VerifyReport>, End> {
         let commands = &self.request().verify;
         if commands.is_empty() {
             return Ok(None);
         }
-        let named = self.request().base.as_deref().unwrap_or("HEAD");
         let Ok(commit) = self.workshop.repository.resolve_commit(named) else {
             // The launch says what is missing.
             return Ok(None);
@@ -201,9 +212,8 @@ impl<'a> TaskProver<'a> {
         };
         let repository = &self.workshop.repository;
         let base = match left.branch {
-            // An attempt leaves one commit on what it began at.
             Some(_) => repository
-                .resolve_commit(&format!("{commit}^"))
+                .resolve_commit(&parent(commit))
                 .map_err(|error| failure::plain(&error))?,
             None => workshop::commit_id(commit)?,
         };
@@ -269,6 +279,11 @@ impl<'a> TaskProver<'a> {
         let id = self.place.id().as_str();
         format!("{}-{id}-proof", digits.unwrap_or_default())
     }
+}
+
+/// Returns what an attempt began at, which leaves one commit on it.
+fn parent(commit: &str) -> String {
+    format!("{commit}^")
 }
 
 /// Says how a line ended, with the end of what it wrote.

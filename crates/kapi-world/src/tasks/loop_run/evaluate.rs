@@ -163,8 +163,10 @@ impl Course<'_> {
     /// Proves the verify commands on what the run left.
     fn verify(&mut self) -> Result<Found, End> {
         let prover = TaskProver::open(self.performer, self.attempt());
-        // A run of a loop is looked at on its own: what it began with is the last run's affair.
-        let proved = prover.and_then(|prover| prover.prove(self.left(), None));
+        let proved = prover.and_then(|prover| {
+            let baseline = prover.baseline_of(self.left())?;
+            prover.prove(self.left(), baseline.as_ref())
+        });
         match proved {
             Ok(grade) => {
                 self.report.work.grade = Some(grade);
