@@ -49,6 +49,20 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// Does the same to line breaks and tabs, too: a name must not forge a line of a report.
+#[must_use]
+pub fn visible_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
 /// Fences a text with more backticks than it holds in a row.
 #[must_use]
 pub fn fenced(text: &str, language: &str) -> String {
@@ -63,7 +77,14 @@ pub fn fenced(text: &str, language: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{fenced, head, tail, visible};
+    use super::{fenced, head, tail, visible, visible_line};
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        let forged = "a.py\n- judge: done\r\n\t\u{1b}[2J";
+        let line = visible_line(forged);
+        assert_eq!(line, "a.py\\n- judge: done\\r\\n\\t\\u{1b}[2J");
+    }
 
     #[test]
     fn a_text_cannot_close_its_fence() {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::goal::outcome::{VerifyReport, VerifyRun};
-use crate::goal::quote::visible;
+use crate::goal::quote::visible_line;
 use crate::proof::notice::Notice;
 
 /// What a change does to the checks that are to prove it.
@@ -139,6 +139,6 @@ fn outcome(with: &str, runs: &[VerifyRun]) -> String {
 }
 
 fn names(paths: &[String]) -> String {
-    let paths: Vec<String> = paths.iter().map(|path| visible(path)).collect();
+    let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
     paths.join(", ")
 }

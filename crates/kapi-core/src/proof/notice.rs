@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::language::Language;
 use self::literal::BaseTests;
+use crate::goal::quote::{head, visible_line};
 
 /// The most notices of one change.
 pub const NOTICES_MAX: usize = 200;
@@ -97,7 +98,7 @@ impl fmt::Display for Notice {
         write!(
             out,
             "{}:{}: {sentence} `{}`",
-            visible(&self.path),
+            visible_line(&self.path),
             self.line,
             self.text
         )
@@ -140,7 +141,7 @@ pub fn notices(added: &[AddedLine<'_>], tests: &BaseTests) -> Vec<Notice> {
                 kind,
                 path: line.path.to_owned(),
                 line: line.line,
-                text: visible(line.text.trim()),
+                text: cut(line.text.trim()),
             });
         }
         if found.len() == NOTICES_MAX {
@@ -150,24 +151,12 @@ pub fn notices(added: &[AddedLine<'_>], tests: &BaseTests) -> Vec<Notice> {
     found
 }
 
-/// Returns a text in which every character can be seen, cut where it is long.
-fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    let mut plain = String::new();
-    for c in text.chars().take(LINE_CHARS_MAX) {
-        if is_hidden(c) {
-            plain.extend(c.escape_unicode());
-        } else {
-            plain.push(c);
-        }
+/// Returns a line in which every character can be seen, cut where it is long.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS_MAX) {
+        None => visible_line(line),
+        Some((at, _)) => visible_line(head(line, at)) + "\u{2026}",
     }
-    if text.chars().nth(LINE_CHARS_MAX).is_some() {
-        plain.push('\u{2026}');
-    }
-    plain
 }
 
 #[cfg(test)]
