@@ -4,6 +4,7 @@
 // anybody at it, it is waited for instead.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { AutocompleteItem } from "@earendil-works/pi-tui";
 import { read, split, type Verb } from "./arguments.ts";
 import { type Attachment, place } from "./attachment.ts";
 import { ask } from "./binary.ts";
@@ -169,15 +170,16 @@ export class Commands {
 		}
 	}
 
-	async #complete(mode: Mode, prefix: string) {
+	/** What can follow; never what stands there in full already, since Enter would take that up instead of sending the line. */
+	async #complete(mode: Mode, prefix: string): Promise<AutocompleteItem[] | null> {
+		const items = (await this.#candidates(mode, prefix)).filter((item) => item.value.startsWith(prefix) && item.value !== prefix);
+		return items.length > 0 ? items : null;
+	}
+
+	async #candidates(mode: Mode, prefix: string): Promise<AutocompleteItem[]> {
 		const verb = /^(resume|approve)\s+/.exec(prefix);
-		if (!verb) {
-			const verbs = ["status", "resume ", "approve "].filter((word) => word.startsWith(prefix) && prefix !== "");
-			return verbs.length > 0 ? verbs.map((word) => ({ value: word, label: word.trim() })) : null;
-		}
-		const begun = prefix.slice(verb[0].length);
-		const rows = (await this.#rows(mode)).filter((row) => row.id.startsWith(begun));
-		return rows.map((row) => ({ value: `${verb[1]} ${row.id}`, label: row.id, description: words.line(row.purpose) }));
+		if (verb) return (await this.#rows(mode)).map((row) => ({ value: `${verb[0]}${row.id}`, label: row.id, description: words.line(row.purpose) }));
+		return prefix === "" ? [] : ["status", "resume ", "approve "].map((word) => ({ value: word, label: word.trim() }));
 	}
 
 	async #rows(mode: Mode): Promise<Row[]> {

@@ -29,7 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// How many cases of one test are under way at once.
 const CASES_AT_ONCE: usize = 4;
 /// How often a condition is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+pub(crate) const LOOK: Duration = Duration::from_millis(2);
 
 /// The verify script of every repository: the answer must be 42.
 pub(crate) const TEST_SH: &str = "\

@@ -4,10 +4,12 @@
 //! Everything that needs no keyboard is tested over Pi's protocol instead.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
 
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 
-use crate::environment::{Environment, await_some, processes_with};
+use crate::environment::{Environment, LOOK, PATIENCE, await_some, processes_with};
 use crate::pi_host::{checkout, configure, package};
 use crate::program::finish;
 use crate::workflow_support::Machine;
@@ -58,10 +60,18 @@ impl<'a> Screen<'a> {
 
     /// Waits until the screen shows a text.
     fn awaits(&self, text: &str) {
-        await_some(text, || {
+        let began = Instant::now();
+        loop {
             let shown = self.tmux(&["capture-pane", "-p", "-J"]);
-            shown.contains(text).then_some(())
-        });
+            if shown.contains(text) {
+                return;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "the screen never shows {text:?}:\n{shown}"
+            );
+            thread::sleep(LOOK);
+        }
     }
 
     /// Types a line, and Enter once it stands there.
