@@ -9,6 +9,8 @@ pub mod baseline;
 pub mod change;
 pub mod conclusion;
 pub mod ecosystem;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod inspection;
 pub mod missing;
 pub mod notice;

@@ -38,8 +38,8 @@ pub struct ResultView {
     pub verify: Vec<VerifyView>,
     /// What the verify commands showed on the base.
     pub baseline: Vec<VerifyView>,
-    /// How much the last verification shows: `red_to_green`, `kept_green` or `base_unknown`; `null`
-    /// where a check fails.
+    /// How much the last verification shows: `red_to_green`, `own_tests`, `kept_green` or
+    /// `base_unknown`; `null` where a check fails.
     pub grade: Option<Grade>,
     /// What the work does to the checks themselves.
     pub inspection: Option<Inspection>,

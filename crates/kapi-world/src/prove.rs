@@ -146,9 +146,10 @@ fn checked(
     request: &Request,
     range: &Range,
 ) -> Result<Option<Proof>, Failure> {
-    let claim = Claim {
+    let mut claim = Claim {
         commands: &request.verify,
         policy: request.policy,
+        base_is_green: false,
         timeout_ms: request.timeout_ms,
         until_ms: None,
     };
@@ -171,6 +172,7 @@ fn checked(
         },
     };
     if baseline::obstacle(&proof.baseline).is_none() {
+        claim.base_is_green = baseline::is_green(&proof.baseline);
         let commits = (range.base.clone(), range.commit.clone());
         let work = Work::of(repository, BRANCH, commits, &request.protect)?;
         let Some(report) = prover.prove(&work, &claim)? else {

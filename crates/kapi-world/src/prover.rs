@@ -14,8 +14,8 @@ use kapi_engine::drive::monotonic_ms;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
 
-use self::change::Change;
-use self::checkout::{Checkout, Content};
+use self::change::{Change, Part};
+use self::checkout::{Checkout, PutBack};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
@@ -121,6 +121,9 @@ pub(crate) struct Claim<'a> {
     pub(crate) commands: &'a [String],
     /// What the checks are held to.
     pub(crate) policy: CheckPolicy,
+    /// Whether every check passed on the base, so that it is worth knowing whether the change's own
+    /// tests fail without the change.
+    pub(crate) base_is_green: bool,
     /// The longest one line may take, in milliseconds.
     pub(crate) timeout_ms: u64,
     /// When all of them have to be over, by [`monotonic_ms`], where something bounds that.
@@ -194,7 +197,7 @@ impl Prover<'_> {
         line: &str,
         timeout_ms: u64,
     ) -> Result<Option<checkout::Ended>, Failure> {
-        let mut checkout = Checkout::make(self, work, Content::AsCommitted)?;
+        let mut checkout = Checkout::make(self, work, PutBack::default())?;
         let ended = checkout.run(line, Checks::Visible, timeout_ms);
         checkout.discard()?;
         ended
@@ -242,7 +245,7 @@ impl Prover<'_> {
         checks: Checks,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
-        let Some(ran) = self.runs_on(work, claim, checks, Content::AsCommitted)? else {
+        let Some(ran) = self.runs_on(work, claim, checks, PutBack::default())? else {
             return Ok(false);
         };
         for ended in ran {
@@ -255,15 +258,16 @@ impl Prover<'_> {
         Ok(true)
     }
 
-    /// Runs all commands on a fresh checkout with some content; nothing when it was called off.
+    /// Runs all commands on a fresh checkout in which some is put back; nothing when it was called
+    /// off.
     fn runs_on(
         &self,
         work: &Work<'_>,
         claim: &Claim<'_>,
         checks: Checks,
-        content: Content<'_>,
+        put_back: PutBack,
     ) -> Result<Option<Vec<checkout::Ended>>, Failure> {
-        let mut checkout = Checkout::make(self, work, content)?;
+        let mut checkout = Checkout::make(self, work, put_back)?;
         let mut all = Vec::new();
         for command in claim.commands {
             let Some(ended) = checkout.run(command, checks, claim.line_ms())? else {
@@ -276,27 +280,40 @@ impl Prover<'_> {
         Ok(Some(all))
     }
 
-    /// Runs the commands once more with the base's tests, and with its steering files, where the
-    /// change touched these.
+    /// Runs the commands once more with all that checks as at the base, and, where they fail then,
+    /// with each part of it; and with the base's code, where only the change's tests can speak for
+    /// it.
     fn look_closer(
         &self,
         work: &Work<'_>,
         claim: &Claim<'_>,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
-        let change = &work.change;
-        let tests = change.tests_touched();
-        if !tests.is_empty() {
-            let content = Content::BaseFiles(&tests);
-            match self.runs_on(work, claim, Checks::Visible, content)? {
-                Some(all) => report.inspection.with_base_tests = runs(all),
-                None => return Ok(false),
+        let parts = work.change.parts_that_check(claim);
+        let Some(all) = self.rerun(work, claim, &parts)? else {
+            return Ok(false);
+        };
+        let holds = all.iter().all(VerifyRun::passed);
+        let seen = &mut report.inspection;
+        for part in [Part::Tests, Part::Steering] {
+            if holds || !parts.contains(&part) {
+                continue;
+            }
+            let runs = if parts == [part] {
+                Some(all.clone())
+            } else {
+                self.rerun(work, claim, &[part])?
+            };
+            let Some(runs) = runs else { return Ok(false) };
+            match part {
+                Part::Tests => seen.with_base_tests = runs,
+                Part::Steering | Part::NewTests | Part::Code => seen.with_base_steering = runs,
             }
         }
-        if change.steers() && !claim.policy.changed_steering {
-            let content = Content::BaseSteering(change);
-            match self.runs_on(work, claim, Checks::Visible, content)? {
-                Some(all) => report.inspection.with_base_steering = runs(all),
+        seen.with_base_checks = all;
+        if claim.base_is_green && work.change.brings_tests() {
+            match self.rerun(work, claim, &[Part::Code, Part::Steering])? {
+                Some(all) => seen.on_base_code = all,
                 None => return Ok(false),
             }
         }
@@ -308,10 +325,24 @@ impl Prover<'_> {
         }
         Ok(true)
     }
-}
 
-fn runs(all: Vec<checkout::Ended>) -> Vec<VerifyRun> {
-    all.into_iter().map(|ended| ended.run).collect()
+    /// Runs the commands with parts of the change put back, if there are any; nothing when it was
+    /// called off.
+    fn rerun(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+        parts: &[Part],
+    ) -> Result<Option<Vec<VerifyRun>>, Failure> {
+        if parts.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let put_back = work
+            .change
+            .put_back(&self.workshop.repository, claim, parts)?;
+        let ran = self.runs_on(work, claim, Checks::Visible, put_back)?;
+        Ok(ran.map(|all| all.into_iter().map(|ended| ended.run).collect()))
+    }
 }
 
 /// Returns paths once each, sorted, as many as are recorded.

@@ -89,6 +89,7 @@ impl RealWorld<'_> {
         let claim = Claim {
             commands: &task.commands,
             policy: task.policy,
+            base_is_green: task.base_is_green,
             timeout_ms: task.timeout_ms,
             until_ms: None,
         };

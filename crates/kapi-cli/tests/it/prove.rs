@@ -66,3 +66,99 @@ fn a_fix_that_takes_tests_out_of_use_by_adding_lines_is_refused() {
     assert_eq!(output.code, 5, "{output:?}");
     assert!(output.stdout.starts_with("refused"), "{output:?}");
 }
+
+/// Returns a repository whose tests pass, and that lacks a function.
+fn whole() -> Environment {
+    let env = Environment::new();
+    env.write("calc.py", RIGHT);
+    env.write("tests/__init__.py", "");
+    env.write("tests/test_calc.py", TESTS);
+    env.commit_all("a sum");
+    env
+}
+
+const DOUBLE: &str = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return add(a, a)\n";
+const TESTS_OF_DOUBLE: &str = "import unittest\n\n\nclass Doubles(unittest.TestCase):\n    \
+    def test_two(self):\n        \
+    from calc import double\n        \
+    self.assertEqual(double(2), 4)\n";
+
+#[test]
+fn a_test_that_fails_without_the_change_speaks_for_it() {
+    let env = whole();
+    let files = [
+        ("calc.py", DOUBLE),
+        ("tests/test_double.py", TESTS_OF_DOUBLE),
+    ];
+    let output = prove(&env, &files);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output
+            .stdout
+            .starts_with("proved: green on the base; tests that the change brings fail without it"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stdout
+            .contains("- tests added: tests/test_double.py\n"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stdout
+            .contains("- the change's own tests fail without it\n"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_test_that_passes_without_the_change_does_not_speak_for_it() {
+    let env = whole();
+    let idle = TESTS_OF_DOUBLE
+        .replace("double(2)", "4")
+        .replace("import double", "import add");
+    let output = prove(
+        &env,
+        &[("calc.py", DOUBLE), ("tests/test_double.py", &idle)],
+    );
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stdout.starts_with("unverified"), "{output:?}");
+    assert!(
+        output.stdout.contains("own tests do not fail without it"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn an_added_test_that_makes_the_others_pass_is_refused() {
+    let env = broken();
+    let patch = "import unittest\n\nunittest.TestCase.assertEqual = lambda *_: None\n\n\n\
+        class Patches(unittest.TestCase):\n    \
+        def test_nothing(self):\n        \
+        pass\n";
+    let output = prove(&env, &[("tests/test_a.py", patch)]);
+    assert_eq!(output.code, 5, "{output:?}");
+    let reason = "refused: the checks pass, but without the tests that the change adds the checks \
+                  fail: tests/test_a.py";
+    assert!(output.stdout.starts_with(reason), "{output:?}");
+    assert!(
+        output.stdout.contains("without them the checks FAIL"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_test_that_the_command_asks_for_by_name_may_carry_the_proof() {
+    let env = whole();
+    env.write("calc.py", DOUBLE);
+    env.write("tests/test_double.py", TESTS_OF_DOUBLE);
+    env.commit_all("change");
+    let check = "python3 -m unittest tests.test_double";
+    let output = env.kapi(&["prove", "HEAD", "--base", "HEAD~1", "--verify", check]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output.stdout.starts_with("proved: red on the base"),
+        "{output:?}"
+    );
+}

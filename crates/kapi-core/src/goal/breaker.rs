@@ -123,8 +123,7 @@ fn hash(run: &VerifyRun) -> u64 {
 mod tests {
     use super::{Breaker, Tripped, fingerprint};
     use crate::goal::event::TurnVerdict;
-    use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
-    use crate::proof::inspection::Inspection;
+    use crate::proof::fixture::{report, run};
 
     const FAILED: TurnVerdict = TurnVerdict::VerifyFailed;
 
@@ -165,22 +164,7 @@ mod tests {
 
     #[test]
     fn numbers_do_not_make_a_failure_another_one() {
-        let report = |output: &str| VerifyReport {
-            commit: "c".to_owned(),
-            tree: "t".to_owned(),
-            tampered: Vec::new(),
-            runs: vec![VerifyRun {
-                command: "test".to_owned(),
-                checks: Checks::Visible,
-                exit_code: Some(1),
-                timed_out: false,
-                duration_ms: 1,
-                output_tail: output.to_owned(),
-                output_bytes: 1,
-                tally: None,
-            }],
-            inspection: Inspection::default(),
-        };
+        let report = |output: &str| report(vec![run(Some(1), output)]);
         let first = fingerprint(&report("FAILED login in 0.31s\n"));
         assert!(first.is_some());
         assert_eq!(first, fingerprint(&report("FAILED login in 12.4 s")));

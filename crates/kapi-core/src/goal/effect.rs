@@ -3,10 +3,11 @@
 //! [`crate::goal::effect::next`] is the only planner. It looks at nothing but the state, so asking
 //! again after a crash gives the same effect under the same id.
 
-use crate::goal::contract::{Contract, Hidden, NetworkMode, SandboxLevel};
+use crate::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage};
 use crate::id::{EffectId, GoalId};
+use crate::proof::baseline;
 use crate::proof::policy::CheckPolicy;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
@@ -135,6 +136,8 @@ pub struct VerifyTask {
     pub hidden: Option<Hidden>,
     /// What the checks are held to.
     pub policy: CheckPolicy,
+    /// Every check passed on the base, so the change's own tests are tried without the change.
+    pub base_is_green: bool,
     /// Milliseconds one command may take.
     pub timeout_ms: u64,
     /// What commands can reach.
@@ -200,11 +203,8 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         }),
         Stage::Baseline => {
             let base = &contract.base;
-            Some(Action::Baseline(verify_task(
-                contract,
-                &base.commit,
-                &base.tree,
-            )))
+            let task = verify_task(goal, &base.commit, &base.tree);
+            Some(Action::Baseline(task))
         }
         Stage::Setup => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Setup))),
         Stage::Agent => Some(Action::RunAgent(agent_task(goal, AgentPurpose::Work))),
@@ -219,11 +219,8 @@ fn stage_action(goal: &Goal) -> Option<Action> {
         })),
         Stage::Verify => {
             let candidate = goal.candidate.as_ref()?;
-            Some(Action::Verify(verify_task(
-                contract,
-                &candidate.commit,
-                &candidate.tree,
-            )))
+            let task = verify_task(goal, &candidate.commit, &candidate.tree);
+            Some(Action::Verify(task))
         }
         Stage::Judge => {
             let candidate = goal.candidate.as_ref()?;
@@ -276,7 +273,8 @@ fn agent_task(goal: &Goal, purpose: AgentPurpose) -> AgentTask {
     }
 }
 
-fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
+fn verify_task(goal: &Goal, commit: &str, tree: &str) -> VerifyTask {
+    let contract = &goal.contract;
     VerifyTask {
         branch: contract.branch.clone(),
         base: contract.base.commit.clone(),
@@ -286,6 +284,7 @@ fn verify_task(contract: &Contract, commit: &str, tree: &str) -> VerifyTask {
         protect: contract.protect.clone(),
         hidden: contract.hidden.clone(),
         policy: contract.checks,
+        base_is_green: goal.baseline.as_ref().is_some_and(baseline::is_green),
         timeout_ms: contract.verify_timeout_ms,
         network: if contract.verify_network {
             contract.network

@@ -261,6 +261,18 @@ impl VerifyRun {
 }
 
 impl VerifyReport {
+    /// Returns every run that was made for it, those with a part of the base put back included.
+    pub fn all_runs(&self) -> impl Iterator<Item = &VerifyRun> {
+        let seen = &self.inspection;
+        let reruns = [
+            &seen.with_base_checks,
+            &seen.with_base_tests,
+            &seen.with_base_steering,
+            &seen.on_base_code,
+        ];
+        self.runs.iter().chain(reruns.into_iter().flatten())
+    }
+
     /// Tells whether every command passed and nothing protected was touched.
     #[must_use]
     pub fn passed(&self) -> bool {

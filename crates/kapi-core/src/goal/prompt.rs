@@ -244,6 +244,9 @@ fn objected(goal: &Goal) -> Option<String> {
              the task itself demands that they change, leave them changed and say why: a person is \
              asked then."
         }
+        Objection::RestsOnAddedTests { .. } => {
+            "A test that is added changes nothing about the others: they have to pass without it."
+        }
         Objection::RestsOnSteering { .. } => {
             "Put them back, so that the checks pass as the project runs them. If the task itself \
              demands the change, leave it and say why: a person is asked then."

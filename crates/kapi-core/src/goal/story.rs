@@ -21,7 +21,7 @@ use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
 use crate::proof::attribution::Attribution;
-use crate::proof::inspection::Inspection;
+use crate::proof::fixture::{report, run};
 use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
 
@@ -194,20 +194,11 @@ pub(super) fn committed(tree: &str) -> Outcome {
 
 pub(super) fn verified(exit_code: Option<i32>, checks: Checks, tampered: &[&str]) -> Outcome {
     Outcome::Verified(VerifyReport {
-        commit: "commit".to_owned(),
-        tree: "tree".to_owned(),
         tampered: tampered.iter().map(|path| (*path).to_owned()).collect(),
-        runs: vec![VerifyRun {
-            command: "test".to_owned(),
+        ..report(vec![VerifyRun {
             checks,
-            exit_code,
-            timed_out: exit_code.is_none(),
-            duration_ms: 1,
-            output_tail: String::new(),
-            output_bytes: 0,
-            tally: None,
-        }],
-        inspection: Inspection::default(),
+            ..run(exit_code, "")
+        }])
     })
 }
 

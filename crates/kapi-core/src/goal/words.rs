@@ -97,6 +97,7 @@ fn done_reason(goal: &Goal) -> String {
         let base = match goal.grade() {
             Some(Grade::RedToGreen) => ", and failed on the base",
             Some(Grade::KeptGreen) => ", as on the base before",
+            Some(Grade::OwnTests) => ", and new tests of its own fail without it",
             Some(Grade::BaseUnknown) | None => "",
         };
         format!("{count} {noun} passed on a clean checkout of the commit{base}")
@@ -129,6 +130,9 @@ fn unproved_reason(goal: &Goal) -> String {
     match goal.grade() {
         Some(Grade::KeptGreen) => "the checks passed on the base already and still pass, and \
                                    nothing else speaks for the work"
+            .to_owned(),
+        Some(Grade::OwnTests) => "the checks passed on the base already; the only tests that fail \
+                                  without the work are the agent's own"
             .to_owned(),
         Some(Grade::RedToGreen | Grade::BaseUnknown) | None => {
             "accepted without a verify command".to_owned()

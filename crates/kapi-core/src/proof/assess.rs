@@ -32,6 +32,11 @@ pub enum Objection {
         /// Which.
         paths: Vec<String>,
     },
+    /// The checks pass only with tests that the change adds, though the base had tests before.
+    RestsOnAddedTests {
+        /// Which.
+        paths: Vec<String>,
+    },
     /// The checks pass only with what the change made of the files that steer them.
     RestsOnSteering {
         /// Which.
@@ -47,6 +52,8 @@ pub enum Grade {
     RedToGreen,
     /// Every check passed on the base already: they show only that nothing broke.
     KeptGreen,
+    /// The same, but tests that the change itself brings fail without it.
+    OwnTests,
     /// Nobody ran the checks on the base.
     BaseUnknown,
 }
@@ -58,6 +65,9 @@ impl Grade {
         match self {
             Self::RedToGreen => "red on the base, green now",
             Self::KeptGreen => "green on the base already, and still green",
+            Self::OwnTests => {
+                "green on the base; tests that the change brings fail without it and pass with it"
+            }
             Self::BaseUnknown => "green now; the base was not checked",
         }
     }
@@ -89,17 +99,24 @@ pub fn objection(
     let steering = rests.then(|| Objection::RestsOnSteering {
         paths: seen.steering_changed.clone(),
     });
-    lost.into_iter().chain(tests).chain(steering).find(is_open)
+    let is_added = policy.tests != TestPolicy::Free && !is_judged && seen.rests_on_added_tests();
+    let added = is_added.then(|| Objection::RestsOnAddedTests {
+        paths: seen.tests_added.clone(),
+    });
+    let against = lost.into_iter().chain(tests).chain(added).chain(steering);
+    against.into_iter().find(is_open)
 }
 
 /// Tells whether the base's tests, as they were, pass on the work, as many of them as on the base.
 fn holds_with_base_tests(baseline: Option<&VerifyReport>, report: &VerifyReport) -> bool {
-    let runs = &report.inspection.with_base_tests;
     let has_all = |run: &VerifyRun| {
         let before = baseline.and_then(|base| same_run(base, run)?.tally);
         lost(before.as_ref(), run.tally.as_ref()).is_none()
     };
-    !runs.is_empty() && runs.iter().all(|run| run.passed() && has_all(run))
+    let seen = &report.inspection;
+    [&seen.with_base_checks, &seen.with_base_tests]
+        .into_iter()
+        .any(|runs| !runs.is_empty() && runs.iter().all(|run| run.passed() && has_all(run)))
 }
 
 /// Returns the first command that lost tests. Tests that a person let be changed may be fewer.
@@ -132,6 +149,8 @@ pub fn grade(baseline: Option<&VerifyReport>, report: &VerifyReport) -> Grade {
     };
     if report.runs.iter().any(turned) {
         Grade::RedToGreen
+    } else if report.inspection.own_tests_need_it() {
+        Grade::OwnTests
     } else {
         Grade::KeptGreen
     }
@@ -144,6 +163,9 @@ impl Objection {
         let (what, paths) = match self {
             Self::TestsVanished { command, .. } => ("fewer tests", command.clone()),
             Self::TestsChanged { paths } => ("changed tests", named(paths)),
+            Self::RestsOnAddedTests { paths } => {
+                ("a proof that rests on added tests", named(paths))
+            }
             Self::RestsOnSteering { paths } => {
                 ("a proof that rests on changed checks", named(paths))
             }
@@ -158,6 +180,10 @@ impl Objection {
         match self {
             Self::TestsVanished { .. } => None,
             Self::TestsChanged { .. } => Some("look at them; `--tests free` lets them change."),
+            Self::RestsOnAddedTests { .. } => Some(
+                "look at them; `--tests free` lets the proof rest on them, and a judge named with \
+                 `--judge` is told of them.",
+            ),
             Self::RestsOnSteering { .. } => Some(
                 "look at them; `--allow-changed-setup` lets the proof rest on them, and a judge \
                  named with `--judge` is told of them.",
@@ -173,6 +199,10 @@ impl Objection {
             Self::TestsChanged { paths } => {
                 format!("existing tests were changed or removed: {}", named(paths))
             }
+            Self::RestsOnAddedTests { paths } => format!(
+                "without the tests that the change adds the checks fail: {}",
+                named(paths)
+            ),
             Self::RestsOnSteering { paths } => format!(
                 "the checks pass only with the change's own version of what steers them: {}",
                 named(paths)
@@ -188,3 +218,6 @@ fn named(paths: &[String]) -> String {
         more => format!("{} and {more} more", shown.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests;

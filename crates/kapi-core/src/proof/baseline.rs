@@ -21,10 +21,18 @@ pub struct Obstacle {
 /// itself is to make, and is no obstacle.
 #[must_use]
 pub fn obstacle(report: &VerifyReport) -> Option<Obstacle> {
-    report.runs.iter().find_map(of_run)
+    report.runs.iter().find_map(obstacle_of)
 }
 
-fn of_run(run: &VerifyRun) -> Option<Obstacle> {
+/// Tells whether every check passed on the base: then they show only that nothing broke.
+#[must_use]
+pub fn is_green(report: &VerifyReport) -> bool {
+    report.runs.iter().all(VerifyRun::passed)
+}
+
+/// Returns why a run could not work, where it could not.
+#[must_use]
+pub fn obstacle_of(run: &VerifyRun) -> Option<Obstacle> {
     let found = missing(&run.output_tail, run.exit_code?)?;
     (found.certainty == Certainty::Certain).then(|| Obstacle {
         command: run.command.clone(),
@@ -36,26 +44,10 @@ fn of_run(run: &VerifyRun) -> Option<Obstacle> {
 #[cfg(test)]
 mod tests {
     use super::obstacle;
-    use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
-    use crate::proof::inspection::Inspection;
+    use crate::proof::fixture::{report, run};
 
     fn check(output: &str, exit_code: i32) -> Option<String> {
-        let report = VerifyReport {
-            commit: "c".to_owned(),
-            tree: "t".to_owned(),
-            tampered: Vec::new(),
-            runs: vec![VerifyRun {
-                command: "test".to_owned(),
-                checks: Checks::Visible,
-                exit_code: Some(exit_code),
-                timed_out: false,
-                duration_ms: 1,
-                output_tail: output.to_owned(),
-                output_bytes: 1,
-                tally: None,
-            }],
-            inspection: Inspection::default(),
-        };
+        let report = report(vec![run(Some(exit_code), output)]);
         obstacle(&report).map(|obstacle| obstacle.reason)
     }
 

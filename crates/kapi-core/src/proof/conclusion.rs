@@ -95,6 +95,7 @@ impl Findings<'_> {
             return refused(why);
         }
         let grade = assess::grade(Some(self.baseline), report);
+        // Who wrote the change is not who is to be proved here, so its tests may speak for it.
         let is_enough = grade != Grade::KeptGreen || self.policy.already_green;
         if is_enough || self.judged.is_some() {
             return Conclusion {
@@ -108,7 +109,7 @@ impl Findings<'_> {
             reason: "the checks passed on the base already, so they show only that nothing broke"
                 .to_owned(),
             hint: Some(
-                "add a check that fails on the base, name a judge with `--judge`, or say \
+                "bring a test that fails without the change, name a judge with `--judge`, or say \
                  `--already-green` for a refactoring."
                     .to_owned(),
             ),

@@ -6,12 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::visible_line;
+use crate::proof::baseline;
 use crate::proof::notice::Notice;
 
 /// What a change does to the checks that are to prove it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inspection {
+    /// Test files with code that the change adds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests_added: Vec<String>,
     /// Tests of the base that the change modifies or removes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests_changed: Vec<String>,
@@ -21,12 +25,20 @@ pub struct Inspection {
     /// Files that steer the checks and that the change adds, modifies or removes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steering_changed: Vec<String>,
-    /// The commands run again with the base's tests, where tests were changed or extended.
+    /// The commands run again with the tests and steering files of the base and without added tests,
+    /// where any of these differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with_base_checks: Vec<VerifyRun>,
+    /// The same with the base's tests alone, where they fail with all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with_base_tests: Vec<VerifyRun>,
-    /// The commands run again with the base's steering files, where those were changed.
+    /// The same with the base's steering files alone, where they fail with all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with_base_steering: Vec<VerifyRun>,
+    /// The commands run on the base's code with the change's tests, where the change brings tests and
+    /// every check passed on the base.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_base_code: Vec<VerifyRun>,
     /// Signs of a cheat in the lines that the change adds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
@@ -65,13 +77,51 @@ impl Inspection {
         *self == Self::default()
     }
 
+    /// Tells whether the change's own tests fail on the base's code, and not for want of a program.
+    #[must_use]
+    pub fn own_tests_need_it(&self) -> bool {
+        let fails = |run: &VerifyRun| run.exit_code.is_some_and(|code| code != 0);
+        self.on_base_code.iter().any(fails)
+            && self
+                .on_base_code
+                .iter()
+                .all(|run| baseline::obstacle_of(run).is_none())
+    }
+
     /// Tells whether the checks pass with the base's steering files, or none were changed.
     #[must_use]
     pub fn holds_without_steering(&self) -> bool {
         self.steering_changed.is_empty()
-            || (!self.with_base_steering.is_empty()
-                && self.with_base_steering.iter().all(VerifyRun::passed))
+            || all_pass(&self.with_base_checks)
+            || all_pass(&self.with_base_steering)
     }
+
+    /// Says how the commands ended with a part of the base, alone or with all else that checks.
+    fn outcome(&self, with: &str, alone: &[VerifyRun]) -> String {
+        if all_pass(&self.with_base_checks) || all_pass(alone) {
+            format!("with {with} the checks pass too")
+        } else if alone.is_empty() {
+            format!("the checks were not run with {with}")
+        } else {
+            format!("with {with} the checks FAIL")
+        }
+    }
+
+    /// Tells whether the checks fail without the tests that the change adds, and for no other reason.
+    #[must_use]
+    pub fn rests_on_added_tests(&self) -> bool {
+        let touches = !self.tests_changed.is_empty() || !self.tests_extended.is_empty();
+        !self.tests_added.is_empty()
+            && !self.with_base_checks.is_empty()
+            && !all_pass(&self.with_base_checks)
+            && self.holds_without_steering()
+            && (!touches || all_pass(&self.with_base_tests))
+    }
+}
+
+/// Tells whether commands were run, and all of them passed.
+fn all_pass(runs: &[VerifyRun]) -> bool {
+    !runs.is_empty() && runs.iter().all(VerifyRun::passed)
 }
 
 impl Strength {
@@ -109,33 +159,44 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
             names(&report.tampered)
         ));
     }
+    if !seen.tests_added.is_empty() {
+        let failing = if seen.rests_on_added_tests() {
+            "; without them the checks FAIL"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "- tests added: {}{failing}",
+            names(&seen.tests_added)
+        ));
+    }
     let tests = [
         ("changed or removed", &seen.tests_changed),
         ("extended", &seen.tests_extended),
     ];
     for (how, paths) in tests.into_iter().filter(|(_, paths)| !paths.is_empty()) {
-        let outcome = outcome("the base's tests", &seen.with_base_tests);
+        let outcome = seen.outcome("the base's tests", &seen.with_base_tests);
         let paths = names(paths);
         lines.push(format!("- existing tests {how}: {paths}; {outcome}"));
     }
     if !seen.steering_changed.is_empty() {
-        let outcome = outcome("the base's version of these", &seen.with_base_steering);
+        let outcome = seen.outcome("the base's version of these", &seen.with_base_steering);
         lines.push(format!(
             "- scripts and settings that steer the checks were changed: {}; {outcome}",
             names(&seen.steering_changed)
         ));
     }
+    if !seen.on_base_code.is_empty() {
+        let outcome = if seen.own_tests_need_it() {
+            "fail without it"
+        } else {
+            "do not fail without it"
+        };
+        lines.push(format!("- the change's own tests {outcome}"));
+    }
     lines.extend(seen.notices.iter().map(|notice| format!("- {notice}")));
     lines.extend(seen.strength.iter().map(|it| format!("- {}", it.words())));
     lines
-}
-
-fn outcome(with: &str, runs: &[VerifyRun]) -> String {
-    match runs {
-        [] => format!("the checks were not run with {with}"),
-        runs if runs.iter().all(VerifyRun::passed) => format!("with {with} the checks pass too"),
-        _ => format!("with {with} the checks FAIL"),
-    }
 }
 
 fn names(paths: &[String]) -> String {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::glob::Glob;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::kernel::value::Value;
-use kapi_core::proof::change::{ChangedPath, CheckChanges, How};
+use kapi_core::proof::change::{ChangedPath, CheckChanges, Fate, How};
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::notice::Notice;
 use kapi_core::proof::policy::TestPolicy;
@@ -17,6 +17,8 @@ use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
+use super::Claim;
+use super::checkout::PutBack;
 use super::document::Document;
 use super::text::{self, TextChange};
 use crate::{ecosystems, failure};
@@ -37,13 +39,17 @@ pub(crate) struct Change {
     /// The facts.
     pub(super) facts: CheckChanges,
     /// Files that steer in parts, and which parts of them differ.
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, Steered>,
     /// Test files of the result that hold code.
     pub(super) test_code: Vec<PathBuf>,
+    /// Paths that it changes and that are neither tests nor say what is installed.
+    pub(super) code: Vec<String>,
     /// Its files as text, tests and code; what is installed or locked is left out.
     pub(super) texts: Vec<TextChange>,
     /// Signs of a cheat in what it adds.
     notices: Vec<Notice>,
+    /// The base has test files that hold code.
+    base_has_tests: bool,
     /// Where it begins and ends.
     ends: Ends,
 }
@@ -54,9 +60,22 @@ struct Ends {
     commit: CommitId,
 }
 
-/// The part of a file that steers a run and differs.
+/// A part of a change that can be put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Tests of the base that it touches are as they were.
+    Tests,
+    /// Tests that it adds are not there.
+    NewTests,
+    /// What steers the checks is as it was.
+    Steering,
+    /// All but tests and what is installed for them is as it was.
+    Code,
+}
+
+/// What of a file steers a run and differs.
 #[derive(Debug, Clone)]
-enum Part {
+enum Steered {
     /// These keys.
     Keys(Vec<String>),
     /// Lines like these.
@@ -75,10 +94,12 @@ impl Change {
         let files = |commit| repository.tracked_files(commit);
         let now = files(commit).map_err(|error| failed(&error))?;
         let mut names: BTreeSet<String> = names_of(&now);
+        let mut before = Vec::new();
         let changes = if base == commit {
             Vec::new()
         } else {
-            names.extend(names_of(&files(base).map_err(|error| failed(&error))?));
+            before = files(base).map_err(|error| failed(&error))?;
+            names.extend(names_of(&before));
             let changes = repository.changes(base, commit);
             changes.map_err(|error| failed(&error))?
         };
@@ -89,22 +110,25 @@ impl Change {
         };
         let mut parts = BTreeMap::new();
         let mut listed = Vec::new();
-        let mut texts = Vec::new();
+        let (mut texts, mut code) = (Vec::new(), Vec::new());
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
             let words = match &found {
                 Steers::Whole => None,
                 Steers::Unchanged => Some(Vec::new()),
-                Steers::Part(Part::Keys(keys)) => Some(keys.clone()),
-                Steers::Part(Part::Lines(_)) => Some(vec!["lines".to_owned()]),
+                Steers::Part(Steered::Keys(keys)) => Some(keys.clone()),
+                Steers::Part(Steered::Lines(_)) => Some(vec!["lines".to_owned()]),
             };
             if let Steers::Part(part) = found {
                 parts.insert(path.clone(), part);
             }
             let roles = present.roles(&path);
-            let is_written = !roles.has(Role::Dependency) && !roles.has(Role::LockFile);
-            if is_written && texts.len() < text::files_max() {
+            let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
+            if !is_installed && !roles.has(Role::Test) && !parts.contains_key(&path) {
+                code.push(path.clone());
+            }
+            if !is_installed && texts.len() < text::files_max() {
                 let is_test = roles.has(Role::Test);
                 let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
                 texts.extend(read);
@@ -125,8 +149,10 @@ impl Change {
             facts: CheckChanges::of(&present, &listed),
             parts,
             test_code: tests,
+            code,
             texts,
             notices,
+            base_has_tests: !test_code(&present, &before).is_empty(),
             ends,
         })
     }
@@ -135,6 +161,12 @@ impl Change {
     pub(super) fn tests_touched(&self) -> Vec<String> {
         let changed = self.facts.refused(TestPolicy::Additive);
         changed.into_iter().map(|test| test.path.clone()).collect()
+    }
+
+    /// Tells whether it adds a test file that holds code, or changes one.
+    pub(super) fn brings_tests(&self) -> bool {
+        let there = |path: &str| self.test_code.iter().any(|test| test == Path::new(path));
+        self.facts.tests.iter().any(|test| there(&test.path))
     }
 
     /// Tells whether it only adds lines to a file of the base.
@@ -158,6 +190,7 @@ impl Change {
             .into_iter()
             .partition(|path| self.only_extends(path));
         Inspection {
+            tests_added: self.added_tests().map(str::to_owned).collect(),
             tests_changed,
             tests_extended,
             steering_changed: steering.chain(self.facts.shadows.iter().cloned()).collect(),
@@ -171,8 +204,75 @@ impl Change {
         !self.facts.steering.is_empty() || !self.facts.shadows.is_empty()
     }
 
+    /// Returns tests that it adds and without which the base's have to pass as well. A test that a
+    /// command names is what was asked for, and where there were no tests there is nothing to keep.
+    fn new_tests(&self, commands: &[String]) -> Vec<&Path> {
+        let is_named = |path: &Path| {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+            let stem = stem.unwrap_or_default();
+            commands.iter().any(|line| line.contains(&*stem))
+        };
+        let added = self.added_tests().map(Path::new);
+        added
+            .filter(|path| self.base_has_tests && !is_named(path))
+            .collect()
+    }
+
+    /// Returns test files with code that it adds.
+    fn added_tests(&self) -> impl Iterator<Item = &str> {
+        let added = self.facts.tests.iter();
+        let added = added.filter(|test| test.fate == Fate::Added);
+        let is_code = |path: &&str| self.test_code.iter().any(|test| test == Path::new(path));
+        added.map(|test| test.path.as_str()).filter(is_code)
+    }
+
+    /// Returns the parts of it that check, and that the proof has to hold without.
+    pub(super) fn parts_that_check(&self, claim: &Claim<'_>) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.tests_touched().is_empty() {
+            parts.push(Part::Tests);
+        }
+        // What may steer the checks may well name a new test.
+        let rests_on_steering = self.steers() && claim.policy.changed_steering;
+        if !rests_on_steering && !self.new_tests(claim.commands).is_empty() {
+            parts.push(Part::NewTests);
+        }
+        if self.steers() && !claim.policy.changed_steering {
+            parts.push(Part::Steering);
+        }
+        parts
+    }
+
+    /// Returns what puts parts of it back.
+    pub(super) fn put_back(
+        &self,
+        repository: &Repository,
+        claim: &Claim<'_>,
+        parts: &[Part],
+    ) -> Result<PutBack, Failure> {
+        let mut back = PutBack::default();
+        for part in parts {
+            match part {
+                Part::Tests => back.files.extend(self.tests_touched()),
+                Part::NewTests => {
+                    let new = self.new_tests(claim.commands).into_iter();
+                    back.texts
+                        .extend(new.map(|path| (path.to_path_buf(), nothing(path))));
+                }
+                Part::Steering => {
+                    back.files.extend(self.whole_steering().map(str::to_owned));
+                    let texts = self.steering_texts(repository)?.into_iter();
+                    back.texts
+                        .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
+                }
+                Part::Code => back.files.extend(self.code.iter().cloned()),
+            }
+        }
+        Ok(back)
+    }
+
     /// Returns files that steer as a whole.
-    pub(super) fn whole_steering(&self) -> impl Iterator<Item = &str> {
+    fn whole_steering(&self) -> impl Iterator<Item = &str> {
         let steering = self.facts.steering.iter().map(|one| &one.path);
         let whole = steering.chain(&self.facts.shadows);
         whole
@@ -181,22 +281,19 @@ impl Change {
     }
 
     /// Returns files that steer in parts, with these parts as at the base.
-    pub(super) fn steering_texts(
-        &self,
-        repository: &Repository,
-    ) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+    fn steering_texts(&self, repository: &Repository) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
         let mut texts = Vec::new();
         for (path, part) in &self.parts {
             let path = Path::new(path);
             let (old, new) = both(repository, path, &self.ends)?;
             let text = match part {
-                Part::Keys(keys) => {
+                Steered::Keys(keys) => {
                     let old = Document::parse(path, &old);
                     let new = Document::parse(path, &new);
                     let pair = old.zip(new);
                     pair.and_then(|(old, new)| new.with_keys_of(&old, keys))
                 }
-                Part::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
+                Steered::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
             };
             texts.extend(text.map(|text| (path.to_path_buf(), text.into_bytes())));
         }
@@ -211,7 +308,7 @@ enum Steers {
     /// By parts, and none of them differs.
     Unchanged,
     /// By this part.
-    Part(Part),
+    Part(Steered),
 }
 
 fn part(
@@ -227,7 +324,7 @@ fn part(
             let (old, new) = both(repository, path, ends)?;
             let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
             Ok(if differs {
-                Steers::Part(Part::Lines(lines.to_vec()))
+                Steers::Part(Steered::Lines(lines.to_vec()))
             } else {
                 Steers::Unchanged
             })
@@ -260,6 +357,13 @@ fn test_code(present: &Present<'_>, files: &[PathBuf]) -> Vec<PathBuf> {
         .filter(is_test)
         .cloned()
         .collect()
+}
+
+/// Returns what stands in the place of a test that is not there: Rust's modules are named by others.
+fn nothing(path: &Path) -> Option<Vec<u8>> {
+    path.extension()
+        .is_some_and(|end| end == "rs")
+        .then(Vec::new)
 }
 
 /// Tells whether a path is what runners write beside what they read.
@@ -305,7 +409,7 @@ fn keys_changed(
     Ok(if found.is_empty() {
         Steers::Unchanged
     } else {
-        Steers::Part(Part::Keys(found))
+        Steers::Part(Steered::Keys(found))
     })
 }
 

@@ -22,9 +22,7 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::process::End;
 use kapi_sys::real_disk::RealDisk;
 
-use super::change::Change;
 use super::seal::Seal;
-use super::text::TakenBack;
 use super::{HiddenChecks, Prover, Work};
 use crate::confine::{Cell, WorksAt};
 use crate::dependencies::lend::{Borrower, Lending};
@@ -35,17 +33,13 @@ use crate::{failure, hidden, home};
 /// Bytes of a line's output that are recorded.
 const OUTPUT_TAIL_BYTES: usize = 4_000;
 
-/// What a checkout holds.
-#[derive(Clone, Copy)]
-pub(super) enum Content<'a> {
-    /// The commit, with protected files as at the base.
-    AsCommitted,
-    /// The same, and these files as at the base.
-    BaseFiles(&'a [String]),
-    /// The same, and what steers the checks as at the base.
-    BaseSteering(&'a Change),
-    /// The same, with one hunk taken back.
-    WithoutHunk(&'a TakenBack),
+/// What of a checkout is not as committed, beside protected files.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PutBack {
+    /// Files that are as at the base.
+    pub(super) files: Vec<String>,
+    /// Contents that stand in the place of files; nothing where a file is not there.
+    pub(super) texts: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
 /// A line that has ended by itself or at a limit.
@@ -65,7 +59,7 @@ pub(crate) struct Ended {
 pub(super) struct Checkout<'a> {
     prover: &'a Prover<'a>,
     work: Work<'a>,
-    /// The protected patterns, those of the content included.
+    /// The protected patterns, those of files that are put back included.
     protect: Vec<String>,
     /// Contents that stand in the place of files; nothing where a file is not there.
     texts: Vec<(PathBuf, Option<Vec<u8>>)>,
@@ -77,26 +71,11 @@ impl<'a> Checkout<'a> {
     pub(super) fn make(
         prover: &'a Prover<'a>,
         work: &Work<'a>,
-        content: Content<'_>,
+        put_back: PutBack,
     ) -> Result<Self, Failure> {
+        let PutBack { files, texts } = put_back;
         let mut protect = work.protect.to_vec();
-        let mut texts = Vec::new();
-        match content {
-            Content::AsCommitted => {}
-            Content::BaseFiles(paths) => protect.extend(paths.iter().map(literal)),
-            Content::BaseSteering(change) => {
-                protect.extend(change.whole_steering().map(literal));
-                let found = change.steering_texts(&prover.workshop.repository)?;
-                texts = found
-                    .into_iter()
-                    .map(|(path, bytes)| (path, Some(bytes)))
-                    .collect();
-            }
-            Content::WithoutHunk(hunk) => {
-                let bytes = hunk.content.as_ref().map(|text| text.clone().into_bytes());
-                texts = vec![(hunk.path.clone(), bytes)];
-            }
-        }
+        protect.extend(files.iter().map(literal));
         let checkout = Self {
             prover,
             work: work.clone(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kapi_core::goal::outcome::{Checks, Failure};
 use kapi_core::proof::inspection::Strength;
 
-use super::checkout::{Checkout, Content};
+use super::checkout::{Checkout, PutBack};
 use super::text::TakenBack;
 use super::{Claim, Prover, Work};
 
@@ -62,7 +62,12 @@ impl Prover<'_> {
         claim: &Claim<'_>,
         hunk: &TakenBack,
     ) -> Result<Option<bool>, Failure> {
-        let mut checkout = Checkout::make(self, work, Content::WithoutHunk(hunk))?;
+        let bytes = hunk.content.as_ref().map(|text| text.clone().into_bytes());
+        let put_back = PutBack {
+            texts: vec![(hunk.path.clone(), bytes)],
+            ..PutBack::default()
+        };
+        let mut checkout = Checkout::make(self, work, put_back)?;
         let mut is_noticed = false;
         for command in claim.commands {
             let Some(ended) = checkout.run(command, Checks::Visible, claim.line_ms())? else {

@@ -111,6 +111,7 @@ impl<'a> TaskProver<'a> {
         let claim = Claim {
             commands,
             policy: self.request().checks,
+            base_is_green: false,
             timeout_ms: VERIFY_MS,
             until_ms: self.until_ms(2),
         };
@@ -130,19 +131,18 @@ impl<'a> TaskProver<'a> {
     pub(super) fn prove(
         &self,
         left: Left<'_>,
-        baseline: Option<&VerifyReport>,
+        before: Option<&VerifyReport>,
     ) -> Result<Grade, End> {
         let allowance = self.attempt.allowance;
         let claim = Claim {
             commands: &self.request().verify,
             policy: self.request().checks,
+            base_is_green: before.is_some_and(baseline::is_green),
             timeout_ms: allowance.bounded(VERIFY_MS)?,
             until_ms: self.until_ms(1),
         };
         let report = self.with_prover(left, |prover, work| prover.prove(work, &claim))?;
-        let rerun = &report.inspection.with_base_tests;
-        let rerun = rerun.iter().chain(&report.inspection.with_base_steering);
-        let last = report.runs.iter().chain(rerun).rfind(|run| run.timed_out);
+        let last = report.all_runs().filter(|run| run.timed_out).last();
         let under_way = last.map_or_else(|| PROOF.to_owned(), |run| format!("`{}`", run.command));
         if let Some(spent) = allowance.spent_in(&under_way) {
             return Err(spent);
@@ -156,12 +156,12 @@ impl<'a> TaskProver<'a> {
             return Err(eval_failed(sentence(run)));
         }
         let nothing = BTreeSet::new();
-        match assess::objection(&claim.policy, baseline, &report, &nothing, false) {
+        match assess::objection(&claim.policy, before, &report, &nothing, false) {
             Some(objection) => Err(eval_failed(format!(
                 "the checks pass, but {}; look at the work and merge it yourself if that is right",
                 objection.words()
             ))),
-            None => Ok(assess::grade(baseline, &report)),
+            None => Ok(assess::grade(before, &report)),
         }
     }
 

@@ -43,6 +43,7 @@ pub(super) fn verify(
         protect: task.protect.clone(),
         hidden: None,
         policy: CheckPolicy::default(),
+        base_is_green: false,
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,
         sandbox: task.sandbox,

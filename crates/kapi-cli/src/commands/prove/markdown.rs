@@ -7,7 +7,7 @@ use kapi_core::proof::inspection::proof_lines;
 use kapi_wire::result::JudgeView;
 use kapi_world::prove::Proof;
 
-use super::view::{grade, headline};
+use super::view::headline;
 use crate::contract::short;
 
 /// Returns the proof as Markdown.
@@ -17,7 +17,6 @@ pub(super) fn text(proof: &Proof) -> String {
         Standing::Unverified => "⚠️",
         Standing::Refused | Standing::CannotRun => "❌",
     };
-    let grade = grade(proof).map(|grade| format!(" · {}", grade.words()));
     let rows: Vec<String> = proof
         .baseline
         .runs
@@ -32,11 +31,10 @@ pub(super) fn text(proof: &Proof) -> String {
     let hint = hint.map(|hint| format!("\n{}\n", plain(hint)));
     [
         format!(
-            "## {mark} {}\n\n`{}..{}`{}\n\n",
+            "## {mark} {}\n\n`{}..{}`\n\n",
             plain(&headline(proof)),
             short(&proof.base),
-            short(&proof.commit),
-            grade.unwrap_or_default()
+            short(&proof.commit)
         ),
         "| checks | on the base | with the change |\n|---|---|---|\n".to_owned(),
         rows.concat(),

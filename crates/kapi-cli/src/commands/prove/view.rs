@@ -21,7 +21,7 @@ struct View<'a> {
     hint: Option<&'a str>,
     base: &'a str,
     commit: &'a str,
-    /// `red_to_green` or `kept_green`; `null` where a check fails.
+    /// `red_to_green`, `own_tests` or `kept_green`; `null` where a check fails.
     grade: Option<Grade>,
     baseline: Vec<VerifyView>,
     verify: Vec<VerifyView>,

@@ -40,7 +40,9 @@ pub(super) fn objected(
     let ended = ended.clone();
     let verdict = match &objection {
         Objection::TestsVanished { .. } => TurnVerdict::TestsVanished,
-        Objection::TestsChanged { .. } => TurnVerdict::TestsChanged,
+        Objection::TestsChanged { .. } | Objection::RestsOnAddedTests { .. } => {
+            TurnVerdict::TestsChanged
+        }
         Objection::RestsOnSteering { .. } => TurnVerdict::SteeringChanged,
     };
     let was_told = goal.last_verdict == Some(verdict);

@@ -10,6 +10,7 @@ use crate::goal::quote::{fenced, head, visible};
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task_list::task_list;
+use crate::proof::inspection::proof_lines;
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";
@@ -148,46 +149,13 @@ fn evidence(reports: &[NamedReport<'_>]) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns what one report says, a line each. Everything that a report comes to know of its proof is
-/// told to judges here.
+/// Returns what one report says, a line each.
 fn report_lines(report: &VerifyReport) -> Vec<String> {
     let mut lines: Vec<String> = report.runs.iter().map(evidence_line).collect();
     if lines.is_empty() {
         lines.push("- no command was run".to_owned());
     }
-    let seen = &report.inspection;
-    let named = [
-        ("protected, and not as in the base", &report.tampered),
-        (
-            "a test of the base that the change modifies or removes",
-            &seen.tests_changed,
-        ),
-        (
-            "a test of the base that the change adds lines to",
-            &seen.tests_extended,
-        ),
-        (
-            "a file that steers the checks and that the change touches",
-            &seen.steering_changed,
-        ),
-    ];
-    for (what, paths) in named {
-        lines.extend(paths.iter().map(|path| format!("- {what}: {path:?}")));
-    }
-    let again = [
-        ("with the base's tests", &seen.with_base_tests),
-        ("with the base's steering files", &seen.with_base_steering),
-    ];
-    for (with, runs) in again {
-        lines.extend(
-            runs.iter()
-                .map(|run| format!("{}, run again {with}", evidence_line(run))),
-        );
-    }
-    let notices = seen.notices.iter();
-    lines.extend(notices.map(|notice| format!("- {:?}", notice.to_string())));
-    let strength = seen.strength.iter();
-    lines.extend(strength.map(|strength| format!("- {}", strength.words())));
+    lines.extend(proof_lines(report));
     lines
 }
 
@@ -249,9 +217,9 @@ fn section(title: &str, text: &str, bytes_max: usize) -> String {
 mod tests {
     use super::{TOKEN_MARK, instructions, of_goal};
     use crate::goal::journey::Declared;
-    use crate::goal::outcome::{Candidate, Checks, VerifyReport, VerifyRun};
+    use crate::goal::outcome::{Candidate, Checks, VerifyRun};
     use crate::goal::story::{contract, goal_of};
-    use crate::proof::inspection::Inspection;
+    use crate::proof::fixture::{report, run};
 
     #[test]
     fn the_token_stands_where_it_is_named_and_where_it_goes() {
@@ -274,22 +242,12 @@ mod tests {
             files_changed: 1,
             left_out: vec!["a\n# Done when\nnothing: nested repository".to_owned()],
         });
-        goal.verify = Some(VerifyReport {
-            commit: "c".to_owned(),
-            tree: "t".to_owned(),
-            tampered: Vec::new(),
-            runs: vec![VerifyRun {
-                command: "make\n```\ntest".to_owned(),
-                checks: Checks::Hidden,
-                exit_code: Some(0),
-                timed_out: false,
-                duration_ms: 7,
-                output_tail: "the judge says done".to_owned(),
-                output_bytes: 19,
-                tally: None,
-            }],
-            inspection: Inspection::default(),
-        });
+        goal.verify = Some(report(vec![VerifyRun {
+            command: "make\n```\ntest".to_owned(),
+            checks: Checks::Hidden,
+            duration_ms: 7,
+            ..run(Some(0), "the judge says done")
+        }]));
         let text = of_goal(&goal);
         assert!(
             text.starts_with("# Goal\n\n````\nfix it\n```\n# Evidence\n"),

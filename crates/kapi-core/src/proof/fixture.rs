@@ -1,0 +1,29 @@
+//! Reports for tests: one run of one command, and what it is made of.
+
+use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
+use crate::proof::inspection::Inspection;
+
+/// Returns a run of `test` that ended so; without an exit code it ran out of time.
+pub(crate) fn run(exit_code: Option<i32>, output: &str) -> VerifyRun {
+    VerifyRun {
+        command: "test".to_owned(),
+        checks: Checks::Visible,
+        exit_code,
+        timed_out: exit_code.is_none(),
+        duration_ms: 1,
+        output_tail: output.to_owned(),
+        output_bytes: u64::try_from(output.len()).unwrap(),
+        tally: None,
+    }
+}
+
+/// Returns a report of runs in which nothing else was seen.
+pub(crate) fn report(runs: Vec<VerifyRun>) -> VerifyReport {
+    VerifyReport {
+        commit: "commit".to_owned(),
+        tree: "tree".to_owned(),
+        tampered: Vec::new(),
+        runs,
+        inspection: Inspection::default(),
+    }
+}
