@@ -185,10 +185,9 @@ fn perform_all(
 }
 
 fn result_of(run: &PlannedRun<'_>, outcome: CaseOutcome, took: Duration) -> CaseResult {
-    let as_expected = if run.entry.is_some() {
-        outcome.meets(run.case.expect)
-    } else {
-        (outcome == CaseOutcome::Accepted) == run.case.passes_by_hand
+    let as_expected = match run.entry {
+        Some(entry) => outcome.meets(run.case.expect.by(entry)),
+        None => (outcome == CaseOutcome::Accepted) == run.case.passes_by_hand,
     };
     CaseResult {
         ecosystem: run.ecosystem.name.clone(),
