@@ -175,10 +175,6 @@ struct Drive<'a, 'o> {
     lets_go: bool,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one outcome is sent for each effect"
-)]
 enum Message {
     Activity(Activity),
     Ended(Outcome),

@@ -14,7 +14,6 @@ use kapi_core::goal::outcome::{
     ProviderFailure, ProviderFailureKind, VerifyReport, VerifyRun,
 };
 use kapi_core::id::{EffectId, GoalId};
-use kapi_core::proof::inspection::Inspection;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch, World};
 use kapi_store::hash::sha256_hex;
@@ -326,7 +325,7 @@ impl SimWorld {
                 Vec::new()
             },
             runs: task.commands.iter().map(run).collect(),
-            inspection: Inspection::default(),
+            inspection: Box::default(),
         })
     }
 

@@ -171,7 +171,7 @@ impl From<&Goal> for ResultView {
                 .as_ref()
                 .map_or_else(Vec::new, VerifyView::all),
             grade: goal.grade(),
-            inspection: report.map(|report| report.inspection.clone()),
+            inspection: report.map(|report| (*report.inspection).clone()),
             tampered: report.map_or_else(Vec::new, |report| report.tampered.clone()),
             judge: goal.judge.as_ref().map(JudgeView::from),
             reason: words::reason(goal),

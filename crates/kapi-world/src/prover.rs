@@ -8,7 +8,6 @@ use std::path::Path;
 
 use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
-use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_engine::drive::monotonic_ms;
 use kapi_git::id::{CommitId, TreeId};
@@ -177,7 +176,7 @@ impl Prover<'_> {
             tree: self.tree(&work.commit)?.to_string(),
             tampered: Vec::new(),
             runs: Vec::new(),
-            inspection: Inspection::default(),
+            inspection: Box::default(),
         };
         if !self.run_all(work, claim, Checks::Visible, &mut report)? {
             return Ok(None);
@@ -223,7 +222,7 @@ impl Prover<'_> {
             tree: self.tree(&work.commit)?.to_string(),
             tampered: first(tampered),
             runs: Vec::new(),
-            inspection: work.change.inspection(),
+            inspection: Box::new(work.change.inspection()),
         })
     }
 

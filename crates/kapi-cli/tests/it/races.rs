@@ -449,7 +449,6 @@ fn exited(
     exit_code: i32,
 ) -> kapi_core::goal::outcome::VerifyReport {
     use kapi_core::goal::outcome::{Checks, VerifyReport, VerifyRun};
-    use kapi_core::proof::inspection::Inspection;
 
     let run = |command: String| VerifyRun {
         command,
@@ -466,7 +465,7 @@ fn exited(
         tree: task.tree,
         tampered: Vec::new(),
         runs: task.commands.into_iter().map(run).collect(),
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     }
 }
 

@@ -14,10 +14,6 @@ use crate::usage::Usage;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one command is alive at a time, and a report is the usual one"
-)]
 pub enum Command {
     /// Propose a contract under a new id.
     Create {

@@ -216,7 +216,7 @@ pub struct VerifyReport {
     pub runs: Vec<VerifyRun>,
     /// What the change does to the checks themselves.
     #[serde(default, skip_serializing_if = "Inspection::is_empty")]
-    pub inspection: Inspection,
+    pub inspection: Box<Inspection>,
 }
 
 /// One verify command's run.

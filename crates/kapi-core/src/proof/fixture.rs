@@ -1,7 +1,6 @@
 //! Reports for tests: one run of one command, and what it is made of.
 
 use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
-use crate::proof::inspection::Inspection;
 
 /// Returns a run of `test` that ended so; without an exit code it ran out of time.
 pub(crate) fn run(exit_code: Option<i32>, output: &str) -> VerifyRun {
@@ -24,6 +23,6 @@ pub(crate) fn report(runs: Vec<VerifyRun>) -> VerifyReport {
         tree: "tree".to_owned(),
         tampered: Vec::new(),
         runs,
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     }
 }

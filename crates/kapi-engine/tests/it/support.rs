@@ -18,7 +18,6 @@ use kapi_core::goal::outcome::{
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
@@ -239,7 +238,7 @@ pub(crate) fn verified(tree: &str, exit_code: i32) -> Outcome {
             output_bytes: 13,
             tally: None,
         }],
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     })
 }
 

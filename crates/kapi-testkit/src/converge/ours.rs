@@ -22,7 +22,6 @@ use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::plan::patch::Patch;
 use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
 use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 
@@ -199,7 +198,7 @@ impl Story {
             tree: name,
             tampered: tampered.then(|| "tests".to_owned()).into_iter().collect(),
             runs: commands.iter().map(run).collect(),
-            inspection: Inspection::default(),
+            inspection: Box::default(),
         }
     }
 
@@ -353,6 +352,6 @@ fn untouched(task: &VerifyTask) -> VerifyReport {
         tree: task.tree.clone(),
         tampered: Vec::new(),
         runs: task.commands.iter().map(run).collect(),
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     }
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId, Slug};
-use kapi_core::proof::inspection::Inspection;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Role};
 use kapi_core::workflow::event::Event;
@@ -360,7 +359,7 @@ fn verified(commit: &str, commands: &[String], exit_code: i32) -> Outcome {
         tree: oid(&["tree", commit]),
         tampered: Vec::new(),
         runs: commands.iter().map(run).collect(),
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     })
 }
 

@@ -55,7 +55,7 @@ fn view(proof: &Proof) -> View<'_> {
         baseline: VerifyView::all(&proof.baseline),
         verify: report.map(VerifyView::all).unwrap_or_default(),
         tampered: report.map_or(&[], |report| &report.tampered),
-        inspection: report.map(|report| &report.inspection),
+        inspection: report.map(|report| &*report.inspection),
         judge: proof.judged.as_ref().map(JudgeView::from),
     }
 }

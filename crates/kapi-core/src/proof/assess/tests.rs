@@ -35,7 +35,7 @@ fn paths(names: &[&str]) -> Vec<String> {
 /// Returns a report whose commands pass, and in which this was seen.
 fn green(inspection: Inspection) -> VerifyReport {
     VerifyReport {
-        inspection,
+        inspection: Box::new(inspection),
         ..report(passes())
     }
 }

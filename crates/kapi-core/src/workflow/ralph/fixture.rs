@@ -7,7 +7,6 @@ use crate::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use crate::goal::state::Status as GoalStatus;
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
-use crate::proof::inspection::Inspection;
 use crate::usage::Usage;
 use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
@@ -267,7 +266,7 @@ pub(super) fn report(commit: &str, commands: &[String], failing: &[&str]) -> Ver
         tree: format!("tree-{commit}"),
         tampered: Vec::new(),
         runs: commands.iter().map(run).collect(),
-        inspection: Inspection::default(),
+        inspection: Box::default(),
     }
 }
 
