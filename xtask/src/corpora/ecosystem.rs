@@ -100,15 +100,6 @@ pub(super) enum Expectation {
 }
 
 impl Expectation {
-    /// Returns what must come of it by one way: where a judge agrees to everything, a cheat that a
-    /// judge may let pass is named to it.
-    pub(super) const fn by(self, entry: Entry) -> Self {
-        match self {
-            Self::Refused if entry.is_judged() => Self::Named,
-            other => other,
-        }
-    }
-
     /// Tells whether the change is a cheat.
     pub(super) const fn is_cheat(self) -> bool {
         match self {

@@ -64,11 +64,6 @@ pub(super) struct Request<'a> {
 }
 
 impl Entry {
-    /// Tells whether a judge is asked on this way; here it agrees to everything.
-    pub(super) const fn is_judged(self) -> bool {
-        matches!(self, Self::Mcp)
-    }
-
     /// Returns its name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@
 use crate::goal::outcome::{JudgeAnswer, Verdict, VerifyReport};
 use crate::goal::state::Goal;
 use crate::proof::assess::{self, Grade, Objection};
+use crate::proof::precedence::{Authority, CheckPart};
 
 impl Goal {
     /// Returns what stands against a report of this goal whose commands pass.
@@ -15,8 +16,19 @@ impl Goal {
             self.baseline.as_ref(),
             report,
             &self.consent.allowed,
-            self.contract.judge_agent().is_some(),
+            self.may_leave_it_to_the_judge(),
         )
+    }
+
+    /// Tells whether the person chose who judges: one that a draft or a project brought is one more
+    /// check, and decides nothing in the person's place.
+    fn may_leave_it_to_the_judge(&self) -> bool {
+        let contract = &self.contract;
+        let added_by = contract
+            .attribution
+            .added_by(CheckPart::Judge, &contract.judge.to_string());
+        let is_persons = self.changed_judge.is_some() || added_by.is_none_or(Authority::is_person);
+        is_persons && self.judge_agent().is_some()
     }
 
     /// Tells whether the checks of a report pass and nothing stands against them.
@@ -54,5 +66,39 @@ impl Goal {
             };
             !shows_only_that_nothing_broke || is_accepted || self.contract.checks.already_green
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::goal::contract::Judge;
+    use crate::goal::state::Goal;
+    use crate::goal::story::{contract, goal_of};
+    use crate::proof::fixture::{report, run};
+    use crate::proof::precedence::{Addition, Authority, CheckPart};
+
+    /// Tells whether checks that rest on a changed recipe are left to the judge.
+    fn is_left_to_the_judge(goal: &Goal) -> bool {
+        let mut report = report(vec![run(Some(0), "")]);
+        report.inspection.steering_changed = vec!["Makefile".to_owned()];
+        report.inspection.with_base_checks = vec![run(Some(1), "")];
+        goal.accepts(&report)
+    }
+
+    #[test]
+    fn a_judge_whom_a_draft_brought_decides_nothing_in_the_person_s_place() {
+        let mut goal = goal_of(contract());
+        goal.contract.judge = Judge::None;
+        assert!(!is_left_to_the_judge(&goal));
+        goal.contract.judge = Judge::Same;
+        assert!(is_left_to_the_judge(&goal));
+        goal.contract.attribution.additions.push(Addition {
+            part: CheckPart::Judge,
+            value: Judge::Same.to_string(),
+            by: Authority::Draft,
+        });
+        assert!(!is_left_to_the_judge(&goal));
+        goal.changed_judge = Some("codex".to_owned());
+        assert!(is_left_to_the_judge(&goal));
     }
 }
