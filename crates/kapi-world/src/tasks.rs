@@ -30,7 +30,6 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
-use kapi_core::proof::assess::Grade;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::log::Store;
@@ -47,7 +46,7 @@ use crate::tasks::agent::Ran;
 use crate::tasks::attempt::Attempt;
 use crate::tasks::goal::InWorld;
 use crate::tasks::prompt::Words;
-use crate::tasks::proof::{Left, TaskProver};
+use crate::tasks::proof::{Left, ProvedWork, TaskProver};
 use crate::tasks::room::Room;
 
 /// What performs tasks of one project.
@@ -160,7 +159,7 @@ impl Performer<'_> {
         if let (End::Completed, Some(prover)) = (&ran.end, &prover) {
             let baseline = baseline.as_ref().and_then(Option::as_ref);
             match verify(&ran, prover, baseline) {
-                Ok(grade) => ran.work.grade = Some(grade),
+                Ok(proof) => proof.record(&mut ran.work),
                 Err(end) => ran.end = end,
             }
         }
@@ -201,7 +200,7 @@ fn verify(
     ran: &Ran,
     prover: &TaskProver<'_>,
     baseline: Option<&VerifyReport>,
-) -> Result<Grade, End> {
+) -> Result<ProvedWork, End> {
     let left = Left {
         branch: ran.work.branch.as_deref(),
         commit: ran.commit(),

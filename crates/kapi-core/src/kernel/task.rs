@@ -14,6 +14,7 @@ use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
 use crate::kernel::value::Value;
 use crate::proof::assess::Grade;
+use crate::proof::inspection::Inspection;
 use crate::usage::Usage;
 
 /// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.
@@ -363,6 +364,9 @@ pub struct Work {
     /// How much its verify commands show, where they pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
+    /// What it does to the checks themselves; of commands that were run again, only how they ended.
+    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+    pub inspection: Box<Inspection>,
 }
 
 /// How an attempt ended.

@@ -71,6 +71,21 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 impl Inspection {
+    /// Returns the same without what commands printed.
+    #[must_use]
+    pub fn without_output(mut self) -> Self {
+        let reruns = [
+            &mut self.with_base_checks,
+            &mut self.with_base_tests,
+            &mut self.with_base_steering,
+            &mut self.on_base_code,
+        ];
+        for run in reruns.into_iter().flatten() {
+            run.output_tail.clear();
+        }
+        self
+    }
+
     /// Tells whether there is nothing to say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -94,6 +109,50 @@ impl Inspection {
         self.steering_changed.is_empty()
             || all_pass(&self.with_base_checks)
             || all_pass(&self.with_base_steering)
+    }
+
+    /// Returns what was seen, a line each, for people and judges.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.tests_added.is_empty() {
+            let failing = if self.rests_on_added_tests() {
+                "; without them the checks FAIL"
+            } else {
+                ""
+            };
+            lines.push(format!(
+                "- tests added: {}{failing}",
+                names(&self.tests_added)
+            ));
+        }
+        let tests = [
+            ("changed or removed", &self.tests_changed),
+            ("extended", &self.tests_extended),
+        ];
+        for (how, paths) in tests.into_iter().filter(|(_, paths)| !paths.is_empty()) {
+            let outcome = self.outcome("the base's tests", &self.with_base_tests);
+            let paths = names(paths);
+            lines.push(format!("- existing tests {how}: {paths}; {outcome}"));
+        }
+        if !self.steering_changed.is_empty() {
+            let outcome = self.outcome("the base's version of these", &self.with_base_steering);
+            lines.push(format!(
+                "- scripts and settings that steer the checks were changed: {}; {outcome}",
+                names(&self.steering_changed)
+            ));
+        }
+        if !self.on_base_code.is_empty() {
+            let outcome = if self.own_tests_need_it() {
+                "fail without it"
+            } else {
+                "do not fail without it"
+            };
+            lines.push(format!("- the change's own tests {outcome}"));
+        }
+        lines.extend(self.notices.iter().map(|notice| format!("- {notice}")));
+        lines.extend(self.strength.iter().map(|it| format!("- {}", it.words())));
+        lines
     }
 
     /// Says how the commands ended with a part of the base, alone or with all else that checks.
@@ -151,7 +210,6 @@ impl Strength {
 /// Returns what a report says of its proof beside the runs, a line each, for people and judges.
 #[must_use]
 pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
-    let seen = &report.inspection;
     let mut lines = Vec::new();
     if !report.tampered.is_empty() {
         lines.push(format!(
@@ -159,43 +217,7 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
             names(&report.tampered)
         ));
     }
-    if !seen.tests_added.is_empty() {
-        let failing = if seen.rests_on_added_tests() {
-            "; without them the checks FAIL"
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "- tests added: {}{failing}",
-            names(&seen.tests_added)
-        ));
-    }
-    let tests = [
-        ("changed or removed", &seen.tests_changed),
-        ("extended", &seen.tests_extended),
-    ];
-    for (how, paths) in tests.into_iter().filter(|(_, paths)| !paths.is_empty()) {
-        let outcome = seen.outcome("the base's tests", &seen.with_base_tests);
-        let paths = names(paths);
-        lines.push(format!("- existing tests {how}: {paths}; {outcome}"));
-    }
-    if !seen.steering_changed.is_empty() {
-        let outcome = seen.outcome("the base's version of these", &seen.with_base_steering);
-        lines.push(format!(
-            "- scripts and settings that steer the checks were changed: {}; {outcome}",
-            names(&seen.steering_changed)
-        ));
-    }
-    if !seen.on_base_code.is_empty() {
-        let outcome = if seen.own_tests_need_it() {
-            "fail without it"
-        } else {
-            "do not fail without it"
-        };
-        lines.push(format!("- the change's own tests {outcome}"));
-    }
-    lines.extend(seen.notices.iter().map(|notice| format!("- {notice}")));
-    lines.extend(seen.strength.iter().map(|it| format!("- {}", it.words())));
+    lines.extend(report.inspection.lines());
     lines
 }
 

@@ -4,6 +4,8 @@ use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::handoff::EvalResult;
 use kapi_core::kernel::request::{Origin, Priority, TaskBudget};
 use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, State, Task};
+use kapi_core::proof::assess::Grade;
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;
 use serde::Serialize;
 
@@ -171,6 +173,10 @@ pub struct WorkView {
     pub commit: Option<String>,
     /// How many files it changed.
     pub n_files: u64,
+    /// How much its verify commands show; `null` where there are none or one fails.
+    pub grade: Option<Grade>,
+    /// What it does to the checks themselves.
+    pub inspection: Option<Inspection>,
 }
 
 /// Returns the word of the specification for where a task stands.
@@ -310,6 +316,8 @@ fn work(task: &Task) -> Option<WorkView> {
         branch: work.branch.clone(),
         commit: work.commit.clone(),
         n_files: work.n_files,
+        grade: work.grade,
+        inspection: work.grade.map(|_| (*work.inspection).clone()),
     })
 }
 

@@ -272,7 +272,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: Launched, mut end: End) ->
             .map(|branch| branch.name.clone()),
         commit: launched.commit.clone(),
         n_files: changed.len() as u64,
-        grade: None,
+        ..Work::default()
     };
     let touched: Vec<&str> = changed.iter().map(String::as_str).collect();
     let touched: Vec<&str> = touched

@@ -8,10 +8,12 @@ use std::path::PathBuf;
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Failure, VerifyReport, VerifyRun};
 use kapi_core::goal::words;
+use kapi_core::kernel;
 use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::End;
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
+use kapi_core::proof::inspection::Inspection;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::id::CommitId;
@@ -55,6 +57,21 @@ pub(super) struct Left<'a> {
     pub(super) branch: Option<&'a str>,
     /// The commit it left, or began at.
     pub(super) commit: Option<&'a str>,
+}
+
+/// What checks that pass show of a task's work.
+#[derive(Debug)]
+pub(super) struct ProvedWork {
+    grade: Grade,
+    inspection: Box<Inspection>,
+}
+
+impl ProvedWork {
+    /// Records it with the work.
+    pub(super) fn record(self, work: &mut kernel::task::Work) {
+        work.grade = Some(self.grade);
+        work.inspection = Box::new(self.inspection.without_output());
+    }
 }
 
 impl<'a> TaskProver<'a> {
@@ -132,7 +149,7 @@ impl<'a> TaskProver<'a> {
         &self,
         left: Left<'_>,
         before: Option<&VerifyReport>,
-    ) -> Result<Grade, End> {
+    ) -> Result<ProvedWork, End> {
         let allowance = self.attempt.allowance;
         let claim = Claim {
             commands: &self.request().verify,
@@ -161,7 +178,10 @@ impl<'a> TaskProver<'a> {
                 "the checks pass, but {}; look at the work and merge it yourself if that is right",
                 objection.words()
             ))),
-            None => Ok(assess::grade(before, &report)),
+            None => Ok(ProvedWork {
+                grade: assess::grade(before, &report),
+                inspection: report.inspection,
+            }),
         }
     }
 

@@ -215,6 +215,12 @@ fn ended(task: &Task) -> Vec<(&'static str, String)> {
             format!("{branch} at {}", crate::contract::short(commit)),
         ));
     }
+    if let Some(grade) = work.grade {
+        facts.push(("proof", grade.words().to_owned()));
+    }
+    let seen = work.inspection.lines();
+    let seen = seen.iter().map(|line| line.trim_start_matches("- "));
+    facts.extend(seen.map(|line| ("named", line.to_owned())));
     facts
 }
 

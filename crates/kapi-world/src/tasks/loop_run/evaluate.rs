@@ -168,8 +168,8 @@ impl Course<'_> {
             prover.prove(self.left(), baseline.as_ref())
         });
         match proved {
-            Ok(grade) => {
-                self.report.work.grade = Some(grade);
+            Ok(proof) => {
+                proof.record(&mut self.report.work);
                 Ok(Found::new(true, ""))
             }
             Err(End::Cancelled) => Err(End::Cancelled),
