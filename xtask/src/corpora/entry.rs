@@ -297,5 +297,20 @@ fn ralph(request: &Request<'_>, place: &CaseDirectory, shell: &Shell) -> anyhow:
     let rest = "--judge none --unlinked --approve-plan auto --turns 1 --jobs 1 --json";
     words.extend(rest.split(' ').map(str::to_owned));
     words.extend_from_slice(request.options);
-    shell.run(request.kapi, &words, "")
+    words.insert(0, request.kapi.display().to_string());
+    words.insert(0, "sh".to_owned());
+    words.insert(0, UNTIL_PARKED.to_owned());
+    words.insert(0, "-c".to_owned());
+    shell.run(Path::new("/bin/sh"), &words, "")
 }
+
+/// Runs a command, and interrupts it once it says that it waits for a person: a workflow stays with
+/// a task that does.
+const UNTIL_PARKED: &str = r#""$@" >../ralph.out 2>../ralph.err & pid=$!
+while kill -0 $pid 2>/dev/null; do
+    if grep -q 'parked until a person' ../ralph.out; then kill -INT $pid; break; fi
+    sleep 0.1
+done
+wait $pid; code=$?
+cat ../ralph.out; cat ../ralph.err >&2
+exit $code"#;

@@ -24,8 +24,8 @@ const NAMING: [&str; 7] = [
     "objections",
     "notices",
 ];
-/// What stands in the events of a goal that waits for a person.
-const PARKED: &str = r#""until":{"for":"approval""#;
+/// What stands in the activity of what waits for a person.
+const PARKED: &str = "parked until a person allows";
 /// The longest reason that is kept.
 const REASON_MAX: usize = 300;
 
@@ -66,7 +66,7 @@ impl CaseOutcome {
             },
             Some(NOT_DONE) if document["status"] == "waiting" => Self::Waits(reason(&document)),
             Some(NOT_DONE) => Self::Refused(reason(&document)),
-            None if ended.stdout.contains(PARKED) => {
+            _ if ended.stdout.contains(PARKED) => {
                 Self::Waits("parked until a person allows it".to_owned())
             }
             Some(DENIED) => Self::Refused(short(&ended.last_words())),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::state::{Goal, Status};
+use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
 use kapi_engine::drive::{self, Control, DriveError, Observed, Pace};
@@ -78,6 +79,14 @@ pub fn drive(
         }
         if goal.status != Status::Waiting {
             return Ok(Driven::Rests(Box::new(goal)));
+        }
+        if let Some(wait) = &goal.wait {
+            let until = words::wait_words(&wait.until);
+            let text = format!(
+                "{}: goal {id} is parked until {until}; `kapi inbox` says what is asked",
+                task.as_str()
+            );
+            (watch.notice)(Activity::Note { text });
         }
         if !stay(project, world, goal, watch)? {
             return Ok(Driven::LetGo);
