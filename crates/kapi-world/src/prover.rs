@@ -25,6 +25,7 @@ pub(crate) mod checkout;
 
 mod change;
 mod document;
+mod listing;
 mod seal;
 mod strength;
 mod text;

@@ -122,6 +122,14 @@ fn named(document: &Value) -> Vec<String> {
 fn collect(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
+            if fields.get("kind").is_some_and(|kind| kind == "named") {
+                names.extend(
+                    fields
+                        .get("summary")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
+                );
+            }
             for (key, value) in fields {
                 let items = value.as_array().filter(|items| !items.is_empty());
                 match items {

@@ -8,6 +8,8 @@ use crate::workflow::worker::WorkerId;
 
 /// The kind of evidence that a task changed paths which the plan does not name for it.
 pub const STRAYED: &str = "strayed";
+/// The kind of evidence of what a change does to the checks that passed.
+pub const NAMED: &str = "named";
 
 /// How much a piece of evidence weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +42,8 @@ impl Evidence {
 pub struct Evidence {
     /// How much it weighs.
     pub weight: Weight,
-    /// What it is: `verify`, `review`, `land`, `answer`, `consensus`, `strayed`.
+    /// What it is: `verify`, `review`, `land`, `answer`, `consensus`, `strayed`,
+    /// `named`.
     pub kind: String,
     /// What it says, in a line.
     pub summary: String,

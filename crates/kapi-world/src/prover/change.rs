@@ -20,6 +20,7 @@ use kapi_git::repository::Repository;
 use super::Claim;
 use super::checkout::PutBack;
 use super::document::Document;
+use super::listing;
 use super::text::{self, TextChange};
 use crate::{ecosystems, failure};
 
@@ -44,6 +45,8 @@ pub(crate) struct Change {
     pub(super) test_code: Vec<PathBuf>,
     /// Paths that it changes and that are neither tests nor say what is installed.
     pub(super) code: Vec<String>,
+    /// Those of them that it adds and that steer nothing.
+    added_code: Vec<String>,
     /// Its files as text, tests and code; what is installed or locked is left out.
     pub(super) texts: Vec<TextChange>,
     /// Signs of a cheat in what it adds.
@@ -110,7 +113,7 @@ impl Change {
         };
         let mut parts = BTreeMap::new();
         let mut listed = Vec::new();
-        let (mut texts, mut code) = (Vec::new(), Vec::new());
+        let (mut texts, mut code, mut added_code) = (Vec::new(), Vec::new(), Vec::new());
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
@@ -127,6 +130,10 @@ impl Change {
             let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
             if !is_installed && !roles.has(Role::Test) && !parts.contains_key(&path) {
                 code.push(path.clone());
+                let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
+                if change.kind == ChangeKind::Added && !steers {
+                    added_code.push(path.clone());
+                }
             }
             if !is_installed && texts.len() < text::files_max() {
                 let is_test = roles.has(Role::Test);
@@ -150,6 +157,7 @@ impl Change {
             parts,
             test_code: tests,
             code,
+            added_code,
             texts,
             notices,
             base_has_tests: !test_code(&present, &before).is_empty(),
@@ -260,7 +268,12 @@ impl Change {
                         .extend(new.map(|path| (path.to_path_buf(), nothing(path))));
                 }
                 Part::Steering => {
-                    back.files.extend(self.whole_steering().map(str::to_owned));
+                    for path in self.whole_steering() {
+                        match self.with_added_names(repository, path)? {
+                            Some(text) => back.texts.push((path.into(), Some(text.into_bytes()))),
+                            None => back.files.push(path.to_owned()),
+                        }
+                    }
                     let texts = self.steering_texts(repository)?.into_iter();
                     back.texts
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
@@ -278,6 +291,22 @@ impl Change {
         whole
             .filter(|path| !self.parts.contains_key(*path))
             .map(String::as_str)
+    }
+
+    /// Returns a file as at the base with the new lines that only name files which the change adds;
+    /// nothing where there are none.
+    fn with_added_names(
+        &self,
+        repository: &Repository,
+        path: &str,
+    ) -> Result<Option<String>, Failure> {
+        let (old, new) = both(repository, Path::new(path), &self.ends)?;
+        let added: Vec<&Path> = self.added_code.iter().map(Path::new).collect();
+        Ok(listing::with_added_names(
+            Path::new(path),
+            (&old, &new),
+            &added,
+        ))
     }
 
     /// Returns files that steer in parts, with these parts as at the base.

@@ -5,6 +5,7 @@
 use kapi_core::goal::contract::RaceEnd;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
+use kapi_core::proof::inspection::Inspection;
 use kapi_core::race::{Criterion, DiffSize, Entrant, HiddenChecks, Proof, Ranked, rank};
 use kapi_engine::project::Project;
 use kapi_engine::race::{Lane, Winner};
@@ -63,6 +64,8 @@ struct LaneView {
     commit: Option<String>,
     candidate: Option<String>,
     reason: Option<String>,
+    /// What it does to the checks themselves.
+    inspection: Option<Inspection>,
     /// Why this process could not drive it, if so.
     trouble: Option<String>,
 }
@@ -205,6 +208,10 @@ fn lane_view(ranked: &Ranked, goal: &Goal, trouble: Option<String>) -> LaneView 
             .as_ref()
             .map(|candidate| candidate.commit.clone()),
         reason: words::reason(goal),
+        inspection: goal
+            .verify
+            .as_ref()
+            .map(|report| (*report.inspection).clone()),
         trouble,
     }
 }

@@ -6,7 +6,7 @@ use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
 use crate::workflow::denied::Why;
-use crate::workflow::evidence::{Evidence, STRAYED, Weight};
+use crate::workflow::evidence::{Evidence, NAMED, STRAYED, Weight};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::short;
@@ -206,6 +206,14 @@ pub(super) fn record(draft: &mut Draft<'_>, report: &VerifyReport, phase: &str) 
         found.exit_code = run.exit_code;
         found.phase = Some(phase.to_owned());
         found.verdict = Some(if run.passed() { "pass" } else { "fail" }.to_owned());
+        found.artifacts = vec!["verify.md".to_owned()];
+        draft.evidence(found);
+    }
+    for line in report.inspection.lines() {
+        let summary = line.trim_start_matches("- ").to_owned();
+        let reference = format!("git:{}", report.commit);
+        let mut found = evidence(Weight::Validation, NAMED, summary, reference, draft.given);
+        found.phase = Some(phase.to_owned());
         found.artifacts = vec!["verify.md".to_owned()];
         draft.evidence(found);
     }

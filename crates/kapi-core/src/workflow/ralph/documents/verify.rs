@@ -74,6 +74,14 @@ fn last(ralph: &Ralph) -> Option<String> {
         let paths: Vec<String> = report.tampered.iter().map(|path| code(path)).collect();
         parts.push(format!("Protected files were changed:\n\n{}", list(&paths)));
     }
+    let seen = report.inspection.lines();
+    if !seen.is_empty() {
+        let seen: Vec<String> = seen
+            .iter()
+            .map(|seen| line(seen.trim_start_matches("- ")))
+            .collect();
+        parts.push(format!("What it does to the checks:\n\n{}", list(&seen)));
+    }
     parts.extend(report.runs.iter().map(run));
     Some(parts.join("\n\n"))
 }
