@@ -37,6 +37,7 @@ mod goal_verbs;
 mod goal_words;
 mod hooks;
 mod images;
+mod impossible;
 mod integrity;
 mod interactive;
 mod isolation;
