@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::output::say;
 use crate::tool::{Tool, find};
-use crate::{conformance, layers, peers, tidy};
+use crate::{conformance, corpora, layers, peers, tidy};
 
 struct Step {
     name: &'static str,
@@ -48,6 +48,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "documentation tests",
         perform: documentation_tests,
+    },
+    Step {
+        name: "cheats",
+        perform: cheats,
     },
 ];
 
@@ -119,6 +123,11 @@ fn clippy(root: &Path) -> anyhow::Result<()> {
         "warnings",
     ];
     cargo(root, &args).run()
+}
+
+/// The part of the corpus that has every ecosystem in it; the whole is a command of its own.
+fn cheats(root: &Path) -> anyhow::Result<()> {
+    corpora::cheats::run(root, &["--quick"])
 }
 
 fn documentation(root: &Path) -> anyhow::Result<()> {
