@@ -10,6 +10,7 @@ mod leading_out;
 pub(crate) mod lend;
 mod location;
 mod pattern;
+pub(crate) mod prepared;
 pub(crate) mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +40,7 @@ const INSTALLATION_MARKS: &[&str] = &[
 ];
 
 /// What was found for one project.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Dependencies {
     /// The project's top directory.
     project: PathBuf,
@@ -55,6 +56,8 @@ pub(crate) struct Dependencies {
     offline: BTreeMap<OsString, OsString>,
     /// Directories of programs in the project, below its top.
     programs: Vec<PathBuf>,
+    /// What layers begin with, where something was installed for the work.
+    begins_with: Option<PathBuf>,
     /// What the person should know, as sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -140,6 +143,15 @@ impl Dependencies {
             .collect()
     }
 
+    /// Returns the same without the project's own directories.
+    pub(crate) fn without_directories(&self) -> Self {
+        Self {
+            directories: Vec::new(),
+            programs: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     fn shared(
         book: &Book,
         top: &Path,
@@ -167,6 +179,7 @@ impl Dependencies {
             variables: locations.variables.clone(),
             offline: BTreeMap::new(),
             programs: Vec::new(),
+            begins_with: None,
             notes: Vec::new(),
         };
         for ecosystem in table

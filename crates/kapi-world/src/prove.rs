@@ -24,7 +24,7 @@ use crate::gate::Rules;
 use crate::judge::evidence::JudgedChange;
 use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
 use crate::private_scratch::PrivateScratch;
-use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
+use crate::prover::{Claim, HiddenChecks, Prover, Site, Work, strength};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::workshop::{self, Workshop};
@@ -57,6 +57,8 @@ pub struct Request {
     pub level: SandboxLevel,
     /// What commands can reach.
     pub network: NetworkMode,
+    /// What can be reached where dependencies are installed that the change asks for.
+    pub downloads: NetworkMode,
     /// Who judges, if anybody does.
     pub judge: Option<String>,
     /// What the change is for, for the judge.
@@ -112,6 +114,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
             dependencies: &dependencies,
             level: request.level,
             network: request.network,
+            downloads: request.downloads,
         },
         listener: Listener {
             watch,
@@ -150,6 +153,7 @@ fn checked(
         commands: &request.verify,
         policy: request.policy,
         base_is_green: false,
+        strength_ms: request.policy.strength.then_some(strength::ASKED_MS),
         timeout_ms: request.timeout_ms,
         until_ms: None,
     };

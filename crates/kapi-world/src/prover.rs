@@ -10,11 +10,13 @@ use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_engine::drive::monotonic_ms;
+use kapi_engine::world::Activity;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
 
 use self::change::{Change, Part};
 use self::checkout::{Checkout, PutBack};
+use self::prepare::Prepared;
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
@@ -26,8 +28,9 @@ pub(crate) mod checkout;
 mod change;
 mod document;
 mod listing;
+mod prepare;
 mod seal;
-mod strength;
+pub(crate) mod strength;
 mod text;
 
 /// How many tampered paths are recorded.
@@ -64,6 +67,8 @@ pub(crate) struct Site<'a> {
     pub(crate) level: SandboxLevel,
     /// What commands can reach.
     pub(crate) network: NetworkMode,
+    /// What can be reached where the work's dependencies are installed.
+    pub(crate) downloads: NetworkMode,
 }
 
 /// Checks that the agent never sees.
@@ -124,6 +129,8 @@ pub(crate) struct Claim<'a> {
     /// Whether every check passed on the base, so that it is worth knowing whether the change's own
     /// tests fail without the change.
     pub(crate) base_is_green: bool,
+    /// The longest that taking back each hunk in turn may take, in milliseconds, where that is asked.
+    pub(crate) strength_ms: Option<u64>,
     /// The longest one line may take, in milliseconds.
     pub(crate) timeout_ms: u64,
     /// When all of them have to be over, by [`monotonic_ms`], where something bounds that.
@@ -146,6 +153,35 @@ impl Prover<'_> {
     /// The hidden checks run only after everything visible passed. What is needed to tell what the
     /// proof rests on is run last, and only where all checks pass.
     pub(crate) fn prove(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+    ) -> Result<Option<VerifyReport>, Failure> {
+        let with = |dependencies: &Dependencies| {
+            let site = Site {
+                dependencies,
+                ..self.site
+            };
+            Prover { site, ..*self }.prove_as_it_is(work, claim)
+        };
+        match self.prepare(work, claim)? {
+            Prepared::AsLent => self.prove_as_it_is(work, claim),
+            Prepared::Own(dependencies) => with(&dependencies),
+            Prepared::Cancelled => Ok(None),
+            Prepared::Lacking(why) => {
+                (self.listener.watch.notice)(Activity::Note { text: why.clone() });
+                let mut report = self.prove_as_it_is(work, claim)?;
+                // It may be why they fail.
+                let runs = report.iter_mut().flat_map(|report| &mut report.runs);
+                for run in runs.filter(|run| !run.passed()) {
+                    run.output_tail = format!("{}\n[kapi: {why}]\n", run.output_tail);
+                }
+                Ok(report)
+            }
+        }
+    }
+
+    fn prove_as_it_is(
         &self,
         work: &Work<'_>,
         claim: &Claim<'_>,
@@ -317,8 +353,10 @@ impl Prover<'_> {
                 None => return Ok(false),
             }
         }
-        if claim.policy.strength {
-            match self.strength(work, claim)? {
+        if let Some(budget_ms) = claim.strength_ms {
+            let run_ms = report.runs.iter().map(|run| run.duration_ms).sum();
+            let budget = strength::Budget { budget_ms, run_ms };
+            match self.strength(work, claim, budget)? {
                 Some(strength) => report.inspection.strength = Some(strength),
                 None => return Ok(false),
             }

@@ -2,7 +2,7 @@
 //!
 //! Knows what a goal's task says and nothing of how commands are run.
 
-use kapi_core::goal::effect::{Effect, VerifyTask};
+use kapi_core::goal::effect::{Effect, StrengthWanted, VerifyTask};
 use kapi_core::goal::outcome::{Failure, Outcome, VerifyReport};
 use kapi_core::id::GoalId;
 use kapi_engine::world::Watch;
@@ -10,7 +10,7 @@ use kapi_engine::world::Watch;
 use crate::agent_run::run_id;
 use crate::dependencies::Dependencies;
 use crate::hidden;
-use crate::prover::{Claim, HiddenChecks, Prover, Site, Work};
+use crate::prover::{Claim, HiddenChecks, Prover, Site, Work, strength};
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
@@ -80,6 +80,7 @@ impl RealWorld<'_> {
                 dependencies: &dependencies,
                 level: task.sandbox,
                 network: task.network,
+                downloads: task.downloads,
             },
             listener: Listener {
                 watch,
@@ -90,6 +91,11 @@ impl RealWorld<'_> {
             commands: &task.commands,
             policy: task.policy,
             base_is_green: task.base_is_green,
+            strength_ms: match task.strength {
+                StrengthWanted::No => None,
+                StrengthWanted::Briefly => Some(strength::UNASKED_MS),
+                StrengthWanted::Whole => Some(strength::ASKED_MS),
+            },
             timeout_ms: task.timeout_ms,
             until_ms: None,
         };

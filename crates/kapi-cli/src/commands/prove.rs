@@ -115,6 +115,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         timeout_ms: args.timeout.unwrap_or(TIMEOUT_MS),
         level,
         network,
+        downloads: downloads(args, network),
         judge: args.judge.clone(),
         intent: args.intent.clone(),
         scratch: state.state_dir().join("proofs").join(project_key(&root)),
@@ -144,6 +145,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     write(context, args.markdown.as_deref(), || markdown::text(&proof))?;
     write(context, args.junit.as_deref(), || junit::text(&proof))?;
     Ok(exit_of(&proof))
+}
+
+/// Returns what can be reached where dependencies are installed: registries, unless a person said that
+/// nothing can.
+const fn downloads(args: &Args, network: NetworkMode) -> NetworkMode {
+    match network {
+        NetworkMode::None if args.network.is_none() => NetworkMode::Filtered,
+        NetworkMode::None => NetworkMode::None,
+        NetworkMode::Filtered => NetworkMode::Filtered,
+        NetworkMode::Open => NetworkMode::Open,
+    }
 }
 
 fn exit_of(proof: &Proof) -> Exit {

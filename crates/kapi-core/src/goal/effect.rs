@@ -138,12 +138,27 @@ pub struct VerifyTask {
     pub policy: CheckPolicy,
     /// Every check passed on the base, so the change's own tests are tried without the change.
     pub base_is_green: bool,
+    /// Whether each hunk of the change is taken back in turn.
+    pub strength: StrengthWanted,
     /// Milliseconds one command may take.
     pub timeout_ms: u64,
     /// What commands can reach.
     pub network: NetworkMode,
+    /// What can be reached where dependencies are installed that the work asks for.
+    pub downloads: NetworkMode,
     /// The isolation.
     pub sandbox: SandboxLevel,
+}
+
+/// Whether, and how long, it is looked which hunks of a change the checks notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrengthWanted {
+    /// Not at all.
+    No,
+    /// For as long as nobody minds who did not ask.
+    Briefly,
+    /// For as long as a person who asked will wait.
+    Whole,
 }
 
 /// One question to a judge.
@@ -284,6 +299,11 @@ fn verify_task(goal: &Goal, commit: &str, tree: &str) -> VerifyTask {
         protect: contract.protect.clone(),
         hidden: contract.hidden.clone(),
         policy: contract.checks,
+        strength: if contract.checks.strength {
+            StrengthWanted::Whole
+        } else {
+            StrengthWanted::No
+        },
         base_is_green: goal.baseline.as_ref().is_some_and(baseline::is_green),
         timeout_ms: contract.verify_timeout_ms,
         network: if contract.verify_network {
@@ -291,6 +311,7 @@ fn verify_task(goal: &Goal, commit: &str, tree: &str) -> VerifyTask {
         } else {
             NetworkMode::None
         },
+        downloads: contract.network,
         sandbox: contract.sandbox,
     }
 }

@@ -52,16 +52,15 @@ impl Reach {
     pub fn covers(self, class: Class) -> bool {
         match class {
             Class::Public => true,
-            Class::Private | Class::Loopback | Class::CarrierShared | Class::UniqueLocal => {
-                self >= Self::PrivateByName
-            }
+            // Nobody routes the addresses of texts, so a network that has them has them for itself.
+            Class::Private
+            | Class::Loopback
+            | Class::CarrierShared
+            | Class::UniqueLocal
+            | Class::Documentation => self >= Self::PrivateByName,
             // A name's owner could point it at credentials, so the address itself must be written.
             Class::LinkLocal | Class::Metadata => self >= Self::PrivateByAddress,
-            Class::Multicast
-            | Class::Unspecified
-            | Class::Broadcast
-            | Class::Documentation
-            | Class::Reserved => false,
+            Class::Multicast | Class::Unspecified | Class::Broadcast | Class::Reserved => false,
         }
     }
 }

@@ -18,12 +18,15 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
 use super::credentials::blank;
+use super::prepared::copy_tree;
 use super::{Dependencies, Writes};
 use crate::book::Book;
 use crate::confine::{WORKSPACE_INSIDE, read_only};
 use crate::failure;
 use crate::ignored::{MountPoints, is_way_clear, layer_name};
 
+/// Where a layer has what was written.
+const UPPER: &str = "upper";
 /// Who a layer belongs to.
 const OWNER: &str = "a sandbox that dependencies are lent to";
 
@@ -84,6 +87,7 @@ impl Dependencies {
             lending,
             is_fit: mounted.unfit(lending.layers).is_none(),
             mounted,
+            begins_with: self.begins_with.as_deref(),
             lent,
         };
         if !open.is_fit && !self.directories.is_empty() {
@@ -155,6 +159,7 @@ struct Open<'a> {
     lending: &'a Lending<'a>,
     is_fit: bool,
     mounted: MountPoints,
+    begins_with: Option<&'a Path>,
     lent: Lent,
 }
 
@@ -191,6 +196,12 @@ impl Open<'_> {
         let dir = self.lending.layers.join(layer_name(inside));
         if kept == Kept::ForOnce {
             owned_dir::wipe(&dir).map_err(|error| failed(&error))?;
+        }
+        let begins_with = self.begins_with.map(|all| all.join(layer_name(inside)));
+        let begins_with = begins_with.map(|dir| dir.join(UPPER));
+        if let Some(from) = begins_with.filter(|from| kept == Kept::ForOnce && from.is_dir()) {
+            fs::create_dir_all(&dir).map_err(|error| failure::file("create", &dir, &error))?;
+            copy_tree(&from, &dir.join(UPPER))?;
         }
         let layer = Layer::open(&dir, Marks::User, OWNER).map_err(|error| failed(&error))?;
         let work = layer.fresh_work().map_err(|error| failed(&error))?;

@@ -128,13 +128,11 @@ impl Change {
             }
             let roles = present.roles(&path);
             let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
-            if !is_installed && !roles.has(Role::Test) && !parts.contains_key(&path) {
-                code.push(path.clone());
-                let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
-                if change.kind == ChangeKind::Added && !steers {
-                    added_code.push(path.clone());
-                }
-            }
+            let is_code = !is_installed && !roles.has(Role::Test) && !parts.contains_key(&path);
+            let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
+            let is_new = change.kind == ChangeKind::Added && !steers;
+            code.extend(is_code.then(|| path.clone()));
+            added_code.extend((is_code && is_new).then(|| path.clone()));
             if !is_installed && texts.len() < text::files_max() {
                 let is_test = roles.has(Role::Test);
                 let read = TextChange::read(repository, base, commit, &change.path, is_test)?;
@@ -207,6 +205,11 @@ impl Change {
         }
     }
 
+    /// Returns lock files that it changes.
+    pub(super) fn lock_files(&self) -> &[String] {
+        &self.facts.lock_files
+    }
+
     /// Tells whether files that steer the checks were changed.
     pub(super) fn steers(&self) -> bool {
         !self.facts.steering.is_empty() || !self.facts.shadows.is_empty()
@@ -268,12 +271,7 @@ impl Change {
                         .extend(new.map(|path| (path.to_path_buf(), nothing(path))));
                 }
                 Part::Steering => {
-                    for path in self.whole_steering() {
-                        match self.with_added_names(repository, path)? {
-                            Some(text) => back.texts.push((path.into(), Some(text.into_bytes()))),
-                            None => back.files.push(path.to_owned()),
-                        }
-                    }
+                    self.put_back_whole_steering(repository, &mut back)?;
                     let texts = self.steering_texts(repository)?.into_iter();
                     back.texts
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
@@ -291,6 +289,21 @@ impl Change {
         whole
             .filter(|path| !self.parts.contains_key(*path))
             .map(String::as_str)
+    }
+
+    /// Puts files back that steer as a whole.
+    fn put_back_whole_steering(
+        &self,
+        repository: &Repository,
+        back: &mut PutBack,
+    ) -> Result<(), Failure> {
+        for path in self.whole_steering() {
+            match self.with_added_names(repository, path)? {
+                Some(text) => back.texts.push((path.into(), Some(text.into_bytes()))),
+                None => back.files.push(path.to_owned()),
+            }
+        }
+        Ok(())
     }
 
     /// Returns a file as at the base with the new lines that only name files which the change adds;

@@ -3,10 +3,13 @@
 //! Sealed files are put there anew before each line, cannot be written while it runs, and are
 //! compared after it. What comes of a line is the caller's business.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
 use kapi_core::goal::quote::tail;
 use kapi_core::goal::words;
@@ -17,16 +20,18 @@ use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
 use kapi_git::private_view::Shown;
 use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::Access;
+use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::End;
 use kapi_sys::real_disk::RealDisk;
 
 use super::seal::Seal;
 use super::{HiddenChecks, Prover, Work};
+use crate::book::Book;
 use crate::confine::{Cell, WorksAt};
+use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending};
-use crate::shell::{self, ShellLine};
+use crate::shell::{self, Listener, ShellLine};
 use crate::workshop::{ShownAt, Workshop};
 use crate::{failure, hidden, home};
 
@@ -40,6 +45,28 @@ pub(super) struct PutBack {
     pub(super) files: Vec<String>,
     /// Contents that stand in the place of files; nothing where a file is not there.
     pub(super) texts: Vec<(PathBuf, Option<Vec<u8>>)>,
+}
+
+/// By what means a line is run.
+pub(super) struct Means<'a> {
+    /// What may be used of the host.
+    pub(super) book: &'a Book,
+    /// What it can reach.
+    pub(super) network: NetworkMode,
+    /// What it is lent.
+    pub(super) dependencies: &'a Dependencies,
+    /// Where the layers over that are.
+    pub(super) layers: &'a Path,
+    /// What is mounted besides.
+    pub(super) mounts: Vec<Mount>,
+    /// Variables besides.
+    pub(super) env: BTreeMap<OsString, OsString>,
+    /// The directory it is run in, below the top.
+    pub(super) below: &'a Path,
+    /// The longest it may take, in milliseconds.
+    pub(super) timeout_ms: u64,
+    /// Who hears of it.
+    pub(super) listener: Listener<'a>,
 }
 
 /// A line that has ended by itself or at a limit.
@@ -180,6 +207,39 @@ impl<'a> Checkout<'a> {
 
     fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<Ran, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
+        let layers = site.scratch.join("verify-dependencies");
+        let means = Means {
+            book: prover.book,
+            network: site.network,
+            dependencies: site.dependencies,
+            layers: &layers,
+            mounts: seal.mounts(&self.to, site.level),
+            env: BTreeMap::new(),
+            below: Path::new(""),
+            timeout_ms,
+            listener: prover.listener,
+        };
+        self.start(line, means)
+    }
+
+    /// Runs a line by means of its own, with nothing sealed; nothing where it was called off.
+    pub(super) fn run_once(
+        &self,
+        line: &str,
+        checks: Checks,
+        means: Means<'_>,
+    ) -> Result<Option<VerifyRun>, Failure> {
+        let ran = self.start(line, means)?;
+        Ok((ran.finished.end != End::Cancelled).then(|| verify_run(line, checks, &ran)))
+    }
+
+    /// Returns the directory.
+    pub(super) fn root(&self) -> &Path {
+        &self.to
+    }
+
+    fn start(&self, line: &str, means: Means<'_>) -> Result<Ran, Failure> {
+        let (prover, site) = (self.prover, &self.prover.site);
         let view_dir = site.scratch.join("verify-git");
         let shown = Shown {
             branch: self.work.branch,
@@ -195,17 +255,18 @@ impl<'a> Checkout<'a> {
         )?;
         let home = home::make_anew(&site.scratch.join("verify-home"))?;
         let lending = Lending {
-            layers: &site.scratch.join("verify-dependencies"),
+            layers: means.layers,
             workspace: &self.to,
             borrower: Borrower::Command,
-            network: site.network,
+            network: means.network,
             level: site.level,
         };
-        let lent = site.dependencies.lend(prover.book, &lending)?;
+        let lent = means.dependencies.lend(means.book, &lending)?;
         let mut env = lent.env.clone();
         env.extend(git_env);
+        env.extend(means.env);
         let mut mounts = lent.mounts.clone();
-        mounts.extend(seal.mounts(&self.to, site.level));
+        mounts.extend(means.mounts);
         let cell = Cell {
             name: site.name,
             level: site.level,
@@ -216,17 +277,17 @@ impl<'a> Checkout<'a> {
             home: &home,
             git_view: Some(git_view),
             mounts,
-            deadline: Duration::from_millis(timeout_ms),
+            deadline: Duration::from_millis(means.timeout_ms),
             idle: None,
         };
         let line = ShellLine {
             text: line,
-            network: site.network,
-            below: Path::new(""),
+            network: means.network,
+            below: means.below,
             path_first: Vec::new(),
             env,
         };
-        line.run(&cell, prover.book, prover.listener)
+        line.run(&cell, means.book, means.listener)
     }
 
     fn write_texts(&self) -> Result<(), Failure> {

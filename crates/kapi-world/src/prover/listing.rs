@@ -26,21 +26,27 @@ pub(super) fn with_added_names(
     let mut text = String::new();
     let mut is_any = false;
     for op in diff.ops() {
-        let mut left = before.get(op.old_range())?.iter();
-        if !matches!(op, DiffOp::Equal { .. }) {
-            for line in after.get(op.new_range())? {
-                let extended = left.as_slice().first();
-                if extended.is_some_and(|old| extends(old, line, added)) {
-                    left.next();
-                } else if !extends("", line, added) || !(is_cmake || is_item(line, &text)) {
-                    // A line of its own may as well be a command.
-                    continue;
-                }
-                text.push_str(line);
-                is_any = true;
+        let mut left = before.get(op.old_range())?;
+        let changed: &[&str] = match op {
+            DiffOp::Equal { .. } => &[],
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
+                after.get(op.new_range())?
             }
+        };
+        for line in changed {
+            let extended = left
+                .split_first()
+                .filter(|(old, _)| extends(old, line, added));
+            // A line of its own may as well be a command.
+            let is_own = || extends("", line, added) && (is_cmake || is_item(line, &text));
+            if extended.is_none() && !is_own() {
+                continue;
+            }
+            left = extended.map_or(left, |(_, rest)| rest);
+            text.push_str(line);
+            is_any = true;
         }
-        text.extend(left.copied());
+        text.extend(left.iter().copied());
     }
     is_any.then_some(text)
 }

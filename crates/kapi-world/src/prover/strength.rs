@@ -13,12 +13,33 @@ use super::{Claim, Prover, Work};
 
 /// The most hunks that are taken back.
 const HUNKS_MAX: usize = 100;
-/// The longest that all of it may take, however long one run takes.
-const TIME_MAX: Duration = Duration::from_secs(30 * 60);
+/// The longest that all of it may take where a person asked for it, in milliseconds.
+pub(crate) const ASKED_MS: u64 = 30 * 60 * 1_000;
+/// The longest that all of it may take where nobody did, in milliseconds.
+pub(crate) const UNASKED_MS: u64 = 2 * 60 * 1_000;
 /// The most hunks that are named.
 const NAMED_MAX: usize = 50;
 /// Ends of the names of files that no check is expected to notice.
 const PROSE: &[&str] = &["md", "rst", "txt", "adoc", "html", "css", "svg"];
+
+/// How long it may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    /// All of it, in milliseconds.
+    pub(super) budget_ms: u64,
+    /// How long the commands took that passed, in milliseconds: another such run has to fit in.
+    pub(super) run_ms: u64,
+}
+
+impl Budget {
+    /// Tells whether there is time for one more run.
+    fn has_room(self, began: Instant) -> bool {
+        let spent = began
+            .elapsed()
+            .saturating_add(Duration::from_millis(self.run_ms));
+        spent < Duration::from_millis(self.budget_ms)
+    }
+}
 
 impl Prover<'_> {
     /// Takes each hunk back in turn and says which the checks notice; nothing where it was called off.
@@ -26,6 +47,7 @@ impl Prover<'_> {
         &self,
         work: &Work<'_>,
         claim: &Claim<'_>,
+        budget: Budget,
     ) -> Result<Option<Strength>, Failure> {
         let began = Instant::now();
         let is_prose = |path: &std::path::Path| {
@@ -37,7 +59,7 @@ impl Prover<'_> {
         let hunks: Vec<TakenBack> = code.flat_map(super::text::TextChange::taken_back).collect();
         let mut strength = Strength::default();
         for (n, hunk) in hunks.iter().enumerate() {
-            if n >= HUNKS_MAX || began.elapsed() >= TIME_MAX {
+            if n >= HUNKS_MAX || !budget.has_room(began) {
                 let left = hunks.len().saturating_sub(n);
                 strength.untried = u32::try_from(left).unwrap_or(u32::MAX);
                 break;

@@ -26,7 +26,7 @@ use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::launching::place::{SandboxPlace, make_private};
 use crate::prover::checkout::Ended;
-use crate::prover::{Claim, Prover, Site, Work};
+use crate::prover::{Claim, Prover, Site, Work, strength};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::survey::checks_named_in;
@@ -70,7 +70,7 @@ impl ProvedWork {
     /// Records it with the work.
     pub(super) fn record(self, work: &mut kernel::task::Work) {
         work.grade = Some(self.grade);
-        work.inspection = Box::new(self.inspection.without_output());
+        *work.inspection = self.inspection.without_output();
     }
 }
 
@@ -129,6 +129,7 @@ impl<'a> TaskProver<'a> {
             commands,
             policy: self.request().checks,
             base_is_green: false,
+            strength_ms: None,
             timeout_ms: VERIFY_MS,
             until_ms: self.until_ms(2),
         };
@@ -154,6 +155,7 @@ impl<'a> TaskProver<'a> {
         let claim = Claim {
             commands: &self.request().verify,
             policy: self.request().checks,
+            strength_ms: self.request().checks.strength.then_some(strength::ASKED_MS),
             base_is_green: before.is_some_and(baseline::is_green),
             timeout_ms: allowance.bounded(VERIFY_MS)?,
             until_ms: self.until_ms(1),
@@ -265,6 +267,7 @@ impl<'a> TaskProver<'a> {
                 dependencies: &dependencies,
                 level: self.performer.setting.level,
                 network: NetworkMode::None,
+                downloads: self.performer.setting.network,
             },
             listener: Listener {
                 watch: &watch,

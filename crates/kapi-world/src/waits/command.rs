@@ -109,6 +109,7 @@ impl Attempt<'_> {
                 dependencies: &dependencies,
                 level: contract.sandbox,
                 network: contract.network,
+                downloads: contract.network,
             },
             listener: Listener {
                 watch: &watch,

@@ -4,7 +4,7 @@
 //! Which commands, and what comes of them, is not known here.
 
 use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::effect::VerifyTask;
+use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
 use kapi_core::goal::outcome;
 use kapi_core::id::GoalId;
 use kapi_core::proof::policy::CheckPolicy;
@@ -44,8 +44,11 @@ pub(super) fn verify(
         hidden: None,
         policy: CheckPolicy::default(),
         base_is_green: false,
+        strength: StrengthWanted::Briefly,
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,
+        // What a task's proof installed is kept.
+        downloads: NetworkMode::None,
         sandbox: task.sandbox,
     };
     let name = run_name(&effect.workflow, &effect.id);

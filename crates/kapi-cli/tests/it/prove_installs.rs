@@ -1,0 +1,147 @@
+//! A change that asks for another dependency: it is installed once for its lock file, from the registry
+//! that the person's own client asks, and kept.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::environment::{Environment, write};
+use crate::program::{Output, finish};
+
+/// An address of this machine that no client takes for the sandbox's own.
+const HOST: &str = "127.0.0.2";
+
+/// A registry of npm with one package.
+struct Registry {
+    port: u16,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Registry {
+    fn start(env: &Environment) -> Self {
+        let package = env.root().join("package");
+        write(
+            &package.join("package.json"),
+            r#"{"name": "seven", "version": "1.0.0", "main": "index.js"}"#,
+        );
+        write(&package.join("index.js"), "module.exports = 7;\n");
+        let mut tar = env.command("tar", env.root());
+        tar.args(["-czf", "seven.tgz", "package"]);
+        assert_eq!(finish(tar).code, 0);
+        let tarball = fs::read(env.root().join("seven.tgz")).unwrap();
+        let listener = TcpListener::bind((HOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                counter.fetch_add(1, Ordering::Relaxed);
+                answer(stream, &tarball);
+            }
+        });
+        Self { port, asked }
+    }
+
+    fn n_asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+/// Answers every request with the one package there is.
+fn answer(mut stream: TcpStream, tarball: &[u8]) {
+    let mut request = [0; 4096];
+    // A client that has gone is no concern of the registry's.
+    drop(stream.read(&mut request));
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        tarball.len()
+    );
+    drop(stream.write_all(head.as_bytes()));
+    drop(stream.write_all(tarball));
+}
+
+/// Returns a project whose branch `change` takes a dependency that `main` does not have.
+fn with_new_dependency(env: &Environment, registry: &Registry) {
+    let manifest = |dependencies: &str| {
+        format!(
+            "{{\"name\": \"app\", \"version\": \"1.0.0\", \"dependencies\": {{{dependencies}}}}}\n"
+        )
+    };
+    let lock = |dependencies: &str, package: &str| {
+        format!(
+            "{{\"name\": \"app\", \"version\": \"1.0.0\", \"lockfileVersion\": 3, \"requires\": true, \
+             \"packages\": {{\"\": {{\"name\": \"app\", \"version\": \"1.0.0\", \"dependencies\": \
+             {{{dependencies}}}}}{package}}}}}\n"
+        )
+    };
+    env.write(".gitignore", "node_modules\n");
+    env.write("package.json", &manifest(""));
+    env.write("package-lock.json", &lock("", ""));
+    env.write("index.js", "module.exports = 6;\n");
+    env.commit_all("base");
+    env.git(&["checkout", "--quiet", "-b", "change"]);
+    let dependency = "\"seven\": \"1.0.0\"";
+    let package = format!(
+        ", \"node_modules/seven\": {{\"version\": \"1.0.0\", \"resolved\": \
+         \"http://{HOST}:{}/seven.tgz\"}}",
+        registry.port
+    );
+    env.write("package.json", &manifest(dependency));
+    env.write("package-lock.json", &lock(dependency, &package));
+    env.write("index.js", "module.exports = require('seven');\n");
+    env.commit_all("seven");
+    env.git(&["checkout", "--quiet", "main"]);
+}
+
+fn prove(env: &Environment, more: &[&str]) -> Output {
+    let check = "node -e \"require('assert').equal(require('./index.js'), 7)\"";
+    let words = ["prove", "change", "--base", "main", "--verify", check];
+    env.kapi(&[&words[..], more].concat())
+}
+
+#[test]
+fn what_a_lock_file_names_is_installed_once_and_kept() {
+    let mut env = Environment::new();
+    let registry = Registry::start(&env);
+    with_new_dependency(&env, &registry);
+    env.set(
+        "NPM_CONFIG_REGISTRY",
+        &format!("http://{HOST}:{}/", registry.port),
+    );
+    let first = prove(&env, &[]);
+    assert_eq!(first.code, 0, "{first:?}");
+    assert!(
+        first.stdout.starts_with("proved: red on the base"),
+        "{first:?}"
+    );
+    let n_asked = registry.n_asked();
+    assert!(n_asked > 0);
+    let second = prove(&env, &["--network", "none"]);
+    assert_eq!(second.code, 0, "{second:?}");
+    assert_eq!(registry.n_asked(), n_asked, "it was asked again");
+    assert!(!env.repository().join("node_modules").exists());
+}
+
+#[test]
+fn what_may_not_be_downloaded_is_said_in_one_sentence() {
+    let mut env = Environment::new();
+    let registry = Registry::start(&env);
+    with_new_dependency(&env, &registry);
+    // The client asks another registry, so nobody allowed this one.
+    env.set("NPM_CONFIG_REGISTRY", &format!("http://{HOST}:9/"));
+    let refused = prove(&env, &[]);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    let said = format!("network: {HOST}:{} was refused", registry.port);
+    assert!(refused.stderr.contains(&said), "{refused:?}");
+    let whole = "package-lock.json is changed and `npm ci` could not install what it names";
+    assert!(refused.stderr.contains(whole), "{refused:?}");
+    assert_eq!(registry.n_asked(), 0);
+    let offline = prove(&env, &["--network", "none"]);
+    assert_eq!(offline.code, 5, "{offline:?}");
+    assert!(offline.stderr.contains(whole), "{offline:?}");
+    assert_eq!(registry.n_asked(), 0);
+    assert!(!env.repository().join("node_modules").exists());
+}

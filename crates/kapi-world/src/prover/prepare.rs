@@ -1,0 +1,217 @@
+//! Dependencies for work that changes what is locked: installed once for each content of the lock
+//! files, in a sandbox that reaches the ecosystem's registries and nothing else besides what the
+//! person allows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
+use kapi_engine::world::{Activity, Watch};
+use kapi_gateway::egress::rule::Rule;
+
+use super::checkout::{Checkout, Means, PutBack};
+use super::{Claim, Prover, Work};
+use crate::book::Book;
+use crate::dependencies::Dependencies;
+use crate::dependencies::prepared::{Install, Store, client_variables};
+use crate::ecosystems;
+use crate::failure;
+use crate::shell::Listener;
+
+/// Bytes of a lock file that are read: it is named by all of them.
+const LOCK_BYTES_MAX: usize = 64 << 20;
+
+/// Where they are kept, beside the objects that sandboxes are lent.
+const KEPT: &str = "dependencies";
+
+/// What the work's dependencies are.
+pub(super) enum Prepared {
+    /// Those of the person: the work asks for no others.
+    AsLent,
+    /// What its lock files name.
+    Own(Box<Dependencies>),
+    /// Its lock files name others, which could not be installed, for this reason.
+    Lacking(String),
+    /// It was called off.
+    Cancelled,
+}
+
+impl Prover<'_> {
+    /// Finds or installs the dependencies of the work.
+    pub(super) fn prepare(&self, work: &Work<'_>, claim: &Claim<'_>) -> Result<Prepared, Failure> {
+        // A container has dependencies of its own.
+        if self.site.level != SandboxLevel::Native || work.change.lock_files().is_empty() {
+            return Ok(Prepared::AsLent);
+        }
+        let table = ecosystems::table()?;
+        let repository = &self.workshop.repository;
+        let mut installs = Vec::new();
+        for install in Install::all(&table, work.change.lock_files()) {
+            let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
+            // One that is gone asks for nothing.
+            if let Some(content) = read.map_err(|error| failure::plain(&error))? {
+                installs.push((install, content));
+            }
+        }
+        if installs.is_empty() {
+            return Ok(Prepared::AsLent);
+        }
+        let store = Store::of(&self.site.stores.with_file_name(KEPT), &installs);
+        if let Some(found) = store.found(self.book, repository, self.site.dependencies)? {
+            return Ok(Prepared::Own(Box::new(found)));
+        }
+        let wanted = Wanted {
+            installs: &installs,
+            store: &store,
+        };
+        match self.install(work, claim, wanted)? {
+            Installed::Whole => {}
+            Installed::Not(why) => return Ok(Prepared::Lacking(why)),
+            Installed::Cancelled => return Ok(Prepared::Cancelled),
+        }
+        let found = store.found(self.book, repository, self.site.dependencies)?;
+        Ok(found.map_or_else(
+            || Prepared::Lacking("what was installed could not be kept".to_owned()),
+            |found| Prepared::Own(Box::new(found)),
+        ))
+    }
+
+    fn install(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+        wanted: Wanted<'_>,
+    ) -> Result<Installed, Failure> {
+        let mut ended = self.install_by(work, claim, wanted, Way::Offline)?;
+        if matches!(ended, Installed::Not(_)) && self.site.downloads != NetworkMode::None {
+            ended = self.install_by(work, claim, wanted, Way::Download)?;
+        }
+        Ok(ended)
+    }
+
+    fn install_by(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+        wanted: Wanted<'_>,
+        way: Way,
+    ) -> Result<Installed, Failure> {
+        let Wanted { installs, store } = wanted;
+        let (book, network, env) = match way {
+            Way::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
+            Way::Download => (
+                self.reaching(installs)?,
+                self.site.downloads,
+                client_variables(self.book),
+            ),
+        };
+        let layers = self.site.scratch.join("prepare-dependencies");
+        let shared = self.site.dependencies.without_directories();
+        let refused = Mutex::new(Vec::new());
+        let notice = |activity: Activity| match activity {
+            Activity::Note { text } if text.starts_with("network: ") => {
+                let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+                refused.push(text);
+            }
+            other => (self.listener.watch.notice)(other),
+        };
+        let watch = Watch {
+            cancel: self.listener.watch.cancel,
+            notice: &notice,
+        };
+        let checkout = Checkout::make(self, work, PutBack::default())?;
+        for (install, _) in installs {
+            (self.listener.watch.notice)(Activity::Verifying {
+                command: install.line.clone(),
+            });
+            let means = Means {
+                book: &book,
+                network,
+                dependencies: &shared,
+                layers: &layers,
+                mounts: Vec::new(),
+                env: env.clone(),
+                below: install.lock.parent().unwrap_or(Path::new("")),
+                timeout_ms: claim.line_ms(),
+                listener: Listener {
+                    watch: &watch,
+                    run_dir: self.listener.run_dir,
+                },
+            };
+            let Some(run) = checkout.run_once(&install.line, Checks::Visible, means)? else {
+                checkout.discard()?;
+                return Ok(Installed::Cancelled);
+            };
+            if !run.passed() {
+                checkout.discard()?;
+                let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return Ok(Installed::Not(lack(install, &run, &refused)));
+            }
+        }
+        store.keep(installs, (checkout.root(), &layers))?;
+        checkout.discard()?;
+        Ok(Installed::Whole)
+    }
+
+    /// Returns what may be used of the host, and the registries' hosts with it.
+    fn reaching(&self, installs: &[(Install, Vec<u8>)]) -> Result<Book, Failure> {
+        let away = self.site.scratch.join("prepare-away");
+        crate::home::make_anew(&away)?;
+        let mut book = self.book.clone();
+        let asked = installs
+            .iter()
+            .map(|(install, _)| install.hosts(&book, &away));
+        for host in asked.flatten().collect::<Vec<_>>() {
+            let port = if host.contains(':') { "" } else { ":443" };
+            // The person's own client asks there, whatever network that is in. What is no rule for
+            // the network is no registry that could be reached.
+            let rules = [host.clone(), format!("private:{host}{port}")];
+            let rules = rules.iter().flat_map(|rule| Rule::parse(rule));
+            book.grant.allow.extend(rules);
+        }
+        Ok(book)
+    }
+}
+
+/// What is to be installed, and where it is kept.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    installs: &'a [(Install, Vec<u8>)],
+    store: &'a Store,
+}
+
+/// How something is installed.
+#[derive(Clone, Copy)]
+enum Way {
+    /// From what the person downloaded before.
+    Offline,
+    /// From the registries.
+    Download,
+}
+
+/// How installing ended.
+enum Installed {
+    Whole,
+    Not(String),
+    Cancelled,
+}
+
+/// Says in one sentence why something could not be installed.
+fn lack(install: &Install, run: &VerifyRun, refused: &[String]) -> String {
+    let lock = install.lock.display();
+    let last = run.output_tail.trim().lines().last().unwrap_or_default();
+    let why = if refused.is_empty() {
+        last.to_owned()
+    } else {
+        format!(
+            "{}; where that is right, `allow` under [network] names it",
+            refused.join("; ")
+        )
+    };
+    format!(
+        "{lock} is changed and `{}` could not install what it names: {why}",
+        install.line
+    )
+}
