@@ -98,8 +98,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     for line in &missing {
         talk(&format!("cannot be tried here: {line}"));
     }
-    if options.is_whole() {
-        let text = serde_json::to_string(&results).context("write the results")?;
+    if options.is_whole() || options.write {
+        let known = if options.is_whole() {
+            Vec::new()
+        } else {
+            page::read_results(&place.join(RESULTS))?
+        };
+        let text = serde_json::to_string(&merged(known, &results)).context("write the results")?;
         write(&place.join(RESULTS), &text)?;
     }
     if options.write {
@@ -113,6 +118,21 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         "meet every expectation: {failures} runs came out otherwise, {} ecosystems could not be tried",
         missing.len()
     )
+}
+
+/// Returns known results with these in the place of those of the same runs.
+fn merged(mut known: Vec<CaseResult>, new: &[CaseResult]) -> Vec<CaseResult> {
+    let same = |one: &CaseResult, other: &CaseResult| {
+        (&one.ecosystem, &one.case, &one.way) == (&other.ecosystem, &other.case, &other.way)
+    };
+    known.retain(|one| !new.iter().any(|other| same(one, other)));
+    known.extend(new.iter().cloned());
+    known.sort_by_key(key);
+    known
+}
+
+fn key(one: &CaseResult) -> (String, String, String) {
+    (one.ecosystem.clone(), one.case.clone(), one.way.clone())
 }
 
 /// Checks that an ecosystem can be tried here, and fetches its dependencies once.
@@ -179,7 +199,6 @@ fn perform_all(
         }
     });
     let mut results = results.into_inner().unwrap_or_default();
-    let key = |one: &CaseResult| (one.ecosystem.clone(), one.case.clone(), one.way.clone());
     results.sort_by_key(key);
     results
 }

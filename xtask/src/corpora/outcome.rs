@@ -65,10 +65,10 @@ impl CaseOutcome {
                 names => Self::Named(short(&names.join(", "))),
             },
             Some(NOT_DONE) if document["status"] == "waiting" => Self::Waits(reason(&document)),
-            Some(NOT_DONE) => Self::Refused(reason(&document)),
             _ if ended.stdout.contains(PARKED) => {
                 Self::Waits("parked until a person allows it".to_owned())
             }
+            Some(NOT_DONE) => Self::Refused(reason(&document)),
             Some(DENIED) => Self::Refused(short(&ended.last_words())),
             Some(USAGE) if ended.stderr.contains("unrecognized subcommand") => Self::Absent,
             _ => Self::Broken(short(&ended.last_words())),

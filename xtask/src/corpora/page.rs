@@ -1,4 +1,4 @@
-//! `docs/proof.md`: a head that a person wrote, then tables of what the last whole runs showed.
+//! The tables of `docs/proof.md`: what the last runs showed, below what a person wrote there.
 //!
 //! Claims nothing that was not run: a part without results says so.
 
@@ -22,18 +22,24 @@ use crate::tool::Tool;
 
 /// What is written.
 const DOCUMENT: &str = "docs/proof.md";
-/// The part that a person writes.
-const HEAD: &str = "xtask/corpus/proof.md";
+/// What the first table begins with; all above it is a person's.
+const TABLES: &str = "## Cheats\n";
+/// The line above it that says what was measured.
+const MEASURED: &str = "Measured with Kapi at ";
 
-/// Writes the document from its head and the results of the last whole runs.
+/// Writes the tables of the document anew, from the results of the last runs.
 ///
 /// # Errors
-/// When the head or results cannot be read, or the document cannot be written.
+/// When the document or the results cannot be read, or the document cannot be written.
 pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
-    let head = fs::read_to_string(root.join(HEAD)).with_context(|| format!("read {HEAD}"))?;
-    let mut text = head;
+    let old = fs::read_to_string(root.join(DOCUMENT));
+    let old = old.with_context(|| format!("read {DOCUMENT}"))?;
+    let end = old.find(MEASURED).or_else(|| old.find(TABLES));
+    let head = end.and_then(|end| old.get(..end));
+    let head = head.with_context(|| format!("find {TABLES:?} in {DOCUMENT}"))?;
+    let mut text = head.to_owned();
     let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
-    let _written = writeln!(text, "\nMeasured with Kapi at {}.\n", commit.trim());
+    let _written = writeln!(text, "{MEASURED}{}.\n", commit.trim());
     let results = read_results::<CaseResult>(&place.join(RESULTS))?;
     text.push_str(&cheats(&results));
     text.push_str(&honest(&results));
@@ -45,7 +51,7 @@ pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read_results<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+pub(super) fn read_results<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let reading = || format!("read {}", path.display());
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).with_context(reading),
