@@ -18,10 +18,10 @@ use kapi_sandbox::spec::{Access, Mount};
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
-use crate::confine::{self, Cell, WorksAt};
+use crate::confine::{self, Cell, WORKSPACE_INSIDE, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending, Lent};
-use crate::ignored::Ignored;
+use crate::ignored::{Ignored, is_way_clear};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::tools::Caller;
@@ -61,6 +61,7 @@ impl RealWorld<'_> {
             (watch.notice)(Activity::Note { text: note.clone() });
         }
         let mut mounts = settings_hidden(&kind, &workspace.path, &run_dir)?;
+        mounts.extend(self.submodules(task, &workshop, &workspace)?);
         let lent = &installed.lent;
         mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
         mounts.extend(self.state_cover(task, &workshop, &workspace)?);
@@ -121,6 +122,35 @@ impl RealWorld<'_> {
         let tracked = state_cover::tracked(&workshop.repository, &base)?;
         let cover = self.place.scratch.join("state");
         state_cover::state_cover(&workspace.path, &tracked, &cover)
+    }
+
+    /// Shows the content of submodules, as copies of the goal's own: what an agent changes in them
+    /// stays there for its next turns and is no part of its work.
+    fn submodules(
+        &self,
+        task: &AgentTask,
+        workshop: &Workshop,
+        workspace: &Workspace,
+    ) -> Result<Vec<Mount>, Failure> {
+        if task.sandbox == SandboxLevel::None {
+            return Ok(Vec::new());
+        }
+        let base = workshop::commit_id(&task.base)?;
+        let into = self.place.scratch.join("submodules");
+        let contents = workshop.repository.check_out_submodules(&base, &into);
+        let contents = contents
+            .map_err(|error| failure::plain(&error))?
+            .into_iter();
+        // The agent may have put something else there.
+        let is_there =
+            |path: &Path| is_way_clear(&workspace.path, path) && workspace.path.join(path).is_dir();
+        let shown = contents.filter(|content| is_there(&content.path));
+        let mounts = shown.map(|content| Mount {
+            host: content.at,
+            inside: Path::new(WORKSPACE_INSIDE).join(content.path),
+            access: Access::ReadWrite,
+        });
+        Ok(mounts.collect())
     }
 
     fn installed(
@@ -207,7 +237,7 @@ pub(crate) fn settings_hidden(
         return Ok(Vec::new());
     }
     run_dir.keep("no-settings.json", b"{}")?;
-    let inside = Path::new(confine::WORKSPACE_INSIDE).join(relative);
+    let inside = Path::new(WORKSPACE_INSIDE).join(relative);
     Ok(vec![confine::read_only(
         &run_dir.file("no-settings.json"),
         &inside,

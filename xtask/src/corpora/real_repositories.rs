@@ -245,7 +245,13 @@ fn attempt(
         "begin with a bug that the tests catch: {}",
         broken.last_words()
     );
-    shell.must(&project.replacing(&project.bug, &project.good))?;
+    shell.must(&project.replacing(&project.bug, &project.wrong))?;
+    let wrong = shell.sh(&project.verify)?;
+    ensure!(
+        wrong.code.is_some_and(|code| code != 0),
+        "take a wrong fix that the tests catch"
+    );
+    shell.must(&project.replacing(&project.wrong, &project.good))?;
     let mut by_hand = Vec::new();
     for _ in 0..=TIMES {
         let ended = shell.sh(&project.verify)?;

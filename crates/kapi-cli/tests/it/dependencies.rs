@@ -387,8 +387,13 @@ fn a_submodule_has_its_content_in_checks_and_one_that_is_not_there_is_named() {
         &env.repository(),
         &["submodule", "--quiet", "deinit", "--force", "libs/other"],
     );
-    let run = env.run(RIGHT, &["--verify", verify]);
+    let agent = "command:cp libs/library/right.txt answer.txt; echo 41 > libs/library/right.txt";
+    let run = env.run(agent, &["--verify", verify]);
     run.assert_status("done", 0);
+    let own = fs::read_to_string(env.repository().join("libs/library/right.txt"));
+    assert_eq!(own.unwrap(), "42\n", "the person's checkout was written to");
+    let changed = env.git(&["diff", "--name-only", "HEAD", run.commit()]);
+    assert_eq!(changed.trim(), "answer.txt");
     let is_named = run
         .lines
         .iter()

@@ -19,7 +19,50 @@ pub(crate) const MODE: &str = "160000";
 /// Submodules of submodules that are followed.
 const DEPTH_MAX: usize = 4;
 
+/// The content of a submodule, checked out in a directory of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmoduleContent {
+    /// Where the submodule is, below the top.
+    pub path: PathBuf,
+    /// Where its content is.
+    pub at: PathBuf,
+}
+
 impl Repository {
+    /// Checks out the content of a commit's submodules, each in a directory of its own below `into`.
+    /// One that is there already stays as it is.
+    ///
+    /// # Errors
+    /// When git fails or a directory cannot be made.
+    pub fn check_out_submodules(
+        &self,
+        commit: &CommitId,
+        into: &Path,
+    ) -> Result<Vec<SubmoduleContent>, CheckoutError> {
+        let mut contents = Vec::new();
+        for (n, entry) in self.submodules(commit)?.into_iter().enumerate() {
+            let Some((submodule, commit)) = self.content_of(&entry) else {
+                continue;
+            };
+            let at = into.join(format!("{n}-{commit}"));
+            if !at.exists() {
+                fs::create_dir_all(into).map_err(failed("create", into))?;
+                let staging = staging(&at, n);
+                submodule.checkout(&CheckoutPlan {
+                    commit: &commit,
+                    base: &commit,
+                    protect: &[],
+                    to: &staging,
+                })?;
+                fs::rename(&staging, &at).map_err(failed("fill", &at))?;
+                owned_dir::wipe(&owned_dir::beside(&staging)?)?;
+            }
+            let path = entry.path;
+            contents.push(SubmoduleContent { path, at });
+        }
+        Ok(contents)
+    }
+
     /// Returns the submodules of a commit whose content a checkout of it would lack.
     pub fn absent_submodules(&self, commit: &CommitId) -> Result<Vec<PathBuf>, CheckoutError> {
         let entries = self.submodules(commit)?;
