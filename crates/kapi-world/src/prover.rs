@@ -357,7 +357,10 @@ impl Prover<'_> {
             let run_ms = report.runs.iter().map(|run| run.duration_ms).sum();
             let budget = strength::Budget { budget_ms, run_ms };
             match self.strength(work, claim, budget)? {
-                Some(strength) => report.inspection.strength = Some(strength),
+                Some(strength) => {
+                    let says_something = strength.hunks > 0 || strength.untried > 0;
+                    report.inspection.strength = says_something.then_some(strength);
+                }
                 None => return Ok(false),
             }
         }

@@ -136,7 +136,11 @@ impl From<Failure> for Refused {
 pub fn perform(place: &WorkflowPlace<'_>, effect: &Effect, watch: &Watch<'_>) -> Outcome {
     let result = match &effect.action {
         Action::Ask(question) => ask::ask(place, (effect, question), watch),
-        Action::Prepare { branch, base } => prepare::prepare(place, effect, (branch, base), watch),
+        Action::Prepare {
+            branch,
+            base,
+            checks,
+        } => prepare::prepare(place, (effect, checks), (branch, base), watch),
         Action::Work(work) => work::work(place, (effect, work), watch),
         Action::Land(landing) => land::land(place, (effect, landing), watch),
         Action::Verify(task) => verify::verify(place, (effect, task), watch),

@@ -96,6 +96,11 @@ fn from_an_interview_to_a_closeout() {
         );
     }
     assert_documents(&machine, &id);
+    let verified = machine.document("ralph", &id, "verify.md");
+    assert!(
+        verified.contains("| base |"),
+        "what the checks said before: {verified}"
+    );
     let readable = env.kapi(&["status", "2"]);
     for words in ["holds    ", "branch   ", "completed"] {
         assert!(readable.stdout.contains(words), "{words}: {readable:?}");
@@ -116,4 +121,22 @@ fn a_plan_is_approved_in_advance_where_the_person_said_so() {
     assert_eq!(output.code, 0, "{view:#}\n{}", output.stderr);
     assert_eq!(view["approvals"][0]["means"], "in_advance", "{view:#}");
     assert_eq!(view["status"], "completed");
+}
+
+#[test]
+fn a_criterion_that_cannot_be_checked_here_stops_before_the_first_task() {
+    let machine = Machine::with_check("no-such-runner greet.sh");
+    let words = ["greet", "people", "by", "name"];
+    let output = machine.ralph(&words, &["--unlinked", "--approve-plan", "auto", "--json"]);
+    assert_eq!(output.code, 5, "{output:?}");
+    let view = last(&output);
+    assert_eq!(view["status"], "blocked", "{view:#}");
+    let reason = view["blocked"]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("`no-such-runner greet.sh` on the base"),
+        "{reason}"
+    );
+    let goals = machine.env.repository().join(".ilchul/goals");
+    let n_goals = std::fs::read_dir(goals).map_or(0, Iterator::count);
+    assert_eq!(n_goals, 0, "{view:#}");
 }

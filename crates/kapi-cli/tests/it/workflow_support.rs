@@ -24,9 +24,20 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new() -> Self {
+        Self::with_agent(AGENT)
+    }
+
+    /// Returns one whose plan has another check in the place of the one of its first criterion.
+    pub(crate) fn with_check(check: &str) -> Self {
+        const CHECK: &str = r#"verify: '[ "$(sh greet.sh Ada)" = "hello Ada" ]'}"#;
+        assert!(AGENT.contains(CHECK));
+        Self::with_agent(&AGENT.replace(CHECK, &format!("verify: '{check}'}}")))
+    }
+
+    fn with_agent(agent: &str) -> Self {
         let mut env = Environment::new();
         env.set("KAPI_SESSION", "test");
-        let agent = env.script("agent.yaml", AGENT);
+        let agent = env.script("agent.yaml", agent);
         let reviewer = env.script("reviewer.yaml", REVIEWER);
         crate::environment::write(&env.root().join("answers.yaml"), ANSWERS);
         Self {

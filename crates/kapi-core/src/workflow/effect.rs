@@ -25,12 +25,14 @@ pub struct Effect {
 pub enum Action {
     /// Ask an agent one question; it reads and changes nothing.
     Ask(Box<AgentQuestion>),
-    /// Make the workflow's branch at the base, and a worktree of it.
+    /// Make the workflow's branch at the base, and a worktree of it, and see what the checks say there.
     Prepare {
         /// The branch.
         branch: String,
         /// The commit.
         base: String,
+        /// What is to hold in the end, on the base.
+        checks: Box<Verification>,
     },
     /// Drive a goal to its rest.
     Work(Box<GoalWork>),

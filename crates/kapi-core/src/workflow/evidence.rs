@@ -8,6 +8,8 @@ use crate::workflow::worker::WorkerId;
 
 /// The kind of evidence that a task changed paths which the plan does not name for it.
 pub const STRAYED: &str = "strayed";
+/// The kind of evidence of what a check said on the base, before anything was done.
+pub const BASELINE: &str = "baseline";
 /// The kind of evidence of what a change does to the checks that passed.
 pub const NAMED: &str = "named";
 
@@ -43,7 +45,7 @@ pub struct Evidence {
     /// How much it weighs.
     pub weight: Weight,
     /// What it is: `verify`, `review`, `land`, `answer`, `consensus`, `strayed`,
-    /// `named`.
+    /// `named`, `baseline`.
     pub kind: String,
     /// What it says, in a line.
     pub summary: String,

@@ -38,6 +38,8 @@ pub enum Outcome {
         branch: String,
         /// The worktree.
         worktree: String,
+        /// What the checks show on the base, where there are any.
+        baseline: Option<Box<VerifyReport>>,
     },
     /// A goal came to rest.
     Rested {

@@ -296,6 +296,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
         Action::Prepare { branch, .. } => Outcome::Prepared {
             branch: branch.clone(),
             worktree: "/worktrees/it".to_owned(),
+            baseline: None,
         },
         Action::Work(work) => {
             let now = at_work.fetch_add(1, Ordering::SeqCst) + 1;

@@ -84,6 +84,7 @@ fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>
         Action::Prepare { branch, .. } => Outcome::Prepared {
             branch: branch.clone(),
             worktree: "/worktrees/it".to_owned(),
+            baseline: None,
         },
         Action::Work(work) => {
             let project = governed.project();

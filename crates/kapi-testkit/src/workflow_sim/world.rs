@@ -136,6 +136,7 @@ impl World {
             Action::Prepare { branch, .. } => Outcome::Prepared {
                 branch: branch.clone(),
                 worktree: "/worktrees/it".to_owned(),
+                baseline: None,
             },
             Action::Work(work) => self::work(work, &effect.id),
             Action::Land(landing) => land(Tale::of(&workflow), landing, &effect.id),

@@ -6,14 +6,17 @@
 use std::fs;
 
 use kapi_core::goal::outcome::Failure;
-use kapi_core::workflow::effect::Effect;
+use kapi_core::proof::baseline::{self, Obstacle};
+use kapi_core::usage::Usage;
+use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_engine::world::Watch;
 use kapi_git::id::CommitId;
 
 use crate::failure;
 use crate::run_dir::RunDir;
-use crate::workflows::{Refused, WorkflowPlace};
+use crate::verify::Subject;
+use crate::workflows::{Refused, WorkflowPlace, cancelled, verify};
 use crate::workshop::{self, Workshop};
 
 /// How many names are tried.
@@ -21,10 +24,11 @@ const NAMES_MAX: u32 = 9;
 /// The file that keeps the name.
 const FILE: &str = "branch";
 
-/// Makes the branch at `base` and a worktree of it, or finds them.
+/// Makes the branch at `base` and a worktree of it, or finds them, and runs the checks there. One that
+/// cannot work is told before a task is begun.
 pub(super) fn prepare(
     place: &WorkflowPlace<'_>,
-    effect: &Effect,
+    (effect, checks): (&Effect, &Verification),
     (branch, base): (&str, &str),
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
@@ -47,10 +51,33 @@ pub(super) fn prepare(
     };
     let made = workshop.workspace(&world.place, (&name, base), base);
     let workspace = made.map_err(Refused::lasting)?;
+    let mut baseline = None;
+    if !checks.commands.is_empty() {
+        let subject = (Subject::Base, name.as_str());
+        let Some(report) = verify::report(place, (effect, checks), subject, watch)? else {
+            return Ok(cancelled(Usage::default()));
+        };
+        if let Some(obstacle) = baseline::obstacle(&report) {
+            return Err(Refused::lasting(cannot_work(&obstacle)));
+        }
+        baseline = Some(Box::new(report));
+    }
     Ok(Outcome::Prepared {
         branch: name,
         worktree: workspace.path.display().to_string(),
+        baseline,
     })
+}
+
+/// Says that nothing is spent on what no check could show.
+fn cannot_work(obstacle: &Obstacle) -> Failure {
+    Failure {
+        message: format!(
+            "run `{}` on the base: it cannot work where it is run: {}",
+            obstacle.command, obstacle.reason
+        ),
+        hint: Some(obstacle.remedy.clone()),
+    }
 }
 
 /// Returns the branch that was made, unless somebody else's has its name by now.

@@ -5,7 +5,7 @@
 
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
-use kapi_core::goal::outcome;
+use kapi_core::goal::outcome::{self, VerifyReport};
 use kapi_core::id::GoalId;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
@@ -20,12 +20,25 @@ use crate::verify::Subject;
 use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, scratch};
 use crate::workshop::{self, Workshop};
 
-/// Runs the commands.
+/// Runs the commands on the branch.
 pub(super) fn verify(
     place: &WorkflowPlace<'_>,
     (effect, task): (&Effect, &Verification),
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
+    let branch = branch(place, &effect.workflow)?;
+    let subject = (Subject::Candidate, branch.as_str());
+    let report = report(place, (effect, task), subject, watch)?;
+    Ok(report.map_or_else(|| cancelled(Usage::default()), Outcome::Verified))
+}
+
+/// Runs the commands on a commit and returns what they show; nothing where it was called off.
+pub(super) fn report(
+    place: &WorkflowPlace<'_>,
+    (effect, task): (&Effect, &Verification),
+    (subject, branch): (Subject, &str),
+    watch: &Watch<'_>,
+) -> Result<Option<VerifyReport>, Refused> {
     let mut world = (place.world)(&effect.workflow)?;
     let workshop = Workshop::open(&world.book, &world.place.project, watch.cancel)?;
     let tree = workshop
@@ -35,7 +48,7 @@ pub(super) fn verify(
     let scratch = scratch(&world, effect)?;
     world.place.scratch.clone_from(&scratch);
     let task = VerifyTask {
-        branch: branch(place, &effect.workflow)?,
+        branch: branch.to_owned(),
         base: task.base.clone(),
         commit: task.commit.clone(),
         tree: tree.to_string(),
@@ -52,12 +65,9 @@ pub(super) fn verify(
         sandbox: task.sandbox,
     };
     let name = run_name(&effect.workflow, &effect.id);
-    let proved = world.prove(&name, Subject::Candidate, &task, watch);
+    let proved = world.prove(&name, subject, &task, watch);
     clear(&scratch);
-    Ok(match proved? {
-        Some(report) => Outcome::Verified(report),
-        None => cancelled(Usage::default()),
-    })
+    Ok(proved?)
 }
 
 /// Returns the workflow's branch, whose worktree lends the checkout its view of git.

@@ -20,7 +20,9 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::plan::task::TaskId;
 use kapi_core::spend::caps::Caps;
-use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Role};
+use kapi_core::workflow::effect::{
+    Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
+};
 use kapi_core::workflow::event::{Begin, Event};
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::outcome::Outcome;
@@ -223,7 +225,10 @@ impl Bench {
     /// Makes the workflow's branch and returns its worktree.
     fn prepare(&self) -> (String, String) {
         let effect = self.prepare_effect("feat/ralph-demo");
-        let Outcome::Prepared { branch, worktree } = self.perform(&effect) else {
+        let Outcome::Prepared {
+            branch, worktree, ..
+        } = self.perform(&effect)
+        else {
             panic!("there is no branch");
         };
         self.record(&Event::Ralph(RalphEvent::BranchPrepared {
@@ -238,6 +243,14 @@ impl Bench {
         let action = Action::Prepare {
             branch: branch.to_owned(),
             base: self.base(),
+            checks: Box::new(Verification {
+                commit: self.base(),
+                base: self.base(),
+                commands: Vec::new(),
+                protect: Vec::new(),
+                timeout_ms: 60_000,
+                sandbox: SandboxLevel::Native,
+            }),
         };
         effect("prepare", action)
     }

@@ -290,6 +290,7 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
             report(Outcome::Prepared {
                 branch: "b".to_owned(),
                 worktree: "w".to_owned(),
+                baseline: None,
             }),
             Command::Progress {
                 effect: effect.clone(),

@@ -107,12 +107,22 @@ pub(crate) fn report(
             argue::answered(&mut draft, role, by, answer);
         }
         (Want::Ask(role), Outcome::Unreadable { why, .. }) => draft.refuse(role, why),
-        (Want::Prepare, Outcome::Prepared { branch, worktree }) => {
+        (
+            Want::Prepare,
+            Outcome::Prepared {
+                branch,
+                worktree,
+                baseline,
+            },
+        ) => {
             draft.ralph(RalphEvent::BranchPrepared {
                 branch: branch.clone(),
                 worktree: worktree.clone(),
                 base: ralph.base.clone(),
             });
+            if let Some(report) = baseline {
+                carry::began_with(&mut draft, report);
+            }
         }
         (Want::Work(state), Outcome::Rested { .. }) => carry::rested(&mut draft, state, outcome),
         (Want::Land(state), Outcome::Landed { .. }) => carry::landed(&mut draft, state, outcome),

@@ -27,11 +27,17 @@ fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> O
         Want::Prepare => Action::Prepare {
             branch: branch_name(workflow, ralph)?,
             base: ralph.base.clone(),
+            checks: Box::new(verification(
+                workflow,
+                ralph,
+                &ralph.base,
+                &all_commands(ralph),
+            )),
         },
         Want::Work(state) => Action::Work(Box::new(work(workflow, ralph, state)?)),
         Want::Land(state) => Action::Land(Box::new(landing(workflow, ralph, state, branch?)?)),
-        Want::VerifyMerged => verification(workflow, ralph, branch?, &merged_commands(ralph)),
-        Want::VerifyAll => verification(workflow, ralph, branch?, &all_commands(ralph)),
+        Want::VerifyMerged => verify_head(workflow, ralph, branch?, &merged_commands(ralph)),
+        Want::VerifyAll => verify_head(workflow, ralph, branch?, &all_commands(ralph)),
     };
     Some(Effect {
         id,
@@ -116,21 +122,26 @@ fn landing(
     })
 }
 
+fn verify_head(workflow: &Workflow, ralph: &Ralph, branch: &Branch, commands: &[String]) -> Action {
+    let verification = verification(workflow, ralph, &branch.head, commands);
+    Action::Verify(Box::new(verification))
+}
+
 fn verification(
     workflow: &Workflow,
     ralph: &Ralph,
-    branch: &Branch,
+    commit: &str,
     commands: &[String],
-) -> Action {
+) -> Verification {
     let terms = &workflow.terms;
-    Action::Verify(Box::new(Verification {
-        commit: branch.head.clone(),
+    Verification {
+        commit: commit.to_owned(),
         base: ralph.base.clone(),
         commands: joined([commands, &terms.verify[..]]),
         protect: terms.protect.clone(),
         timeout_ms: terms.verify_timeout_ms,
         sandbox: terms.sandbox,
-    }))
+    }
 }
 
 /// Returns what must hold of what has landed so far: the checks of the task that was merged, and of

@@ -436,6 +436,7 @@ impl Build {
             Outcome::Prepared {
                 branch: "feat/ralph-fix-login".to_owned(),
                 worktree: "wt".to_owned(),
+                baseline: None,
             },
         );
     }

@@ -45,6 +45,7 @@ fn outcome(pick: u8, head: &str) -> Outcome {
         7 => Outcome::Prepared {
             branch: "feat/ralph-fix-login".to_owned(),
             worktree: "wt".to_owned(),
+            baseline: None,
         },
         8 => rested("012-a", GoalStatus::Done, Some(head)),
         9 => rested("012-a", GoalStatus::Paused, None),

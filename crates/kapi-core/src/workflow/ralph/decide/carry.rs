@@ -6,7 +6,7 @@ use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
 use crate::workflow::denied::Why;
-use crate::workflow::evidence::{Evidence, NAMED, STRAYED, Weight};
+use crate::workflow::evidence::{BASELINE, Evidence, NAMED, STRAYED, Weight};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::short;
@@ -169,6 +169,26 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
         draft.ralph(RalphEvent::TaskSentBack { task, because });
     }
     Ok(())
+}
+
+/// Records what the checks said on the base. It speaks for nothing: it is what the end stands beside.
+pub(super) fn began_with(draft: &mut Draft<'_>, report: &VerifyReport) {
+    for run in &report.runs {
+        let how = if run.passed() {
+            "passes on the base already"
+        } else {
+            "fails on the base"
+        };
+        let summary = format!("`{}` {how}", run.command);
+        let reference = format!("git:{}", report.commit);
+        let mut found = evidence(Weight::Narrative, BASELINE, summary, reference, draft.given);
+        found.command = Some(run.command.clone());
+        found.exit_code = run.exit_code;
+        found.phase = Some("run".to_owned());
+        found.verdict = Some(if run.passed() { "pass" } else { "fail" }.to_owned());
+        found.artifacts = vec!["verify.md".to_owned()];
+        draft.evidence(found);
+    }
 }
 
 /// Records a verification of the branch, with evidence for every command.

@@ -2,7 +2,7 @@
 
 use crate::goal::outcome::VerifyRun;
 use crate::goal::quote::tail;
-use crate::workflow::evidence::STRAYED;
+use crate::workflow::evidence::{BASELINE, Evidence, STRAYED};
 use crate::workflow::ralph::decide::short;
 use crate::workflow::ralph::documents::markdown::{block, cell, code, line, list};
 use crate::workflow::ralph::state::Ralph;
@@ -14,7 +14,12 @@ const OUTPUT_BYTES_MAX: usize = 4_000;
 /// Tells whether there is something to say.
 pub(in crate::workflow::ralph) fn has_something(workflow: &Workflow) -> bool {
     let mut found = workflow.evidence.iter();
-    found.any(|found| found.kind == "verify" || found.kind == STRAYED)
+    found.any(|found| is_run(found) || found.kind == STRAYED)
+}
+
+/// Tells whether it is of a command that was run.
+fn is_run(found: &Evidence) -> bool {
+    found.kind == "verify" || found.kind == BASELINE
 }
 
 /// Returns what tasks changed beside what the plan names, one entry each.
@@ -35,13 +40,16 @@ pub(in crate::workflow::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> St
         "|---|---|---|---|---|".to_owned(),
     ];
     let numbered = (1_u32..).zip(&workflow.evidence);
-    for (number, found) in numbered.filter(|(_, found)| found.kind == "verify") {
+    for (number, found) in numbered.filter(|(_, found)| is_run(found)) {
         let commit = found.reference.strip_prefix("git:").unwrap_or_default();
         let command = found.command.as_deref().unwrap_or_default();
         let code = found
             .exit_code
             .map_or_else(|| "none".to_owned(), |code| code.to_string());
-        let phase = found.phase.as_deref().unwrap_or_default();
+        let phase = match found.kind.as_str() {
+            BASELINE => "base",
+            _ => found.phase.as_deref().unwrap_or_default(),
+        };
         rows.push(format!(
             "| {number} | {} | {} | {} | {code} |",
             cell(phase),

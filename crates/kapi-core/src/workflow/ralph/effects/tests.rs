@@ -14,13 +14,23 @@ fn the_branch_is_named_after_the_plan() {
         &crate::workflow::ralph::fixture::human(),
         &build.approval(false),
     );
+    let Action::Prepare {
+        branch,
+        base,
+        checks,
+    } = build.effect("prepare").action
+    else {
+        panic!("the branch is made first");
+    };
     assert_eq!(
-        build.effect("prepare").action,
-        Action::Prepare {
-            branch: "feat/ralph-fix-login".to_owned(),
-            base: "base".to_owned(),
-        }
+        (branch.as_str(), base.as_str()),
+        ("feat/ralph-fix-login", "base")
     );
+    assert_eq!(
+        (checks.commit.as_str(), checks.base.as_str()),
+        ("base", "base")
+    );
+    assert_eq!(checks.commands, ["sh works.sh", "sh all.sh", "sh lint.sh"]);
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
             Outcome::Prepared {
                 branch: "feat/ralph-fix-login".to_owned(),
                 worktree: "wt".to_owned(),
+                baseline: None,
             },
             failed(false),
         ],
