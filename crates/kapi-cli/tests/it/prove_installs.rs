@@ -145,3 +145,26 @@ fn what_may_not_be_downloaded_is_said_in_one_sentence() {
     assert_eq!(registry.n_asked(), 0);
     assert!(!env.repository().join("node_modules").exists());
 }
+
+#[test]
+fn nothing_of_the_change_runs_while_its_dependencies_are_installed() {
+    let mut env = Environment::new();
+    let registry = Registry::start(&env);
+    with_new_dependency(&env, &registry);
+    env.git(&["checkout", "--quiet", "change"]);
+    let manifest = fs::read_to_string(env.repository().join("package.json")).unwrap();
+    let scripts = "{\"scripts\": {\"postinstall\": \"echo module.exports=8 > node_modules/seven/index.js\"}, ";
+    env.write("package.json", &manifest.replacen('{', scripts, 1));
+    env.commit_all("a script of its own");
+    env.git(&["checkout", "--quiet", "main"]);
+    env.set(
+        "NPM_CONFIG_REGISTRY",
+        &format!("http://{HOST}:{}/", registry.port),
+    );
+    let output = prove(&env, &[]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output.stdout.contains("package.json (scripts"),
+        "{output:?}"
+    );
+}

@@ -166,10 +166,12 @@ fn hosts_in(text: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// Returns where dependencies are kept for these lock files with these contents, in a directory
-    /// for those of all projects.
-    pub(crate) fn of(all: &Path, installs: &[(Install, Vec<u8>)]) -> Self {
+    /// Returns where a project's dependencies are kept for these lock files with these contents, in a
+    /// directory for those of all projects.
+    pub(crate) fn of(all: &Path, project: &Path, installs: &[(Install, Vec<u8>)]) -> Self {
         let mut hasher = Sha256::new();
+        hasher.update(project.as_os_str().as_encoded_bytes());
+        hasher.update([0]);
         for (install, content) in installs {
             for part in [
                 install.lock.as_os_str().as_encoded_bytes(),

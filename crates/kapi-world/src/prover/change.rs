@@ -123,12 +123,14 @@ impl Change {
                 Steers::Part(Steered::Keys(keys)) => Some(keys.clone()),
                 Steers::Part(Steered::Lines(_)) => Some(vec!["lines".to_owned()]),
             };
+            let is_whole = matches!(found, Steers::Whole);
             if let Steers::Part(part) = found {
                 parts.insert(path.clone(), part);
             }
             let roles = present.roles(&path);
             let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
-            let is_code = !is_installed && !roles.has(Role::Test) && !parts.contains_key(&path);
+            // A manifest says what is installed, by keys that steer nothing.
+            let is_code = !is_installed && !roles.has(Role::Test) && is_whole;
             let steers = roles.has(Role::Steering) || roles.has(Role::Shadow);
             let is_new = change.kind == ChangeKind::Added && !steers;
             code.extend(is_code.then(|| path.clone()));

@@ -11,7 +11,8 @@ use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::rule::Rule;
 
-use super::checkout::{Checkout, Means, PutBack};
+use super::change::Part;
+use super::checkout::{Checkout, Means};
 use super::{Claim, Prover, Work};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
@@ -58,7 +59,11 @@ impl Prover<'_> {
         if installs.is_empty() {
             return Ok(Prepared::AsLent);
         }
-        let store = Store::of(&self.site.stores.with_file_name(KEPT), &installs);
+        let store = Store::of(
+            &self.site.stores.with_file_name(KEPT),
+            self.site.project,
+            &installs,
+        );
         if let Some(found) = store.found(self.book, repository, self.site.dependencies)? {
             return Ok(Prepared::Own(Box::new(found)));
         }
@@ -121,7 +126,12 @@ impl Prover<'_> {
             cancel: self.listener.watch.cancel,
             notice: &notice,
         };
-        let checkout = Checkout::make(self, work, PutBack::default())?;
+        // Nothing that the work wrote runs here: what is installed is what its checks run with.
+        let theirs = [Part::Code, Part::Steering, Part::Tests];
+        let put_back = work
+            .change
+            .put_back(&self.workshop.repository, claim, &theirs)?;
+        let checkout = Checkout::make(self, work, put_back)?;
         for (install, _) in installs {
             (self.listener.watch.notice)(Activity::Verifying {
                 command: install.line.clone(),
