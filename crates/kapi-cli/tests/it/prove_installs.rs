@@ -1,12 +1,11 @@
 //! A change that asks for another dependency: it is installed once for its lock file, from the registry
 //! that the person's own client asks, and kept.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use crate::environment::{Environment, write};
 use crate::program::{Output, finish};

@@ -17,11 +17,10 @@ use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
-use super::Claim;
 use super::checkout::PutBack;
 use super::document::Document;
-use super::listing;
 use super::text::{self, TextChange};
+use super::{Claim, listing};
 use crate::{ecosystems, failure};
 
 /// Bytes of a file that is looked into for what steers a run.

@@ -17,9 +17,8 @@ use super::{Claim, Prover, Work};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::dependencies::prepared::{Install, Store, client_variables};
-use crate::ecosystems;
-use crate::failure;
 use crate::shell::Listener;
+use crate::{ecosystems, failure};
 
 /// Bytes of a lock file that are read: it is named by all of them.
 const LOCK_BYTES_MAX: usize = 64 << 20;
