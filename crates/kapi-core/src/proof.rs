@@ -8,6 +8,7 @@ pub mod attribution;
 pub mod baseline;
 pub mod change;
 pub mod conclusion;
+pub mod downloads;
 pub mod ecosystem;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -4,6 +4,7 @@
 //! proxy that decides about connections, and the person's forwarded ports. On the host's own network
 //! nothing can be refused, so only the gateway is there.
 
+pub(crate) mod refused_connection;
 pub(crate) mod serve;
 
 use std::collections::BTreeMap;

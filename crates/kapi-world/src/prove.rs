@@ -12,6 +12,7 @@ use kapi_core::goal::prompt;
 use kapi_core::goal::prompt::judge::{NamedReport, Subject};
 use kapi_core::proof::baseline;
 use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
+use kapi_core::proof::downloads::{Downloads, Lacking};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
@@ -58,7 +59,7 @@ pub struct Request {
     /// What commands can reach.
     pub network: NetworkMode,
     /// What can be reached where dependencies are installed that the change asks for.
-    pub downloads: NetworkMode,
+    pub downloads: Downloads,
     /// Who judges, if anybody does.
     pub judge: Option<String>,
     /// What the change is for, for the judge.
@@ -114,7 +115,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
             dependencies: &dependencies,
             level: request.level,
             network: request.network,
-            downloads: request.downloads,
+            downloads: &request.downloads,
         },
         listener: Listener {
             watch,
@@ -189,6 +190,13 @@ fn checked(
 }
 
 impl Proof {
+    /// Returns the dependencies for want of which the checks fail, if that is why.
+    #[must_use]
+    pub fn lacking(&self) -> Option<&Lacking> {
+        let report = self.report.as_ref().filter(|report| !report.passed())?;
+        report.inspection.lacking.as_ref()
+    }
+
     fn findings<'a>(&'a self, policy: &'a CheckPolicy) -> Findings<'a> {
         Findings {
             policy,

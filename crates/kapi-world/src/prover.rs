@@ -8,6 +8,7 @@ use std::path::Path;
 
 use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
+use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::Activity;
@@ -68,7 +69,7 @@ pub(crate) struct Site<'a> {
     /// What commands can reach.
     pub(crate) network: NetworkMode,
     /// What can be reached where the work's dependencies are installed.
-    pub(crate) downloads: NetworkMode,
+    pub(crate) downloads: &'a Downloads,
 }
 
 /// Checks that the agent never sees.
@@ -168,15 +169,18 @@ impl Prover<'_> {
             Prepared::AsLent => self.prove_as_it_is(work, claim),
             Prepared::Own(dependencies) => with(&dependencies),
             Prepared::Cancelled => Ok(None),
-            Prepared::Lacking(why) => {
+            Prepared::Lacking(lacking) => {
+                let why = &lacking.why;
                 (self.listener.watch.notice)(Activity::Note { text: why.clone() });
-                let mut report = self.prove_as_it_is(work, claim)?;
+                let Some(mut report) = self.prove_as_it_is(work, claim)? else {
+                    return Ok(None);
+                };
                 // It may be why they fail.
-                let runs = report.iter_mut().flat_map(|report| &mut report.runs);
-                for run in runs.filter(|run| !run.passed()) {
+                for run in report.runs.iter_mut().filter(|run| !run.passed()) {
                     run.output_tail = format!("{}\n[kapi: {why}]\n", run.output_tail);
                 }
-                Ok(report)
+                report.inspection.lacking = Some(lacking);
+                Ok(Some(report))
             }
         }
     }

@@ -80,7 +80,7 @@ impl RealWorld<'_> {
                 dependencies: &dependencies,
                 level: task.sandbox,
                 network: task.network,
-                downloads: task.downloads,
+                downloads: &task.downloads,
             },
             listener: Listener {
                 watch,

@@ -185,11 +185,11 @@ impl RealProject {
         }
     }
 
-    /// Returns a script that replaces one text of the file by another.
+    /// Returns a script that replaces a text, which stands in the file once, by another.
     fn replacing(&self, from: &str, to: &str) -> String {
         let quoted = |text: &str| text.replace('\'', r"'\''");
         format!(
-            "FROM='{}' TO='{}' perl -0pi -e 's/\\Q$ENV{{FROM}}\\E/$ENV{{TO}}/ or die' '{}'",
+            "FROM='{}' TO='{}' perl -0pi -e 's/\\Q$ENV{{FROM}}\\E/$ENV{{TO}}/g == 1 or die \"$ENV{{FROM}} must stand once in $ARGV\"' '{}'",
             quoted(from),
             quoted(to),
             self.file

@@ -11,12 +11,16 @@ use std::path::{Path, PathBuf};
 use kapi_core::checks::{Fate, Planned, Verb};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::proof::conclusion::Standing;
+use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::{Activity, Watch};
+use kapi_gateway::egress::rule::Rule;
 use kapi_store::layout::{HomeLayout, project_key};
+use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
+use kapi_world::book::Book;
 use kapi_world::checks::{self, Setting, Told};
 use kapi_world::prove::{self, Proof, Request};
 use kapi_world::survey::Survey;
@@ -27,6 +31,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::profile::flags;
+use crate::ui::Ui;
 use crate::{amount, container, driving};
 
 /// Milliseconds one verify command may take when nothing else was said.
@@ -67,6 +72,9 @@ pub(crate) struct Args {
     /// What commands can reach: 'none' (default), 'filtered' or 'open'
     #[arg(long, value_name = "MODE", value_enum)]
     network: Option<Network>,
+    /// A host that dependencies may be installed from, this once; repeatable
+    #[arg(long, value_name = "HOST", value_parser = registry)]
+    registry: Vec<String>,
     /// Also write the result as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -105,7 +113,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         args.verify.clone()
     };
     let state = HomeLayout::new(&context.home);
-    let request = Request {
+    let mut request = Request {
         target: args.change.clone(),
         base: args.base.clone(),
         verify,
@@ -115,7 +123,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         timeout_ms: args.timeout.unwrap_or(TIMEOUT_MS),
         level,
         network,
-        downloads: downloads(args, network),
+        downloads: Downloads {
+            network: downloads(args, network),
+            registries: args.registry.clone(),
+        },
         judge: args.judge.clone(),
         intent: args.intent.clone(),
         scratch: state.state_dir().join("proofs").join(project_key(&root)),
@@ -123,21 +134,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         today: Day::of_ms(context.clock.now_ms()),
         project: root,
     };
-    let notice = |activity: Activity| match activity {
-        Activity::Verifying { command } => ui.live(&format!("running {command}")),
-        Activity::Note { text } => {
-            ui.clear_live();
-            ui.say(&format!("note: {text}"));
-        }
-        _ => {}
-    };
-    let watch = Watch {
-        cancel: &cancel,
-        notice: &notice,
-    };
-    let proved = prove::prove(&book, &request, &watch);
-    ui.clear_live();
-    let Some(proof) = proved.map_err(|failure| Error::world(&failure))? else {
+    let Some(proof) = prove_or_ask(ui, &book, &mut request, &cancel)? else {
         ui.say("Interrupted; nothing was written.");
         return Ok(Exit::Interrupted);
     };
@@ -156,6 +153,54 @@ const fn downloads(args: &Args, network: NetworkMode) -> NetworkMode {
         NetworkMode::Filtered => NetworkMode::Filtered,
         NetworkMode::Open => NetworkMode::Open,
     }
+}
+
+/// Proves the change, and once more with each registry that the person allows meanwhile.
+fn prove_or_ask(
+    ui: Ui,
+    book: &Book,
+    request: &mut Request,
+    cancel: &Cancel,
+) -> Result<Option<Proof>, Error> {
+    let notice = |activity: Activity| match activity {
+        Activity::Verifying { command } => ui.live(&format!("running {command}")),
+        Activity::Note { text } => {
+            ui.clear_live();
+            ui.say(&format!("note: {text}"));
+        }
+        _ => {}
+    };
+    let watch = Watch {
+        cancel,
+        notice: &notice,
+    };
+    loop {
+        let proved = prove::prove(book, request, &watch);
+        ui.clear_live();
+        let proof = proved.map_err(|failure| Error::world(&failure))?;
+        match proof.as_ref().and_then(|proof| allowed_now(ui, proof)) {
+            Some(hosts) => request.downloads.registries.extend(hosts),
+            None => return Ok(proof),
+        }
+    }
+}
+
+/// Asks a person at the keyboard for hosts that were refused while dependencies were installed.
+fn allowed_now(ui: Ui, proof: &Proof) -> Option<Vec<String>> {
+    let lacking = proof.lacking().filter(|it| !it.refused.is_empty())?;
+    if !ui.is_at_keyboard() {
+        return None;
+    }
+    ui.say(&lacking.why);
+    let hosts = lacking.refused.join(", ");
+    let answer = ui.confirm(&format!("Install from {hosts} this once?"))?;
+    answer.then(|| lacking.refused.clone())
+}
+
+/// Reads a host that may be reached, with or without a port.
+fn registry(text: &str) -> Result<String, String> {
+    let rule = Rule::parse(text).map_err(|error| error.problem.to_string());
+    rule.map(|_| text.to_owned())
 }
 
 fn exit_of(proof: &Proof) -> Exit {

@@ -13,6 +13,9 @@ use crate::program::{Output, finish};
 /// An address of this machine that no client takes for the sandbox's own.
 const HOST: &str = "127.0.0.2";
 
+/// What the change is proved by.
+const CHECK: &str = "node -e \"require('assert').equal(require('./index.js'), 7)\"";
+
 /// A registry of npm with one package.
 struct Registry {
     port: u16,
@@ -96,8 +99,7 @@ fn with_new_dependency(env: &Environment, registry: &Registry) {
 }
 
 fn prove(env: &Environment, more: &[&str]) -> Output {
-    let check = "node -e \"require('assert').equal(require('./index.js'), 7)\"";
-    let words = ["prove", "change", "--base", "main", "--verify", check];
+    let words = ["prove", "change", "--base", "main", "--verify", CHECK];
     env.kapi(&[&words[..], more].concat())
 }
 
@@ -132,17 +134,56 @@ fn what_may_not_be_downloaded_is_said_in_one_sentence() {
     // The client asks another registry, so nobody allowed this one.
     env.set("NPM_CONFIG_REGISTRY", &format!("http://{HOST}:9/"));
     let refused = prove(&env, &[]);
-    assert_eq!(refused.code, 5, "{refused:?}");
-    let said = format!("network: {HOST}:{} was refused", registry.port);
-    assert!(refused.stderr.contains(&said), "{refused:?}");
-    let whole = "package-lock.json is changed and `npm ci` could not install what it names";
-    assert!(refused.stderr.contains(whole), "{refused:?}");
+    assert_eq!(refused.code, 4, "{refused:?}");
+    let host = format!("{HOST}:{}", registry.port);
+    let whole = "cannot run: package-lock.json is changed and `npm ci` could not install what it \
+                 names: ";
+    let said = format!("{whole}{host} was refused: ");
+    assert!(refused.stdout.starts_with(&said), "{refused:?}");
+    let hint = format!("hint: where you trust it, `--registry {host}` installs from there");
+    assert!(refused.stdout.contains(&hint), "{refused:?}");
     assert_eq!(registry.n_asked(), 0);
     let offline = prove(&env, &["--network", "none"]);
-    assert_eq!(offline.code, 5, "{offline:?}");
-    assert!(offline.stderr.contains(whole), "{offline:?}");
+    assert_eq!(offline.code, 4, "{offline:?}");
+    assert!(offline.stdout.starts_with(whole), "{offline:?}");
     assert_eq!(registry.n_asked(), 0);
+    let allowed = prove(&env, &["--registry", &host]);
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    assert!(registry.n_asked() > 0);
     assert!(!env.repository().join("node_modules").exists());
+}
+
+#[test]
+fn a_goal_asks_once_for_a_registry_and_goes_on_when_it_is_allowed() {
+    let mut env = Environment::new();
+    let registry = Registry::start(&env);
+    with_new_dependency(&env, &registry);
+    // The client asks another registry, so nobody allowed this one.
+    env.set("NPM_CONFIG_REGISTRY", &format!("http://{HOST}:9/"));
+    let write = |file: &str| {
+        let content = env.show("change", file).replace('\'', "'\\''");
+        format!("printf '%s\\n' '{content}' > {file}; ")
+    };
+    let files = ["package.json", "package-lock.json", "index.js"];
+    let agent = format!("command:{}", files.map(write).concat());
+    let options = ["--verify", CHECK, "--judge", "none", "--park"];
+    let parked = env.run(&agent, &options);
+    parked.assert_status("waiting", 5);
+    assert_eq!(registry.n_asked(), 0);
+    let id = parked.id().to_owned();
+    let what = format!("dependencies from {HOST}:{}", registry.port);
+    let told = env.kapi(&["show", &id]);
+    assert!(told.stdout.contains(&what), "{told:?}");
+    let allowed = env.kapi(&["goal", "allow", &id, &what]);
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    env.resume(&id).assert_status("done", 0);
+    assert!(registry.n_asked() > 0);
+    let turns: Vec<_> = env
+        .events(&id)
+        .into_iter()
+        .filter(|it| it["type"] == "agent_ended")
+        .collect();
+    assert_eq!(turns.len(), 1, "the agent was asked to mend what it cannot");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage};
 use crate::id::{EffectId, GoalId};
 use crate::proof::baseline;
+use crate::proof::downloads::Downloads;
 use crate::proof::policy::CheckPolicy;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
@@ -145,7 +146,7 @@ pub struct VerifyTask {
     /// What commands can reach.
     pub network: NetworkMode,
     /// What can be reached where dependencies are installed that the work asks for.
-    pub downloads: NetworkMode,
+    pub downloads: Downloads,
     /// The isolation.
     pub sandbox: SandboxLevel,
 }
@@ -311,7 +312,7 @@ fn verify_task(goal: &Goal, commit: &str, tree: &str) -> VerifyTask {
         } else {
             NetworkMode::None
         },
-        downloads: contract.network,
+        downloads: Downloads::allowed(contract.network, &goal.consent.allowed),
         sandbox: contract.sandbox,
     }
 }

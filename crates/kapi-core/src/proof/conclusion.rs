@@ -10,6 +10,7 @@ use crate::goal::outcome::{JudgeAnswer, JudgeRun, Verdict, VerifyReport};
 use crate::goal::words;
 use crate::proof::assess::{self, Grade};
 use crate::proof::baseline;
+use crate::proof::downloads::Lacking;
 use crate::proof::policy::CheckPolicy;
 
 /// What a proof comes to.
@@ -71,6 +72,9 @@ impl Findings<'_> {
             return self.obstacle();
         };
         if !report.passed() {
+            if let Some(lacking) = &report.inspection.lacking {
+                return without_dependencies(lacking);
+            }
             let why = words::first_failure(report);
             return refused(why.unwrap_or_else(|| "a check failed".to_owned()));
         }
@@ -128,6 +132,21 @@ impl Findings<'_> {
             },
             None => refused("the change was not looked at".to_owned()),
         }
+    }
+}
+
+fn without_dependencies(lacking: &Lacking) -> Conclusion {
+    let options = lacking.refused.iter().map(|it| format!("--registry {it}"));
+    let options = options.collect::<Vec<_>>().join(" ");
+    Conclusion {
+        standing: Standing::CannotRun,
+        reason: lacking.why.clone(),
+        hint: (!options.is_empty()).then(|| {
+            format!(
+                "where you trust it, `{options}` installs from there this once, and `allow` under \
+                 [network] in your configuration for good."
+            )
+        }),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::visible_line;
 use crate::proof::baseline;
+use crate::proof::downloads::Lacking;
 use crate::proof::notice::Notice;
 
 /// What a change does to the checks that are to prove it.
@@ -45,6 +46,9 @@ pub struct Inspection {
     /// Which hunks of the change the checks notice, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<Strength>,
+    /// Dependencies that the change asks for and that could not be installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<Lacking>,
 }
 
 /// Which hunks of a change the checks notice when each is taken back in turn.
@@ -218,6 +222,9 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
         ));
     }
     lines.extend(report.inspection.lines());
+    // Where a command fails, its output says so.
+    let lacking = report.inspection.lacking.iter().filter(|_| report.passed());
+    lines.extend(lacking.map(|it| format!("- {}", it.why)));
     lines
 }
 

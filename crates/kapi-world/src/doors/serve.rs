@@ -31,6 +31,7 @@ use kapi_gateway::model::{self, Event, Gateway, Metered, Refusal, Timeouts, Used
 use kapi_gateway::serve::Stop;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
+use crate::doors::refused_connection::RefusedConnection;
 use crate::doors::serve::cost::Cost;
 use crate::doors::serve::network_log::{NetworkLog, Room};
 use crate::doors::{Door, Doors};
@@ -313,10 +314,11 @@ impl<'a> Served<'a> {
             }
         }
         if is_denied {
-            self.tell(&format!(
-                "network: {host}:{} was refused: {reason}",
-                record.port
-            ));
+            let refusal = RefusedConnection {
+                host: format!("{host}:{}", record.port),
+                reason: reason.clone(),
+            };
+            self.tell(&refusal.to_string());
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
+use kapi_core::proof::downloads::Lacking;
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::rule::Rule;
 
@@ -17,6 +18,7 @@ use super::{Claim, Prover, Work};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::dependencies::prepared::{Install, Store, client_variables};
+use crate::doors::refused_connection::RefusedConnection;
 use crate::shell::Listener;
 use crate::{ecosystems, failure};
 
@@ -33,7 +35,7 @@ pub(super) enum Prepared {
     /// What its lock files name.
     Own(Box<Dependencies>),
     /// Its lock files name others, which could not be installed, for this reason.
-    Lacking(String),
+    Lacking(Lacking),
     /// It was called off.
     Cancelled,
 }
@@ -72,12 +74,17 @@ impl Prover<'_> {
         };
         match self.install(work, claim, wanted)? {
             Installed::Whole => {}
-            Installed::Not(why) => return Ok(Prepared::Lacking(why)),
+            Installed::Not(lacking) => return Ok(Prepared::Lacking(lacking)),
             Installed::Cancelled => return Ok(Prepared::Cancelled),
         }
         let found = store.found(self.book, repository, self.site.dependencies)?;
         Ok(found.map_or_else(
-            || Prepared::Lacking("what was installed could not be kept".to_owned()),
+            || {
+                Prepared::Lacking(Lacking {
+                    why: "what was installed could not be kept".to_owned(),
+                    refused: Vec::new(),
+                })
+            },
             |found| Prepared::Own(Box::new(found)),
         ))
     }
@@ -89,7 +96,7 @@ impl Prover<'_> {
         wanted: Wanted<'_>,
     ) -> Result<Installed, Failure> {
         let mut ended = self.install_by(work, claim, wanted, Way::Offline)?;
-        if matches!(ended, Installed::Not(_)) && self.site.downloads != NetworkMode::None {
+        if matches!(ended, Installed::Not(_)) && self.site.downloads.network != NetworkMode::None {
             ended = self.install_by(work, claim, wanted, Way::Download)?;
         }
         Ok(ended)
@@ -107,19 +114,22 @@ impl Prover<'_> {
             Way::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
             Way::Download => (
                 self.reaching(installs)?,
-                self.site.downloads,
+                self.site.downloads.network,
                 client_variables(self.book),
             ),
         };
         let layers = self.site.scratch.join("prepare-dependencies");
         let shared = self.site.dependencies.without_directories();
-        let refused = Mutex::new(Vec::new());
-        let notice = |activity: Activity| match activity {
-            Activity::Note { text } if text.starts_with("network: ") => {
+        let refused = Mutex::new(BTreeMap::new());
+        let notice = |activity: Activity| {
+            if let Activity::Note { text } = &activity
+                && let Some(RefusedConnection { host, reason }) = RefusedConnection::read(text)
+            {
                 let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
-                refused.push(text);
+                refused.insert(host, reason);
+            } else {
+                (self.listener.watch.notice)(activity);
             }
-            other => (self.listener.watch.notice)(other),
         };
         let watch = Watch {
             cancel: self.listener.watch.cancel,
@@ -172,7 +182,8 @@ impl Prover<'_> {
         let asked = installs
             .iter()
             .map(|(install, _)| install.hosts(&book, &away));
-        for host in asked.flatten().collect::<Vec<_>>() {
+        let allowed = self.site.downloads.registries.iter().cloned();
+        for host in asked.flatten().chain(allowed).collect::<Vec<_>>() {
             let port = if host.contains(':') { "" } else { ":443" };
             // The person's own client asks there, whatever network that is in. What is no rule for
             // the network is no registry that could be reached.
@@ -203,24 +214,27 @@ enum Way {
 /// How installing ended.
 enum Installed {
     Whole,
-    Not(String),
+    Not(Lacking),
     Cancelled,
 }
 
-/// Says in one sentence why something could not be installed.
-fn lack(install: &Install, run: &VerifyRun, refused: &[String]) -> String {
+/// Says why something could not be installed. `refused` holds hosts, each with the reason.
+fn lack(install: &Install, run: &VerifyRun, refused: &BTreeMap<String, String>) -> Lacking {
     let lock = install.lock.display();
     let last = run.output_tail.trim().lines().last().unwrap_or_default();
     let why = if refused.is_empty() {
         last.to_owned()
     } else {
-        format!(
-            "{}; where that is right, `allow` under [network] names it",
-            refused.join("; ")
-        )
+        let refusals = refused
+            .iter()
+            .map(|(host, reason)| format!("{host} was refused: {reason}"));
+        refusals.collect::<Vec<_>>().join("; ")
     };
-    format!(
-        "{lock} is changed and `{}` could not install what it names: {why}",
-        install.line
-    )
+    Lacking {
+        why: format!(
+            "{lock} is changed and `{}` could not install what it names: {why}",
+            install.line
+        ),
+        refused: refused.keys().cloned().collect(),
+    }
 }

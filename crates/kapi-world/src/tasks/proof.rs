@@ -13,6 +13,7 @@ use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::End;
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
+use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::inspection::Inspection;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
@@ -267,7 +268,7 @@ impl<'a> TaskProver<'a> {
                 dependencies: &dependencies,
                 level: self.performer.setting.level,
                 network: NetworkMode::None,
-                downloads: self.performer.setting.network,
+                downloads: &Downloads::within(self.performer.setting.network),
             },
             listener: Listener {
                 watch: &watch,

@@ -7,6 +7,7 @@ use std::fs;
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
+use kapi_core::proof::downloads::Downloads;
 use kapi_engine::world::Watch;
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
@@ -109,7 +110,7 @@ impl Attempt<'_> {
                 dependencies: &dependencies,
                 level: contract.sandbox,
                 network: contract.network,
-                downloads: contract.network,
+                downloads: &Downloads::within(contract.network),
             },
             listener: Listener {
                 watch: &watch,

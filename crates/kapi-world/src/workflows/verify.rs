@@ -7,6 +7,7 @@ use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
 use kapi_core::goal::outcome::{self, VerifyReport};
 use kapi_core::id::GoalId;
+use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
@@ -61,7 +62,7 @@ pub(super) fn report(
         timeout_ms: task.timeout_ms,
         network: NetworkMode::None,
         // What a task's proof installed is kept.
-        downloads: NetworkMode::None,
+        downloads: Downloads::within(NetworkMode::None),
         sandbox: task.sandbox,
     };
     let name = run_name(&effect.workflow, &effect.id);

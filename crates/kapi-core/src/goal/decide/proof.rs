@@ -50,14 +50,54 @@ pub(super) fn objected(
     if !was_told && !is_last {
         return Some(end_turn(goal, ended, verdict));
     }
+    Some(wait_for_person(
+        goal,
+        ended,
+        Question {
+            what: objection.question(&report.tree),
+            reason: objection.words(),
+        },
+        now_ms,
+    ))
+}
+
+/// Checks that fail for want of dependencies say nothing about the work: where a person can let them
+/// be downloaded, the agent's turns are not spent on it.
+pub(super) fn lacking(
+    goal: &Goal,
+    report: &VerifyReport,
+    ended: &Event,
+    now_ms: i64,
+) -> Option<Vec<Event>> {
+    let lacking = report.inspection.lacking.as_ref()?;
+    let what = lacking.question()?;
+    if goal.consent.allowed.contains(&what) || !report.tampered.is_empty() {
+        return None;
+    }
+    let reason = lacking.why.clone();
+    Some(wait_for_person(
+        goal,
+        ended.clone(),
+        Question { what, reason },
+        now_ms,
+    ))
+}
+
+/// What a person is asked to allow, and why.
+struct Question {
+    what: String,
+    reason: String,
+}
+
+fn wait_for_person(goal: &Goal, ended: Event, question: Question, now_ms: i64) -> Vec<Event> {
     let wait = Wait {
         number: goal.waits.saturating_add(1),
         until: WaitFor::Approval {
-            what: objection.question(&report.tree),
+            what: question.what,
         },
-        reason: Some(objection.words()),
+        reason: Some(question.reason),
         since_ms: now_ms,
         deadline_ms: None,
     };
-    Some(vec![ended, Event::GoalParked { wait }])
+    vec![ended, Event::GoalParked { wait }]
 }

@@ -5,7 +5,7 @@
 use crate::goal::breaker::Tripped;
 use crate::goal::decide::again::{Again, again, quota_wait};
 use crate::goal::decide::judgement::judge_events;
-use crate::goal::decide::proof::{baseline_events, objected};
+use crate::goal::decide::proof::{baseline_events, lacking, objected};
 use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
@@ -331,6 +331,9 @@ fn verify_events(goal: &Goal, report: &VerifyReport, elapsed_ms: u64, now_ms: i6
             (None, Some(verdict)) => end_turn(goal, ended, verdict),
             (None, None) => vec![ended],
         };
+    }
+    if let Some(events) = lacking(goal, report, &ended, now_ms) {
+        return events;
     }
     let verdict = failed_verdict(report);
     if let Some(Claim::Blocked { reason }) = &goal.claim {
