@@ -71,6 +71,8 @@ struct Directory {
     host: PathBuf,
     /// Files in it that are covered.
     covered: Vec<PathBuf>,
+    /// It is of no use where nothing can be written into it.
+    is_output: bool,
 }
 
 /// Something outside of the project.
@@ -150,6 +152,19 @@ impl Dependencies {
             programs: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// Returns the same with directories of output that Kapi's own runs left, all below one.
+    pub(crate) fn with_built(&self, all: &Path, built: Vec<PathBuf>) -> Self {
+        let mut with = self.clone();
+        with.directories
+            .extend(built.into_iter().map(|relative| Directory {
+                host: all.join(&relative),
+                relative,
+                covered: Vec::new(),
+                is_output: true,
+            }));
+        with
     }
 
     fn shared(
@@ -272,6 +287,7 @@ impl Dependencies {
                 relative,
                 host,
                 covered,
+                is_output: false,
             });
         }
         self.add_locations(book, table, &further)
@@ -316,6 +332,13 @@ impl Dependencies {
         });
         Ok(())
     }
+}
+
+/// Returns where a project's tools leave output that may be kept between Kapi's own runs.
+pub(crate) fn reusable(repository: &Repository) -> Result<Vec<PathBuf>, Failure> {
+    let table = ecosystems::table()?;
+    let tracked = Tracked::of(repository)?;
+    Ok(Concerned::of(&table, &tracked).reusable(&table, &tracked))
 }
 
 /// Returns the installation that a directory of `PATH` belongs to.

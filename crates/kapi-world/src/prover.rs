@@ -26,6 +26,7 @@ use crate::workshop::Workshop;
 
 pub(crate) mod checkout;
 
+mod built;
 mod change;
 mod document;
 mod listing;
@@ -120,6 +121,13 @@ impl<'a> Work<'a> {
     }
 }
 
+impl Work<'_> {
+    /// Tells whether it is where the work begins, with nothing done yet.
+    fn is_base(&self) -> bool {
+        self.base == self.commit
+    }
+}
+
 /// What is claimed of it: that these commands pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
@@ -158,21 +166,15 @@ impl Prover<'_> {
         work: &Work<'_>,
         claim: &Claim<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
-        let with = |dependencies: &Dependencies| {
-            let site = Site {
-                dependencies,
-                ..self.site
-            };
-            Prover { site, ..*self }.prove_as_it_is(work, claim)
-        };
         match self.prepare(work, claim)? {
-            Prepared::AsLent => self.prove_as_it_is(work, claim),
-            Prepared::Own(dependencies) => with(&dependencies),
+            Prepared::AsLent => self.prove_with(work, claim, self.site.dependencies),
+            Prepared::Own(dependencies) => self.prove_with(work, claim, &dependencies),
             Prepared::Cancelled => Ok(None),
             Prepared::Lacking(lacking) => {
                 let why = &lacking.why;
                 (self.listener.watch.notice)(Activity::Note { text: why.clone() });
-                let Some(mut report) = self.prove_as_it_is(work, claim)? else {
+                let lent = self.site.dependencies;
+                let Some(mut report) = self.prove_with(work, claim, lent)? else {
                     return Ok(None);
                 };
                 // It may be why they fail.
@@ -183,6 +185,20 @@ impl Prover<'_> {
                 Ok(Some(report))
             }
         }
+    }
+
+    fn prove_with(
+        &self,
+        work: &Work<'_>,
+        claim: &Claim<'_>,
+        dependencies: &Dependencies,
+    ) -> Result<Option<VerifyReport>, Failure> {
+        let built = self.with_built(work, dependencies)?;
+        let site = Site {
+            dependencies: built.as_ref().unwrap_or(dependencies),
+            ..self.site
+        };
+        Prover { site, ..*self }.prove_as_it_is(work, claim)
     }
 
     fn prove_as_it_is(
@@ -315,6 +331,9 @@ impl Prover<'_> {
                 return Ok(None);
             };
             all.push(ended);
+        }
+        if work.is_base() && checks == Checks::Visible {
+            self.keep_built(checkout.root())?;
         }
         checkout.discard()?;
         Ok(Some(all))

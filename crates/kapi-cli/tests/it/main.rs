@@ -62,6 +62,7 @@ mod project_path;
 mod proof_state;
 mod proof_trust;
 mod prove;
+mod prove_built;
 mod prove_installs;
 mod races;
 mod repositories;

@@ -94,10 +94,17 @@ impl Concerned {
         concerned
     }
 
-    /// Returns where an ecosystem installs dependencies in its projects.
-    fn candidates(&self, ecosystem: &Ecosystem) -> Vec<PathBuf> {
-        let patterns = ecosystem.dependencies.iter();
-        let patterns: Vec<Pattern> = patterns.map(|text| Pattern::new(text)).collect();
+    /// Returns directories of output that may be kept between Kapi's own runs, sorted.
+    pub(super) fn reusable(&self, table: &Table, tracked: &Tracked) -> Vec<PathBuf> {
+        let all = table.all.iter();
+        let all = all.flat_map(|one| self.candidates(one, &one.reusable));
+        let all: BTreeSet<PathBuf> = all.filter(|path| !tracked.holds(path)).collect();
+        all.into_iter().collect()
+    }
+
+    /// Returns where directories of an ecosystem would lie in its projects.
+    fn candidates(&self, ecosystem: &Ecosystem, names: &[String]) -> Vec<PathBuf> {
+        let patterns: Vec<Pattern> = names.iter().map(|text| Pattern::new(text)).collect();
         let roots = self.roots.get(&ecosystem.id).into_iter().flatten();
         let places = |root: &PathBuf| -> Vec<PathBuf> {
             let names = patterns.iter().flat_map(Pattern::literals);
@@ -184,7 +191,8 @@ pub(super) fn find(
         let is_meant = is_ignored || UNMISTAKABLE.iter().any(|one| relative.ends_with(one));
         is_meant && !is_excluded && top.join(relative).is_dir() && !tracked.holds(relative)
     };
-    let all = table.all.iter().flat_map(|one| concerned.candidates(one));
+    let all = table.all.iter();
+    let all = all.flat_map(|one| concerned.candidates(one, &one.dependencies));
     let found: BTreeSet<PathBuf> = all.filter(is_lent).collect();
     // What lies in another of them is shown with it.
     let mut widest: Vec<(PathBuf, PathBuf)> = Vec::new();

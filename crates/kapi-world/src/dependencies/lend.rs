@@ -115,6 +115,9 @@ impl Dependencies {
                 ));
                 continue;
             }
+            if directory.is_output && !open.can_layer(&directory.host) {
+                continue;
+            }
             let inside = Path::new(WORKSPACE_INSIDE).join(&directory.relative);
             open.add((&directory.host, inside.clone()), Writes::Layered, kept)?;
             open.cover(&inside, &directory.covered)?;
@@ -171,14 +174,7 @@ impl Open<'_> {
         writes: Writes,
         kept: Kept,
     ) -> Result<(), Failure> {
-        let is_own = fs::metadata(host)
-            .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
-        let can_be_layered = self.is_fit
-            && host.is_dir()
-            && is_own
-            && writes == Writes::Layered
-            && self.mounted.obstacle(host).is_none();
-        let access = if can_be_layered {
+        let access = if writes == Writes::Layered && self.can_layer(host) {
             self.layer(&inside, kept)?
         } else {
             Access::ReadOnly
@@ -189,6 +185,13 @@ impl Open<'_> {
             access,
         });
         Ok(())
+    }
+
+    /// Tells whether a layer can lie over a directory.
+    fn can_layer(&self, host: &Path) -> bool {
+        let is_own = fs::metadata(host)
+            .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+        self.is_fit && host.is_dir() && is_own && self.mounted.obstacle(host).is_none()
     }
 
     fn layer(&mut self, inside: &Path, kept: Kept) -> Result<Access, Failure> {

@@ -52,6 +52,8 @@ pub(crate) struct Change {
     notices: Vec<Notice>,
     /// The base has test files that hold code.
     base_has_tests: bool,
+    /// It changes the source of a dependency.
+    is_in_dependencies: bool,
     /// Where it begins and ends.
     ends: Ends,
 }
@@ -113,6 +115,7 @@ impl Change {
         let mut parts = BTreeMap::new();
         let mut listed = Vec::new();
         let (mut texts, mut code, mut added_code) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_in_dependencies = false;
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
@@ -127,6 +130,7 @@ impl Change {
                 parts.insert(path.clone(), part);
             }
             let roles = present.roles(&path);
+            is_in_dependencies |= roles.has(Role::Dependency);
             let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
             // A manifest says what is installed, by keys that steer nothing.
             let is_code = !is_installed && !roles.has(Role::Test) && is_whole;
@@ -160,6 +164,7 @@ impl Change {
             texts,
             notices,
             base_has_tests: !test_code(&present, &before).is_empty(),
+            is_in_dependencies,
             ends,
         })
     }
@@ -209,6 +214,11 @@ impl Change {
     /// Returns lock files that it changes.
     pub(super) fn lock_files(&self) -> &[String] {
         &self.facts.lock_files
+    }
+
+    /// Tells whether it changes the source of a dependency that the project holds.
+    pub(super) const fn touches_dependencies(&self) -> bool {
+        self.is_in_dependencies
     }
 
     /// Tells whether files that steer the checks were changed.
