@@ -17,27 +17,61 @@ pub const EXCLUDE_FILE: &str = ".kapiexclude";
 /// Kapi's own directory, which is nobody's build output.
 const KAPI_DIRECTORY: &str = ".ilchul";
 
+/// Something that git does not track.
+struct Untracked {
+    path: PathBuf,
+    is_directory: bool,
+}
+
+impl Untracked {
+    /// Reads a name as git lists it: that of a directory ends with a slash.
+    fn read(name: &[u8]) -> Self {
+        let directory = name.strip_suffix(b"/");
+        Self {
+            path: PathBuf::from(OsStr::from_bytes(directory.unwrap_or(name))),
+            is_directory: directory.is_some(),
+        }
+    }
+}
+
 impl Repository {
     /// Returns the whole directories that git ignores, relative to the top level, without those
     /// that [`EXCLUDE_FILE`] names, repositories of their own, and links.
     pub fn ignored_directories(&self) -> Result<Vec<PathBuf>, GitError> {
         let excluded = self.excluded_directories()?;
         let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
-        let ignored = self.listed("--exclude-standard")?;
-        Ok(ignored
-            .into_iter()
+        let ignored = self.untracked("--exclude-standard")?.into_iter();
+        let directories = ignored.filter(|entry| entry.is_directory);
+        Ok(directories
+            .map(|entry| entry.path)
             .filter(|path| !path.starts_with(KAPI_DIRECTORY) && !is_hidden(path))
             .filter(|path| self.is_plain_directory(path))
             .collect())
     }
 
+    /// Returns the files that git ignores outside of whole ignored directories, relative to the top
+    /// level, without those that [`EXCLUDE_FILE`] names.
+    pub fn ignored_files(&self) -> Result<Vec<PathBuf>, GitError> {
+        let excluded = self.excluded()?;
+        let excluded: BTreeSet<PathBuf> = excluded.into_iter().map(|entry| entry.path).collect();
+        let is_shown = |path: &PathBuf| !path.ancestors().any(|above| excluded.contains(above));
+        let ignored = self.untracked("--exclude-standard")?;
+        let files = ignored.into_iter().filter(|entry| !entry.is_directory);
+        Ok(files.map(|entry| entry.path).filter(is_shown).collect())
+    }
+
     /// Returns the directories that git does not track and [`EXCLUDE_FILE`] names.
     pub fn excluded_directories(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        let excluded = self.excluded()?.into_iter();
+        let directories = excluded.filter(|entry| entry.is_directory);
+        Ok(directories.map(|entry| entry.path).collect())
+    }
+
+    fn excluded(&self) -> Result<Vec<Untracked>, GitError> {
         if !self.top_level().join(EXCLUDE_FILE).is_file() {
-            return Ok(BTreeSet::new());
+            return Ok(Vec::new());
         }
-        let rule = format!("--exclude-from={EXCLUDE_FILE}");
-        Ok(self.listed(&rule)?.into_iter().collect())
+        self.untracked(&format!("--exclude-from={EXCLUDE_FILE}"))
     }
 
     /// Returns the paths that git tracks, relative to the top level and in the order of bytes.
@@ -58,8 +92,8 @@ impl Repository {
             .collect())
     }
 
-    /// Lists what a rule ignores and git does not track; directories end with a slash there.
-    fn listed(&self, rule: &str) -> Result<Vec<PathBuf>, GitError> {
+    /// Lists what a rule ignores and git does not track.
+    fn untracked(&self, rule: &str) -> Result<Vec<Untracked>, GitError> {
         let output = self
             .git()
             .call(self.top_level(), "ls-files")
@@ -70,10 +104,8 @@ impl Repository {
             .arg(rule)
             .bytes()?;
         let names = output.split(|&byte| byte == 0);
-        let directories = names.filter_map(|name| name.strip_suffix(b"/"));
-        Ok(directories
-            .map(|name| PathBuf::from(OsStr::from_bytes(name)))
-            .collect())
+        let names = names.filter(|name| !name.is_empty());
+        Ok(names.map(Untracked::read).collect())
     }
 
     fn is_plain_directory(&self, relative: &Path) -> bool {

@@ -6,6 +6,7 @@
 
 mod credentials;
 mod directories;
+mod installed;
 mod leading_out;
 pub(crate) mod lend;
 mod location;
@@ -23,6 +24,7 @@ use kapi_git::repository::Repository;
 
 use self::credentials::{Credentials, Depth};
 use self::directories::{Concerned, Tracked};
+use self::installed::InstalledFile;
 use self::leading_out::Needs;
 use self::location::{Locations, is_visible, may_be_lent};
 use crate::book::Book;
@@ -46,6 +48,8 @@ pub(crate) struct Dependencies {
     project: PathBuf,
     /// Its directories of dependencies.
     directories: Vec<Directory>,
+    /// Files among its sources that installing it wrote.
+    installed: Vec<InstalledFile>,
     /// Caches, tool chains and linked packages.
     shared: Vec<Shared>,
     /// Directories that variables name: programs write beside what is lent in them.
@@ -121,6 +125,7 @@ impl Dependencies {
                 None => directories::find(repository, (&table, &concerned), &tracked)?,
             };
             found.take(book, &table, directories)?;
+            found.installed = installed::find(repository, &table, &concerned)?;
         }
         Ok(found)
     }
@@ -189,6 +194,7 @@ impl Dependencies {
         let mut found = Self {
             project: top.to_path_buf(),
             directories: Vec::new(),
+            installed: Vec::new(),
             shared: Vec::new(),
             roots: locations.roots.clone(),
             variables: locations.variables.clone(),

@@ -193,9 +193,10 @@ impl Prover<'_> {
         claim: &Claim<'_>,
         dependencies: &Dependencies,
     ) -> Result<Option<VerifyReport>, Failure> {
-        let built = self.with_built(work, dependencies)?;
+        let dependencies = dependencies.after_change(&work.change.code);
+        let built = self.with_built(work, &dependencies)?;
         let site = Site {
-            dependencies: built.as_ref().unwrap_or(dependencies),
+            dependencies: built.as_ref().unwrap_or(&dependencies),
             ..self.site
         };
         Prover { site, ..*self }.prove_as_it_is(work, claim)

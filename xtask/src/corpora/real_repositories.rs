@@ -202,7 +202,8 @@ impl RealProject {
         for program in programs.chain([self.client.program(), "perl", "git"]) {
             find(program).with_context(|| format!("find {program} on the search path"))?;
         }
-        let name = format!("{}-{}-{}", self.client.name(), self.name, self.version);
+        let name =
+            format!("{}-{}-{}", self.client.name(), self.name, self.version).replace('/', "-");
         let cache = place.join("packages").join(&name);
         if cache.is_dir() {
             return Ok(cache);

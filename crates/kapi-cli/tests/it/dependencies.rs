@@ -412,3 +412,40 @@ fn what_an_agent_leaves_in_its_home_is_in_nobodys_way() {
         .assert_status("done", 0);
     assert_eq!(env.show(BRANCH, "seen.txt"), "pnpm");
 }
+
+#[test]
+fn files_that_installing_wrote_among_the_sources_are_there_as_they_were() {
+    let env = Environment::new();
+    env.write("pyproject.toml", "[project]\nname = \"app\"\n");
+    env.write(".gitignore", "_version.py\n*.so\nsecret.py\n");
+    env.write("src/app/__init__.py", "");
+    env.write("src/app/fast.c", "int fast;\n");
+    env.commit_all("sources");
+    for (name, content) in [
+        ("_version.py", "1"),
+        ("fast.so", "old"),
+        ("secret.py", "key"),
+    ] {
+        env.write(&format!("src/app/{name}"), content);
+    }
+    let version = "[ \"$(cat src/app/_version.py)\" = 1 ] && [ ! -e src/app/secret.py ]";
+    let agent =
+        format!("command:{version} || exit 0; echo 42 > answer.txt; echo 2 > src/app/_version.py");
+    let check = format!(
+        "{version} && [ -e src/app/fast.so ] && echo 3 > src/app/_version.py && sh test.sh"
+    );
+    // Where all of the sources are protected, what is ignored among them is no tampering.
+    let run = env.run(&agent, &["--verify", &check, "--protect", "src/**"]);
+    run.assert_status("done", 0);
+    assert_eq!(env.read("src/app/_version.py"), "1");
+    assert_eq!(
+        env.git(&["show", "--name-only", "--format=", run.commit()]),
+        "answer.txt"
+    );
+
+    // An extension module is out of date once its source has changed.
+    let agent = "command:echo 'int faster;' > src/app/fast.c; echo 42 > answer.txt";
+    let check = "[ ! -e src/app/fast.so ] && [ -e src/app/_version.py ] && sh test.sh";
+    env.run(agent, &["--verify", check])
+        .assert_status("done", 0);
+}

@@ -47,6 +47,8 @@ pub struct Ecosystem {
     pub dependencies: Vec<String>,
     /// Directories and files of the project with what was built.
     pub output: Vec<String>,
+    /// Files among the project's own sources that installing it writes.
+    pub installed: Vec<Installed>,
     /// Those of the output that may be kept between Kapi's own runs.
     pub reusable: Vec<String>,
     /// What was downloaded before.
@@ -79,6 +81,17 @@ pub struct SteeringLines {
     pub file: String,
     /// The lines, without blanks around them: patterns in which `*` is anything.
     pub lines: Vec<String>,
+}
+
+/// Files that installing a project writes among its sources, where git ignores them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Installed {
+    /// Which: patterns of names.
+    pub files: Vec<String>,
+    /// Sources that they are out of date with once these change: patterns of names.
+    #[serde(default)]
+    pub unless: Vec<String>,
 }
 
 /// Where a cache or the home of a tool chain lies.

@@ -80,6 +80,7 @@ impl Dependencies {
             return Ok(lent);
         }
         lent.env.extend(self.variables.clone());
+        self.copy_installed(lending.workspace)?;
         let mounted = MountPoints::read()?;
         fs::create_dir_all(lending.layers)
             .map_err(|error| failure::file("create", lending.layers, &error))?;

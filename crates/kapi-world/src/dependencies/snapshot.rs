@@ -29,6 +29,8 @@ const RECORD: &str = "dependencies.json";
 /// Where the snapshots of a project are, beside the files of its goals: no goal or launch can have
 /// this name.
 const STORE: &str = ".dependencies";
+/// Where a goal keeps its copies of files that installing wrote.
+const INSTALLED: &str = "dependencies-installed";
 /// What was in a snapshot when it was made.
 const MANIFEST: &str = "manifest";
 /// Digits of a fingerprint.
@@ -44,6 +46,9 @@ struct Record {
     directories: Vec<PathBuf>,
     /// Why there is none: what is there is lent as it stands.
     unfixed: Option<String>,
+    /// Files that installing wrote among the project's sources, by the numbers of their copies.
+    #[serde(default)]
+    installed: Vec<PathBuf>,
 }
 
 impl Dependencies {
@@ -71,6 +76,7 @@ impl Dependencies {
             fingerprint: fingerprint(&found.directories, &all),
             directories: found.shown().into_iter().collect(),
             unfixed,
+            installed: copy_installed(&found, goal)?,
         };
         // First, so that whoever tidies up knows that the snapshot is meant.
         record.write(&file)?;
@@ -101,8 +107,24 @@ impl Dependencies {
         record.check(goal)?;
         let trees = record.directories.iter().enumerate();
         let trees = trees.map(|(n, relative)| (relative.clone(), record.tree(goal, n)));
-        Self::find_with(book, repository, Some(trees.collect()))
+        let mut found = Self::find_with(book, repository, Some(trees.collect()))?;
+        found.take_installed(&record.installed, &goal.join(INSTALLED))?;
+        Ok(found)
     }
+}
+
+/// Copies files that installing wrote, and returns where they belong.
+fn copy_installed(found: &Dependencies, goal: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let to = goal.join(INSTALLED);
+    owned_dir::wipe(&to).map_err(|error| failure::plain(&error))?;
+    fs::create_dir_all(&to).map_err(|error| failure::file("create", &to, &error))?;
+    let mut all = Vec::new();
+    for (n, file) in found.installed.iter().enumerate() {
+        let copied = fs::copy(&file.host, to.join(n.to_string()));
+        copied.map_err(|error| failure::file("copy", &file.host, &error))?;
+        all.push(file.relative.clone());
+    }
+    Ok(all)
 }
 
 /// Removes the snapshots of a project that no goal works with any more.

@@ -70,8 +70,8 @@ impl Prover<'_> {
     fn file_system_time(&self) -> Result<SystemTime, Failure> {
         let probe = self.site.scratch.join(NOW);
         let failed = |error: &std::io::Error| failure::file("write", &probe, error);
-        fs::write(&probe, []).map_err(|error| failed(&error))?;
-        let found = fs::metadata(&probe).map_err(|error| failed(&error))?;
+        let file = fs::File::create(&probe).map_err(|error| failed(&error))?;
+        let found = file.metadata().map_err(|error| failed(&error))?;
         found.modified().map_err(|error| failed(&error))
     }
 }

@@ -64,6 +64,15 @@ struct Ends {
     commit: CommitId,
 }
 
+impl Ends {
+    fn of(base: &CommitId, commit: &CommitId) -> Self {
+        Self {
+            base: base.clone(),
+            commit: commit.clone(),
+        }
+    }
+}
+
 /// A part of a change that can be put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -108,14 +117,10 @@ impl Change {
             changes.map_err(|error| failed(&error))?
         };
         let present = rules.of(names.iter().map(String::as_str));
-        let ends = Ends {
-            base: base.clone(),
-            commit: commit.clone(),
-        };
+        let ends = Ends::of(base, commit);
         let mut parts = BTreeMap::new();
         let mut listed = Vec::new();
         let (mut texts, mut code, mut added_code) = (Vec::new(), Vec::new(), Vec::new());
-        let mut is_in_dependencies = false;
         for change in &changes {
             let path = change.path.to_string_lossy().into_owned();
             let found = part(repository, &present, &change.path, &ends)?;
@@ -130,7 +135,6 @@ impl Change {
                 parts.insert(path.clone(), part);
             }
             let roles = present.roles(&path);
-            is_in_dependencies |= roles.has(Role::Dependency);
             let is_installed = roles.has(Role::Dependency) || roles.has(Role::LockFile);
             // A manifest says what is installed, by keys that steer nothing.
             let is_code = !is_installed && !roles.has(Role::Test) && is_whole;
@@ -164,7 +168,7 @@ impl Change {
             texts,
             notices,
             base_has_tests: !test_code(&present, &before).is_empty(),
-            is_in_dependencies,
+            is_in_dependencies: listed.iter().any(|one| is_dependency(&present, one)),
             ends,
         })
     }
@@ -417,6 +421,11 @@ fn nothing(path: &Path) -> Option<Vec<u8>> {
     path.extension()
         .is_some_and(|end| end == "rs")
         .then(Vec::new)
+}
+
+/// Tells whether a change is one to the source of a dependency.
+fn is_dependency(present: &Present<'_>, change: &ChangedPath<'_>) -> bool {
+    present.roles(change.path).has(Role::Dependency)
 }
 
 /// Tells whether a path is what runners write beside what they read.

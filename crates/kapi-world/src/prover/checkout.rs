@@ -200,7 +200,8 @@ impl<'a> Checkout<'a> {
             .map_err(|error| failure::plain(&error))?;
         let appeared = restored
             .iter()
-            .filter(|path| !seal.holds(path) && !super::change::is_output(path));
+            .filter(|path| !seal.holds(path) && !super::change::is_output(path))
+            .filter(|path| !self.prover.site.dependencies.is_installed(path));
         found.extend(appeared.map(|path| path.display().to_string()));
         Ok(found)
     }
