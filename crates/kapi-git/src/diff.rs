@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::command::{Call, GitError};
 use crate::id::CommitId;
+use crate::repository::comparisons::Compared;
 use crate::repository::{ObjectFormat, Repository, path_of};
 
 /// One path that differs.
@@ -269,7 +271,33 @@ impl Repository {
         treeish: &str,
         specs: &[OsString],
     ) -> Result<Vec<Entry>, GitError> {
-        entries_of(self.call("diff-tree"), self.object_format(), treeish, specs)
+        let found = self.compare(nothing(self.object_format()), treeish, specs)?;
+        Ok(found.iter().map(|change| change.entry.clone()).collect())
+    }
+
+    /// Compares two trees, unless that is known.
+    fn compare(
+        &self,
+        from: &str,
+        to: &str,
+        specs: &[OsString],
+    ) -> Result<Arc<[RawChange]>, GitError> {
+        let compared = Compared {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            specs: specs.to_vec(),
+        };
+        if let Some(known) = self.comparisons().get(&compared) {
+            return Ok(known);
+        }
+        let found: Arc<[RawChange]> = raw(self.call("diff-tree"), from, to, specs)?.into();
+        let n_digits = self.object_format().n_digits();
+        // A name may mean something else the next time.
+        let is_full = |id: &str| id.len() == n_digits && id.bytes().all(|b| b.is_ascii_hexdigit());
+        if is_full(from) && is_full(to) {
+            self.comparisons().keep(compared, &found);
+        }
+        Ok(found)
     }
 
     /// Returns every path that differs between two trees, with what it was and what it is.
@@ -283,11 +311,11 @@ impl Repository {
         to: &str,
         specs: &[OsString],
     ) -> Result<Vec<Change>, GitError> {
-        let found = raw(self.call("diff-tree"), from, to, specs)?;
+        let found = self.compare(from, to, specs)?;
         let changes: BTreeSet<Change> = found
-            .into_iter()
+            .iter()
             .map(|change| Change {
-                path: change.entry.path,
+                path: change.entry.path.clone(),
                 kind: change.kind,
             })
             .collect();
@@ -302,13 +330,17 @@ pub(crate) fn entries_of(
     treeish: &str,
     specs: &[OsString],
 ) -> Result<Vec<Entry>, GitError> {
-    // Compared with nothing every file is new, and unlike `ls-tree` this knows patterns.
-    let nothing = match format {
+    let found = raw(diff_tree, nothing(format), treeish, specs)?;
+    Ok(found.into_iter().map(|change| change.entry).collect())
+}
+
+/// Returns the empty tree: compared with it every file is new, and unlike `ls-tree` a comparison knows
+/// patterns.
+const fn nothing(format: ObjectFormat) -> &'static str {
+    match format {
         ObjectFormat::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
         ObjectFormat::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-    };
-    let found = raw(diff_tree, nothing, treeish, specs)?;
-    Ok(found.into_iter().map(|change| change.entry).collect())
+    }
 }
 
 fn raw(

@@ -3,6 +3,7 @@
 //! Everything here only reads. Its index and configuration are never written by any module, and
 //! its working files are looked at by [`Repository::dirt`] alone.
 
+pub(crate) mod comparisons;
 mod dirt;
 pub(crate) mod index_file;
 mod plain;
@@ -17,6 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use self::comparisons::Comparisons;
 use self::settings::Setting;
 use crate::command::{Call, Git, GitError};
 use crate::id::{CommitId, TreeId};
@@ -76,6 +78,8 @@ pub struct Repository {
     disarmed: Vec<(OsString, OsString)>,
     /// The last answer of [`Repository::tree_of`], which can never change.
     tree: OnceLock<(CommitId, TreeId)>,
+    /// What was found to differ between trees.
+    comparisons: Comparisons,
 }
 
 /// The hash a repository names its objects by.
@@ -150,6 +154,7 @@ impl Repository {
             disarmed: settings::disarmed(&found.settings),
             settings: found.settings,
             tree: OnceLock::new(),
+            comparisons: Comparisons::default(),
         }
     }
 
@@ -198,6 +203,7 @@ impl Repository {
             conversions: Vec::new(),
             disarmed: Vec::new(),
             tree: OnceLock::new(),
+            comparisons: Comparisons::default(),
         };
         let listed = repository.call("config").args(["-z", "--list"]).bytes()?;
         repository.settings = settings::listed(&listed);
@@ -315,6 +321,11 @@ impl Repository {
             .call(&self.git_dir, subcommand)
             .env("GIT_DIR", &self.git_dir)
             .settings(&self.disarmed)
+    }
+
+    /// Returns what was found to differ between trees.
+    pub(crate) fn comparisons(&self) -> &Comparisons {
+        &self.comparisons
     }
 
     /// Returns the checkout's own git directory.
