@@ -89,7 +89,7 @@ pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
     let top = top_of(&directory);
     let profiles = profiles()?;
     let surveyed = survey::survey(&profiles, &top, &[directory.as_path()])?;
-    let roots = select::roots(&profiles, &ecosystems::table()?, &surveyed.directories);
+    let roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
     Ok(Discovery {
         roots: select::around(&roots, &survey::relative(&top, &directory)),
         notes: surveyed.notes,
@@ -112,7 +112,7 @@ pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Fa
         .collect();
     let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
     let surveyed = survey::survey(&profiles, &top, &places)?;
-    let mut roots = select::roots(&profiles, &ecosystems::table()?, &surveyed.directories);
+    let mut roots = select::roots(&profiles, ecosystems::table()?, &surveyed.directories);
     let near: BTreeSet<String> = changed
         .iter()
         .filter_map(|path| select::nearest(&roots, &path.to_string_lossy()))

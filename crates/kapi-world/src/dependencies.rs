@@ -115,17 +115,17 @@ impl Dependencies {
         let table = ecosystems::table()?;
         let top = repository.top_level();
         let tracked = Tracked::of(repository)?;
-        let concerned = Concerned::of(&table, &tracked);
-        let mut found = Self::shared(book, top, (&table, &concerned))?;
+        let concerned = Concerned::of(table, &tracked);
+        let mut found = Self::shared(book, top, (table, &concerned))?;
         let holds_home = |home: &Path| home.starts_with(top);
         let real_home = book.home.canonicalize();
         if !holds_home(&book.home) && !real_home.is_ok_and(|home| holds_home(&home)) {
             let directories = match known {
                 Some(known) => known,
-                None => directories::find(repository, (&table, &concerned), &tracked)?,
+                None => directories::find(repository, (table, &concerned), &tracked)?,
             };
-            found.take(book, &table, directories)?;
-            found.installed = installed::find(repository, &table, &concerned)?;
+            found.take(book, table, directories)?;
+            found.installed = installed::find(repository, table, &concerned)?;
         }
         Ok(found)
     }
@@ -138,8 +138,8 @@ impl Dependencies {
     /// When a directory of the person cannot be listed.
     pub(crate) fn find_shared(book: &Book, top: &Path, roots: &[PathBuf]) -> Result<Self, Failure> {
         let table = ecosystems::table()?;
-        let concerned = Concerned::of(&table, &Tracked::listed(top, roots));
-        Self::shared(book, top, (&table, &concerned))
+        let concerned = Concerned::of(table, &Tracked::listed(top, roots));
+        Self::shared(book, top, (table, &concerned))
     }
 
     /// Returns the project's directories that are lent, below its top.
@@ -344,7 +344,7 @@ impl Dependencies {
 pub(crate) fn reusable(repository: &Repository) -> Result<Vec<PathBuf>, Failure> {
     let table = ecosystems::table()?;
     let tracked = Tracked::of(repository)?;
-    Ok(Concerned::of(&table, &tracked).reusable(&table, &tracked))
+    Ok(Concerned::of(table, &tracked).reusable(table, &tracked))
 }
 
 /// Returns the installation that a directory of `PATH` belongs to.

@@ -106,8 +106,6 @@ pub struct Location {
     pub variable: Option<String>,
     /// Where it lies below what the variable says; the variable itself, if nothing is said.
     pub below: Option<String>,
-    /// A shell line that prints where it lies.
-    pub ask: Option<String>,
 }
 
 /// How dependencies are installed as a lock file says.
@@ -169,7 +167,6 @@ mod tests {
                     system,
                     below,
                     variable,
-                    ..
                 } = location;
                 assert!(home.is_some() != system.is_some(), "{location:?}");
                 assert!(

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn secrets_are_told_by_their_names_and_content_of_packages_is_none() {
-        let credentials = Credentials::of(&ecosystems::table().unwrap());
+        let credentials = Credentials::of(ecosystems::table().unwrap());
         for path in [
             ".npmrc",
             ".nvm/versions/node/v20/etc/npmrc",

@@ -340,13 +340,13 @@ mod tests {
         let table = ecosystems::table().unwrap();
         let locks = ["web/package-lock.json", "requirements-dev.txt", "go.sum"];
         let locks = locks.map(str::to_owned);
-        let installs = Install::all(&table, &locks);
+        let installs = Install::all(table, &locks);
         let lines: Vec<&str> = installs.iter().map(|one| one.line.as_str()).collect();
         let python = "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt";
         assert_eq!(lines, ["npm ci", python, "go mod download"]);
         let directories = &installs[0].directories;
         assert!(directories.contains(&Path::new("web/node_modules").to_path_buf()));
-        assert!(Install::all(&table, &["README.md".to_owned()]).is_empty());
+        assert!(Install::all(table, &["README.md".to_owned()]).is_empty());
     }
 
     #[test]

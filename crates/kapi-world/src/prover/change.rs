@@ -103,7 +103,7 @@ impl Change {
         commit: &CommitId,
     ) -> Result<Self, Failure> {
         let failed = |error: &dyn std::error::Error| failure::plain(error);
-        let rules = Ecosystems::from(&ecosystems::table()?);
+        let rules = ecosystems::rules()?;
         let files = |commit| repository.tracked_files(commit);
         let now = files(commit).map_err(|error| failed(&error))?;
         let mut names: BTreeSet<String> = names_of(&now);

@@ -50,7 +50,7 @@ impl Prover<'_> {
         let table = ecosystems::table()?;
         let repository = &self.workshop.repository;
         let mut installs = Vec::new();
-        for install in Install::all(&table, work.change.lock_files()) {
+        for install in Install::all(table, work.change.lock_files()) {
             let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
             // One that is gone asks for nothing.
             if let Some(content) = read.map_err(|error| failure::plain(&error))? {

@@ -75,7 +75,7 @@ impl FileKind {
 
 /// What paths are, in one project.
 pub(super) struct Paths {
-    ecosystems: Ecosystems,
+    ecosystems: &'static Ecosystems,
     /// The files by which the project's ecosystems are known.
     known: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Paths {
             .map_err(|error| failure::plain(&error))?;
         let all = marking.iter().chain(files.iter().map(|file| &file.path));
         Ok(Self {
-            ecosystems: Ecosystems::from(&table),
+            ecosystems: ecosystems::rules()?,
             known: all
                 .map(|path| path.to_string_lossy().into_owned())
                 .collect(),
@@ -183,8 +183,7 @@ mod tests {
 
     #[test]
     fn a_path_tells_what_weighs_most() {
-        let table = ecosystems::table().unwrap();
-        let ecosystems = Ecosystems::from(&table);
+        let ecosystems = ecosystems::rules().unwrap();
         let present = ecosystems.of(["package.json", "Cargo.toml", "go.mod", "setup.py"]);
         for (path, kind) in [
             ("src/lib.rs", FileKind::Code),
