@@ -95,6 +95,9 @@ pub(super) struct Loaded {
     pub(super) records: Vec<Record>,
 }
 
+/// Makes something of records.
+pub(super) type Understand<'a, T> = &'a dyn Fn(&[Record]) -> Result<T, KernelError>;
+
 /// What became of a batch.
 pub(super) enum Appended {
     Accepted(Vec<Record>),
@@ -153,11 +156,12 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Reads what others have recorded since.
-    pub(super) fn refresh(&mut self) -> Result<Vec<Record>, KernelError> {
+    /// Reads what others have recorded since. What is not understood is not passed by: it is read
+    /// again the next time, so that nobody decides on a state without it.
+    pub(super) fn refresh<T>(&mut self, understand: Understand<'_, T>) -> Result<T, KernelError> {
         match self {
-            Self::Files(files) => files.refresh(),
-            Self::Fleet(fleet) => fleet.refresh(),
+            Self::Files(files) => files.refresh(understand),
+            Self::Fleet(fleet) => fleet.refresh(understand),
         }
     }
 

@@ -5,7 +5,7 @@
 //! slower.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ impl<'a> Queue<'a> {
             ended_max: ENDED_MAX,
             is_rebuilt,
         };
-        queue.fold(&loaded.records)?;
+        let noted = read(&queue.log.name(), &loaded.records)?;
+        queue.fold(noted)?;
         Ok(queue)
     }
 
@@ -131,8 +132,9 @@ impl<'a> Queue<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn refresh(&mut self) -> Result<Vec<Noted>, KernelError> {
-        let records = self.log.refresh()?;
-        self.fold(&records)
+        let file = self.log.name();
+        let noted = self.log.refresh(&|records| read(&file, records))?;
+        self.fold(noted)
     }
 
     /// Returns the time that leases are measured by, in milliseconds since the epoch: the same for
@@ -377,22 +379,9 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn fold(&mut self, records: &[Record]) -> Result<Vec<Noted>, KernelError> {
-        let mut noted = Vec::new();
-        for record in records {
-            let event: KernelEvent =
-                tagged::from_record(record).map_err(|source| KernelError::UnknownEvent {
-                    file: self.log.name(),
-                    line: record.seq,
-                    source,
-                })?;
-            self.apply(&event, record.seq, record.at_ms);
-            noted.push(Noted {
-                seq: record.seq,
-                at_ms: record.at_ms,
-                actor: record.actor.clone(),
-                event,
-            });
+    fn fold(&mut self, noted: Vec<Noted>) -> Result<Vec<Noted>, KernelError> {
+        for one in &noted {
+            self.apply(&one.event, one.seq, one.at_ms);
         }
         if self.ended.len() > self.ended_max {
             self.forget_archived()?;
@@ -413,6 +402,24 @@ impl<'a> Queue<'a> {
         let holders = leases.map(|lease| &lease.holder).chain(leaders);
         self.log.gone(own, &self.project.owner, holders)
     }
+}
+
+/// Reads the events of records; none where one of them is not understood.
+fn read(file: &Path, records: &[Record]) -> Result<Vec<Noted>, KernelError> {
+    let noted = records.iter().map(|record| {
+        let event = tagged::from_record(record).map_err(|source| KernelError::UnknownEvent {
+            file: file.to_path_buf(),
+            line: record.seq,
+            source,
+        })?;
+        Ok(Noted {
+            seq: record.seq,
+            at_ms: record.at_ms,
+            actor: record.actor.clone(),
+            event,
+        })
+    });
+    noted.collect()
 }
 
 /// A worker's place among the living.

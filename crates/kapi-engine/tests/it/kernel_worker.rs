@@ -20,8 +20,11 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
+use kapi_store::record::{Batch, Payload};
+use kapi_store::stream::Stream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
+use serde_json::value::RawValue;
 
 use crate::support::{Fixture, ROOT};
 
@@ -475,4 +478,45 @@ fn a_refusal_writes_not_one_byte() {
         );
         assert_eq!((fixture.disk.snapshot(), fixture.disk.ops()), before);
     }
+}
+
+/// Records what only a newer program understands, as such a program does.
+fn record_something_newer(project: &Project<'_>) {
+    let stream = Stream {
+        disk: project.disk,
+        name: "kernel".to_owned(),
+        dir: project.layout.kernel_dir(),
+        anchor: project.layout.root().to_path_buf(),
+    };
+    let mut cursor = stream.load().unwrap().cursor;
+    let lock = stream.lock("newer", 1_000).unwrap();
+    let newer = Payload {
+        kind: "task_teleported".to_owned(),
+        data: RawValue::from_string("{}".to_owned()).unwrap(),
+    };
+    let batch = Batch {
+        actor: &Actor::Engine,
+        at_ms: 0,
+        payloads: vec![newer],
+    };
+    stream.append(&lock, &mut cursor, &batch).unwrap();
+}
+
+#[test]
+fn what_is_not_understood_is_not_passed_by() {
+    let fixture = Fixture::new();
+    let project = project(&fixture.disk, &fixture.clock);
+    let mut queue = Queue::open(&project).unwrap();
+    let task = submit(&mut queue, 0);
+    record_something_newer(&project);
+    let before = fixture.disk.snapshot();
+    for _ in 0..3 {
+        let refused = queue.submit(&person(), &cancel(task));
+        assert!(
+            matches!(refused, Err(KernelError::UnknownEvent { .. })),
+            "{refused:?}"
+        );
+        assert!(queue.refresh().is_err(), "it is read again");
+    }
+    assert_eq!(fixture.disk.snapshot(), before, "nothing was decided");
 }

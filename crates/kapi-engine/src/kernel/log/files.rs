@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use kapi_core::kernel::id::Holder;
 use kapi_store::codec::Position;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 use kapi_store::stream::{Cursor, Stream};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, Loaded};
+use crate::kernel::log::{Appended, Loaded, Understand};
 use crate::places::{PlaceError, Places};
 use crate::project::{LOCK_WAIT_MS, Project};
 
@@ -61,17 +61,21 @@ impl<'a> Files<'a> {
         })
     }
 
-    pub(super) fn refresh(&mut self) -> Result<Vec<Record>, KernelError> {
+    pub(super) fn refresh<T>(&mut self, understand: Understand<'_, T>) -> Result<T, KernelError> {
         let Some(cursor) = &self.cursor else {
-            return Ok(self.load_all()?.records);
+            let loaded = self.stream.load_all()?;
+            let understood = understand(&loaded.records)?;
+            self.cursor = Some(loaded.cursor);
+            return Ok(understood);
         };
         if !self.stream.has_changed(cursor)? {
-            return Ok(Vec::new());
+            return understand(&[]);
         }
         let mut cursor = cursor.clone();
         let records = self.stream.read_more(&mut cursor)?;
+        let understood = understand(&records)?;
         self.cursor = Some(cursor);
-        Ok(records)
+        Ok(understood)
     }
 
     pub(super) fn lock(&self, owner: &str) -> Result<Lock, KernelError> {

@@ -7,14 +7,14 @@ use kapi_fleet::client::Settings;
 use kapi_fleet::log::{self, Cursor, NetLog};
 use kapi_fleet::objects::Objects;
 use kapi_fleet::watch::Watch;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 use kapi_sys::clock::Clock;
 use rustix::system::uname;
 use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, Loaded, STREAM};
+use crate::kernel::log::{Appended, Loaded, STREAM, Understand};
 
 /// The log, and how far it was read.
 pub(in crate::kernel) struct Fleet {
@@ -63,8 +63,12 @@ impl Fleet {
         })
     }
 
-    pub(super) fn refresh(&mut self) -> Result<Vec<Record>, KernelError> {
-        Ok(self.log.read_more(&mut self.cursor)?)
+    pub(super) fn refresh<T>(&mut self, understand: Understand<'_, T>) -> Result<T, KernelError> {
+        let mut cursor = self.cursor.clone();
+        let records = self.log.read_more(&mut cursor)?;
+        let understood = understand(&records)?;
+        self.cursor = cursor;
+        Ok(understood)
     }
 
     pub(super) fn append(&mut self, batch: &Batch<'_>) -> Result<Appended, KernelError> {
