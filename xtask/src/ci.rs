@@ -46,10 +46,6 @@ const STEPS: &[Step] = &[
         perform: documentation,
     },
     Step {
-        name: "documentation tests",
-        perform: documentation_tests,
-    },
-    Step {
         name: "cheats",
         perform: cheats,
     },
@@ -93,7 +89,7 @@ pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
             "ci",
         ]
     } else {
-        // No documentation tests here: the gate runs them on their own.
+        // There are no documentation tests, which a tidy rule makes sure of.
         &[
             "test",
             "--locked",
@@ -140,14 +136,6 @@ fn documentation(root: &Path) -> anyhow::Result<()> {
         "--quiet",
     ];
     cargo(root, &args).env("RUSTDOCFLAGS", "-D warnings").run()
-}
-
-fn documentation_tests(root: &Path) -> anyhow::Result<()> {
-    cargo(
-        root,
-        &["test", "--doc", "--workspace", "--locked", "--quiet"],
-    )
-    .run()
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Tool {

@@ -41,6 +41,7 @@ const RULES: &[Rule] = &[
     source::every_file_says_what_it_is,
     source::files_stay_short,
     source::nothing_is_left_undone,
+    source::examples_are_text,
     source::modules_are_named_after_their_noun,
     source::every_test_file_is_compiled,
     once::what_is_written_once_stays_there,

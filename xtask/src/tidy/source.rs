@@ -90,6 +90,28 @@ fn lines_without_tests(text: &str) -> usize {
     lines.windows(2).position(is_start).unwrap_or(lines.len())
 }
 
+/// An example in documentation is text: nothing runs it, so it must not look as if something did.
+pub(super) fn examples_are_text(tree: &Tree) -> Vec<Fault> {
+    let fence = |line: &str| {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("///").or(line.strip_prefix("//!"))?;
+        comment.trim_start().strip_prefix("```").map(str::to_owned)
+    };
+    let mut faults = Vec::new();
+    for file in tree.rust() {
+        let fences = file.numbered();
+        let fences = fences.filter_map(|(line, text)| Some((line, fence(text)?)));
+        // Every other one ends an example.
+        let begun = fences.step_by(2).filter(|(_, kind)| kind != "text");
+        faults.extend(begun.map(|(line, _)| Fault {
+            path: file.path.clone(),
+            line,
+            message: "begin it with ```text, and assert what it shows in a test".to_owned(),
+        }));
+    }
+    faults
+}
+
 /// No unfinished work, and no test that does not run.
 pub(super) fn nothing_is_left_undone(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -163,7 +185,7 @@ fn names_module(file: &TextFile, module: &str) -> bool {
 mod tests {
     use super::super::{Rule, Tree};
     use super::{
-        every_file_says_what_it_is, every_test_file_is_compiled, files_stay_short,
+        every_file_says_what_it_is, every_test_file_is_compiled, examples_are_text, files_stay_short,
         modules_are_named_after_their_noun, nothing_is_left_undone,
     };
 
@@ -211,6 +233,16 @@ mod tests {
                 "crates/a/src/long.rs: 501 lines are more than 500: split it by noun",
                 "crates/a/src/decide/tests.rs: 801 lines are more than 800: split it by noun",
             ]
+        );
+    }
+
+    #[test]
+    fn an_example_that_looks_as_if_it_ran_is_found() {
+        let text = "//! A word.\n//! ```text\n//! a\n//! ```\n";
+        let code = "/// ```text\n/// a\n/// ```\n/// ```\n/// let a = 1;\n/// ```\n";
+        assert_eq!(
+            faults(examples_are_text, &[("a.rs", text), ("b.rs", code)]),
+            ["b.rs:4: begin it with ```text, and assert what it shows in a test"]
         );
     }
 
