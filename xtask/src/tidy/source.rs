@@ -185,8 +185,8 @@ fn names_module(file: &TextFile, module: &str) -> bool {
 mod tests {
     use super::super::{Rule, Tree};
     use super::{
-        every_file_says_what_it_is, every_test_file_is_compiled, examples_are_text, files_stay_short,
-        modules_are_named_after_their_noun, nothing_is_left_undone,
+        every_file_says_what_it_is, every_test_file_is_compiled, examples_are_text,
+        files_stay_short, modules_are_named_after_their_noun, nothing_is_left_undone,
     };
 
     /// Returns the faults as text.

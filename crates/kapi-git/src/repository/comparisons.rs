@@ -22,8 +22,11 @@ pub(crate) struct Compared {
 /// The last comparisons, shared by the copies of one repository.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Comparisons {
-    known: Arc<Mutex<VecDeque<(Compared, Arc<[RawChange]>)>>>,
+    known: Arc<Mutex<VecDeque<Comparison>>>,
 }
+
+/// What was compared, and what differs.
+type Comparison = (Compared, Arc<[RawChange]>);
 
 impl Comparisons {
     /// Returns what differs, where it is known.
@@ -37,7 +40,7 @@ impl Comparisons {
     pub(crate) fn keep(&self, compared: Compared, changes: &Arc<[RawChange]>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.push_back((compared, Arc::clone(changes)));
-        let n_paths = |known: &VecDeque<(_, Arc<[RawChange]>)>| -> usize {
+        let n_paths = |known: &VecDeque<Comparison>| -> usize {
             known.iter().map(|(_, changes)| changes.len()).sum()
         };
         while known.len() > COMPARISONS_MAX || n_paths(&known) > PATHS_MAX {

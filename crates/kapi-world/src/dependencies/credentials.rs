@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use kapi_core::glob::Glob;
 use kapi_core::goal::outcome::Failure;
-use kapi_core::kernel::condition::glob;
 use kapi_core::proof::ecosystem::Table;
 
 use super::pattern::Pattern;
@@ -68,8 +68,8 @@ pub(super) struct Credentials {
     paths: Vec<String>,
     /// Directories all of whose files are meant, with slashes around them.
     directories: Vec<String>,
-    /// Everything else, for a whole path or a name.
-    others: Vec<String>,
+    /// Everything else: patterns of paths, at any depth.
+    others: Vec<Glob>,
 }
 
 impl Credentials {
@@ -96,7 +96,7 @@ impl Credentials {
         } else if let Some(ending) = ending.filter(|it| is_literal(it) && !it.contains('/')) {
             self.endings.push(ending.to_owned());
         } else {
-            self.others.push(plain.to_owned());
+            self.others.push(Glob::new(&format!("**/{plain}")));
         }
     }
 
@@ -114,13 +114,10 @@ impl Credentials {
                 .directories
                 .iter()
                 .any(|at| slashed.contains(at.as_str()))
-            || self.others.iter().any(|other| {
-                if other.contains('/') {
-                    glob::is_path(other, path) || glob::is_path(&format!("**/{other}"), path)
-                } else {
-                    glob::is_name(other, name)
-                }
-            })
+            || {
+                let names: Vec<&str> = path.split('/').collect();
+                self.others.iter().any(|other| other.matches_names(&names))
+            }
     }
 
     /// Returns the files in a tree that are, relative to it.

@@ -176,7 +176,6 @@ fn strange(line: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::proof::role::Ecosystems;
 
     use super::{FileKind, is_text, kind_of};
     use crate::ecosystems;
