@@ -65,9 +65,9 @@ impl Project<'_> {
             return Ok(Revised { submitted, edited });
         };
         let words = with_edit(&workflow, text, (name, &bytes));
-        if words.len() > TEXT_BYTES_MAX {
+        let Some(words) = words.filter(|words| words.len() <= TEXT_BYTES_MAX) else {
             return Err(too_large(&workflow, name, bytes.len()));
-        }
+        };
         let layout = self.layout.workflow(key.mode, &key.id);
         let kept = keep(self.disk, &layout, name, &bytes)?;
         let submitted = self.submit_workflow(key, actor, &plain(&words))?;
@@ -130,21 +130,26 @@ pub(super) fn keep(
     Ok(first)
 }
 
-fn with_edit(workflow: &Workflow, text: &str, (name, bytes): (&str, &[u8])) -> String {
+/// Returns a person's words with what they edited; nothing where that is certainly too large, which
+/// need not be compared to be known.
+fn with_edit(workflow: &Workflow, text: &str, (name, bytes): (&str, &[u8])) -> Option<String> {
     let drafted = documents(workflow);
     let drafted = drafted.iter().find(|document| document.name == name);
     let drafted = drafted.map_or("", |document| document.text.as_str());
+    if bytes.len() > TEXT_BYTES_MAX.saturating_add(drafted.len()) {
+        return None;
+    }
     let edited = String::from_utf8_lossy(bytes);
     let changed = TextDiff::from_lines(drafted, edited.as_ref())
         .unified_diff()
         .context_radius(CONTEXT_LINES)
         .missing_newline_hint(false)
         .to_string();
-    format!(
+    Some(format!(
         "{}\n\nI edited {name} by hand. These lines are part of what I want changed:\n\n{}",
         text.trim(),
         fenced(&visible(&changed), "diff")
-    )
+    ))
 }
 
 fn too_large(workflow: &Workflow, name: &str, n_bytes: usize) -> WorkflowError {
