@@ -25,7 +25,7 @@ const DOCUMENT: &str = "docs/proof.md";
 /// What the first table begins with; all above it is a person's.
 const TABLES: &str = "## Cheats\n";
 /// The line above it that says what was measured.
-const MEASURED: &str = "Measured with Kapi at ";
+const MEASURED: &str = "Last measured with Kapi at ";
 
 /// Writes the tables of the document anew, from the results of the last runs.
 ///
@@ -39,7 +39,11 @@ pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
     let head = head.with_context(|| format!("find {TABLES:?} in {DOCUMENT}"))?;
     let mut text = head.to_owned();
     let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
-    let _written = writeln!(text, "{MEASURED}{}.\n", commit.trim());
+    let _written = writeln!(
+        text,
+        "{MEASURED}{}; a row that this run did not try is that of an earlier one.\n",
+        commit.trim()
+    );
     let results = read_results::<CaseResult>(&place.join(RESULTS))?;
     text.push_str(&cheats(&results));
     text.push_str(&honest(&results));
