@@ -138,7 +138,7 @@ impl Entry {
             }
             Self::Ralph => ralph(request, place, shell),
             Self::Prove => {
-                shell.must("git checkout --quiet -b change")?;
+                shell.must("git checkout --quiet -B change main")?;
                 shell.must(request.script)?;
                 shell.must("git add --all && git commit --quiet --no-verify --allow-empty --message change")?;
                 let words = [

@@ -189,8 +189,8 @@ fn real(results: &[RealResult]) -> String {
         return text;
     }
     text.push_str(
-        "| ecosystem | project | command | wrong fix | right fix | by hand | in the prover | ratio |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "| ecosystem | project | command | wrong fix | right fix | by `kapi prove` | by hand | in the prover | ratio |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let word = |outcome: &Option<CaseOutcome>| {
         let outcome = outcome.as_ref();
@@ -204,12 +204,18 @@ fn real(results: &[RealResult]) -> String {
     for result in results {
         let _written = writeln!(
             text,
-            "| {} | {} | `{}` | {} | {} | {} | {} | {} |",
+            "| {} | {} | `{}` | {} | {} | {} | {} | {} | {} |",
             result.ecosystem,
             result.name,
             result.verify,
             word(&result.wrong),
             word(&result.right),
+            result
+                .by_prove
+                .as_ref()
+                .map_or("–".to_owned(), |[wrong, right]| {
+                    format!("{}, {}", wrong.word(), right.word())
+                }),
             time(result.by_hand_ms),
             time(result.proved_ms),
             result.ratio().unwrap_or_else(|| "–".to_owned())

@@ -83,6 +83,9 @@ pub(super) struct RealResult {
     /// What came of the wrong fix, and of the right one; nothing where it could not be tried.
     pub(super) wrong: Option<CaseOutcome>,
     pub(super) right: Option<CaseOutcome>,
+    /// The same of both by `kapi prove`.
+    #[serde(default)]
+    pub(super) by_prove: Option<[CaseOutcome; 2]>,
     /// Milliseconds of the command by hand and in the prover, each the median and the spread.
     pub(super) by_hand_ms: Option<[u64; 2]>,
     pub(super) proved_ms: Option<[u64; 2]>,
@@ -92,15 +95,16 @@ pub(super) struct RealResult {
 
 impl RealResult {
     fn is_as_expected(&self) -> bool {
-        let refused = matches!(
-            self.wrong,
-            Some(CaseOutcome::Refused(_) | CaseOutcome::Waits(_))
-        );
-        refused
-            && matches!(
-                self.right,
-                Some(CaseOutcome::Accepted | CaseOutcome::Named(_))
-            )
+        let pairs = [
+            self.wrong.as_ref().zip(self.right.as_ref()),
+            self.by_prove.as_ref().map(|[wrong, right]| (wrong, right)),
+        ];
+        pairs.into_iter().all(|pair| {
+            pair.is_some_and(|(wrong, right)| {
+                matches!(wrong, CaseOutcome::Refused(_) | CaseOutcome::Waits(_))
+                    && matches!(right, CaseOutcome::Accepted | CaseOutcome::Named(_))
+            })
+        })
     }
 
     /// Returns the cost of the command in the prover beside the same by hand.
@@ -179,6 +183,7 @@ impl RealProject {
             verify: self.verify.clone(),
             wrong: None,
             right: None,
+            by_prove: None,
             by_hand_ms: None,
             proved_ms: None,
             untried: None,
@@ -267,7 +272,7 @@ fn attempt(
     by_hand.remove(0);
     result.by_hand_ms = Some(median_and_spread(by_hand));
     shell.must("git checkout --quiet -- .")?;
-    let run = |script: &str| -> anyhow::Result<(CaseOutcome, Option<u64>)> {
+    let run = |entry: Entry, script: &str| -> anyhow::Result<(CaseOutcome, Option<u64>)> {
         let request = Request {
             kapi,
             task: "make the tests pass",
@@ -275,17 +280,18 @@ fn attempt(
             script,
             options: &[],
         };
-        let ended = Entry::Run.perform(&request, &directory, &shell)?;
+        let ended = entry.perform(&request, &directory, &shell)?;
         let last = ended.stdout.lines().last().unwrap_or_default();
         let document: Value = serde_json::from_str(last).unwrap_or_default();
         let took = document["verify"][0]["duration_ms"].as_u64();
         Ok((CaseOutcome::read(&ended), took))
     };
-    result.wrong = Some(run(&project.replacing(&project.bug, &project.wrong))?.0);
+    let wrong = project.replacing(&project.bug, &project.wrong);
+    result.wrong = Some(run(Entry::Run, &wrong)?.0);
     let right = project.replacing(&project.bug, &project.good);
     let mut proved = Vec::new();
     for _ in 0..=TIMES {
-        let (outcome, took) = run(&right)?;
+        let (outcome, took) = run(Entry::Run, &right)?;
         let is_done = matches!(outcome, CaseOutcome::Accepted | CaseOutcome::Named(_));
         proved.extend(took);
         result.right = Some(outcome);
@@ -297,6 +303,7 @@ fn attempt(
         proved.remove(0);
         result.proved_ms = Some(median_and_spread(proved));
     }
+    result.by_prove = Some([run(Entry::Prove, &wrong)?.0, run(Entry::Prove, &right)?.0]);
     Ok(result)
 }
 
@@ -354,6 +361,9 @@ fn line(result: &RealResult) -> String {
         word(&result.wrong),
         word(&result.right)
     );
+    if let Some([wrong, right]) = &result.by_prove {
+        let _written = write!(text, "; by prove {}, {}", wrong.word(), right.word());
+    }
     if let Some(ratio) = result.ratio() {
         let _written = write!(text, ", {ratio} times the command by hand");
     }
