@@ -50,11 +50,12 @@ impl Repository {
     }
 
     /// Returns the files that git ignores outside of whole ignored directories, relative to the top
-    /// level, without those that [`EXCLUDE_FILE`] names.
+    /// level, without those that [`EXCLUDE_FILE`] names and Kapi's own.
     pub fn ignored_files(&self) -> Result<Vec<PathBuf>, GitError> {
         let excluded = self.excluded()?;
         let excluded: BTreeSet<PathBuf> = excluded.into_iter().map(|entry| entry.path).collect();
-        let is_shown = |path: &PathBuf| !path.ancestors().any(|above| excluded.contains(above));
+        let is_hidden = |path: &Path| path.ancestors().any(|above| excluded.contains(above));
+        let is_shown = |path: &PathBuf| !path.starts_with(KAPI_DIRECTORY) && !is_hidden(path);
         let ignored = self.untracked("--exclude-standard")?;
         let files = ignored.into_iter().filter(|entry| !entry.is_directory);
         Ok(files.map(|entry| entry.path).filter(is_shown).collect())

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, thread};
 
+use crate::dialogs::at_terminal;
 use crate::environment::{Environment, write};
 use crate::program::{Output, finish};
 
@@ -151,6 +152,21 @@ fn what_may_not_be_downloaded_is_said_in_one_sentence() {
     assert_eq!(allowed.code, 0, "{allowed:?}");
     assert!(registry.n_asked() > 0);
     assert!(!env.repository().join("node_modules").exists());
+}
+
+#[test]
+fn at_a_terminal_it_is_asked_and_goes_on_with_a_yes() {
+    let mut env = Environment::new();
+    let registry = Registry::start(&env);
+    with_new_dependency(&env, &registry);
+    env.set("NPM_CONFIG_REGISTRY", &format!("http://{HOST}:9/"));
+    let question = format!("Install from {HOST}:{} this once? [y/N] ", registry.port);
+    let words = ["prove", "change", "--base", "main", "--verify", CHECK];
+    let refused = at_terminal(&env, &words, &[(&question, "n\n")]);
+    assert_eq!((refused.code, registry.n_asked()), (4, 0), "{refused:?}");
+    let allowed = at_terminal(&env, &words, &[(&question, "y\n")]);
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    assert!(registry.n_asked() > 0);
 }
 
 #[test]

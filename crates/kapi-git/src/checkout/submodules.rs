@@ -47,15 +47,7 @@ impl Repository {
             let at = into.join(format!("{n}-{commit}"));
             if !at.exists() {
                 fs::create_dir_all(into).map_err(failed("create", into))?;
-                let staging = staging(&at, n);
-                submodule.checkout(&CheckoutPlan {
-                    commit: &commit,
-                    base: &commit,
-                    protect: &[],
-                    to: &staging,
-                })?;
-                fs::rename(&staging, &at).map_err(failed("fill", &at))?;
-                owned_dir::wipe(&owned_dir::beside(&staging)?)?;
+                submodule.check_out_by_way_of(&staging(&at, n), &commit, &at)?;
             }
             let path = entry.path;
             contents.push(SubmoduleContent { path, at });
@@ -82,18 +74,28 @@ impl Repository {
             let Some((submodule, commit)) = self.content_of(&entry) else {
                 continue;
             };
-            let staging = staging(plan.to, n);
-            submodule.checkout(&CheckoutPlan {
-                commit: &commit,
-                base: &commit,
-                protect: &[],
-                to: &staging,
-            })?;
             let place = plan.to.join(&entry.path);
-            owned_dir::wipe(&place)?;
-            fs::rename(&staging, &place).map_err(failed("fill", &place))?;
-            owned_dir::wipe(&owned_dir::beside(&staging)?)?;
+            submodule.check_out_by_way_of(&staging(plan.to, n), &commit, &place)?;
         }
+        Ok(())
+    }
+
+    /// Checks a commit out whole, or not at all, in the place of what is there.
+    fn check_out_by_way_of(
+        &self,
+        staging: &Path,
+        commit: &CommitId,
+        to: &Path,
+    ) -> Result<(), CheckoutError> {
+        self.checkout(&CheckoutPlan {
+            commit,
+            base: commit,
+            protect: &[],
+            to: staging,
+        })?;
+        owned_dir::wipe(to)?;
+        fs::rename(staging, to).map_err(failed("fill", to))?;
+        owned_dir::wipe(&owned_dir::beside(staging)?)?;
         Ok(())
     }
 

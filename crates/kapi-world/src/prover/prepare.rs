@@ -73,9 +73,9 @@ impl Prover<'_> {
             store: &store,
         };
         match self.install(work, claim, wanted)? {
-            Installed::Whole => {}
-            Installed::Not(lacking) => return Ok(Prepared::Lacking(lacking)),
-            Installed::Cancelled => return Ok(Prepared::Cancelled),
+            InstallEnd::Whole => {}
+            InstallEnd::Not(lacking) => return Ok(Prepared::Lacking(lacking)),
+            InstallEnd::Cancelled => return Ok(Prepared::Cancelled),
         }
         let found = store.found(self.book, repository, self.site.dependencies)?;
         Ok(found.map_or_else(
@@ -94,9 +94,9 @@ impl Prover<'_> {
         work: &Work<'_>,
         claim: &Claim<'_>,
         wanted: Wanted<'_>,
-    ) -> Result<Installed, Failure> {
+    ) -> Result<InstallEnd, Failure> {
         let mut ended = self.install_by(work, claim, wanted, Way::Offline)?;
-        if matches!(ended, Installed::Not(_)) && self.site.downloads.network != NetworkMode::None {
+        if matches!(ended, InstallEnd::Not(_)) && self.site.downloads.network != NetworkMode::None {
             ended = self.install_by(work, claim, wanted, Way::Download)?;
         }
         Ok(ended)
@@ -108,7 +108,7 @@ impl Prover<'_> {
         claim: &Claim<'_>,
         wanted: Wanted<'_>,
         way: Way,
-    ) -> Result<Installed, Failure> {
+    ) -> Result<InstallEnd, Failure> {
         let Wanted { installs, store } = wanted;
         let (book, network, env) = match way {
             Way::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
@@ -161,17 +161,17 @@ impl Prover<'_> {
             };
             let Some(run) = checkout.run_once(&install.line, Checks::Visible, means)? else {
                 checkout.discard()?;
-                return Ok(Installed::Cancelled);
+                return Ok(InstallEnd::Cancelled);
             };
             if !run.passed() {
                 checkout.discard()?;
                 let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-                return Ok(Installed::Not(lack(install, &run, &refused)));
+                return Ok(InstallEnd::Not(lack(install, &run, &refused)));
             }
         }
         store.keep(installs, (checkout.root(), &layers))?;
         checkout.discard()?;
-        Ok(Installed::Whole)
+        Ok(InstallEnd::Whole)
     }
 
     /// Returns what may be used of the host, and the registries' hosts with it.
@@ -212,7 +212,7 @@ enum Way {
 }
 
 /// How installing ended.
-enum Installed {
+enum InstallEnd {
     Whole,
     Not(Lacking),
     Cancelled,
