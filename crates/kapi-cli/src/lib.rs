@@ -1,0 +1,156 @@
+//! The command line of `kapi`: composes everything, runs one command, returns its exit code.
+//!
+//! The program is entered again inside sandboxes; those entries come first and read nothing.
+//! A library, so that it is compiled once for the program and once for its own tests.
+
+use std::panic::{self, PanicHookInfo};
+use std::process::{self, ExitCode};
+
+use clap::Parser as _;
+
+use crate::args::{Args, Command};
+use crate::commands::{
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
+    demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
+    policy, prove, ralph, resume, run, sandbox, service, show, spend, status, task, up,
+};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::{Fate, Format, Ui};
+
+mod amount;
+mod arena;
+mod args;
+mod commands;
+mod config;
+mod container;
+mod context;
+mod contract;
+mod desk;
+mod driving;
+mod error;
+mod event_words;
+mod exit_code;
+mod hook;
+mod inner;
+mod kernel;
+mod naming;
+mod profile;
+mod progress;
+mod report;
+mod trust;
+mod ui;
+mod webhook;
+mod workflow;
+
+/// Does what the command line asks for and returns the exit code of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    if let Some(code) = inner::enter() {
+        return ExitCode::from(code);
+    }
+    // A defect has the same exit code whether or not the build unwinds.
+    panic::set_hook(Box::new(|found| {
+        report_defect(found);
+        process::exit(Exit::Internal.code().into());
+    }));
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let format = if args.json {
+        Format::Json
+    } else {
+        Format::Human
+    };
+    let exit = answer(format, |context| dispatch(context, &args.command));
+    ExitCode::from(exit.code())
+}
+
+/// Does something that a person or a host asked for, tells them what went wrong, and returns how it ended.
+fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> Exit {
+    let ui = Ui { format };
+    let exit = Context::new(format)
+        .and_then(|context| act(&context))
+        .unwrap_or_else(|error| {
+            ui.say(&format!("error: {error}"));
+            if let Some(hint) = &error.hint {
+                ui.say(&format!("hint: {hint}"));
+            }
+            error.exit
+        });
+    if ui.fate() == Fate::Failed {
+        ui.say("error: failed to write to standard output");
+        return Exit::Failed;
+    }
+    exit
+}
+
+fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
+    match command {
+        Command::Run(args) => run::run(context, args),
+        Command::Demo(args) => demo::run(context, args),
+        Command::Goal(args) => goal::run(context, args),
+        Command::DeepInterview(args) => deep_interview::run(context, args),
+        Command::Ralph(args) => ralph::run(context, args),
+        Command::Inbox(args) => inbox::run(context, args),
+        Command::Clear(args) => clear::run(context, args),
+        Command::Status(args) => status::run(context, args),
+        Command::Show(args) => show::run(context, args),
+        Command::Log(args) => log::run(context, args),
+        Command::Loop(args) => loops::run(context, args),
+        Command::Service(args) => service::run(context, args),
+        Command::Diff(args) => diff::run(context, args),
+        Command::Resume(args) => resume::run(context, args),
+        Command::Task(args) => task::run(context, args),
+        Command::Guardrail(args) => guardrail::run(context, args),
+        Command::Policy(args) => policy::run(context, args),
+        Command::Dashboard(args) => dashboard::run(context, args),
+        Command::Health(args) => health::run(context, args),
+        Command::Up(args) => up::run(context, args),
+        Command::Cancel(args) => cancel::run(context, args),
+        Command::Budget(args) => budget::run(context, args),
+        Command::Spend(args) => spend::run(context, args),
+        Command::Check(args) => check::run(context, args),
+        Command::Prove(args) => prove::run(context, args),
+        Command::Launch(args) => launch::run(context, args),
+        Command::Sandbox(args) => sandbox::run(context, args),
+        Command::Cleanup(args) => cleanup::run(context, args),
+        Command::Image(args) => image::run(context, args),
+        Command::Agent(args) => agent::run(context, args),
+        Command::Mcp(args) => mcp::run(context, args),
+        Command::Audit(args) => audit::run(context, args),
+        Command::Doctor(args) => doctor::run(context, args),
+        Command::Explain(args) => explain::run(context, args),
+        Command::Completion(args) => Ok(completion::run(context, args)),
+    }
+}
+
+/// Says what went wrong inside; everything that was accepted is on disk already.
+fn report_defect(found: &PanicHookInfo<'_>) {
+    let ui = Ui {
+        format: Format::Human,
+    };
+    let place = found
+        .location()
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
+    let text = found.payload_as_str().unwrap_or("no reason was given");
+    ui.say(&format!("error: this is a defect of Kapi{place}: {text}"));
+    ui.say("hint: please report it; nothing that was recorded is lost, and `kapi resume` goes on.");
+}
+
+/// Help and version are data; a wrong command line is talk and exits with 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    let ui = Ui {
+        format: Format::Human,
+    };
+    if error.use_stderr() {
+        ui.say_page(error.to_string().trim_end());
+        ExitCode::from(Exit::Usage.code())
+    } else {
+        ui.raw(error.to_string().as_bytes());
+        ExitCode::from(Exit::Success.code())
+    }
+}
