@@ -11,6 +11,7 @@ mod kernel;
 mod launch;
 mod machine;
 mod options;
+mod part;
 mod process_table;
 mod program;
 mod proxy;
@@ -19,11 +20,12 @@ mod sandbox;
 mod storage;
 mod table;
 mod tree;
+mod walls;
 mod workflows;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context as _, bail};
 use kapi_sys::disk::replace_durably;
@@ -32,7 +34,6 @@ use kapi_sys::real_disk::RealDisk;
 use self::options::{Group, Options};
 use self::table::{Gap, Table};
 use crate::output::{say, talk};
-use crate::tool::Tool;
 use crate::{dist, peers};
 
 const DOCUMENT: &str = "docs/performance.md";
@@ -44,6 +45,8 @@ struct Place {
     scratch: PathBuf,
     /// The program under test.
     kapi: PathBuf,
+    /// This program, for what is measured in a process of its own.
+    program: PathBuf,
 }
 
 /// Measures what the options ask for and prints the tables; a whole run is also written into the
@@ -52,23 +55,16 @@ struct Place {
 /// # Errors
 /// When one of our own programs cannot be run; a missing peer is a line in the table instead.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
-    if let [kernel::crew::MEMBER, words @ ..] = words {
-        return kernel::member::run(words);
+    match words {
+        [kernel::crew::MEMBER, words @ ..] => return kernel::member::run(words),
+        [part::PART, words @ ..] => return part::run(words),
+        [walls::WALLS, words @ ..] => return walls::run(words),
+        _ => {}
     }
     let options = Options::parse(words)?;
     if cfg!(debug_assertions) {
         // What is measured inside this process must be built like the product.
-        let args = [
-            "run",
-            "--release",
-            "--locked",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--",
-            "bench",
-        ];
-        return Tool::new(root, "cargo", &[&args[..], words].concat()).run();
+        return dist::run(root, "xtask", &[&["bench"], words].concat());
     }
     peers::ensure(root, peers::FOR_BENCH)?;
     let place = prepare(root)?;
@@ -110,7 +106,12 @@ fn prepare(root: &Path) -> anyhow::Result<Place> {
         fs::remove_dir_all(&scratch).with_context(|| format!("clear {}", scratch.display()))?;
     }
     fs::create_dir_all(&scratch).with_context(|| format!("create {}", scratch.display()))?;
-    Ok(Place { scratch, kapi })
+    let program = env::current_exe().context("find this program")?;
+    Ok(Place {
+        scratch,
+        kapi,
+        program,
+    })
 }
 
 /// Says once more, at the end, what could not be measured.

@@ -30,20 +30,8 @@ struct Metadata {
 /// # Errors
 /// When the target cannot be had, when it does not build, or when what was built needs anything else.
 pub(crate) fn build(root: &Path) -> anyhow::Result<PathBuf> {
-    let target = format!("{}-unknown-linux-musl", env::consts::ARCH);
-    peers::ensure(root, peers::FOR_DIST)?;
-    ensure_target(root, &target)?;
-    let args = [
-        "build",
-        "--release",
-        "--locked",
-        "--quiet",
-        "--package",
-        "kapi-cli",
-        "--target",
-        &target,
-    ];
-    Tool::new(root, "cargo", &args).run()?;
+    let target = target();
+    cargo(root, "build", &["--package", "kapi-cli"])?;
     let program = target_directory(root)?.join(target).join("release/kapi");
     let bytes = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
     let stands_alone = stands_alone(&bytes)
@@ -54,6 +42,31 @@ pub(crate) fn build(root: &Path) -> anyhow::Result<PathBuf> {
         program.display()
     );
     Ok(program)
+}
+
+/// Builds another program of the workspace in the same form and runs it.
+///
+/// # Errors
+/// As for `build`, and when the program fails.
+pub(crate) fn run(root: &Path, package: &str, words: &[&str]) -> anyhow::Result<()> {
+    cargo(
+        root,
+        "run",
+        &[&["--package", package, "--"], words].concat(),
+    )
+}
+
+/// Runs Cargo on the form in which the product is shipped.
+fn cargo(root: &Path, verb: &str, words: &[&str]) -> anyhow::Result<()> {
+    let target = target();
+    peers::ensure(root, peers::FOR_DIST)?;
+    ensure_target(root, &target)?;
+    let form = ["--release", "--locked", "--quiet", "--target", &target];
+    Tool::new(root, "cargo", &[&[verb], &form[..], words].concat()).run()
+}
+
+fn target() -> String {
+    format!("{}-unknown-linux-musl", env::consts::ARCH)
 }
 
 /// Returns where Cargo builds.

@@ -103,6 +103,10 @@ const LAYERS: &[Layer] = &[
             "kapi-store",
             "kapi-engine",
             "kapi-fleet",
+            // Measured part by part.
+            "kapi-git",
+            "kapi-sandbox",
+            "kapi-gateway",
             "kapi-testkit",
         ],
         &[],

@@ -1,8 +1,6 @@
 //! The entries of this binary that are not for people: the inner end of a sandbox, the embedded
-//! agent, what a host asks of its session, and what is measured alone.
+//! agent, and what a host asks of its session.
 
-mod bare;
-mod measure;
 mod session;
 
 use std::{env, io};
@@ -29,8 +27,6 @@ pub(crate) fn enter() -> Option<u8> {
             let cwd = env::current_dir().ok()?;
             runner::script_main(&mut io::stdin().lock(), &mut io::stdout().lock(), &cwd)
         }
-        bare::ARGUMENT => bare::enter(args.collect()),
-        measure::ARGUMENT => measure::enter(args),
         session::ARGUMENT => session::enter(args),
         _ => return None,
     };

@@ -20,7 +20,6 @@ use crate::exit_code::Exit;
 use crate::ui::{Fate, Format, Ui};
 
 mod amount;
-mod arena;
 mod args;
 mod commands;
 mod config;

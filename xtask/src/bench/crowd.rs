@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use super::Place;
 use super::comparison::{Side, gap, measured, not_run};
 use super::ground::Ground;
 use super::invocation::Invocation;
@@ -18,6 +17,7 @@ use super::process_table::{self, Process};
 use super::sample::Pair;
 use super::sandbox::{self, Overlay, TRUE};
 use super::table::{Quantity, Row, Table};
+use super::{Place, walls};
 
 /// How many at once.
 const N: usize = 100;
@@ -58,11 +58,10 @@ pub(super) fn at_once(place: &Place) -> anyhow::Result<Table> {
 /// Measures the memory of a hundred that wait.
 pub(super) fn memory(place: &Place) -> anyhow::Result<Table> {
     let peer = many(&sandbox::bwrap(place, &WAITING));
-    let together = Invocation::new(
+    let together = walls::invocation(
         "`kapi`, native, all from one program",
-        &place.scratch,
-        &place.kapi.to_string_lossy(),
-        &[&["__sandbox-run", "--at-once", "100", "--"], &WAITING[..]].concat(),
+        place,
+        &[&["--at-once", "100", "--"], &WAITING[..]].concat(),
     );
     let mut rows = Vec::new();
     for ours in [overlaid(place, (&place.scratch, &WAITING))?, vec![together]] {

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::Place;
 use super::comparison::measured;
-use super::invocation::{Invocation, Started};
+use super::invocation::Started;
 use super::sample::{Pair, by_turns};
 use super::table::{Quantity, Row, Table};
+use super::{Place, part};
 
 const SMALL_ROUNDS: usize = 400;
 const TRIP_ROUNDS: usize = 40;
@@ -224,9 +224,7 @@ struct Running {
 
 impl Running {
     fn start(place: &Place, allowed: u16) -> anyhow::Result<Self> {
-        let kapi = place.kapi.to_string_lossy();
-        let args = ["__measure", "proxy", &allowed.to_string()];
-        let proxy = Invocation::new("`kapi __measure proxy`", &place.scratch, &kapi, &args);
+        let proxy = part::invocation(place, &place.scratch, &["proxy", &allowed.to_string()]);
         let (started, input, output) = proxy.start_piped()?;
         let mut output = BufReader::new(output);
         let mut line = String::new();

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::Place;
 use super::comparison::{Side, compare, gap, measured, not_run};
 use super::ground::Ground;
 use super::invocation::Invocation;
 use super::process_table::{self, Process};
 use super::sample::{Pair, by_turns};
 use super::table::{Quantity, Row, Table};
+use super::{Place, walls};
 use crate::tool::{Tool, find};
 
 /// Rounds that count, of what takes milliseconds.
@@ -102,11 +102,10 @@ fn from_living_process(
     let [lower, upper, work, binary] =
         [&overlay.lower, &overlay.upper, &overlay.work, &binary].map(|path| path.to_string_lossy());
     let rounds = ROUNDS.to_string();
-    let mut args = vec!["__sandbox-run", "--overlay", &lower, &upper, &work];
+    let mut args = vec!["--overlay", &lower, &upper, &work];
     args.extend(["--repeat", &rounds, "--peer", &binary]);
     args.extend(BWRAP.iter().chain(&[TRUE, "--", TRUE]));
-    let kapi = place.kapi.to_string_lossy();
-    let told = Invocation::new(&shown, &place.scratch, &kapi, &args).read()?;
+    let told = walls::invocation(&shown, place, &args).read()?;
     let mut pair = Pair::default();
     for line in told.lines() {
         let (ours, peer) = line.split_once(' ').context("read two times")?;
@@ -186,11 +185,10 @@ pub(super) fn lower(directory: &Path) -> anyhow::Result<PathBuf> {
 
 /// Names a program in a native sandbox of ours.
 pub(super) fn kapi(place: &Place, overlay: Option<&Overlay>, command: &[&str]) -> Invocation {
-    let program = place.kapi.to_string_lossy();
     let parts = overlay.map(|Overlay { lower, upper, work }| {
         [lower, upper, work].map(|path| path.to_string_lossy().into_owned())
     });
-    let mut args = vec!["__sandbox-run"];
+    let mut args = Vec::new();
     if let Some(parts) = &parts {
         args.push("--overlay");
         args.extend(parts.iter().map(String::as_str));
@@ -202,7 +200,7 @@ pub(super) fn kapi(place: &Place, overlay: Option<&Overlay>, command: &[&str]) -
     } else {
         "`kapi`, native"
     };
-    Invocation::new(shown, &place.scratch, &program, &args)
+    walls::invocation(shown, place, &args)
 }
 
 /// Names a program in a sandbox of bubblewrap's.

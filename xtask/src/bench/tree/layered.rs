@@ -7,9 +7,8 @@ use anyhow::{Context as _, ensure};
 
 use super::make::{git, paths};
 use super::{Changes, Tree, remove_all};
-use crate::bench::Place;
 use crate::bench::sandbox::{self, Overlay};
-use crate::tool::Tool;
+use crate::bench::{Place, part};
 
 /// One instant branch.
 #[derive(Debug)]
@@ -111,9 +110,8 @@ impl<'a> Layered<'a> {
             "LAYER" => &*layer,
             word => word,
         });
-        let args: Vec<&str> = ["__measure"].into_iter().chain(words).collect();
-        let kapi = self.place.kapi.to_string_lossy();
-        let told = Tool::new(&self.tree.beside, &kapi, &args).read()?;
+        let words: Vec<&str> = words.collect();
+        let told = part::invocation(self.place, &self.tree.beside, &words).read()?;
         let (nanoseconds, found) = told
             .trim()
             .split_once(' ')

@@ -1,16 +1,16 @@
-//! A bare sandbox for measurements: no goal, no agent, only the walls around one program.
+//! A bare sandbox: no goal, no agent, only the walls around one program.
 //!
 //! Timed here, in a process that lives on, a sandbox costs what a harness pays for it; timed from outside,
 //! the start of this program is added. Does not judge what it measures.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::mem::forget;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{env, fs, io, thread};
+use std::{env, fs, thread};
 
+use anyhow::{Context as _, bail, ensure};
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::launch::{self, Ears};
 use kapi_sandbox::outcome::Ran;
@@ -18,18 +18,21 @@ use kapi_sandbox::spec::{Access, Layer, Level, Mount, Spec};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Program};
 
-use crate::exit_code::Exit;
+use super::Place;
+use super::invocation::Invocation;
+use crate::output::say;
 
-/// Runs a program in a native sandbox whose home is the directory for temporary files.
+/// The word with which this program is started to run a program in a native sandbox, whose home is the
+/// directory for temporary files.
 ///
-/// `kapi __sandbox-run [OPTION]… [--] /bin/true`, with these options:
+/// `KAPI [OPTION]… [--] /bin/true`, where the sandbox's inner end is `KAPI`, with these options:
 ///
 /// - `--overlay LOWER UPPER WORK` mounts a workspace; as in a launch, each run gets a work directory of
 ///   its own, made in `WORK`.
 /// - `--repeat N` runs it N times and prints the microseconds of each on a line.
 /// - `--peer PROGRAM ARGUMENT… --` runs this, too, after each, and prints its microseconds beside.
 /// - `--at-once N` runs N of them together and prints the microseconds until the last has ended.
-pub(super) const ARGUMENT: &str = "__sandbox-run";
+pub(super) const WALLS: &str = "__walls";
 
 /// The longest that one program may run.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -41,6 +44,8 @@ const AT_ONCE_MAX: usize = 4096;
 /// What was asked for.
 #[derive(Debug, Default)]
 struct Asked {
+    /// The program that each sandbox enters.
+    kapi: PathBuf,
     /// Lower, upper and work directory of a workspace.
     overlay: Option<[PathBuf; 3]>,
     repeat: Option<usize>,
@@ -50,30 +55,34 @@ struct Asked {
 }
 
 impl Asked {
-    fn parse(args: Vec<OsString>) -> Option<Self> {
-        let mut args = args.into_iter();
-        let mut asked = Self::default();
+    fn parse(words: &[&str]) -> Option<Self> {
+        let mut args = words.iter().copied();
+        let mut asked = Self {
+            kapi: args.next().map(PathBuf::from)?,
+            ..Self::default()
+        };
         while let Some(word) = args.next() {
-            match word.to_str() {
-                Some("--overlay") => {
+            match word {
+                "--overlay" => {
                     let mut path = || args.next().map(PathBuf::from);
                     asked.overlay = Some([path()?, path()?, path()?]);
                 }
-                Some("--repeat") => asked.repeat = Some(number(&mut args)?),
-                Some("--at-once") => {
+                "--repeat" => asked.repeat = Some(number(&mut args)?),
+                "--at-once" => {
                     asked.at_once = Some(number(&mut args).filter(|count| *count <= AT_ONCE_MAX)?);
                 }
-                Some("--peer") => {
-                    asked.peer = args.by_ref().take_while(|word| word != "--").collect();
+                "--peer" => {
+                    let peer = args.by_ref().take_while(|word| *word != "--");
+                    asked.peer = peer.map(OsString::from).collect();
                 }
-                Some("--") => break,
-                Some(_) | None => {
-                    asked.command.push(word);
+                "--" => break,
+                word => {
+                    asked.command.push(word.into());
                     break;
                 }
             }
         }
-        asked.command.extend(args);
+        asked.command.extend(args.map(OsString::from));
         // Two sandboxes at once cannot share a layer.
         let is_possible = asked.at_once.is_none() || asked.overlay.is_none();
         (is_possible && !asked.command.is_empty()).then_some(asked)
@@ -81,8 +90,8 @@ impl Asked {
 
     /// Runs the program once.
     fn sandboxed(&self, name: &str) -> Result<Ran, SandboxError> {
-        let self_exe = process::current_exe().map_err(SandboxError::Launch)?;
-        let mut spec = Spec::new(Level::Native, name, env::temp_dir(), self_exe);
+        let kapi = self.kapi.clone();
+        let mut spec = Spec::new(Level::Native, name, env::temp_dir(), kapi);
         if let Some([lower, upper, works]) = &self.overlay {
             let work = fresh_directory(works, name);
             spec.mounts.push(Mount {
@@ -106,47 +115,40 @@ impl Asked {
         self.sandboxed(name).map(|ran| ran.finished.end)
     }
 
-    fn run(&self) -> Result<i32, SandboxError> {
+    fn run(&self) -> anyhow::Result<()> {
         // Unique among everything that runs now, whatever the pid namespace.
         let name = format!("bare-{}", std::process::id());
         match (self.repeat, self.at_once) {
-            (None, None) => self.sandboxed(&name).map(|ran| {
+            (None, None) => {
+                let ran = self.sandboxed(&name)?;
                 // This process ends now, so nobody needs its mounts gone.
                 forget(ran.remains);
-                code(ran.finished.end)
-            }),
+                succeed(ran.finished.end)
+            }
             (Some(rounds), _) => self.by_turns(rounds, &name),
             (None, Some(count)) => self.together(count, &name),
         }
     }
 
     /// Runs sandbox and peer by turns, each timed on its own. Ends at the first that does not succeed.
-    fn by_turns(&self, rounds: usize, name: &str) -> Result<i32, SandboxError> {
+    fn by_turns(&self, rounds: usize, name: &str) -> anyhow::Result<()> {
         for round in 0..rounds {
             let started = Instant::now();
-            let mut end = self.sandboxed_whole(&format!("{name}-{round}"))?;
+            let end = self.sandboxed_whole(&format!("{name}-{round}"))?;
             let mut times = vec![started.elapsed().as_micros().to_string()];
-            if end != End::Exited(0) {
-                return Ok(code(end));
-            }
-            let started = Instant::now();
-            let has_peer = !self.peer.is_empty();
-            let peer = has_peer.then(|| process::run_quiet(program(&self.peer)));
-            if let Some(peer) = peer.transpose().map_err(SandboxError::Launch)? {
+            succeed(end)?;
+            if !self.peer.is_empty() {
+                let started = Instant::now();
+                let peer = process::run_quiet(program(&self.peer))?;
                 times.push(started.elapsed().as_micros().to_string());
-                end = peer.end;
+                succeed(peer.end)?;
             }
-            if end != End::Exited(0) {
-                return Ok(code(end));
-            }
-            if writeln!(io::stdout(), "{}", times.join(" ")).is_err() {
-                return Ok(Exit::Failed.code().into());
-            }
+            say(&times.join(" "));
         }
-        Ok(0)
+        Ok(())
     }
 
-    fn together(&self, count: usize, name: &str) -> Result<i32, SandboxError> {
+    fn together(&self, count: usize, name: &str) -> anyhow::Result<()> {
         let started = Instant::now();
         let ends: Vec<Result<End, SandboxError>> = thread::scope(|scope| {
             let running: Vec<_> = (0..count)
@@ -159,13 +161,31 @@ impl Asked {
             ended.collect()
         });
         let elapsed = started.elapsed().as_micros();
-        let ends = ends.into_iter().collect::<Result<Vec<End>, _>>()?;
-        if ends.len() < count || writeln!(io::stdout(), "{elapsed}").is_err() {
-            return Ok(Exit::Failed.code().into());
+        ensure!(ends.len() == count, "run {count} sandboxes: one panicked");
+        for end in ends {
+            succeed(end?)?;
         }
-        let unlike = ends.into_iter().find(|end| *end != End::Exited(0));
-        Ok(unlike.map_or(0, code))
+        say(&elapsed.to_string());
+        Ok(())
     }
+}
+
+/// Names this program as one that runs another in a sandbox.
+pub(super) fn invocation(shown: &str, place: &Place, words: &[&str]) -> Invocation {
+    let kapi = place.kapi.to_string_lossy();
+    let args = [&["bench", WALLS, &*kapi], words].concat();
+    Invocation::new(
+        shown,
+        &place.scratch,
+        &place.program.to_string_lossy(),
+        &args,
+    )
+}
+
+/// Does what the words ask for.
+pub(super) fn run(words: &[&str]) -> anyhow::Result<()> {
+    let asked = Asked::parse(words);
+    asked.with_context(|| format!("read {words:?}"))?.run()
 }
 
 /// Makes a directory that nobody has used. If it cannot be made, the sandbox says what is wrong with it.
@@ -176,8 +196,8 @@ fn fresh_directory(parent: &Path, name: &str) -> PathBuf {
     path
 }
 
-fn number(args: &mut impl Iterator<Item = OsString>) -> Option<usize> {
-    args.next()?.to_str()?.parse().ok()
+fn number<'a>(args: &mut impl Iterator<Item = &'a str>) -> Option<usize> {
+    args.next()?.parse().ok()
 }
 
 fn program(command: &[OsString]) -> Program {
@@ -198,21 +218,9 @@ fn program(command: &[OsString]) -> Program {
     }
 }
 
-fn code(end: End) -> i32 {
+fn succeed(end: End) -> anyhow::Result<()> {
     match end {
-        End::Exited(code) => code,
-        End::Signaled(signal) => 128 + signal,
-        End::DeadlinePassed | End::IdlePassed | End::Cancelled => Exit::Failed.code().into(),
+        End::Exited(0) => Ok(()),
+        end => bail!("run the program: {end:?}"),
     }
-}
-
-/// Does what the arguments ask for and returns the exit code.
-pub(super) fn enter(args: Vec<OsString>) -> i32 {
-    let Some(asked) = Asked::parse(args) else {
-        return Exit::Usage.code().into();
-    };
-    asked.run().unwrap_or_else(|error| {
-        let said = writeln!(io::stderr(), "error: {error}");
-        said.map_or(Exit::Internal, |()| Exit::Failed).code().into()
-    })
 }

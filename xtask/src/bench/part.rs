@@ -1,17 +1,17 @@
-//! Parts of the product that no command does alone, for `cargo xtask bench` to measure.
+//! Parts of the product that no command does alone, measured in a process of their own.
 //!
-//! Makes the calls that a launch makes and prints how long they took in this very program; start
-//! and end of the process are not counted. Compares nothing and judges nothing.
+//! Makes the calls that a launch makes and prints how long they took; start and end of the
+//! process are not counted. Compares nothing and judges nothing.
 
-use std::error::Error;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt::Display;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
+use anyhow::{Context as _, bail};
 use kapi_gateway::egress::Limits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::policy::{Mode, Policy};
@@ -29,14 +29,16 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::process;
 
-use crate::exit_code::Exit;
+use super::Place;
+use super::invocation::Invocation;
+use crate::output::say;
 
-/// `kapi __measure create|commit PROJECT LAYER NAME`, `kapi __measure extract PROJECT LAYER`,
-/// `kapi __measure proxy PORT`.
-pub(super) const ARGUMENT: &str = "__measure";
+/// The word with which this program is started to measure a part: `create|commit PROJECT LAYER NAME`,
+/// `extract PROJECT LAYER` or `proxy PORT`.
+pub(super) const PART: &str = "__part";
 
 /// Who uses a measured layer.
-const OWNER: &str = "kapi __measure";
+const OWNER: &str = "cargo xtask bench";
 /// Walks of one process: all but the last bring the code and the directories into memory, as a
 /// warm `git status` has them.
 const N_WALKS: usize = 3;
@@ -44,44 +46,37 @@ const NAME: &str = "Kapi";
 const EMAIL: &str = "kapi@localhost";
 const AT_UNIX_SECONDS: i64 = 1_700_000_000;
 
-type Measured<T> = Result<T, Box<dyn Error>>;
+/// Names this program as one that measures a part.
+pub(super) fn invocation(place: &Place, directory: &Path, words: &[&str]) -> Invocation {
+    let shown = words.first().copied().unwrap_or(PART);
+    let args = [&["bench", PART], words].concat();
+    Invocation::new(shown, directory, &place.program.to_string_lossy(), &args)
+}
 
 /// Measures one part and prints one line: nanoseconds, and what was found.
-pub(super) fn enter(args: impl Iterator<Item = OsString>) -> i32 {
-    let words: Vec<OsString> = args.collect();
-    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
-    let measured = match words.as_slice() {
-        [what, project, layer, name] if *what == "create" => {
-            create(Path::new(project), Path::new(layer), name)
-        }
-        [what, project, layer, name] if *what == "commit" => {
-            commit(Path::new(project), Path::new(layer), name)
-        }
-        [what, project, layer] if *what == "extract" => {
-            extract(Path::new(project), Path::new(layer))
-        }
-        [what, port] if *what == "proxy" => serve_proxy(port),
-        _ => return i32::from(Exit::Usage.code()),
-    };
-    let said = match measured {
-        Ok(()) => return i32::from(Exit::Success.code()),
-        Err(error) => writeln!(io::stderr(), "error: {error}"),
-    };
-    i32::from(said.map_or(Exit::Internal, |()| Exit::Failed).code())
+pub(super) fn run(words: &[&str]) -> anyhow::Result<()> {
+    match words {
+        ["create", project, layer, name] => create(Path::new(project), Path::new(layer), name),
+        ["commit", project, layer, name] => commit(Path::new(project), Path::new(layer), name),
+        ["extract", project, layer] => extract(Path::new(project), Path::new(layer)),
+        ["proxy", port] => serve_proxy(port),
+        _ => bail!("read the part {words:?}"),
+    }
 }
 
 /// Makes an instant branch: finds the repository, takes a layer, makes the branch.
-fn create(project: &Path, layer: &Path, name: &OsStr) -> Measured<()> {
+fn create(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     let started = Instant::now();
     let repository = open(project)?;
     let layer = Layer::open(layer, Marks::User, OWNER)?;
     claim(&repository, &layer, name)?;
     let _work = layer.fresh_work()?;
-    print(started.elapsed(), "created")
+    print(started.elapsed(), "created");
+    Ok(())
 }
 
 /// Commits what is in the layer of an instant branch, as after an agent's end.
-fn commit(project: &Path, layer: &Path, name: &OsStr) -> Measured<()> {
+fn commit(project: &Path, layer: &Path, name: &str) -> anyhow::Result<()> {
     let started = Instant::now();
     let repository = open(project)?;
     let layer = Layer::open(layer, Marks::User, OWNER)?;
@@ -109,11 +104,12 @@ fn commit(project: &Path, layer: &Path, name: &OsStr) -> Measured<()> {
     print(
         took,
         format_args!("{} {}", made.candidate.commit, made.candidate.changed.len()),
-    )
+    );
+    Ok(())
 }
 
 /// Lists what a layer changes.
-fn extract(project: &Path, layer: &Path) -> Measured<()> {
+fn extract(project: &Path, layer: &Path) -> anyhow::Result<()> {
     let layer = Layer::open(layer, Marks::User, OWNER)?;
     let mut last = (Duration::ZERO, 0);
     for _ in 0..N_WALKS {
@@ -121,12 +117,13 @@ fn extract(project: &Path, layer: &Path) -> Measured<()> {
         let walk = walk::walk(&layer, project)?;
         last = (started.elapsed(), walk.changes.len());
     }
-    print(last.0, last.1)
+    print(last.0, last.1);
+    Ok(())
 }
 
 /// Serves a proxy on a free port until standard input ends; only one port of loopback is allowed.
-fn serve_proxy(port: &OsStr) -> Measured<()> {
-    let port: u16 = port.to_str().unwrap_or_default().parse()?;
+fn serve_proxy(port: &str) -> anyhow::Result<()> {
+    let port: u16 = port.parse().context("read the port")?;
     let rule = Rule::parse(&format!("private:127.0.0.1:{port}"))?;
     let config = Config {
         policy: Policy {
@@ -139,26 +136,28 @@ fn serve_proxy(port: &OsStr) -> Measured<()> {
     let proxy = Proxy::new(config, &SystemClock, &drop);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let stop = Stop::new()?;
-    writeln!(io::stdout(), "{}", listener.local_addr()?.port())?;
+    say(&listener.local_addr()?.port().to_string());
     thread::scope(|scope| {
         let serving = scope.spawn(|| proxy.serve(&listener, &stop));
         let waited = io::stdin().lock().read_to_end(&mut Vec::new());
         stop.raise();
-        let served = serving.join().map_err(|_panic| "serve the proxy")?;
+        let served = serving.join();
         waited?;
-        Ok(served?)
+        match served {
+            Ok(served) => Ok(served?),
+            Err(_panic) => bail!("serve the proxy: it panicked"),
+        }
     })
 }
 
-fn open(project: &Path) -> Measured<Repository> {
+fn open(project: &Path) -> anyhow::Result<Repository> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let binary = process::find_in_path(OsStr::new("git"), &path).ok_or("find git on PATH")?;
+    let binary = process::find_in_path(OsStr::new("git"), &path).context("find git on PATH")?;
     let git = Git::open(&binary, &Cancel::new())?;
     Ok(Repository::discover(&git, project)?)
 }
 
-fn claim(repository: &Repository, layer: &Layer, name: &OsStr) -> Measured<Workspace> {
-    let name = name.to_str().ok_or("read the branch's name")?;
+fn claim(repository: &Repository, layer: &Layer, name: &str) -> anyhow::Result<Workspace> {
     let base: CommitId = repository.resolve_commit("HEAD")?;
     let plan = WorkspacePlan {
         goal: RefPart::parse(name)?,
@@ -170,6 +169,6 @@ fn claim(repository: &Repository, layer: &Layer, name: &OsStr) -> Measured<Works
     Ok(repository.claim_layer(layer, &plan)?)
 }
 
-fn print(took: Duration, found: impl Display) -> Measured<()> {
-    Ok(writeln!(io::stdout(), "{} {found}", took.as_nanos())?)
+fn print(took: Duration, found: impl Display) {
+    say(&format!("{} {found}", took.as_nanos()));
 }
