@@ -28,6 +28,7 @@ mod spend_crash;
 mod stopping;
 mod supervise;
 mod support;
+mod tape;
 mod workflow_crash;
 mod workflow_driving;
 mod workflow_edits;
