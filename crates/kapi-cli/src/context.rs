@@ -15,7 +15,7 @@ use kapi_engine::kernel::definition_file::OWN_LOOPS;
 use kapi_engine::kernel::policy_file::POLICY_FILE;
 use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
@@ -250,7 +250,7 @@ impl Context {
     /// Where it cannot be had, nothing is begun if there are caps to keep; without caps the turns
     /// go on unbooked, and that is said.
     pub(crate) fn spending(&self, root: &Path, config: &Config) -> Result<Spending<'_>, Error> {
-        let machine = Machine {
+        let home = LedgerHome {
             disk: &self.disk,
             clock: &self.clock,
             home: self.home.clone(),
@@ -262,7 +262,7 @@ impl Context {
             project: Self::key(root)?,
             clock: &self.clock,
         };
-        match Ledger::open(machine) {
+        match Ledger::open(home) {
             Ok(ledger) => spending.ledger = Some(ledger),
             Err(error) if spending.has_caps() => {
                 let text = format!("failed to keep to the caps on spending: {}", chain(&error));

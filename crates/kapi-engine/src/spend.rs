@@ -32,7 +32,7 @@ const FOLD_EVERY: usize = 16;
 
 /// Where the ledger is, seen by one process.
 #[derive(Clone)]
-pub struct Machine<'a> {
+pub struct LedgerHome<'a> {
     /// The disk.
     pub disk: &'a dyn Disk,
     /// The clock.
@@ -46,7 +46,7 @@ pub struct Machine<'a> {
 /// The ledger, opened to spend. While it is open, what it reserved counts as under way; when the
 /// process ends, however it ends, its reservations are settled by whoever looks next.
 pub struct Ledger<'a> {
-    machine: Machine<'a>,
+    home: LedgerHome<'a>,
     place: Place,
 }
 
@@ -55,18 +55,18 @@ impl<'a> Ledger<'a> {
     ///
     /// # Errors
     /// When the log is damaged, the disk refuses, or too many processes spend at once.
-    pub fn open(machine: Machine<'a>) -> Result<Self, LedgerError> {
+    pub fn open(home: LedgerHome<'a>) -> Result<Self, LedgerError> {
         let place = {
-            let held = machine.hold()?;
-            let place = machine.places().claim()?;
-            let mut opened = Opened::load(&machine)?;
+            let held = home.hold()?;
+            let place = home.places().claim()?;
+            let mut opened = Opened::load(&home)?;
             // Whoever had this place before is gone, and what they reserved with them.
-            let mut living = machine.living(&place, &opened.books)?;
+            let mut living = home.living(&place, &opened.books)?;
             living.remove(&place.number);
-            opened.recover(&held, &living, machine.clock.now_ms())?;
+            opened.recover(&held, &living, home.clock.now_ms())?;
             place
         };
-        Ok(Self { machine, place })
+        Ok(Self { home, place })
     }
 
     /// Asks whether a turn may spend; what is granted is durable before this returns.
@@ -77,11 +77,11 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses; nothing is granted then.
     pub fn reserve(&self, request: &Request, caps: &Caps) -> Result<Answer, LedgerError> {
-        let machine = &self.machine;
-        let held = machine.hold()?;
-        let mut opened = Opened::load(machine)?;
-        let living = machine.living(&self.place, &opened.books)?;
-        let now_ms = machine.clock.now_ms();
+        let home = &self.home;
+        let held = home.hold()?;
+        let mut opened = Opened::load(home)?;
+        let living = home.living(&self.place, &opened.books)?;
+        let now_ms = home.clock.now_ms();
         opened.recover(&held, &living, now_ms)?;
         let place = self.place.number;
         let (answer, events) = decide::reserve(&opened.books, request, caps, place, now_ms);
@@ -94,14 +94,14 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn meter(&self, id: &ReservationId, used: &Used, caps: &Caps) -> Result<Room, LedgerError> {
-        let opened = self.machine.submit(&Actor::Engine, |books, _| {
+        let opened = self.home.submit(&Actor::Engine, |books, _| {
             Ok(decide::meter(books, id, used))
         })?;
         Ok(decide::room(
             &opened.books,
             id,
             caps,
-            self.machine.clock.now_ms(),
+            self.home.clock.now_ms(),
         ))
     }
 
@@ -110,7 +110,7 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn settle(&self, id: &ReservationId, used: &Used) -> Result<(), LedgerError> {
-        self.machine.submit(&Actor::Engine, |books, _| {
+        self.home.submit(&Actor::Engine, |books, _| {
             Ok(decide::settle(books, id, used))
         })?;
         Ok(())
@@ -121,7 +121,7 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn release(&self, id: &ReservationId) -> Result<(), LedgerError> {
-        self.machine
+        self.home
             .submit(&Actor::Engine, |books, _| Ok(decide::release(books, id)))?;
         Ok(())
     }
@@ -131,11 +131,11 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn books(&self) -> Result<Books, LedgerError> {
-        self.machine.books()
+        self.home.books()
     }
 }
 
-impl Machine<'_> {
+impl LedgerHome<'_> {
     /// Returns the books as they are now. Changes nothing, and needs no lock.
     ///
     /// # Errors
@@ -213,8 +213,8 @@ struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn load(machine: &'a Machine<'_>) -> Result<Self, LedgerError> {
-        let stream = machine.stream();
+    fn load(home: &'a LedgerHome<'_>) -> Result<Self, LedgerError> {
+        let stream = home.stream();
         let mut loaded = stream.load()?;
         let read = |state: &serde_json::value::RawValue| serde_json::from_str(state.get()).ok();
         let mut books: Option<Books> = loaded.state.as_deref().and_then(read);

@@ -11,7 +11,7 @@ use kapi_core::spend::decide::day_standings;
 use kapi_core::spend::event::Question;
 use kapi_core::spend::prices::Prices;
 use kapi_core::spend::report::{By, Report, Selection, report};
-use kapi_engine::spend::Machine;
+use kapi_engine::spend::LedgerHome;
 use kapi_engine::spend::error::LedgerError;
 use kapi_store::error::StoreError;
 use kapi_store::layout::project_key;
@@ -118,14 +118,14 @@ struct Now<'a> {
 
 /// Shows the ledger.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let machine = Machine {
+    let home = LedgerHome {
         disk: &context.disk,
         clock: &context.clock,
         home: context.home.clone(),
         owner: "kapi spend".to_owned(),
     };
     if let Some(answered) = args.go_on {
-        return go_on(context, &machine, answered);
+        return go_on(context, &home, answered);
     }
     let root = match context.project_root() {
         Ok(root) => Some(root),
@@ -137,7 +137,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
         project_key(&real)
     });
-    let books = machine.books().map_err(|error| failed(&error))?;
+    let books = home.books().map_err(|error| failed(&error))?;
     let today = Day::of_ms(context.clock.now_ms());
     let selection = Selection {
         project: key.clone().filter(|_| !args.all),
@@ -183,14 +183,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
-fn go_on(context: &Context, machine: &Machine<'_>, answered: Answered) -> Result<Exit, Error> {
+fn go_on(context: &Context, home: &LedgerHome<'_>, answered: Answered) -> Result<Exit, Error> {
     let question = match answered {
         Answered::Threshold => Question::Threshold,
         Answered::UnknownPrice => Question::UnknownPrice,
     };
     context.require_human("let spending go on")?;
-    machine
-        .allow(&context.actor, question)
+    home.allow(&context.actor, question)
         .map_err(|error| failed(&error))?;
     let day = Day::of_ms(context.clock.now_ms());
     match context.ui.format {

@@ -8,7 +8,7 @@ use kapi_core::spend::caps::Caps;
 use kapi_core::spend::decide::{Amount, Answer, Request};
 use kapi_core::spend::event::Used;
 use kapi_core::spend::tokens::TokenCounts;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_store::layout::project_key;
 use kapi_sys::clock::{Clock, StepClock, SystemClock};
 use kapi_sys::real_disk::RealDisk;
@@ -42,7 +42,7 @@ fn project() -> (Environment, String) {
 }
 
 fn spend(home: &Path, clock: &dyn Clock, project: &str, turns: &[Turn<'_>]) {
-    let ledger = Ledger::open(Machine {
+    let ledger = Ledger::open(LedgerHome {
         disk: &RealDisk,
         clock,
         home: home.to_path_buf(),

@@ -12,7 +12,7 @@ use kapi_core::spend::tokens::TokenCounts;
 use kapi_store::audit::{Audit, AuditFault, audit};
 
 use crate::spend::error::LedgerError;
-use crate::spend::{Machine, logged};
+use crate::spend::{LedgerHome, logged};
 
 /// What an audit of the ledger found.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ impl LedgerAudit {
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn audit_ledger(machine: &Machine<'_>) -> Result<Option<LedgerAudit>, LedgerError> {
-    let stream = machine.stream();
+pub fn audit_ledger(home: &LedgerHome<'_>) -> Result<Option<LedgerAudit>, LedgerError> {
+    let stream = home.stream();
     let file = stream.log();
     let found = audit(&stream).map_err(kapi_store::error::StoreError::from)?;
     if found.records.is_empty() && found.faults.is_empty() && found.saved.is_none() {

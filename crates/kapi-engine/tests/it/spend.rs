@@ -14,7 +14,7 @@ use kapi_core::spend::decide::{Amount, Answer, Request, Room, SpendDenied};
 use kapi_core::spend::event::{Question, Used};
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_engine::spend::error::LedgerError;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_sys::clock::{Clock, StepClock, SystemClock};
 use kapi_sys::disk::Disk;
 use kapi_sys::real_disk::RealDisk;
@@ -24,8 +24,12 @@ use crate::support::person;
 const SPENDER: &str = env!("CARGO_BIN_EXE_kapi-engine-spender");
 const NOW: i64 = 1_795_348_800_000;
 
-pub(crate) fn machine<'a>(disk: &'a dyn Disk, clock: &'a dyn Clock, home: &Path) -> Machine<'a> {
-    Machine {
+pub(crate) fn ledger_home<'a>(
+    disk: &'a dyn Disk,
+    clock: &'a dyn Clock,
+    home: &Path,
+) -> LedgerHome<'a> {
+    LedgerHome {
         disk,
         clock,
         home: home.to_path_buf(),
@@ -123,7 +127,7 @@ fn processes_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
         .map(|name| Spender::start(dir.path(), &["spend", name, "1000"]))
         .into();
     let shares: Vec<u64> = spenders.into_iter().map(Spender::finish).collect();
-    let books = machine(&RealDisk, &SystemClock, dir.path())
+    let books = ledger_home(&RealDisk, &SystemClock, dir.path())
         .books()
         .unwrap();
     if Day::of_ms(started_ms) == Day::of_ms(SystemClock.now_ms()) {
@@ -144,7 +148,7 @@ fn threads_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
     let share = |number: usize| {
-        let ledger = Ledger::open(machine(&RealDisk, &clock, dir.path())).unwrap();
+        let ledger = Ledger::open(ledger_home(&RealDisk, &clock, dir.path())).unwrap();
         let mut granted = 0;
         for turn in 0..5 {
             let wish = request(&number.to_string(), &turn.to_string(), 90);
@@ -164,7 +168,7 @@ fn threads_that_reserve_at_the_same_time_never_exceed_a_cap_together() {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    let books = machine(&RealDisk, &clock, dir.path()).books().unwrap();
+    let books = ledger_home(&RealDisk, &clock, dir.path()).books().unwrap();
     let sum: u64 = shares.iter().map(|(_, granted)| granted).sum();
     assert_eq!((sum, spent(&books, NOW)), (1_000, (0, 1_000)));
 }
@@ -178,7 +182,7 @@ fn what_a_killed_process_reserved_is_settled_by_what_was_metered() {
         (holder.first_line(), silent.first_line()),
         ("held".to_owned(), "held".to_owned())
     );
-    let ledger = Ledger::open(machine(&RealDisk, &SystemClock, dir.path())).unwrap();
+    let ledger = Ledger::open(ledger_home(&RealDisk, &SystemClock, dir.path())).unwrap();
     let wish = request("mine", "t1", 1_500);
     let now_ms = SystemClock.now_ms();
     let answer = ledger.reserve(&wish, &capped(2_000)).unwrap();
@@ -206,7 +210,7 @@ fn what_a_killed_process_reserved_is_settled_by_what_was_metered() {
 fn a_ledger_that_is_closed_leaves_nothing_reserved_to_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
-    let open = || Ledger::open(machine(&RealDisk, &clock, dir.path())).unwrap();
+    let open = || Ledger::open(ledger_home(&RealDisk, &clock, dir.path())).unwrap();
     let first = open();
     let wish = request("a", "t1", 100);
     first.reserve(&wish, &capped(100)).unwrap();
@@ -242,7 +246,7 @@ fn a_ledger_that_is_closed_leaves_nothing_reserved_to_the_next() {
 fn a_turn_is_reserved_metered_and_settled() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
-    let ledger = Ledger::open(machine(&RealDisk, &clock, dir.path())).unwrap();
+    let ledger = Ledger::open(ledger_home(&RealDisk, &clock, dir.path())).unwrap();
     let wish = request("a", "t1", 60);
     let caps = capped(100);
     ledger.reserve(&wish, &caps).unwrap();
@@ -274,25 +278,24 @@ fn a_turn_is_reserved_metered_and_settled() {
 fn only_a_person_answers_and_the_answer_is_recorded() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
-    let machine = machine(&RealDisk, &clock, dir.path());
+    let home = ledger_home(&RealDisk, &clock, dir.path());
     let agent = Actor::Agent {
         run: "r".to_owned(),
     };
-    let refused = machine.allow(&agent, Question::Threshold);
+    let refused = home.allow(&agent, Question::Threshold);
     assert!(matches!(
         refused,
         Err(LedgerError::Denied(SpendDenied::OnlyHuman))
     ));
     assert!(
-        !machine
+        !home
             .books()
             .unwrap()
             .is_allowed(Question::Threshold, Day::of_ms(NOW))
     );
-    machine.allow(&person(), Question::Threshold).unwrap();
+    home.allow(&person(), Question::Threshold).unwrap();
     assert!(
-        machine
-            .books()
+        home.books()
             .unwrap()
             .is_allowed(Question::Threshold, Day::of_ms(NOW))
     );
@@ -307,7 +310,7 @@ fn only_a_person_answers_and_the_answer_is_recorded() {
 fn the_fold_and_the_log_say_the_same_whatever_becomes_of_the_fold() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
-    let ledger = Ledger::open(machine(&RealDisk, &clock, dir.path())).unwrap();
+    let ledger = Ledger::open(ledger_home(&RealDisk, &clock, dir.path())).unwrap();
     for turn in 0..60 {
         let wish = request("a", &turn.to_string(), 10);
         ledger.reserve(&wish, &Caps::none()).unwrap();
@@ -329,7 +332,7 @@ fn the_fold_and_the_log_say_the_same_whatever_becomes_of_the_fold() {
 fn a_damaged_log_grants_nothing_and_is_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let clock = StepClock::new(NOW);
-    let ledger = Ledger::open(machine(&RealDisk, &clock, dir.path())).unwrap();
+    let ledger = Ledger::open(ledger_home(&RealDisk, &clock, dir.path())).unwrap();
     for turn in 0..3 {
         ledger
             .reserve(&request("a", &turn.to_string(), 10), &Caps::none())

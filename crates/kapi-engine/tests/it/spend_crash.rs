@@ -8,11 +8,11 @@ use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::Answer;
 use kapi_core::spend::report::{By, Selection, report};
 use kapi_engine::spend::error::LedgerError;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 
-use crate::spend::{capped, machine, request, used};
+use crate::spend::{capped, ledger_home, request, used};
 
 const HOME: &str = "/home";
 const NOW: i64 = 1_795_348_800_000;
@@ -38,9 +38,9 @@ fn sim_disk() -> SimDisk {
 }
 
 /// Takes turns until all are settled or the power fails.
-fn take_turns(machine: Machine<'_>, said: &mut Acknowledged) -> Result<(), LedgerError> {
+fn take_turns(ledger_home: LedgerHome<'_>, said: &mut Acknowledged) -> Result<(), LedgerError> {
     let caps = capped(CAP);
-    let ledger = Ledger::open(machine)?;
+    let ledger = Ledger::open(ledger_home)?;
     for turn in said.settled..TURNS {
         let wish = request("a", &turn.to_string(), WANTED);
         match ledger.reserve(&wish, &caps)? {
@@ -59,9 +59,9 @@ fn take_turns(machine: Machine<'_>, said: &mut Acknowledged) -> Result<(), Ledge
 }
 
 /// Looks at the books after a restart.
-fn check(machine: Machine<'_>, said: Acknowledged) -> Result<u64, String> {
+fn check(ledger_home: LedgerHome<'_>, said: Acknowledged) -> Result<u64, String> {
     // Whoever comes next ends what was left open.
-    let ledger = Ledger::open(machine).map_err(|error| format!("open: {error}"))?;
+    let ledger = Ledger::open(ledger_home).map_err(|error| format!("open: {error}"))?;
     let books = ledger.books().map_err(|error| format!("read: {error}"))?;
     if !books.open.is_empty() {
         return Err(format!("a dead process still holds {:?}", books.open));
@@ -90,7 +90,7 @@ fn crash(op: u64, survival: Survival, mutation: Option<&Mutation>) -> Result<(),
         disk.set_mutation(mutation.clone());
     }
     let clock = StepClock::new(NOW);
-    let here = || machine(&disk, &clock, Path::new(HOME));
+    let here = || ledger_home(&disk, &clock, Path::new(HOME));
     disk.crash_at(op, survival);
     let mut said = Acknowledged::default();
     let ended = take_turns(here(), &mut said);
@@ -115,7 +115,7 @@ fn n_ops() -> u64 {
     let disk = sim_disk();
     let clock = StepClock::new(NOW);
     let mut said = Acknowledged::default();
-    take_turns(machine(&disk, &clock, Path::new(HOME)), &mut said).unwrap();
+    take_turns(ledger_home(&disk, &clock, Path::new(HOME)), &mut said).unwrap();
     assert_eq!(said.settled, TURNS);
     disk.ops()
 }

@@ -366,7 +366,7 @@ fn tasks() {
 #[test]
 fn a_ledger() {
     let (tape, clock) = (Tape::new(), StepClock::new(NOW_MS));
-    let ledger = Ledger::open(spend::machine(&tape, &clock, Path::new(HOME))).unwrap();
+    let ledger = Ledger::open(spend::ledger_home(&tape, &clock, Path::new(HOME))).unwrap();
     let caps = spend::capped(1_000_000);
     for turn in 0..20 {
         let wish = spend::request("a", &format!("turn-{turn}"), 60);
@@ -379,7 +379,7 @@ fn a_ledger() {
     }
     drop(ledger);
     // Whoever comes next ends what was left open.
-    Ledger::open(spend::machine(&tape, &clock, Path::new(HOME))).unwrap();
+    Ledger::open(spend::ledger_home(&tape, &clock, Path::new(HOME))).unwrap();
     insta::assert_snapshot!(tape.played(), @r"
     0: /person/.ilchul/spend/
     1: /person/.ilchul/spend/holders/

@@ -19,7 +19,7 @@ use kapi_core::spend::caps::Caps;
 use kapi_core::spend::decide::{Amount, Answer, Request};
 use kapi_core::spend::event::Used;
 use kapi_core::spend::tokens::TokenCounts;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 
@@ -33,13 +33,13 @@ fn main() {
     let text = |idx: usize| args.get(idx).unwrap().clone();
     let number = |idx: usize| text(idx).parse::<u64>().unwrap();
     let (name, cap) = (text(3), number(4));
-    let machine = Machine {
+    let home = LedgerHome {
         disk: &RealDisk,
         clock: &SystemClock,
         home: PathBuf::from(text(2)),
         owner: name.clone(),
     };
-    let ledger = Ledger::open(machine).unwrap();
+    let ledger = Ledger::open(home).unwrap();
     let caps = Caps {
         machine_per_day: Some(cap),
         project_per_day: None,

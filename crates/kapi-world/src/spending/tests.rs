@@ -9,7 +9,7 @@ use kapi_core::spend::account::Role;
 use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
-use kapi_engine::spend::{Ledger, Machine};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::{Clock, StepClock};
@@ -21,14 +21,14 @@ use crate::book::Book;
 use crate::grant::Grant;
 
 fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>) -> Spending<'a> {
-    let machine = Machine {
+    let home = LedgerHome {
         disk: &RealDisk,
         clock,
         home: home.to_path_buf(),
         owner: "test".to_owned(),
     };
     Spending {
-        ledger: Some(Ledger::open(machine).unwrap()),
+        ledger: Some(Ledger::open(home).unwrap()),
         caps: Caps {
             machine_per_day,
             ask_at_percent: 100,

@@ -31,7 +31,7 @@ use kapi_engine::kernel::terms::KernelTerms;
 use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
 use kapi_engine::kernel::{definition_file, profile_file};
 use kapi_engine::project::Project;
-use kapi_engine::spend::{Ledger, Machine as Ledgers};
+use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_engine::world::Activity;
 use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
@@ -214,14 +214,14 @@ impl Machine {
 
     /// Returns the ledger of the machine, with its caps.
     pub(crate) fn spending(&self) -> Spending<'static> {
-        let machine = Ledgers {
+        let home = LedgerHome {
             disk: &RealDisk,
             clock: &SystemClock,
             home: self.root.path().join("home"),
             owner: "test".to_owned(),
         };
         Spending {
-            ledger: Some(Ledger::open(machine).unwrap()),
+            ledger: Some(Ledger::open(home).unwrap()),
             caps: self.caps,
             project: self.setting.project_key.clone(),
             clock: &SystemClock,

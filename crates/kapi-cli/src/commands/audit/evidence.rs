@@ -9,7 +9,7 @@ use kapi_engine::damage::LEDGER;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::kernel::log::Store;
 use kapi_engine::project::Project;
-use kapi_engine::spend::Machine;
+use kapi_engine::spend::LedgerHome;
 use kapi_engine::spend::audit::{LedgerAudit, audit_ledger};
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_world::hidden;
@@ -87,13 +87,13 @@ pub(super) fn spend_row(
     project: &Project<'_>,
     goals: &mut [Row],
 ) -> Result<Option<Row>, Error> {
-    let machine = Machine {
+    let home = LedgerHome {
         disk: &context.disk,
         clock: &context.clock,
         home: context.home.clone(),
         owner: "kapi audit".to_owned(),
     };
-    let audit = audit_ledger(&machine).map_err(|error| Error::failed(&error))?;
+    let audit = audit_ledger(&home).map_err(|error| Error::failed(&error))?;
     let key = key(project)?;
     for row in goals.iter_mut().filter(|row| row.ok) {
         let finding = unbooked(project, (&key, &row.id), audit.as_ref());
