@@ -13,7 +13,7 @@ use kapi_core::goal::event::{ApprovalMeans, Stop};
 use kapi_core::goal::state::{Goal, Stage, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{self, Control, DriveError, Pace};
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::{Project, contract_hash};
 use kapi_engine::race;
 use kapi_sys::signal::{self, Interrupts};

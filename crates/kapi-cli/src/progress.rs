@@ -11,7 +11,7 @@ use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::Observed;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
 

@@ -12,7 +12,7 @@ use kapi_store::audit::{AuditFault, audit};
 
 use crate::error::EngineError;
 use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
-use crate::logged::to_logged;
+use crate::machine::logged::to_logged;
 use crate::project::Project;
 use crate::snapshot::Snapshot;
 

@@ -21,7 +21,7 @@ use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
 use crate::evidence::hash_run;
-use crate::logged::Logged;
+use crate::machine::logged::Logged;
 use crate::meter::Meter;
 use crate::opened::OpenGoal;
 use crate::project::Project;

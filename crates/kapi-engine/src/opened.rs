@@ -21,7 +21,7 @@ use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
 use crate::journey_files;
-use crate::logged::{Logged, to_logged, to_payload};
+use crate::machine::logged::{Logged, to_logged, to_payload};
 use crate::project::{LOCK_WAIT_MS, Project};
 use crate::snapshot::Snapshot;
 

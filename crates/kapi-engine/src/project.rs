@@ -21,7 +21,7 @@ use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
-use crate::logged::Logged;
+use crate::machine::logged::Logged;
 use crate::opened::{OpenGoal, Submitted, read_records};
 use crate::reference::{ResolveError, find};
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_engine::logged::{Logged, to_logged};
+use kapi_engine::machine::logged::{Logged, to_logged};
 use kapi_store::codec::{Position, decode};
 
 /// Something that must hold.
@@ -205,7 +205,7 @@ mod tests {
     use kapi_core::actor::Actor;
     use kapi_core::goal::event::Event;
     use kapi_core::id::EffectId;
-    use kapi_engine::logged::Logged;
+    use kapi_engine::machine::logged::Logged;
 
     use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
 

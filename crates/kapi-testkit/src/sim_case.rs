@@ -15,7 +15,7 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_engine::audit::audit_goal;
 use kapi_engine::drive::{Control, DriveError, Observed, Pace, drive};
 use kapi_engine::error::EngineError;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::{Project, Standing};
 use kapi_engine::snapshot::Snapshot;
 use kapi_sys::disk::Disk as _;

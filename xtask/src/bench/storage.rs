@@ -17,7 +17,7 @@ use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
-use kapi_engine::logged::to_payload;
+use kapi_engine::machine::logged::to_payload;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_store::record::Batch;

@@ -14,7 +14,7 @@ use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{DriveError, Observed};
 use kapi_engine::error::EngineError;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::{LogPlace, Project};
 use kapi_engine::supervise::wake;
 use kapi_engine::world::Activity;

@@ -14,8 +14,8 @@ use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
 use crate::kernel::log::{STREAM, Store};
+use crate::machine::tagged;
 use crate::project::Project;
-use crate::tagged;
 
 /// What an audit of a kernel found.
 #[derive(Debug)]

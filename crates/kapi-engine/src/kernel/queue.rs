@@ -23,8 +23,8 @@ use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
 use crate::kernel::parcels::Parcels;
+use crate::machine::tagged;
 use crate::project::Project;
-use crate::tagged;
 
 /// Bytes by which the log grows at least before the fold is written anew.
 const FOLD_BYTES_MIN: u64 = 64 * 1024;

@@ -9,8 +9,8 @@ use kapi_core::spend::event::SpendEvent;
 use kapi_store::record::{Payload, Record};
 use serde_json::value::RawValue;
 
+use crate::machine::tagged;
 use crate::spend::error::LedgerError;
-use crate::tagged;
 
 /// Returns an event as the store records it.
 pub(super) fn payload(event: &SpendEvent) -> Result<Payload, LedgerError> {

@@ -8,7 +8,7 @@ use kapi_core::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use kapi_core::goal::outcome::Outcome;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{EffectId, GoalId};
-use kapi_engine::logged::{to_logged, to_payload};
+use kapi_engine::machine::logged::{to_logged, to_payload};
 use kapi_engine::snapshot::Snapshot;
 use kapi_store::record::Record;
 

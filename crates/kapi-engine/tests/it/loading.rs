@@ -8,7 +8,7 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
-use kapi_engine::logged::to_payload;
+use kapi_engine::machine::logged::to_payload;
 use kapi_store::record::Batch;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::{Lock, LockError};

@@ -8,7 +8,7 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::Status;
 use kapi_engine::approvals::approval::Lack;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::contract_hash;
 
 use crate::commands::goal::pick::{self, Picked};

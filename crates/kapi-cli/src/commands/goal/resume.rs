@@ -7,7 +7,7 @@ use kapi_core::goal::budget::Limit;
 use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::contract::TURNS_MAX;
 use kapi_core::goal::state::Status;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 
 use crate::commands::goal::pick::{self, Picked};
 use crate::commands::goal::{answer, approve, reopen};

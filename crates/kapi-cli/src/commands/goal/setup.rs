@@ -96,7 +96,7 @@ fn approved(
     args: &new::Args,
     draft: &Draft,
     picked: &Picked<'_>,
-) -> Result<Option<Vec<kapi_engine::logged::Logged>>, Error> {
+) -> Result<Option<Vec<kapi_engine::machine::logged::Logged>>, Error> {
     let goal: &Goal = &picked.goal;
     let notes = isolation::isolation_note(&goal.contract);
     words::show_whole(context, &goal.contract, &notes);

@@ -9,7 +9,7 @@ use kapi_core::goal::contract::{Contract, LANES_MAX, Race, RaceEnd};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 
 use crate::commands::run::race::lanes::Field;

@@ -12,7 +12,7 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::error::EngineError;
-use kapi_engine::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::race::{self, Lane, Winner};
 use kapi_sys::alarm::{Alarm, Bell, Watched};

@@ -6,7 +6,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::event::Event;
 use kapi_store::record::{Payload, Record};
 
-use crate::tagged;
+use crate::machine::tagged;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
