@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
-use kapi_core::goal::event::{ApprovalMeans, Stop};
+use kapi_core::goal::event::{ApprovalMeans, Event, Stop};
 use kapi_core::goal::state::{Goal, Stage, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{self, Control, DriveError, Pace};
@@ -61,7 +61,7 @@ pub(crate) fn approve(
     id: &GoalId,
     shown: &Contract,
     means: ApprovalMeans,
-) -> Result<Vec<Logged>, Error> {
+) -> Result<Vec<Logged<Event>>, Error> {
     let failed = |error| Error::engine(&error, &id.to_string());
     let contract_hash = contract_hash(shown).map_err(failed)?;
     if let Some(checks) = &shown.hidden {
@@ -117,7 +117,7 @@ impl WhenParked {
 pub(crate) fn drive_to_rest(
     context: &Context,
     run: &Run<'_>,
-    begun: Vec<Logged>,
+    begun: Vec<Logged<Event>>,
     interrupts: &Interrupts,
 ) -> Result<Exit, Error> {
     drive_and(context, run, begun, interrupts, WhenParked::Stay)
@@ -127,7 +127,7 @@ pub(crate) fn drive_to_rest(
 pub(crate) fn drive_and(
     context: &Context,
     run: &Run<'_>,
-    begun: Vec<Logged>,
+    begun: Vec<Logged<Event>>,
     interrupts: &Interrupts,
     when_parked: WhenParked,
 ) -> Result<Exit, Error> {
@@ -144,7 +144,7 @@ pub(crate) fn drive_and(
 pub(crate) fn drive_unreported(
     context: &Context,
     run: &Run<'_>,
-    begun: Vec<Logged>,
+    begun: Vec<Logged<Event>>,
     interrupts: &Interrupts,
     when_parked: WhenParked,
 ) -> Result<Goal, Error> {

@@ -214,7 +214,7 @@ pub(crate) fn phase_words(effect: &Effect) -> String {
 }
 
 /// Returns an event as one JSON object.
-pub(crate) fn event_json(id: &GoalId, logged: &Logged) -> serde_json::Value {
+pub(crate) fn event_json(id: &GoalId, logged: &Logged<Event>) -> serde_json::Value {
     let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("goal".to_owned(), json!(id.to_string()));

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::effect::{Action, Effect, next};
+use kapi_core::goal::event::Event;
 use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
@@ -69,7 +70,7 @@ impl Pace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observed {
     /// An event was recorded, by this process or another.
-    Recorded(Box<Logged>),
+    Recorded(Box<Logged<Event>>),
     /// An effect begins.
     Performing(Box<Effect>),
     /// Something happened inside it.

@@ -4,4 +4,3 @@
 //! project.
 
 pub mod logged;
-pub(crate) mod tagged;

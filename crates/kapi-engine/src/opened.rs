@@ -32,14 +32,14 @@ pub struct OpenGoal<'a> {
     stream: Stream<'a>,
     cursor: Cursor,
     state: Option<Goal>,
-    unseen: Vec<Logged>,
+    unseen: Vec<Logged<Event>>,
 }
 
 /// What a request led to.
 #[derive(Debug)]
 pub struct Submitted {
     /// The events it led to; none when it asked for what already holds.
-    pub recorded: Vec<Logged>,
+    pub recorded: Vec<Logged<Event>>,
     /// The goal afterwards.
     pub goal: Goal,
 }
@@ -105,7 +105,7 @@ impl<'a> OpenGoal<'a> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub fn take_unseen(&mut self) -> Vec<Logged> {
+    pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
         std::mem::take(&mut self.unseen)
     }
 
@@ -208,7 +208,7 @@ impl<'a> OpenGoal<'a> {
         events: &[Event],
         actor: &Actor,
         at_ms: i64,
-    ) -> Result<Vec<Logged>, EngineError> {
+    ) -> Result<Vec<Logged<Event>>, EngineError> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
@@ -227,7 +227,7 @@ impl<'a> OpenGoal<'a> {
         };
         let is_first = self.state.is_none();
         let records = self.stream.append(held, &mut self.cursor, &batch)?;
-        let logged: Vec<Logged> = records
+        let logged: Vec<Logged<Event>> = records
             .iter()
             .zip(events)
             .map(|(record, event)| Logged {
@@ -249,7 +249,7 @@ impl<'a> OpenGoal<'a> {
         Ok(logged)
     }
 
-    fn fold(&mut self, logged: Vec<Logged>) {
+    fn fold(&mut self, logged: Vec<Logged<Event>>) {
         for logged in &logged {
             evolve(&mut self.state, &logged.event);
         }
@@ -302,7 +302,7 @@ fn parse_state(loaded: &Loaded) -> Option<Goal> {
 pub(crate) fn read_records(
     stream: &Stream<'_>,
     records: &[Record],
-) -> Result<Vec<Logged>, EngineError> {
+) -> Result<Vec<Logged<Event>>, EngineError> {
     let read = |record: &Record| {
         to_logged(record).map_err(|source| EngineError::UnknownEvent {
             file: stream.log(),

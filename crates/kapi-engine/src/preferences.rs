@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::goal::denied::Denied;
 use kapi_store::layout::HomeLayout;
-use kapi_store::record::{Batch, Payload, Record};
+use kapi_store::record::{Batch, Record};
 use kapi_store::stream::{Cursor, Loaded, Stream};
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably};
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 
 use crate::error::EngineError;
+use crate::machine::logged::{Logged, to_logged, to_payload};
 use crate::project::LOCK_WAIT_MS;
 
 /// The longest name of a judge, in bytes.
@@ -115,7 +116,7 @@ impl Preferences<'_> {
         let batch = Batch {
             actor,
             at_ms: self.clock.now_ms(),
-            payloads: vec![payload(change)?],
+            payloads: vec![to_payload(change).map_err(encode)?],
         };
         stream.append(&held, &mut cursor, &batch)?;
         let state = to_raw_value(&preferred).map_err(encode)?;
@@ -151,7 +152,8 @@ impl Preferences<'_> {
         }
         let mut preferred = preferred.unwrap_or_default();
         for record in &loaded.records {
-            preferred.evolve(&change_of(record, &stream.log())?, &record.actor);
+            let logged = change_of(record, &stream.log())?;
+            preferred.evolve(&logged.event, &logged.actor);
         }
         Ok((preferred, loaded.cursor))
     }
@@ -175,29 +177,8 @@ fn check(change: &Change) -> Result<(), EngineError> {
     Ok(())
 }
 
-#[derive(Deserialize)]
-struct Tagged {
-    #[serde(rename = "type")]
-    kind: String,
-    data: Box<RawValue>,
-}
-
-fn payload(change: &Change) -> Result<Payload, EngineError> {
-    let text = serde_json::to_string(change).map_err(encode)?;
-    let tagged: Tagged = serde_json::from_str(&text).map_err(encode)?;
-    Ok(Payload {
-        kind: tagged.kind,
-        data: tagged.data,
-    })
-}
-
-fn change_of(record: &Record, log: &Path) -> Result<Change, EngineError> {
-    let read = || {
-        let kind = serde_json::to_string(&record.kind)?;
-        let data = record.data.get();
-        serde_json::from_str(&format!(r#"{{"type":{kind},"data":{data}}}"#))
-    };
-    read().map_err(|source| EngineError::UnknownEvent {
+fn change_of(record: &Record, log: &Path) -> Result<Logged<Change>, EngineError> {
+    to_logged(record).map_err(|source| EngineError::UnknownEvent {
         file: log.to_path_buf(),
         line: record.seq,
         source,

@@ -8,6 +8,7 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::Contract;
 use kapi_core::goal::decide::decide;
+use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::workflow::mode::Mode;
@@ -249,7 +250,7 @@ impl Project<'_> {
         &self,
         goal: &GoalId,
         place: &mut LogPlace,
-    ) -> Result<Vec<Logged>, EngineError> {
+    ) -> Result<Vec<Logged<Event>>, EngineError> {
         let stream = self.stream(goal);
         let records = match &mut place.0 {
             Some(cursor) if !stream.has_changed(cursor)? => Vec::new(),
@@ -270,7 +271,7 @@ impl Project<'_> {
     ///
     /// # Errors
     /// When there is no such goal, or its log is damaged.
-    pub fn log(&self, goal: &GoalId) -> Result<Vec<Logged>, EngineError> {
+    pub fn log(&self, goal: &GoalId) -> Result<Vec<Logged<Event>>, EngineError> {
         self.log_since(goal, &mut LogPlace::default())
     }
 

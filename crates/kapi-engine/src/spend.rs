@@ -225,8 +225,8 @@ impl<'a> Opened<'a> {
         }
         let mut books = books.unwrap_or_default();
         for record in &loaded.records {
-            let event = logged::event(record, &stream.log())?;
-            books.evolve(&event, record.at_ms);
+            let logged = logged::event(record, &stream.log())?;
+            books.evolve(&logged.event, logged.at_ms);
         }
         Ok(Self {
             stream,

@@ -17,7 +17,6 @@ mod flight;
 mod goals;
 pub mod index;
 pub mod key;
-pub mod logged;
 pub mod opened;
 pub mod requests;
 pub mod run_name;

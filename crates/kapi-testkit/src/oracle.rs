@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use kapi_core::goal::event::Event;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
@@ -66,7 +67,7 @@ impl fmt::Display for Oracle {
 ///
 /// # Errors
 /// When something other than its tail is not sound.
-pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, Violation> {
+pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged<Event>>, Violation> {
     let broken =
         |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{goal}: {error}"));
     let tail = decode(&goal.to_string(), &Position::start(), bytes)
@@ -81,8 +82,12 @@ pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, Violation> {
 ///
 /// # Errors
 /// When one is missing or different.
-pub fn check_durability(acknowledged: &[Logged], survived: &[Logged]) -> Result<(), Violation> {
-    let by_seq: BTreeMap<u64, &Logged> = survived.iter().map(|event| (event.seq, event)).collect();
+pub fn check_durability(
+    acknowledged: &[Logged<Event>],
+    survived: &[Logged<Event>],
+) -> Result<(), Violation> {
+    let by_seq: BTreeMap<u64, &Logged<Event>> =
+        survived.iter().map(|event| (event.seq, event)).collect();
     match acknowledged
         .iter()
         .find(|event| by_seq.get(&event.seq) != Some(event))
@@ -99,7 +104,10 @@ pub fn check_durability(acknowledged: &[Logged], survived: &[Logged]) -> Result<
 ///
 /// # Errors
 /// When it is not.
-pub fn check_prefix(attempted: &[Logged], survived: &[Logged]) -> Result<(), Violation> {
+pub fn check_prefix(
+    attempted: &[Logged<Event>],
+    survived: &[Logged<Event>],
+) -> Result<(), Violation> {
     if attempted.starts_with(survived) {
         return Ok(());
     }
@@ -113,7 +121,7 @@ pub fn check_prefix(attempted: &[Logged], survived: &[Logged]) -> Result<(), Vio
 ///
 /// # Errors
 /// When it was not intended, or has ended.
-pub fn check_performed(effect: &EffectId, durable: &[Logged]) -> Result<(), Violation> {
+pub fn check_performed(effect: &EffectId, durable: &[Logged<Event>]) -> Result<(), Violation> {
     let effects = effects_of(durable)?;
     if effects.ended.contains(effect) {
         let detail = format!("effect {effect} is performed again after its outcome");
@@ -130,7 +138,7 @@ pub fn check_performed(effect: &EffectId, durable: &[Logged]) -> Result<(), Viol
 ///
 /// # Errors
 /// When one did.
-pub fn check_once(log: &[Logged]) -> Result<(), Violation> {
+pub fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
     effects_of(log).map(|_| ())
 }
 
@@ -139,7 +147,7 @@ struct Effects {
     ended: BTreeSet<EffectId>,
 }
 
-fn effects_of(log: &[Logged]) -> Result<Effects, Violation> {
+fn effects_of(log: &[Logged<Event>]) -> Result<Effects, Violation> {
     let mut effects = Effects {
         intended: BTreeSet::new(),
         ended: BTreeSet::new(),
@@ -209,7 +217,7 @@ mod tests {
 
     use super::{Oracle, check_durability, check_files, check_performed, check_prefix};
 
-    fn log(paths: &[&str]) -> Vec<Logged> {
+    fn log(paths: &[&str]) -> Vec<Logged<Event>> {
         let logged = |(idx, path): (usize, &&str)| Logged {
             seq: idx as u64 + 1,
             at_ms: 0,

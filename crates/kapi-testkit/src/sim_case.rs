@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Raise;
 use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::event::{ApprovalMeans, Stop, TurnVerdict};
+use kapi_core::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
 use kapi_engine::audit::audit_goal;
@@ -66,7 +66,7 @@ struct Case {
     clock: SimClock,
     world: SimWorld,
     foreign: BTreeMap<PathBuf, Vec<u8>>,
-    acknowledged: BTreeMap<GoalId, Vec<Logged>>,
+    acknowledged: BTreeMap<GoalId, Vec<Logged<Event>>>,
 }
 
 /// Runs one case to its end.
@@ -298,7 +298,7 @@ impl Case {
         &self,
         id: &GoalId,
         files: &BTreeMap<PathBuf, Vec<u8>>,
-    ) -> Result<Vec<Logged>, Violation> {
+    ) -> Result<Vec<Logged<Event>>, Violation> {
         let log = project(&self.disk, &self.clock, "sim")
             .layout
             .goal(id)

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::goal::command::Command;
+use kapi_core::goal::event::Event;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::wait::Wait;
@@ -72,7 +73,7 @@ impl<'a> Attendance<'a> {
     }
 
     /// Shows what the command recorded before it drove.
-    pub(super) fn show_begun(&mut self, begun: Vec<Logged>) {
+    pub(super) fn show_begun(&mut self, begun: Vec<Logged<Event>>) {
         for logged in begun {
             self.show(Observed::Recorded(Box::new(logged)));
         }

@@ -12,7 +12,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, Effect, Role};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::interview::event::InterviewEvent;
-use kapi_engine::workflow::logged::Logged;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
 
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// Shows an event.
-    pub(crate) fn recorded(&mut self, logged: &Logged) {
+    pub(crate) fn recorded(&mut self, logged: &Logged<Event>) {
         if let Event::EffectEnded { effect, usage, .. } = &logged.event {
             self.under_way.remove(effect);
             self.used.add(usage);
@@ -199,7 +199,7 @@ fn effect_words(effect: &Effect) -> String {
 }
 
 /// Returns an event as one JSON object.
-pub(crate) fn event_json(id: &GoalId, logged: &Logged) -> serde_json::Value {
+pub(crate) fn event_json(id: &GoalId, logged: &Logged<Event>) -> serde_json::Value {
     let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("workflow".to_owned(), json!(id.to_string()));

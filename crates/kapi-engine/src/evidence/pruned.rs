@@ -13,7 +13,7 @@ use kapi_store::stream::Stream;
 use kapi_sys::disk::Disk;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::tagged;
+use crate::machine::logged::{to_logged, to_payload};
 use crate::project::LOCK_WAIT_MS;
 
 /// One fact of that log.
@@ -78,7 +78,7 @@ impl PruneLog<'_> {
                 project: one.project.clone(),
                 sandbox: one.sandbox.clone(),
             };
-            tagged::to_payload(&event).map_err(|source| StoreError::Encode {
+            to_payload(&event).map_err(|source| StoreError::Encode {
                 file: stream.log(),
                 source,
             })
@@ -102,7 +102,8 @@ impl PruneLog<'_> {
         let loaded = self.stream().load_all()?;
         let read = loaded.records.iter().filter_map(|record| {
             // A newer Kapi may know other reasons; those are not ours.
-            let PruneEvent::RunsPruned { project, sandbox } = tagged::from_record(record).ok()?;
+            let logged = to_logged(record).ok()?;
+            let PruneEvent::RunsPruned { project, sandbox } = logged.event;
             Some(PrunedRuns { project, sandbox })
         });
         Ok(read.collect())

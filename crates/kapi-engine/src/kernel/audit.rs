@@ -14,7 +14,7 @@ use crate::evidence::{EvidenceFault, RecordedRuns, check_runs};
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
 use crate::kernel::log::{STREAM, Store};
-use crate::machine::tagged;
+use crate::machine::logged::{Logged, to_logged};
 use crate::project::Project;
 
 /// What an audit of a kernel found.
@@ -126,7 +126,11 @@ fn evidence(
 ) -> Result<Vec<(PathBuf, EvidenceFault)>, KernelError> {
     let mut runs = RecordedRuns::default();
     for record in records {
-        let Ok(KernelEvent::RunRecorded { run, files, .. }) = tagged::from_record(record) else {
+        let Ok(Logged {
+            event: KernelEvent::RunRecorded { run, files, .. },
+            ..
+        }) = to_logged(record)
+        else {
             continue;
         };
         if let Some(dir) = runs_of(&run) {
@@ -138,7 +142,7 @@ fn evidence(
 
 fn unknown(file: &Path, records: &[Record]) -> Option<KernelError> {
     records.iter().find_map(|record| {
-        let read = tagged::from_record::<KernelEvent>(record);
+        let read = to_logged::<KernelEvent>(record);
         read.err().map(|source| KernelError::UnknownEvent {
             file: file.to_path_buf(),
             line: record.seq,

@@ -23,7 +23,7 @@ use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
 use crate::kernel::parcels::Parcels;
-use crate::machine::tagged;
+use crate::machine::logged::{Logged, to_logged, to_payload};
 use crate::project::Project;
 
 /// Bytes by which the log grows at least before the fold is written anew.
@@ -45,19 +45,6 @@ pub struct Queue<'a> {
     ended_max: usize,
     /// Whether there is no fold on disk that can be used.
     is_rebuilt: bool,
-}
-
-/// A fact with the time it was recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
-    /// Its place in the log, from 1.
-    pub seq: u64,
-    /// In milliseconds since the epoch.
-    pub at_ms: i64,
-    /// Who asked for it.
-    pub actor: Actor,
-    /// The fact.
-    pub event: KernelEvent,
 }
 
 impl<'a> Queue<'a> {
@@ -131,7 +118,7 @@ impl<'a> Queue<'a> {
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
-    pub fn refresh(&mut self) -> Result<Vec<Noted>, KernelError> {
+    pub fn refresh(&mut self) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
         let file = self.log.name();
         let noted = self.log.refresh(&|records| read(&file, records))?;
         self.fold(noted)
@@ -309,10 +296,7 @@ impl<'a> Queue<'a> {
         if events.is_empty() {
             return Ok(true);
         }
-        let payloads = events
-            .iter()
-            .map(tagged::to_payload)
-            .collect::<Result<_, _>>();
+        let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
         let batch = Batch {
             actor,
             at_ms,
@@ -379,7 +363,10 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn fold(&mut self, noted: Vec<Noted>) -> Result<Vec<Noted>, KernelError> {
+    fn fold(
+        &mut self,
+        noted: Vec<Logged<KernelEvent>>,
+    ) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
         for one in &noted {
             self.apply(&one.event, one.seq, one.at_ms);
         }
@@ -405,21 +392,15 @@ impl<'a> Queue<'a> {
 }
 
 /// Reads the events of records; none where one of them is not understood.
-fn read(file: &Path, records: &[Record]) -> Result<Vec<Noted>, KernelError> {
-    let noted = records.iter().map(|record| {
-        let event = tagged::from_record(record).map_err(|source| KernelError::UnknownEvent {
+fn read(file: &Path, records: &[Record]) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
+    let read = |record: &Record| {
+        to_logged(record).map_err(|source| KernelError::UnknownEvent {
             file: file.to_path_buf(),
             line: record.seq,
             source,
-        })?;
-        Ok(Noted {
-            seq: record.seq,
-            at_ms: record.at_ms,
-            actor: record.actor.clone(),
-            event,
         })
-    });
-    noted.collect()
+    };
+    records.iter().map(read).collect()
 }
 
 /// A worker's place among the living.

@@ -1,16 +1,17 @@
-//! Events as they stand in a log, with their envelope.
+//! Events as they stand in a log, with their envelope: the one codec of every stream.
 //!
-//! Translates between the rules' events and the store's records; knows nothing of files.
+//! Translates between the rules' enumerations, tagged by a type beside its data, and the store's
+//! records; knows nothing of files.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::event::Event;
 use kapi_store::record::{Payload, Record};
-
-use crate::machine::tagged;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
+pub struct Logged<E> {
     /// Its place in the log, from 1.
     pub seq: u64,
     /// When it was accepted, in milliseconds since the epoch.
@@ -18,26 +19,48 @@ pub struct Logged {
     /// Who asked for it.
     pub actor: Actor,
     /// The event.
-    pub event: Event,
+    pub event: E,
+}
+
+#[derive(Deserialize)]
+struct Tagged {
+    #[serde(rename = "type")]
+    kind: String,
+    data: Option<Box<RawValue>>,
 }
 
 /// Returns an event as the store records it.
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn to_payload(event: &Event) -> Result<Payload, serde_json::Error> {
-    tagged::to_payload(event)
+pub fn to_payload<E: Serialize>(event: &E) -> Result<Payload, serde_json::Error> {
+    let tagged: Tagged = serde_json::from_str(&serde_json::to_string(event)?)?;
+    let data = match tagged.data {
+        Some(data) => data,
+        None => RawValue::from_string("null".to_owned())?,
+    };
+    Ok(Payload {
+        kind: tagged.kind,
+        data,
+    })
 }
 
 /// Reads a record as an event.
 ///
 /// # Errors
 /// When the record's type or data is not known.
-pub fn to_logged(record: &Record) -> Result<Logged, serde_json::Error> {
+pub fn to_logged<E: DeserializeOwned>(record: &Record) -> Result<Logged<E>, serde_json::Error> {
+    let kind = serde_json::to_string(&record.kind)?;
+    let data = record.data.get();
+    let text = if data == "null" {
+        format!(r#"{{"type":{kind}}}"#)
+    } else {
+        format!(r#"{{"type":{kind},"data":{data}}}"#)
+    };
     Ok(Logged {
         seq: record.seq,
         at_ms: record.at_ms,
         actor: record.actor.clone(),
-        event: tagged::from_record(record)?,
+        event: serde_json::from_str(&text)?,
     })
 }

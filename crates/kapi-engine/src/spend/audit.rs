@@ -80,7 +80,7 @@ impl LedgerAudit {
         let (mut books, mut at_saved) = (Books::default(), None);
         for record in &found.records {
             let event = match logged::event(record, &self.file) {
-                Ok(event) => event,
+                Ok(logged) => logged.event,
                 Err(error) => {
                     self.unknown = Some(error);
                     return None;

@@ -9,20 +9,20 @@ use kapi_core::spend::event::SpendEvent;
 use kapi_store::record::{Payload, Record};
 use serde_json::value::RawValue;
 
-use crate::machine::tagged;
+use crate::machine::logged::{Logged, to_logged, to_payload};
 use crate::spend::error::LedgerError;
 
 /// Returns an event as the store records it.
 pub(super) fn payload(event: &SpendEvent) -> Result<Payload, LedgerError> {
-    tagged::to_payload(event).map_err(|source| LedgerError::Encode {
+    to_payload(event).map_err(|source| LedgerError::Encode {
         what: "a spend event",
         source,
     })
 }
 
 /// Reads a record of a log as an event.
-pub(super) fn event(record: &Record, log: &Path) -> Result<SpendEvent, LedgerError> {
-    tagged::from_record(record).map_err(|source| LedgerError::UnknownEvent {
+pub(super) fn event(record: &Record, log: &Path) -> Result<Logged<SpendEvent>, LedgerError> {
+    to_logged(record).map_err(|source| LedgerError::UnknownEvent {
         file: log.to_path_buf(),
         line: record.seq,
         source,

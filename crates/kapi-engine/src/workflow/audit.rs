@@ -10,10 +10,10 @@ use kapi_store::audit::{Audit, audit};
 
 use crate::audit::{GoalAudit, GoalFault};
 use crate::evidence::RecordedRuns;
+use crate::machine::logged::to_logged;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::logged::to_logged;
 use crate::workflow::opened::stream;
 use crate::workflow::run_name::run_name;
 use crate::workflow::snapshot::Snapshot;

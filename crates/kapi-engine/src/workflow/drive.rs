@@ -14,19 +14,20 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, next};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
 use crate::evidence::hash_run;
+use crate::machine::logged::Logged;
 use crate::project::Project;
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::flight::{Flight, Message};
 use crate::workflow::goals;
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::logged::Logged;
 use crate::workflow::opened::OpenWorkflow;
 use crate::workflow::run_name::run_name;
 use crate::workflow::start::relink;
@@ -76,7 +77,7 @@ impl Pace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observed {
     /// An event was recorded, by this process or another.
-    Recorded(Box<Logged>),
+    Recorded(Box<Logged<Event>>),
     /// An effect begins.
     Performing(Box<Effect>),
     /// Something happened inside it.

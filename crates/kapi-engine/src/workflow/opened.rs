@@ -18,12 +18,12 @@ use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
 use crate::error::EngineError;
+use crate::machine::logged::{Logged, to_logged, to_payload};
 use crate::project::{LOCK_WAIT_MS, Project};
 use crate::workflow::approvals::Kept;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::logged::{Logged, to_logged, to_payload};
 use crate::workflow::snapshot::Snapshot;
 use crate::workflow::{edited, index};
 
@@ -34,7 +34,7 @@ pub struct OpenWorkflow<'a> {
     stream: Stream<'a>,
     cursor: Cursor,
     state: Option<Workflow>,
-    unseen: Vec<Logged>,
+    unseen: Vec<Logged<Event>>,
     written: Written,
     /// Whether somebody may have recorded what nobody derived.
     is_behind: bool,
@@ -44,7 +44,7 @@ pub struct OpenWorkflow<'a> {
 #[derive(Debug)]
 pub struct Submitted {
     /// The events it led to; none when it asked for what already holds.
-    pub recorded: Vec<Logged>,
+    pub recorded: Vec<Logged<Event>>,
     /// The workflow afterwards.
     pub workflow: Workflow,
 }
@@ -128,7 +128,7 @@ impl<'a> OpenWorkflow<'a> {
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
-    pub fn take_unseen(&mut self) -> Vec<Logged> {
+    pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
         std::mem::take(&mut self.unseen)
     }
 
@@ -260,7 +260,7 @@ impl<'a> OpenWorkflow<'a> {
         events: &[Event],
         actor: &Actor,
         at_ms: i64,
-    ) -> Result<Vec<Logged>, WorkflowError> {
+    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
@@ -272,7 +272,7 @@ impl<'a> OpenWorkflow<'a> {
         };
         let before = self.state.as_ref().and_then(|state| state.pending.clone());
         let records = self.stream.append(held, &mut self.cursor, &batch)?;
-        let logged: Vec<Logged> = records
+        let logged: Vec<Logged<Event>> = records
             .iter()
             .zip(events)
             .map(|(record, event)| Logged {
@@ -288,7 +288,7 @@ impl<'a> OpenWorkflow<'a> {
         Ok(logged)
     }
 
-    fn fold(&mut self, logged: Vec<Logged>) {
+    fn fold(&mut self, logged: Vec<Logged<Event>>) {
         for logged in &logged {
             evolve(&mut self.state, &logged.event);
         }
@@ -347,7 +347,7 @@ pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> Stream<'a> {
 pub(crate) fn read_records(
     stream: &Stream<'_>,
     records: &[Record],
-) -> Result<Vec<Logged>, EngineError> {
+) -> Result<Vec<Logged<Event>>, EngineError> {
     let read = |record: &Record| {
         to_logged(record).map_err(|source| EngineError::UnknownEvent {
             file: stream.log(),

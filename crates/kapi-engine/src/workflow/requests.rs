@@ -5,6 +5,7 @@
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::denied::{Denied, Why};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::Workflow;
@@ -15,12 +16,12 @@ use kapi_store::stream::Cursor;
 use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
+use crate::machine::logged::Logged;
 use crate::project::{Listed, Project};
 use crate::workflow::approvals::{Kept, Lack};
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::{self, WorkflowListed};
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::logged::Logged;
 use crate::workflow::opened::{OpenWorkflow, Submitted, read_records, stream};
 
 /// Everything that a status shows, from one look at the inventory.
@@ -168,7 +169,7 @@ impl Project<'_> {
         &self,
         key: &WorkflowKey,
         place: &mut WorkflowPlace,
-    ) -> Result<Vec<Logged>, WorkflowError> {
+    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
         let stream = stream(self, key);
         let records = match &mut place.0 {
             Some(cursor) if !stream.has_changed(cursor)? => Vec::new(),
@@ -191,7 +192,7 @@ impl Project<'_> {
     ///
     /// # Errors
     /// When there is no such workflow, or its log is damaged.
-    pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged>, WorkflowError> {
+    pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged<Event>>, WorkflowError> {
         self.workflow_log_since(key, &mut WorkflowPlace::default())
     }
 

@@ -110,7 +110,7 @@ fn events_read_back_as_written() {
         // Through the very bytes of a line.
         let line = serde_json::to_string(&record).unwrap();
         let record: Record = serde_json::from_str(&line).unwrap();
-        assert_eq!(to_logged(&record).unwrap().event, event);
+        assert_eq!(to_logged::<Event>(&record).unwrap().event, event);
     }
 }
 
@@ -157,7 +157,7 @@ fn a_line_of_a_newer_program_is_named() {
         more: false,
     };
     assert!(
-        to_logged(&record)
+        to_logged::<Event>(&record)
             .unwrap_err()
             .to_string()
             .contains("goal_teleported")

@@ -9,12 +9,12 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::{End, Report};
 use kapi_engine::kernel::queue::Queue;
-use kapi_store::record::{Batch, Payload};
+use kapi_engine::machine::logged::to_payload;
+use kapi_store::record::Batch;
 use kapi_store::stream::Stream;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::sim_disk::SimDisk;
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::kernel_worker::{person, project, request, submit};
 use crate::support::{Fixture, ROOT};
@@ -98,15 +98,6 @@ impl Disk for Counting<'_> {
     }
 }
 
-fn payload(event: &KernelEvent) -> Payload {
-    let tagged = serde_json::to_value(event).unwrap();
-    let data: Box<RawValue> = to_raw_value(&tagged["data"]).unwrap();
-    Payload {
-        kind: tagged["type"].as_str().unwrap().to_owned(),
-        data,
-    }
-}
-
 /// Records that many tasks that were let in and have ended, as their queue would have.
 fn fill(fixture: &Fixture, n_tasks: u64) {
     let project = project(&fixture.disk, &fixture.clock);
@@ -140,7 +131,7 @@ fn fill(fixture: &Fixture, n_tasks: u64) {
         let batch = Batch {
             actor: &person(),
             at_ms: EARLIER_MS,
-            payloads: events.map(|event| payload(&event)).collect(),
+            payloads: events.map(|event| to_payload(&event).unwrap()).collect(),
         };
         stream.append(&held, &mut cursor, &batch).unwrap();
     }

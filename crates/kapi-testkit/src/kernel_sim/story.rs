@@ -19,12 +19,12 @@ use kapi_core::kernel::task::{End, Report};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
+use kapi_engine::machine::logged::to_logged;
 use kapi_engine::project::Project;
 use kapi_store::codec::{Position, decode};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
-use serde_json::json;
 
 use crate::oracle::{Oracle, Violation};
 
@@ -184,11 +184,9 @@ impl Story {
         let mut kernel = Kernel::default();
         let mut ended = BTreeSet::new();
         for record in &tail.records {
-            let event = json!({"type": record.kind, "data": record.data});
-            let event: KernelEvent =
-                serde_json::from_value(event).map_err(|error| broken(error.to_string()))?;
-            evolve(&mut kernel, &event, record.at_ms);
-            if let KernelEvent::Ended { task, .. } = &event
+            let logged = to_logged(record).map_err(|error| broken(error.to_string()))?;
+            evolve(&mut kernel, &logged.event, logged.at_ms);
+            if let KernelEvent::Ended { task, .. } = &logged.event
                 && !ended.insert(*task)
             {
                 let detail = format!("{task} ended twice, at record {}", record.seq);

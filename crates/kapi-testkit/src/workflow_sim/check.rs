@@ -12,11 +12,11 @@ use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::index::WorkflowStanding;
 use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::workflow::logged::Logged;
 use kapi_engine::workflow::snapshot::Snapshot;
 use kapi_store::inventory::workflow_ids;
 use kapi_sys::sim_disk::SimDisk;
@@ -47,7 +47,7 @@ struct RestOf {
 pub(super) fn all(
     disk: &SimDisk,
     project: &Project<'_>,
-    acknowledged: &BTreeMap<WorkflowKey, BTreeMap<u64, Logged>>,
+    acknowledged: &BTreeMap<WorkflowKey, BTreeMap<u64, Logged<Event>>>,
 ) -> Result<(), Violation> {
     for key in acknowledged.keys() {
         if !keys(project)?.contains(key) {
@@ -131,7 +131,7 @@ fn replayed(
     disk: &SimDisk,
     project: &Project<'_>,
     key: &WorkflowKey,
-) -> Result<(Vec<Logged>, Option<Workflow>), Violation> {
+) -> Result<(Vec<Logged<Event>>, Option<Workflow>), Violation> {
     let file = project.layout.workflow(key.mode, &key.id).events();
     let files = disk.snapshot();
     let bytes = files.get(&file).map(Vec::as_slice).unwrap_or_default();
@@ -144,10 +144,11 @@ fn replayed(
 }
 
 fn check_acknowledged(
-    acknowledged: Option<&BTreeMap<u64, Logged>>,
-    log: &[Logged],
+    acknowledged: Option<&BTreeMap<u64, Logged<Event>>>,
+    log: &[Logged<Event>],
 ) -> Result<(), Violation> {
-    let by_seq: BTreeMap<u64, &Logged> = log.iter().map(|event| (event.seq, event)).collect();
+    let by_seq: BTreeMap<u64, &Logged<Event>> =
+        log.iter().map(|event| (event.seq, event)).collect();
     let all = acknowledged.into_iter().flat_map(BTreeMap::values);
     for known in all {
         if by_seq.get(&known.seq) != Some(&known) {
@@ -162,7 +163,7 @@ fn check_acknowledged(
 }
 
 /// An effect ends well once, and never ends without having begun.
-fn check_once(log: &[Logged]) -> Result<(), Violation> {
+fn check_once(log: &[Logged<Event>]) -> Result<(), Violation> {
     let mut under_way: BTreeSet<&EffectId> = BTreeSet::new();
     let mut ended: BTreeSet<&EffectId> = BTreeSet::new();
     for logged in log {

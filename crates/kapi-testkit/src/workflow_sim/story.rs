@@ -9,18 +9,18 @@ use std::sync::Arc;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::event::{Begin, Event};
 use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive::{Control, DriveError, Observed, Pace, drive};
 use kapi_engine::workflow::error::WorkflowError;
 use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::workflow::logged::Logged;
 use kapi_engine::workflow::requests::Approving;
 use kapi_engine::workflow::start::NewWorkflow;
 use kapi_store::layout::ProjectLayout;
@@ -51,7 +51,7 @@ pub(super) struct Story {
     clock: Arc<StepClock>,
     world: World,
     /// Every event that somebody was told is recorded.
-    pub(super) acknowledged: BTreeMap<WorkflowKey, BTreeMap<u64, Logged>>,
+    pub(super) acknowledged: BTreeMap<WorkflowKey, BTreeMap<u64, Logged<Event>>>,
     crashes: u64,
 }
 
@@ -258,7 +258,7 @@ impl Story {
         Ok(workflow)
     }
 
-    fn acknowledge(&mut self, key: &WorkflowKey, events: Vec<Logged>) {
+    fn acknowledge(&mut self, key: &WorkflowKey, events: Vec<Logged<Event>>) {
         let known = self.acknowledged.entry(key.clone()).or_default();
         known.extend(events.into_iter().map(|logged| (logged.seq, logged)));
     }

@@ -20,7 +20,7 @@ use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
 use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Workflow};
-use kapi_engine::workflow::logged::{Logged, to_logged};
+use kapi_engine::machine::logged::{Logged, to_logged};
 use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::{Activity, Watch};
 use kapi_store::codec::{Position, decode};
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// Returns the log as a power cut at this moment would leave it.
-    fn durable_log(&self, workflow: &GoalId) -> Result<Vec<Logged>, Violation> {
+    fn durable_log(&self, workflow: &GoalId) -> Result<Vec<Logged<Event>>, Violation> {
         let files = self.disk.durable();
         let bytes = files
             .iter()
@@ -204,7 +204,7 @@ fn is_log(path: &Path, workflow: &GoalId) -> bool {
 }
 
 /// Reads the bytes of a workflow's log.
-pub(super) fn read_log(workflow: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, Violation> {
+pub(super) fn read_log(workflow: &GoalId, bytes: &[u8]) -> Result<Vec<Logged<Event>>, Violation> {
     let broken = |detail: String| Violation::new(Oracle::Prefix, format!("{workflow}: {detail}"));
     let tail = decode(&workflow.to_string(), &Position::start(), bytes)
         .map_err(|error| broken(format!("{error}: {}", error.fault)))?;
@@ -215,7 +215,7 @@ pub(super) fn read_log(workflow: &GoalId, bytes: &[u8]) -> Result<Vec<Logged>, V
 }
 
 /// Checks that an effect about to be performed was intended and has not ended well before.
-fn check_performed(effect: &EffectId, log: &[Logged]) -> Result<(), Violation> {
+fn check_performed(effect: &EffectId, log: &[Logged<Event>]) -> Result<(), Violation> {
     let mut is_under_way = false;
     for logged in log {
         match &logged.event {
@@ -231,8 +231,8 @@ fn check_performed(effect: &EffectId, log: &[Logged]) -> Result<(), Violation> {
     Err(Violation::new(Oracle::Intent, detail))
 }
 
-fn n_failures(effect: &EffectId, log: &[Logged]) -> usize {
-    let is_failure = |logged: &&Logged| matches!(&logged.event, Event::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
+fn n_failures(effect: &EffectId, log: &[Logged<Event>]) -> usize {
+    let is_failure = |logged: &&Logged<Event>| matches!(&logged.event, Event::EffectEnded { effect: id, failed: Some(_), .. } if id == effect);
     log.iter().filter(is_failure).count()
 }
 

@@ -5,7 +5,7 @@
 //! anew: of exactly what it says of itself now.
 
 use kapi_core::goal::command::Command;
-use kapi_core::goal::event::ApprovalMeans;
+use kapi_core::goal::event::{ApprovalMeans, Event};
 use kapi_core::goal::state::Status;
 use kapi_engine::approvals::approval::Lack;
 use kapi_engine::machine::logged::Logged;
@@ -151,7 +151,7 @@ pub(super) fn record(
     config: &Config,
     picked: &Picked<'_>,
     means: ApprovalMeans,
-) -> Result<Vec<Logged>, Error> {
+) -> Result<Vec<Logged<Event>>, Error> {
     let contract = &picked.goal.contract;
     contract::check(context, config, contract)?;
     driving::approve(context, &picked.project, &picked.id, contract, means)

@@ -6,6 +6,7 @@
 use kapi_core::goal::budget::Limit;
 use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::contract::TURNS_MAX;
+use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Status;
 use kapi_engine::machine::logged::Logged;
 
@@ -75,7 +76,7 @@ fn go_on(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, E
 }
 
 /// Adds the turns that the contract gave at first, where all are used up.
-fn more_turns(context: &Context, picked: &Picked<'_>) -> Result<Vec<Logged>, Error> {
+fn more_turns(context: &Context, picked: &Picked<'_>) -> Result<Vec<Logged<Event>>, Error> {
     let goal = &picked.goal;
     let is_out = goal.budget.used_up(&goal.spent) == Some(Limit::Turns);
     if !is_out || goal.status.is_terminal() {
@@ -101,7 +102,7 @@ fn recorded(
     context: &Context,
     picked: &Picked<'_>,
     command: &Command,
-) -> Result<Vec<Logged>, Error> {
+) -> Result<Vec<Logged<Event>>, Error> {
     picked
         .project
         .submit(&picked.id, &context.actor, command)
@@ -155,7 +156,7 @@ pub(super) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
 pub(super) fn drive(
     context: &Context,
     picked: &Picked<'_>,
-    begun: Vec<Logged>,
+    begun: Vec<Logged<Event>>,
 ) -> Result<Exit, Error> {
     let config = context.config(Some(picked.project.layout.root()))?;
     let run = driving::Run {

@@ -3,6 +3,7 @@
 //! The draft is the agent's wish and approves nothing; it is recorded with its hash and shown whole.
 
 use kapi_core::goal::command::Command;
+use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
@@ -96,7 +97,7 @@ fn approved(
     args: &new::Args,
     draft: &Draft,
     picked: &Picked<'_>,
-) -> Result<Option<Vec<kapi_engine::machine::logged::Logged>>, Error> {
+) -> Result<Option<Vec<kapi_engine::machine::logged::Logged<Event>>>, Error> {
     let goal: &Goal = &picked.goal;
     let notes = isolation::isolation_note(&goal.contract);
     words::show_whole(context, &goal.contract, &notes);

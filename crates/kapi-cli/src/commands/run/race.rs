@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kapi_core::goal::contract::{Contract, LANES_MAX, Race, RaceEnd};
+use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
@@ -195,7 +196,7 @@ fn approve_rest(
     project: &Project<'_>,
     goals: &[Goal],
     yes: bool,
-) -> Result<BTreeMap<GoalId, Vec<Logged>>, Error> {
+) -> Result<BTreeMap<GoalId, Vec<Logged<Event>>>, Error> {
     let is_proposed = |goal: &&Goal| goal.status == Status::Proposed;
     let proposed: Vec<&Goal> = goals.iter().filter(is_proposed).collect();
     let Some(first) = proposed.first() else {
@@ -216,7 +217,11 @@ fn approve_rest(
 }
 
 /// Resumes one lane. One that cannot go on does not keep the others.
-fn go_on(context: &Context, project: &Project<'_>, goal: &Goal) -> Result<Vec<Logged>, Error> {
+fn go_on(
+    context: &Context,
+    project: &Project<'_>,
+    goal: &Goal,
+) -> Result<Vec<Logged<Event>>, Error> {
     match goal.status {
         Status::Paused | Status::Blocked | Status::Stalled => {}
         // Whoever looks whether its wait is over is a lane's own thread.

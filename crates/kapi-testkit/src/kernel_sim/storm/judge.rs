@@ -11,6 +11,7 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, State};
 use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
+use kapi_engine::machine::logged::to_logged;
 use kapi_engine::project::Project;
 use kapi_fleet::client::Settings;
 use kapi_fleet::error::FleetError;
@@ -22,7 +23,6 @@ use kapi_store::stream::Stream;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
-use serde_json::json;
 
 use crate::oracle::{Oracle, Violation};
 
@@ -125,10 +125,8 @@ fn follow(
     let mut trails = Trails::new();
     let mut keys = BTreeMap::new();
     for record in records {
-        let event = json!({"type": record.kind, "data": record.data});
-        let event: KernelEvent =
-            serde_json::from_value(event).map_err(|error| broken(&error.to_string()))?;
-        match event {
+        let logged = to_logged(record).map_err(|error| broken(&error.to_string()))?;
+        match logged.event {
             KernelEvent::Submitted { task, request } => {
                 if let Some(key) = &request.key
                     && let Some(other) = keys.insert(key.text.clone(), task)

@@ -9,6 +9,7 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use kapi_core::goal::command::Command;
+use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
 use kapi_engine::error::EngineError;
@@ -52,7 +53,10 @@ pub(super) type Troubles = BTreeMap<GoalId, Error>;
 /// Drives the lanes to their end and reports how they came out.
 ///
 /// `begun` is what this command recorded already; each lane shows its own first.
-pub(super) fn run(field: &Field<'_>, begun: &BTreeMap<GoalId, Vec<Logged>>) -> Result<Exit, Error> {
+pub(super) fn run(
+    field: &Field<'_>,
+    begun: &BTreeMap<GoalId, Vec<Logged<Event>>>,
+) -> Result<Exit, Error> {
     let (sender, receiver) = sync_channel(ENDED_MAX);
     let alarm = alarm()?;
     let mut troubles = Troubles::new();
@@ -92,7 +96,7 @@ struct Watch<'scope, 'env, 'run> {
     bell: Bell,
     sender: SyncSender<(GoalId, Result<(), Error>)>,
     receiver: Receiver<(GoalId, Result<(), Error>)>,
-    begun: &'run BTreeMap<GoalId, Vec<Logged>>,
+    begun: &'run BTreeMap<GoalId, Vec<Logged<Event>>>,
     started: BTreeSet<GoalId>,
     running: BTreeSet<GoalId>,
     troubles: &'run mut Troubles,
@@ -200,7 +204,7 @@ impl<'a> Field<'a> {
     }
 }
 
-fn drive(field: &Field<'_>, id: &GoalId, begun: Vec<Logged>) -> Result<(), Error> {
+fn drive(field: &Field<'_>, id: &GoalId, begun: Vec<Logged<Event>>) -> Result<(), Error> {
     let run = Run {
         project: field.project,
         id,
