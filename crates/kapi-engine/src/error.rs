@@ -10,6 +10,8 @@ use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
+use crate::machine::error::StreamError;
+
 /// A use case that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -105,5 +107,17 @@ impl From<DiskError> for EngineError {
 impl From<LockError> for EngineError {
     fn from(error: LockError) -> Self {
         Self::from(StoreError::Lock(error))
+    }
+}
+
+impl From<StreamError> for EngineError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Store(error) => Self::from(error),
+            StreamError::UnknownEvent { file, line, source } => {
+                Self::UnknownEvent { file, line, source }
+            }
+            StreamError::Encode { what, source } => Self::Encode { what, source },
+        }
     }
 }

@@ -10,7 +10,7 @@ use kapi_core::goal::event::Event;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 use kapi_store::stream::{Cursor, Loaded, Stream};
 use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
@@ -21,7 +21,7 @@ use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
 use crate::journey_files;
-use crate::machine::logged::{Logged, to_logged, to_payload};
+use crate::machine::logged::{Logged, read, to_payload};
 use crate::project::{LOCK_WAIT_MS, Project};
 use crate::snapshot::Snapshot;
 
@@ -57,7 +57,7 @@ impl<'a> OpenGoal<'a> {
             // The fold has another shape: it is made anew from the log.
             loaded = stream.load_all()?;
         }
-        for logged in read_records(&stream, &loaded.records)? {
+        for logged in read::<Event>(&stream.log(), &loaded.records)? {
             evolve(&mut state, &logged.event);
         }
         let cursor = loaded.cursor;
@@ -97,7 +97,7 @@ impl<'a> OpenGoal<'a> {
         if self.stream.has_changed(&self.cursor)? {
             let mut cursor = self.cursor.clone();
             let records = self.stream.read_more(&mut cursor)?;
-            let logged = read_records(&self.stream, &records)?;
+            let logged = read(&self.stream.log(), &records)?;
             self.cursor = cursor;
             self.fold(logged);
         }
@@ -296,19 +296,4 @@ enum Contract {
 fn parse_state(loaded: &Loaded) -> Option<Goal> {
     let state = loaded.state.as_ref()?;
     serde_json::from_str(state.get()).ok()
-}
-
-/// Reads records as events.
-pub(crate) fn read_records(
-    stream: &Stream<'_>,
-    records: &[Record],
-) -> Result<Vec<Logged<Event>>, EngineError> {
-    let read = |record: &Record| {
-        to_logged(record).map_err(|source| EngineError::UnknownEvent {
-            file: stream.log(),
-            line: record.seq,
-            source,
-        })
-    };
-    records.iter().map(read).collect()
 }

@@ -3,12 +3,12 @@
 //! A stream below the person's own home, so that nothing in a repository can prefer anything for
 //! them; every change stands there with who made it. Does not know what a judge's name means.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::denied::Denied;
 use kapi_store::layout::HomeLayout;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 use kapi_store::stream::{Cursor, Loaded, Stream};
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 
 use crate::error::EngineError;
-use crate::machine::logged::{Logged, to_logged, to_payload};
+use crate::machine::logged::{read, to_payload};
 use crate::project::LOCK_WAIT_MS;
 
 /// The longest name of a judge, in bytes.
@@ -151,8 +151,7 @@ impl Preferences<'_> {
             preferred = None;
         }
         let mut preferred = preferred.unwrap_or_default();
-        for record in &loaded.records {
-            let logged = change_of(record, &stream.log())?;
+        for logged in read::<Change>(&stream.log(), &loaded.records)? {
             preferred.evolve(&logged.event, &logged.actor);
         }
         Ok((preferred, loaded.cursor))
@@ -175,14 +174,6 @@ fn check(change: &Change) -> Result<(), EngineError> {
         }));
     }
     Ok(())
-}
-
-fn change_of(record: &Record, log: &Path) -> Result<Logged<Change>, EngineError> {
-    to_logged(record).map_err(|source| EngineError::UnknownEvent {
-        file: log.to_path_buf(),
-        line: record.seq,
-        source,
-    })
 }
 
 const fn encode(source: serde_json::Error) -> EngineError {

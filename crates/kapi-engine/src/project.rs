@@ -22,8 +22,8 @@ use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
-use crate::machine::logged::Logged;
-use crate::opened::{OpenGoal, Submitted, read_records};
+use crate::machine::logged::{Logged, read};
+use crate::opened::{OpenGoal, Submitted};
 use crate::reference::{ResolveError, find};
 
 /// How long a request waits for another process to finish its own, in milliseconds.
@@ -264,7 +264,7 @@ impl Project<'_> {
                 loaded.records
             }
         };
-        read_records(&stream, &records)
+        Ok(read(&stream.log(), &records)?)
     }
 
     /// Returns every event of a goal.

@@ -23,6 +23,7 @@ use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
 
+use crate::machine::logged::read;
 use crate::places::{Place, Places};
 use crate::project::LOCK_WAIT_MS;
 use crate::spend::error::LedgerError;
@@ -224,8 +225,7 @@ impl<'a> Opened<'a> {
             books = None;
         }
         let mut books = books.unwrap_or_default();
-        for record in &loaded.records {
-            let logged = logged::event(record, &stream.log())?;
+        for logged in read::<SpendEvent>(&stream.log(), &loaded.records)? {
             books.evolve(&logged.event, logged.at_ms);
         }
         Ok(Self {

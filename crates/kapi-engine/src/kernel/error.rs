@@ -10,6 +10,7 @@ use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
+use crate::machine::error::StreamError;
 use crate::places::PlaceError;
 
 /// A request of the kernel that failed.
@@ -128,5 +129,17 @@ impl From<DiskError> for KernelError {
 impl From<LockError> for KernelError {
     fn from(error: LockError) -> Self {
         Self::Store(StoreError::Lock(error))
+    }
+}
+
+impl From<StreamError> for KernelError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Store(error) => Self::Store(error),
+            StreamError::UnknownEvent { file, line, source } => {
+                Self::UnknownEvent { file, line, source }
+            }
+            StreamError::Encode { what, source } => Self::Encode { what, source },
+        }
     }
 }

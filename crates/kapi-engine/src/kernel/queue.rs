@@ -5,7 +5,7 @@
 //! slower.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use kapi_core::kernel::evolve::evolve;
 use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::Task;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
 use crate::kernel::parcels::Parcels;
-use crate::machine::logged::{Logged, to_logged, to_payload};
+use crate::machine::logged::{Logged, read, to_payload};
 use crate::project::Project;
 
 /// Bytes by which the log grows at least before the fold is written anew.
@@ -120,7 +120,7 @@ impl<'a> Queue<'a> {
     /// When the log is damaged or the disk refuses.
     pub fn refresh(&mut self) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
         let file = self.log.name();
-        let noted = self.log.refresh(&|records| read(&file, records))?;
+        let noted = self.log.refresh(&|records| Ok(read(&file, records)?))?;
         self.fold(noted)
     }
 
@@ -389,18 +389,6 @@ impl<'a> Queue<'a> {
         let holders = leases.map(|lease| &lease.holder).chain(leaders);
         self.log.gone(own, &self.project.owner, holders)
     }
-}
-
-/// Reads the events of records; none where one of them is not understood.
-fn read(file: &Path, records: &[Record]) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
-    let read = |record: &Record| {
-        to_logged(record).map_err(|source| KernelError::UnknownEvent {
-            file: file.to_path_buf(),
-            line: record.seq,
-            source,
-        })
-    };
-    records.iter().map(read).collect()
 }
 
 /// A worker's place among the living.

@@ -3,11 +3,15 @@
 //! Translates between the rules' enumerations, tagged by a type beside its data, and the store's
 //! records; knows nothing of files.
 
+use std::path::Path;
+
 use kapi_core::actor::Actor;
 use kapi_store::record::{Payload, Record};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::machine::error::StreamError;
 
 /// An event with its envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,4 +67,19 @@ pub fn to_logged<E: DeserializeOwned>(record: &Record) -> Result<Logged<E>, serd
         actor: record.actor.clone(),
         event: serde_json::from_str(&text)?,
     })
+}
+
+/// Reads records as events; none where one of them is not understood.
+pub(crate) fn read<E: DeserializeOwned>(
+    file: &Path,
+    records: &[Record],
+) -> Result<Vec<Logged<E>>, StreamError> {
+    let read = |record: &Record| {
+        to_logged(record).map_err(|source| StreamError::UnknownEvent {
+            file: file.to_path_buf(),
+            line: record.seq,
+            source,
+        })
+    };
+    records.iter().map(read).collect()
 }

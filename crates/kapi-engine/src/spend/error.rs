@@ -8,6 +8,7 @@ use kapi_core::spend::decide::SpendDenied;
 use kapi_store::error::StoreError;
 use kapi_sys::lock::LockError;
 
+use crate::machine::error::StreamError;
 use crate::places::PlaceError;
 
 /// A request of the ledger that failed.
@@ -72,5 +73,17 @@ impl LedgerError {
 impl From<LockError> for LedgerError {
     fn from(error: LockError) -> Self {
         Self::Store(StoreError::Lock(error))
+    }
+}
+
+impl From<StreamError> for LedgerError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Store(error) => Self::Store(error),
+            StreamError::UnknownEvent { file, line, source } => {
+                Self::UnknownEvent { file, line, source }
+            }
+            StreamError::Encode { what, source } => Self::Encode { what, source },
+        }
     }
 }

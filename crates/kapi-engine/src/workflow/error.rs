@@ -11,6 +11,7 @@ use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
+use crate::machine::error::StreamError;
 use crate::workflow::approvals::Lack;
 use crate::workflow::key::WorkflowKey;
 
@@ -106,6 +107,12 @@ impl From<DiskError> for WorkflowError {
 
 impl From<LockError> for WorkflowError {
     fn from(error: LockError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<StreamError> for WorkflowError {
+    fn from(error: StreamError) -> Self {
         Self::Engine(error.into())
     }
 }

@@ -11,14 +11,14 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::Batch;
 use kapi_store::stream::{Cursor, Loaded, Stream};
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
 use crate::error::EngineError;
-use crate::machine::logged::{Logged, to_logged, to_payload};
+use crate::machine::logged::{Logged, read, to_payload};
 use crate::project::{LOCK_WAIT_MS, Project};
 use crate::workflow::approvals::Kept;
 use crate::workflow::error::WorkflowError;
@@ -63,7 +63,7 @@ impl<'a> OpenWorkflow<'a> {
             loaded = stream.load_all()?;
         }
         let is_behind = state.is_none() || !loaded.records.is_empty();
-        for logged in read_records(&stream, &loaded.records)? {
+        for logged in read::<Event>(&stream.log(), &loaded.records)? {
             evolve(&mut state, &logged.event);
         }
         let cursor = loaded.cursor;
@@ -116,7 +116,7 @@ impl<'a> OpenWorkflow<'a> {
         if self.stream.has_changed(&self.cursor)? {
             let mut cursor = self.cursor.clone();
             let records = self.stream.read_more(&mut cursor)?;
-            let logged = read_records(&self.stream, &records)?;
+            let logged = read(&self.stream.log(), &records)?;
             self.cursor = cursor;
             if !logged.is_empty() {
                 self.is_behind = true;
@@ -341,21 +341,6 @@ pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> Stream<'a> {
         dir: layout.dir().to_path_buf(),
         anchor: project.layout.root().to_path_buf(),
     }
-}
-
-/// Reads records as events.
-pub(crate) fn read_records(
-    stream: &Stream<'_>,
-    records: &[Record],
-) -> Result<Vec<Logged<Event>>, EngineError> {
-    let read = |record: &Record| {
-        to_logged(record).map_err(|source| EngineError::UnknownEvent {
-            file: stream.log(),
-            line: record.seq,
-            source,
-        })
-    };
-    records.iter().map(read).collect()
 }
 
 fn parse_state(loaded: &Loaded) -> Option<Workflow> {

@@ -16,13 +16,13 @@ use kapi_store::stream::Cursor;
 use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
-use crate::machine::logged::Logged;
+use crate::machine::logged::{Logged, read};
 use crate::project::{Listed, Project};
 use crate::workflow::approvals::{Kept, Lack};
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::{self, WorkflowListed};
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::opened::{OpenWorkflow, Submitted, read_records, stream};
+use crate::workflow::opened::{OpenWorkflow, Submitted, stream};
 
 /// Everything that a status shows, from one look at the inventory.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Project<'_> {
                 loaded.records
             }
         };
-        Ok(read_records(&stream, &records)?)
+        Ok(read(&stream.log(), &records)?)
     }
 
     /// Returns every event of a workflow.
