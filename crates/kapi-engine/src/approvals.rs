@@ -19,7 +19,8 @@ use kapi_sys::lock::Lock;
 
 use crate::approvals::approval::{Approval, Given, Lack};
 use crate::error::EngineError;
-use crate::project::{LOCK_WAIT_MS, Project};
+use crate::machine::file_log::LOCK_WAIT_MS;
+use crate::project::Project;
 
 /// What a command needs of the approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,8 +21,9 @@ use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
 use crate::journey_files;
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::{Logged, read, to_payload};
-use crate::project::{LOCK_WAIT_MS, Project};
+use crate::project::Project;
 use crate::snapshot::Snapshot;
 
 /// A goal's stream and its fold.

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_core::goal::denied::Denied;
 use kapi_store::layout::HomeLayout;
-use kapi_store::record::Batch;
-use kapi_store::stream::{Cursor, Loaded, Stream};
+use kapi_store::stream::Stream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably};
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
 
 use crate::error::EngineError;
-use crate::machine::logged::{read, to_payload};
-use crate::project::LOCK_WAIT_MS;
+use crate::machine::Machine;
+use crate::machine::file_log::LOCK_WAIT_MS;
+use crate::machine::logged::Logged;
+use crate::machine::opened::Opened;
 
 /// The longest name of a judge, in bytes.
 const JUDGE_BYTES_MAX: usize = 4 * 1024;
@@ -68,6 +68,21 @@ pub enum Change {
     },
 }
 
+/// What preferences are folded of.
+#[derive(Debug)]
+pub struct PreferenceMachine;
+
+impl Machine for PreferenceMachine {
+    type State = Preferred;
+    type Event = Change;
+    const EVENT: &'static str = "a preference";
+    const STATE: &'static str = "a preference";
+
+    fn evolve(state: &mut Preferred, logged: &Logged<Change>) {
+        state.evolve(&logged.event, &logged.actor);
+    }
+}
+
 impl Preferred {
     fn evolve(&mut self, change: &Change, actor: &Actor) {
         match (change, actor) {
@@ -87,7 +102,7 @@ impl Preferences<'_> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn load(&self) -> Result<Preferred, EngineError> {
-        self.read().map(|(preferred, _)| preferred)
+        Ok(Opened::<PreferenceMachine>::load(self.stream())?.into_state())
     }
 
     /// Records a change, which only a person makes, and returns what is preferred then.
@@ -106,21 +121,15 @@ impl Preferences<'_> {
         let stream = self.stream();
         create_dir_durably(self.disk, &self.home, &stream.dir)?;
         let held = stream.lock(&self.owner, LOCK_WAIT_MS)?;
-        let (mut preferred, mut cursor) = self.read()?;
-        stream.settle(&held, &mut cursor)?;
-        let before = preferred.clone();
+        let mut open = Opened::<PreferenceMachine>::load(stream)?;
+        open.settle(&held)?;
+        let mut preferred = open.state().clone();
         preferred.evolve(change, actor);
-        if preferred == before {
-            return Ok(preferred);
+        if preferred != *open.state() {
+            let changes = std::slice::from_ref(change);
+            open.record(&held, actor, self.clock.now_ms(), changes)?;
+            open.save(&held)?;
         }
-        let batch = Batch {
-            actor,
-            at_ms: self.clock.now_ms(),
-            payloads: vec![to_payload(change).map_err(encode)?],
-        };
-        stream.append(&held, &mut cursor, &batch)?;
-        let state = to_raw_value(&preferred).map_err(encode)?;
-        stream.save(&held, &cursor, state)?;
         Ok(preferred)
     }
 
@@ -140,27 +149,6 @@ impl Preferences<'_> {
             anchor: self.home.clone(),
         }
     }
-
-    fn read(&self) -> Result<(Preferred, Cursor), EngineError> {
-        let stream = self.stream();
-        let mut loaded = stream.load()?;
-        let mut preferred = saved(&loaded);
-        if loaded.state.is_some() && preferred.is_none() {
-            // The fold has another shape: it is made anew from the log.
-            loaded = stream.load_all()?;
-            preferred = None;
-        }
-        let mut preferred = preferred.unwrap_or_default();
-        for logged in read::<Change>(&stream.log(), &loaded.records)? {
-            preferred.evolve(&logged.event, &logged.actor);
-        }
-        Ok((preferred, loaded.cursor))
-    }
-}
-
-fn saved(loaded: &Loaded) -> Option<Preferred> {
-    let state = loaded.state.as_ref()?;
-    serde_json::from_str(state.get()).ok()
 }
 
 fn check(change: &Change) -> Result<(), EngineError> {
@@ -174,11 +162,4 @@ fn check(change: &Change) -> Result<(), EngineError> {
         }));
     }
     Ok(())
-}
-
-const fn encode(source: serde_json::Error) -> EngineError {
-    EngineError::Encode {
-        what: "a preference",
-        source,
-    }
 }

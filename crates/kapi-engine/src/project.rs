@@ -22,12 +22,10 @@ use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::{Logged, read};
 use crate::opened::{OpenGoal, Submitted};
 use crate::reference::{ResolveError, find};
-
-/// How long a request waits for another process to finish its own, in milliseconds.
-pub const LOCK_WAIT_MS: u64 = 10_000;
 
 /// A project directory, seen by one process.
 #[derive(Clone)]

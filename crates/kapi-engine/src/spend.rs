@@ -23,9 +23,9 @@ use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
 
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::read;
 use crate::places::{Place, Places};
-use crate::project::LOCK_WAIT_MS;
 use crate::spend::error::LedgerError;
 
 /// Records after which the fold is written anew, so that little is read each time.

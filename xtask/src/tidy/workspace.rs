@@ -19,6 +19,10 @@ const SEAMS: &[(&str, &str)] = &[
         "World",
         "the real world, and the simulated one that survives crashes",
     ),
+    (
+        "Machine",
+        "goals, workflows, tasks, the ledger, preferences: each a stream of events and its fold",
+    ),
 ];
 
 /// A crate without the workspace's lints is a crate without rules.
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fourth_trait_is_found() {
+    fn another_trait_is_found() {
         let files = [
             (
                 "crates/a/src/a.rs",

@@ -13,8 +13,8 @@ use kapi_store::stream::Stream;
 use kapi_sys::disk::Disk;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::{to_logged, to_payload};
-use crate::project::LOCK_WAIT_MS;
 
 /// One fact of that log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

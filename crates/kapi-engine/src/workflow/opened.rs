@@ -18,8 +18,9 @@ use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
 use crate::error::EngineError;
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::{Logged, read, to_payload};
-use crate::project::{LOCK_WAIT_MS, Project};
+use crate::project::Project;
 use crate::workflow::approvals::Kept;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;

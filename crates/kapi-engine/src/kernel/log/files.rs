@@ -13,8 +13,9 @@ use serde_json::value::RawValue;
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Loaded, Understand};
+use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::places::{PlaceError, Places};
-use crate::project::{LOCK_WAIT_MS, Project};
+use crate::project::Project;
 
 /// What a worker's holder begins with; its place's number follows.
 const HOLDER: &str = "worker ";

@@ -1,0 +1,105 @@
+//! A stream's log in files, and how far it was read.
+//!
+//! Knows records and not what they mean: whoever reads them says whether they are understood.
+
+use std::path::PathBuf;
+
+use kapi_store::codec::Position;
+use kapi_store::error::StoreError;
+use kapi_store::record::{Batch, Record};
+use kapi_store::stream::{Cursor, Stream};
+use kapi_sys::lock::Lock;
+use serde_json::value::RawValue;
+
+use crate::machine::fold::Loaded;
+
+/// How long a request waits for another process to finish its own, in milliseconds.
+pub(crate) const LOCK_WAIT_MS: u64 = 10_000;
+
+/// A stream, and how far it was read.
+pub(crate) struct FileLog<'a> {
+    stream: Stream<'a>,
+    cursor: Cursor,
+}
+
+impl<'a> FileLog<'a> {
+    /// Loads the fold and the records after it. Changes nothing, and needs no lock.
+    pub(crate) fn load(stream: Stream<'a>) -> Result<(Self, Loaded), StoreError> {
+        let loaded = stream.load()?;
+        let log = Self {
+            stream,
+            cursor: loaded.cursor,
+        };
+        Ok((
+            log,
+            Loaded {
+                state: loaded.state,
+                records: loaded.records,
+            },
+        ))
+    }
+
+    /// Loads every record, for a fold that cannot be used.
+    pub(crate) fn load_all(&mut self) -> Result<Loaded, StoreError> {
+        let loaded = self.stream.load_all()?;
+        self.cursor = loaded.cursor;
+        Ok(Loaded {
+            state: None,
+            records: loaded.records,
+        })
+    }
+
+    /// Reads what others have recorded since. What is not understood is not passed by: it is read
+    /// again the next time, so that nobody decides on a state without it.
+    pub(crate) fn refresh<T, E: From<StoreError>>(
+        &mut self,
+        understand: impl FnOnce(&[Record]) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !self.stream.has_changed(&self.cursor)? {
+            return understand(&[]);
+        }
+        let mut cursor = self.cursor.clone();
+        let records = self.stream.read_more(&mut cursor)?;
+        let understood = understand(&records)?;
+        self.cursor = cursor;
+        Ok(understood)
+    }
+
+    /// Takes the lock that is held over refresh, decide and append.
+    pub(crate) fn lock(&self, owner: &str) -> Result<Lock, StoreError> {
+        self.stream.lock(owner, LOCK_WAIT_MS)
+    }
+
+    /// Makes what was read durable, before anybody acts on it.
+    pub(crate) fn settle(&mut self, held: &Lock) -> Result<(), StoreError> {
+        self.stream.settle(held, &mut self.cursor)
+    }
+
+    /// Appends a batch, and returns its records once they are durable.
+    pub(crate) fn append(
+        &mut self,
+        held: &Lock,
+        batch: &Batch<'_>,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.stream.append(held, &mut self.cursor, batch)
+    }
+
+    /// Replaces the fold on disk with that at the place the log was read to.
+    pub(crate) fn save(&self, held: &Lock, state: Box<RawValue>) -> Result<(), StoreError> {
+        self.stream.save(held, &self.cursor, state)
+    }
+
+    /// Returns the place the log was read to.
+    pub(crate) const fn position(&self) -> &Position {
+        &self.cursor.position
+    }
+
+    pub(crate) const fn stream(&self) -> &Stream<'a> {
+        &self.stream
+    }
+
+    /// Returns the log's path, by which errors name it.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.stream.log()
+    }
+}

@@ -1,0 +1,140 @@
+//! One stream of a machine, opened: lock, load, append, fold, save.
+//!
+//! Owns the only copy of the state there is in a process. What is decided in between, what else is
+//! derived and when the fold is written is said by whoever owns the stream, in their own order.
+
+use kapi_core::actor::Actor;
+use kapi_store::record::Batch;
+use kapi_store::stream::Stream;
+use kapi_sys::lock::Lock;
+
+use crate::machine::Machine;
+use crate::machine::error::StreamError;
+use crate::machine::file_log::FileLog;
+use crate::machine::fold::{Fold, parse};
+use crate::machine::logged::{Logged, to_payload};
+
+/// A stream and its fold.
+pub(crate) struct Opened<'a, M: Machine> {
+    log: FileLog<'a>,
+    fold: Fold<M>,
+    unseen: Vec<Logged<M::Event>>,
+}
+
+impl<'a, M: Machine> Opened<'a, M> {
+    /// Loads a stream, which may be empty. Changes nothing, and needs no lock.
+    pub(crate) fn load(stream: Stream<'a>) -> Result<Self, StreamError> {
+        let (mut log, loaded) = FileLog::load(stream)?;
+        let file = log.file();
+        let fold = Fold::load(&file, loaded, || Ok::<_, StreamError>(log.load_all()?))?;
+        Ok(Self {
+            log,
+            fold,
+            unseen: Vec::new(),
+        })
+    }
+
+    pub(crate) const fn fold(&self) -> &Fold<M> {
+        &self.fold
+    }
+
+    pub(crate) const fn state(&self) -> &M::State {
+        self.fold.state()
+    }
+
+    pub(crate) fn into_state(self) -> M::State {
+        self.fold.into_state()
+    }
+
+    /// Returns how far the log was read.
+    pub(crate) const fn log(&self) -> &FileLog<'a> {
+        &self.log
+    }
+
+    /// Reads what others have recorded meanwhile, and returns how many events that were.
+    pub(crate) fn refresh(&mut self) -> Result<usize, StreamError> {
+        let file = self.log.file();
+        let fold = &mut self.fold;
+        let logged = self.log.refresh(|records| fold.take(&file, records))?;
+        let n_read = logged.len();
+        self.unseen.extend(logged);
+        Ok(n_read)
+    }
+
+    /// Returns the events that came since the last call, whoever recorded them.
+    pub(crate) fn take_unseen(&mut self) -> Vec<Logged<M::Event>> {
+        std::mem::take(&mut self.unseen)
+    }
+
+    /// Takes the lock, after which what others recorded is to be read.
+    pub(crate) fn lock(&self, owner: &str) -> Result<Lock, StreamError> {
+        Ok(self.log.lock(owner)?)
+    }
+
+    /// Makes what was read durable, before anybody acts on it.
+    pub(crate) fn settle(&mut self, held: &Lock) -> Result<(), StreamError> {
+        Ok(self.log.settle(held)?)
+    }
+
+    /// Makes events durable that were decided on this state under this lock, and folds them.
+    pub(crate) fn record(
+        &mut self,
+        held: &Lock,
+        actor: &Actor,
+        at_ms: i64,
+        events: &[M::Event],
+    ) -> Result<Vec<Logged<M::Event>>, StreamError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = batch::<M>(actor, at_ms, events)?;
+        let records = self.log.append(held, &batch)?;
+        let logged: Vec<Logged<M::Event>> = records
+            .iter()
+            .zip(events)
+            .map(|(record, event)| Logged {
+                seq: record.seq,
+                at_ms,
+                actor: actor.clone(),
+                event: event.clone(),
+            })
+            .collect();
+        for one in &logged {
+            self.fold.push(one);
+        }
+        self.unseen.extend_from_slice(&logged);
+        Ok(logged)
+    }
+
+    /// Replaces the fold on disk with this one.
+    pub(crate) fn save(&mut self, held: &Lock) -> Result<(), StreamError> {
+        self.log.save(held, self.fold.encode()?)?;
+        self.fold.saved();
+        Ok(())
+    }
+
+    /// Tells whether the fold on disk is this one.
+    pub(crate) fn is_saved(&self) -> Result<bool, StreamError> {
+        let found = self.log.stream().load()?;
+        let saved = found.state.as_deref().and_then(parse::<M::State>);
+        Ok(found.records.is_empty() && saved.as_ref() == Some(self.fold.state()))
+    }
+}
+
+/// Returns events as the store records them.
+pub(crate) fn batch<'a, M: Machine>(
+    actor: &'a Actor,
+    at_ms: i64,
+    events: &[M::Event],
+) -> Result<Batch<'a>, StreamError> {
+    let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
+    let payloads = payloads.map_err(|source| StreamError::Encode {
+        what: M::EVENT,
+        source,
+    })?;
+    Ok(Batch {
+        actor,
+        at_ms,
+        payloads,
+    })
+}
