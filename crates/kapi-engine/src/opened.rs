@@ -10,19 +10,17 @@ use kapi_core::goal::event::Event;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_store::record::Batch;
-use kapi_store::stream::{Cursor, Loaded, Stream};
 use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
-use serde_json::value::RawValue;
 
 use crate::approvals::{self, Kept, Role};
 use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
 use crate::journey_files;
-use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::{Logged, read, to_payload};
+use crate::machine::Machine;
+use crate::machine::logged::Logged;
+use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::snapshot::Snapshot;
 
@@ -30,10 +28,22 @@ use crate::snapshot::Snapshot;
 pub struct OpenGoal<'a> {
     project: &'a Project<'a>,
     id: GoalId,
-    stream: Stream<'a>,
-    cursor: Cursor,
-    state: Option<Goal>,
-    unseen: Vec<Logged<Event>>,
+    open: Opened<'a, GoalMachine>,
+}
+
+/// What a goal is folded of; nothing is no goal.
+#[derive(Debug)]
+pub struct GoalMachine;
+
+impl Machine for GoalMachine {
+    type State = Option<Goal>;
+    type Event = Event;
+    const EVENT: &'static str = "an event";
+    const STATE: &'static str = "the state";
+
+    fn evolve(state: &mut Option<Goal>, logged: &Logged<Event>) {
+        evolve(state, &logged.event);
+    }
 }
 
 /// What a request led to.
@@ -51,24 +61,10 @@ impl<'a> OpenGoal<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn load(project: &'a Project<'a>, id: &GoalId) -> Result<Self, EngineError> {
-        let stream = project.stream(id);
-        let mut loaded = stream.load()?;
-        let mut state = parse_state(&loaded);
-        if loaded.state.is_some() && state.is_none() {
-            // The fold has another shape: it is made anew from the log.
-            loaded = stream.load_all()?;
-        }
-        for logged in read::<Event>(&stream.log(), &loaded.records)? {
-            evolve(&mut state, &logged.event);
-        }
-        let cursor = loaded.cursor;
         Ok(Self {
             project,
             id: id.clone(),
-            stream,
-            cursor,
-            state,
-            unseen: Vec::new(),
+            open: Opened::load(project.stream(id))?,
         })
     }
 
@@ -77,7 +73,8 @@ impl<'a> OpenGoal<'a> {
     /// # Errors
     /// When the stream is empty.
     pub fn goal(&self) -> Result<&Goal, EngineError> {
-        self.state.as_ref().ok_or_else(|| EngineError::NotFound {
+        let goal = self.open.state().as_ref();
+        goal.ok_or_else(|| EngineError::NotFound {
             goal: self.id.clone(),
         })
     }
@@ -87,7 +84,8 @@ impl<'a> OpenGoal<'a> {
     /// # Errors
     /// When the stream is empty.
     pub fn into_goal(self) -> Result<Goal, EngineError> {
-        self.state.ok_or(EngineError::NotFound { goal: self.id })
+        let goal = self.open.into_state();
+        goal.ok_or(EngineError::NotFound { goal: self.id })
     }
 
     /// Reads what others have recorded meanwhile.
@@ -95,19 +93,13 @@ impl<'a> OpenGoal<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn refresh(&mut self) -> Result<(), EngineError> {
-        if self.stream.has_changed(&self.cursor)? {
-            let mut cursor = self.cursor.clone();
-            let records = self.stream.read_more(&mut cursor)?;
-            let logged = read(&self.stream.log(), &records)?;
-            self.cursor = cursor;
-            self.fold(logged);
-        }
+        self.open.refresh()?;
         Ok(())
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
     pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
-        std::mem::take(&mut self.unseen)
+        self.open.take_unseen()
     }
 
     /// Decides a command on the latest state and makes its events durable.
@@ -130,7 +122,7 @@ impl<'a> OpenGoal<'a> {
         };
         if role != Role::Neither {
             self.refresh()?;
-            let (before, at_ms) = (self.state.as_ref(), project.clock.now_ms());
+            let (before, at_ms) = (self.open.state().as_ref(), project.clock.now_ms());
             // What the rules refuse needs nobody's leave, and gives none.
             let events = decide(before, actor, command, at_ms)?;
             let mut after = before.cloned();
@@ -156,11 +148,11 @@ impl<'a> OpenGoal<'a> {
         {
             let held = self.hold()?;
             let at_ms = self.project.clock.now_ms();
-            let events = decide(self.state.as_ref(), actor, command, at_ms)?;
-            before = self.state.as_ref().map(standing);
+            let events = decide(self.open.state().as_ref(), actor, command, at_ms)?;
+            before = self.open.state().as_ref().map(standing);
             recorded = self.record(&held, &events, actor, at_ms)?;
         }
-        if self.state.as_ref().map(standing) != before {
+        if self.open.state().as_ref().map(standing) != before {
             note(self.project, self.goal()?)
                 .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
         }
@@ -177,10 +169,9 @@ impl<'a> OpenGoal<'a> {
     pub fn repair(&mut self) -> Result<(), EngineError> {
         {
             let held = self.hold()?;
-            let saved = self.stream.load()?;
-            let is_current = saved.records.is_empty() && parse_state(&saved) == self.state;
+            let is_current = self.open.is_saved()?;
             let goal = self.goal()?;
-            let (_, snapshot) = self.snapshot(goal)?;
+            let snapshot = self.snapshot(goal)?;
             let file = self.project.layout.goal(&self.id).snapshot();
             let has_snapshot = self.project.disk.read(&file, 0)?.as_deref() == Some(&snapshot);
             let contract = self.project.layout.goal(&self.id).contract();
@@ -197,9 +188,9 @@ impl<'a> OpenGoal<'a> {
 
     /// Takes the lock, reads what others recorded, and makes it durable.
     fn hold(&mut self) -> Result<Lock, EngineError> {
-        let held = self.stream.lock(&self.project.owner, LOCK_WAIT_MS)?;
-        self.refresh()?;
-        self.stream.settle(&held, &mut self.cursor)?;
+        let held = self.open.lock(&self.project.owner)?;
+        self.open.refresh()?;
+        self.open.settle(&held)?;
         Ok(held)
     }
 
@@ -210,35 +201,11 @@ impl<'a> OpenGoal<'a> {
         actor: &Actor,
         at_ms: i64,
     ) -> Result<Vec<Logged<Event>>, EngineError> {
-        if events.is_empty() {
-            return Ok(Vec::new());
+        let is_first = self.open.state().is_none();
+        let logged = self.open.record(held, actor, at_ms, events)?;
+        if logged.is_empty() {
+            return Ok(logged);
         }
-        let payloads = events
-            .iter()
-            .map(to_payload)
-            .collect::<Result<_, _>>()
-            .map_err(|source| EngineError::Encode {
-                what: "an event",
-                source,
-            })?;
-        let batch = Batch {
-            actor,
-            at_ms,
-            payloads,
-        };
-        let is_first = self.state.is_none();
-        let records = self.stream.append(held, &mut self.cursor, &batch)?;
-        let logged: Vec<Logged<Event>> = records
-            .iter()
-            .zip(events)
-            .map(|(record, event)| Logged {
-                seq: record.seq,
-                at_ms,
-                actor: actor.clone(),
-                event: event.clone(),
-            })
-            .collect();
-        self.fold(logged.clone());
         let is_drafted = |event: &Event| matches!(event, Event::ContractDrafted { .. });
         let contract = if is_first || events.iter().any(is_drafted) {
             Contract::Write
@@ -250,18 +217,11 @@ impl<'a> OpenGoal<'a> {
         Ok(logged)
     }
 
-    fn fold(&mut self, logged: Vec<Logged<Event>>) {
-        for logged in &logged {
-            evolve(&mut self.state, &logged.event);
-        }
-        self.unseen.extend(logged);
-    }
-
     /// Writes the files that follow from the state.
-    fn derive(&self, held: &Lock, contract: Contract) -> Result<(), EngineError> {
+    fn derive(&mut self, held: &Lock, contract: Contract) -> Result<(), EngineError> {
+        let snapshot = self.snapshot(self.goal()?)?;
+        self.open.save(held)?;
         let goal = self.goal()?;
-        let (state, snapshot) = self.snapshot(goal)?;
-        self.stream.save(held, &self.cursor, state)?;
         let layout = self.project.layout.goal(&self.id);
         let disk: &dyn Disk = self.project.disk;
         replace_derived(disk, &layout.snapshot(), &snapshot)?;
@@ -272,13 +232,15 @@ impl<'a> OpenGoal<'a> {
         Ok(())
     }
 
-    fn snapshot(&self, goal: &Goal) -> Result<(Box<RawValue>, Vec<u8>), EngineError> {
-        let encode = |what| move |source| EngineError::Encode { what, source };
-        let state = serde_json::value::to_raw_value(goal).map_err(encode("the state"))?;
-        let snapshot = Snapshot::of(goal, self.cursor.position.seq);
-        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode("the snapshot"))?;
+    fn snapshot(&self, goal: &Goal) -> Result<Vec<u8>, EngineError> {
+        let snapshot = Snapshot::of(goal, self.open.log().position().seq);
+        let encode = |source| EngineError::Encode {
+            what: "the snapshot",
+            source,
+        };
+        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode)?;
         bytes.push(b'\n');
-        Ok((state, bytes))
+        Ok(bytes)
     }
 }
 
@@ -292,9 +254,4 @@ fn standing(goal: &Goal) -> (Status, Option<String>) {
 enum Contract {
     Write,
     Keep,
-}
-
-fn parse_state(loaded: &Loaded) -> Option<Goal> {
-    let state = loaded.state.as_ref()?;
-    serde_json::from_str(state.get()).ok()
 }
