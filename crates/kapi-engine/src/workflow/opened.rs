@@ -11,15 +11,14 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
-use kapi_store::record::Batch;
-use kapi_store::stream::{Cursor, Loaded, Stream};
+use kapi_store::stream::Stream;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
-use serde_json::value::RawValue;
 
 use crate::error::EngineError;
-use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::{Logged, read, to_payload};
+use crate::machine::Machine;
+use crate::machine::logged::Logged;
+use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::workflow::approvals::Kept;
 use crate::workflow::error::WorkflowError;
@@ -32,13 +31,25 @@ use crate::workflow::{edited, index};
 pub struct OpenWorkflow<'a> {
     project: &'a Project<'a>,
     key: WorkflowKey,
-    stream: Stream<'a>,
-    cursor: Cursor,
-    state: Option<Workflow>,
-    unseen: Vec<Logged<Event>>,
+    open: Opened<'a, WorkflowMachine>,
     written: Written,
     /// Whether somebody may have recorded what nobody derived.
     is_behind: bool,
+}
+
+/// What a workflow is folded of; nothing is no workflow.
+#[derive(Debug)]
+pub struct WorkflowMachine;
+
+impl Machine for WorkflowMachine {
+    type State = Option<Workflow>;
+    type Event = Event;
+    const EVENT: &'static str = "an event";
+    const STATE: &'static str = "the state";
+
+    fn evolve(state: &mut Option<Workflow>, logged: &Logged<Event>) {
+        evolve(state, &logged.event);
+    }
 }
 
 /// What a request led to.
@@ -56,27 +67,13 @@ impl<'a> OpenWorkflow<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn load(project: &'a Project<'a>, key: &WorkflowKey) -> Result<Self, WorkflowError> {
-        let stream = stream(project, key);
-        let mut loaded = stream.load()?;
-        let mut state = parse_state(&loaded);
-        if loaded.state.is_some() && state.is_none() {
-            // The fold has another shape: it is made anew from the log.
-            loaded = stream.load_all()?;
-        }
-        let is_behind = state.is_none() || !loaded.records.is_empty();
-        for logged in read::<Event>(&stream.log(), &loaded.records)? {
-            evolve(&mut state, &logged.event);
-        }
-        let cursor = loaded.cursor;
+        let open = Opened::load(stream(project, key))?;
         Ok(Self {
             project,
             key: key.clone(),
-            stream,
-            cursor,
-            state,
-            unseen: Vec::new(),
+            is_behind: !open.fold().is_saved() || open.fold().n_unsaved() > 0,
+            open,
             written: Written::default(),
-            is_behind,
         })
     }
 
@@ -85,7 +82,8 @@ impl<'a> OpenWorkflow<'a> {
     /// # Errors
     /// When the stream is empty.
     pub fn workflow(&self) -> Result<&Workflow, WorkflowError> {
-        self.state.as_ref().ok_or_else(|| self.not_found())
+        let workflow = self.open.state().as_ref();
+        workflow.ok_or_else(|| self.not_found())
     }
 
     /// Returns the workflow and lets go of the stream.
@@ -94,19 +92,19 @@ impl<'a> OpenWorkflow<'a> {
     /// When the stream is empty.
     pub fn into_workflow(self) -> Result<Workflow, WorkflowError> {
         let not_found = self.not_found();
-        self.state.ok_or(not_found)
+        self.open.into_state().ok_or(not_found)
     }
 
     /// Returns how many events were read.
     #[must_use]
     pub const fn seq(&self) -> u64 {
-        self.cursor.position.seq
+        self.open.log().position().seq
     }
 
     /// Returns how long the log is, as far as it was read.
     #[must_use]
     pub const fn log_bytes(&self) -> u64 {
-        self.cursor.position.offset
+        self.open.log().position().offset
     }
 
     /// Reads what others have recorded meanwhile.
@@ -114,23 +112,16 @@ impl<'a> OpenWorkflow<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn refresh(&mut self) -> Result<(), WorkflowError> {
-        if self.stream.has_changed(&self.cursor)? {
-            let mut cursor = self.cursor.clone();
-            let records = self.stream.read_more(&mut cursor)?;
-            let logged = read(&self.stream.log(), &records)?;
-            self.cursor = cursor;
-            if !logged.is_empty() {
-                self.is_behind = true;
-                self.written.forget();
-            }
-            self.fold(logged);
+        if self.open.refresh()? > 0 {
+            self.is_behind = true;
+            self.written.forget();
         }
         Ok(())
     }
 
     /// Returns the events that came since the last call, whoever recorded them.
     pub fn take_unseen(&mut self) -> Vec<Logged<Event>> {
-        std::mem::take(&mut self.unseen)
+        self.open.take_unseen()
     }
 
     /// Decides a command on the latest state and makes its events durable.
@@ -158,21 +149,17 @@ impl<'a> OpenWorkflow<'a> {
             let held = self.hold()?;
             let now_ms = self.project.clock.now_ms();
             let sha256 = sha256_hex;
-            let events = decide(
-                self.state.as_ref(),
-                actor,
-                command,
-                &Given { now_ms, sha256 },
-            )?;
+            let state = self.open.state().as_ref();
+            let events = decide(state, actor, command, &Given { now_ms, sha256 })?;
             if let Some(kept) = Kept::of(self.project, &self.key.id) {
-                kept.before_recording((actor, command), self.state.as_ref(), &events)?;
+                kept.before_recording((actor, command), state, &events)?;
             }
-            between(self.state.as_ref())?;
+            between(state)?;
             self.set_edits_aside(&events)?;
-            before = self.state.as_ref().map(index::row);
+            before = state.map(index::row);
             recorded = self.record(&held, &events, actor, now_ms)?;
         }
-        let is_noted = match (&before, &self.state) {
+        let is_noted = match (&before, self.open.state()) {
             (Some(before), Some(after)) => before.says_the_same(&index::row(after)),
             (None | Some(_), None | Some(_)) => false,
         };
@@ -188,7 +175,8 @@ impl<'a> OpenWorkflow<'a> {
 
     /// Keeps what a person edited of an artifact that waited and is about to be replaced.
     fn set_edits_aside(&self, events: &[Event]) -> Result<(), EngineError> {
-        let before = self.state.as_ref().filter(|_| !events.is_empty());
+        let before = self.open.state().as_ref();
+        let before = before.filter(|_| !events.is_empty());
         let Some((workflow, pending)) = before.and_then(|it| Some((it, it.pending.as_ref()?)))
         else {
             return Ok(());
@@ -215,12 +203,11 @@ impl<'a> OpenWorkflow<'a> {
     pub fn repair(&mut self) -> Result<(), WorkflowError> {
         {
             let held = self.hold()?;
-            let saved = self.stream.load()?;
-            let is_current = saved.records.is_empty() && parse_state(&saved) == self.state;
+            let is_current = self.open.is_saved()?;
             self.is_behind |= !is_current;
             self.written.forget();
             let workflow = self.workflow()?.clone();
-            let (_, snapshot) = self.encode(&workflow)?;
+            let snapshot = self.snapshot(&workflow)?;
             let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
             let found = self.project.disk.read(&layout.snapshot(), 0)?;
             if is_current && found.as_deref() == Some(&snapshot) {
@@ -241,7 +228,7 @@ impl<'a> OpenWorkflow<'a> {
     /// # Errors
     /// When the disk refuses.
     pub fn note(&self) -> Result<(), EngineError> {
-        match &self.state {
+        match self.open.state() {
             Some(workflow) => index::note(self.project, workflow, self.log_bytes()),
             None => Ok(()),
         }
@@ -249,9 +236,9 @@ impl<'a> OpenWorkflow<'a> {
 
     /// Takes the lock, reads what others recorded, and makes it durable.
     fn hold(&mut self) -> Result<Lock, WorkflowError> {
-        let held = self.stream.lock(&self.project.owner, LOCK_WAIT_MS)?;
+        let held = self.open.lock(&self.project.owner)?;
         self.refresh()?;
-        self.stream.settle(&held, &mut self.cursor)?;
+        self.open.settle(&held)?;
         Ok(held)
     }
 
@@ -262,46 +249,23 @@ impl<'a> OpenWorkflow<'a> {
         actor: &Actor,
         at_ms: i64,
     ) -> Result<Vec<Logged<Event>>, WorkflowError> {
-        if events.is_empty() {
-            return Ok(Vec::new());
+        let before = self.open.state().as_ref();
+        let before = before.and_then(|workflow| workflow.pending.clone());
+        let logged = self.open.record(held, actor, at_ms, events)?;
+        if logged.is_empty() {
+            return Ok(logged);
         }
-        let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
-        let batch = Batch {
-            actor,
-            at_ms,
-            payloads: payloads.map_err(encode("an event"))?,
-        };
-        let before = self.state.as_ref().and_then(|state| state.pending.clone());
-        let records = self.stream.append(held, &mut self.cursor, &batch)?;
-        let logged: Vec<Logged<Event>> = records
-            .iter()
-            .zip(events)
-            .map(|(record, event)| Logged {
-                seq: record.seq,
-                at_ms,
-                actor: actor.clone(),
-                event: event.clone(),
-            })
-            .collect();
-        self.fold(logged.clone());
         self.derive(held, before.as_ref())
             .map_err(|error| EngineError::NotDerived(Box::new(error)))?;
         Ok(logged)
     }
 
-    fn fold(&mut self, logged: Vec<Logged<Event>>) {
-        for logged in &logged {
-            evolve(&mut self.state, &logged.event);
-        }
-        self.unseen.extend(logged);
-    }
-
     /// Writes the files that follow from the state, the fold last: when it is there, all are.
     fn derive(&mut self, held: &Lock, before: Option<&Pending>) -> Result<(), EngineError> {
-        let Some(workflow) = self.state.as_ref() else {
+        let Some(workflow) = self.open.state() else {
             return Ok(());
         };
-        let (state, snapshot) = self.encode(workflow)?;
+        let snapshot = self.snapshot(workflow)?;
         let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
         // What waited before and was written then is left to the person who may have edited it.
         let pending = workflow.pending.as_ref();
@@ -312,17 +276,20 @@ impl<'a> OpenWorkflow<'a> {
         self.written
             .update(self.project.disk, &layout, workflow, kept)?;
         replace_derived(self.project.disk, &layout.snapshot(), &snapshot)?;
-        self.stream.save(held, &self.cursor, state)?;
+        self.open.save(held)?;
         self.is_behind = false;
         Ok(())
     }
 
-    fn encode(&self, workflow: &Workflow) -> Result<(Box<RawValue>, Vec<u8>), EngineError> {
-        let state = serde_json::value::to_raw_value(workflow).map_err(encode("the state"))?;
-        let snapshot = Snapshot::of(workflow, self.cursor.position.seq);
-        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode("the snapshot"))?;
+    fn snapshot(&self, workflow: &Workflow) -> Result<Vec<u8>, EngineError> {
+        let snapshot = Snapshot::of(workflow, self.seq());
+        let encode = |source| EngineError::Encode {
+            what: "the snapshot",
+            source,
+        };
+        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode)?;
         bytes.push(b'\n');
-        Ok((state, bytes))
+        Ok(bytes)
     }
 
     fn not_found(&self) -> WorkflowError {
@@ -342,13 +309,4 @@ pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> Stream<'a> {
         dir: layout.dir().to_path_buf(),
         anchor: project.layout.root().to_path_buf(),
     }
-}
-
-fn parse_state(loaded: &Loaded) -> Option<Workflow> {
-    let state = loaded.state.as_ref()?;
-    serde_json::from_str(state.get()).ok()
-}
-
-fn encode(what: &'static str) -> impl Fn(serde_json::Error) -> EngineError {
-    move |source| EngineError::Encode { what, source }
 }
