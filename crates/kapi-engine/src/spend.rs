@@ -5,7 +5,6 @@
 
 pub mod audit;
 pub mod error;
-mod logged;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,14 +16,15 @@ use kapi_core::spend::caps::Caps;
 use kapi_core::spend::decide::{self, Answer, Request, Room};
 use kapi_core::spend::event::{Question, SpendEvent, Used};
 use kapi_store::layout::HomeLayout;
-use kapi_store::record::Batch;
-use kapi_store::stream::{Cursor, Stream};
+use kapi_store::stream::Stream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
 
+use crate::machine::Machine;
 use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::read;
+use crate::machine::logged::Logged;
+use crate::machine::opened::Opened;
 use crate::places::{Place, Places};
 use crate::spend::error::LedgerError;
 
@@ -60,11 +60,11 @@ impl<'a> Ledger<'a> {
         let place = {
             let held = home.hold()?;
             let place = home.places().claim()?;
-            let mut opened = Opened::load(&home)?;
+            let mut open = home.load()?;
             // Whoever had this place before is gone, and what they reserved with them.
-            let mut living = home.living(&place, &opened.books)?;
+            let mut living = home.living(&place, open.state())?;
             living.remove(&place.number);
-            opened.recover(&held, &living, home.clock.now_ms())?;
+            recover(&mut open, &held, &living, home.clock.now_ms())?;
             place
         };
         Ok(Self { home, place })
@@ -80,13 +80,13 @@ impl<'a> Ledger<'a> {
     pub fn reserve(&self, request: &Request, caps: &Caps) -> Result<Answer, LedgerError> {
         let home = &self.home;
         let held = home.hold()?;
-        let mut opened = Opened::load(home)?;
-        let living = home.living(&self.place, &opened.books)?;
+        let mut open = home.load()?;
+        let living = home.living(&self.place, open.state())?;
         let now_ms = home.clock.now_ms();
-        opened.recover(&held, &living, now_ms)?;
+        recover(&mut open, &held, &living, now_ms)?;
         let place = self.place.number;
-        let (answer, events) = decide::reserve(&opened.books, request, caps, place, now_ms);
-        opened.record(&held, &Actor::Engine, &events, now_ms)?;
+        let (answer, events) = decide::reserve(open.state(), request, caps, place, now_ms);
+        record(&mut open, &held, &Actor::Engine, now_ms, &events)?;
         Ok(answer)
     }
 
@@ -95,15 +95,10 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn meter(&self, id: &ReservationId, used: &Used, caps: &Caps) -> Result<Room, LedgerError> {
-        let opened = self.home.submit(&Actor::Engine, |books, _| {
+        let books = self.home.submit(&Actor::Engine, |books, _| {
             Ok(decide::meter(books, id, used))
         })?;
-        Ok(decide::room(
-            &opened.books,
-            id,
-            caps,
-            self.home.clock.now_ms(),
-        ))
+        Ok(decide::room(&books, id, caps, self.home.clock.now_ms()))
     }
 
     /// Books what a turn has used in all and ends its reservation; doing it again does nothing.
@@ -142,7 +137,7 @@ impl LedgerHome<'_> {
     /// # Errors
     /// When the log is damaged or the disk refuses.
     pub fn books(&self) -> Result<Books, LedgerError> {
-        Ok(Opened::load(self)?.books)
+        Ok(self.load()?.into_state())
     }
 
     /// Records a person's word that turns may go on for today.
@@ -189,95 +184,69 @@ impl LedgerHome<'_> {
         Ok(self.stream().lock(&self.owner, LOCK_WAIT_MS)?)
     }
 
-    /// Decides on the latest books and makes the events durable.
+    fn load(&self) -> Result<OpenBooks<'_>, LedgerError> {
+        Ok(Opened::load(self.stream())?)
+    }
+
+    /// Decides on the latest books, makes the events durable and returns the books then.
     fn submit(
         &self,
         actor: &Actor,
         decide: impl FnOnce(&Books, i64) -> Result<Vec<SpendEvent>, LedgerError>,
-    ) -> Result<Opened<'_>, LedgerError> {
+    ) -> Result<Books, LedgerError> {
         let held = self.hold()?;
-        let mut opened = Opened::load(self)?;
+        let mut open = self.load()?;
         let now_ms = self.clock.now_ms();
-        let events = decide(&opened.books, now_ms)?;
-        opened.record(&held, actor, &events, now_ms)?;
-        Ok(opened)
+        let events = decide(open.state(), now_ms)?;
+        record(&mut open, &held, actor, now_ms, &events)?;
+        Ok(open.into_state())
+    }
+}
+
+/// What the books are folded of.
+#[derive(Debug)]
+pub struct SpendMachine;
+
+impl Machine for SpendMachine {
+    type State = Books;
+    type Event = SpendEvent;
+    const EVENT: &'static str = "a spend event";
+    const STATE: &'static str = "the books";
+
+    fn evolve(books: &mut Books, logged: &Logged<SpendEvent>) {
+        books.evolve(&logged.event, logged.at_ms);
     }
 }
 
 /// The stream and its fold, for the time of one request.
-struct Opened<'a> {
-    stream: Stream<'a>,
-    cursor: Cursor,
-    books: Books,
-    /// Records after the fold on disk.
-    n_unfolded: usize,
+type OpenBooks<'a> = Opened<'a, SpendMachine>;
+
+/// Ends what processes that are not among the living have reserved.
+fn recover(
+    open: &mut OpenBooks<'_>,
+    held: &Lock,
+    living: &BTreeSet<u32>,
+    now_ms: i64,
+) -> Result<(), LedgerError> {
+    let events = decide::recover(open.state(), living, now_ms);
+    record(open, held, &Actor::Engine, now_ms, &events)
 }
 
-impl<'a> Opened<'a> {
-    fn load(home: &'a LedgerHome<'_>) -> Result<Self, LedgerError> {
-        let stream = home.stream();
-        let mut loaded = stream.load()?;
-        let read = |state: &serde_json::value::RawValue| serde_json::from_str(state.get()).ok();
-        let mut books: Option<Books> = loaded.state.as_deref().and_then(read);
-        if loaded.state.is_some() && books.is_none() {
-            // The fold has another shape: it is made anew from the log.
-            loaded = stream.load_all()?;
-            books = None;
-        }
-        let mut books = books.unwrap_or_default();
-        for logged in read::<SpendEvent>(&stream.log(), &loaded.records)? {
-            books.evolve(&logged.event, logged.at_ms);
-        }
-        Ok(Self {
-            stream,
-            cursor: loaded.cursor,
-            books,
-            n_unfolded: loaded.records.len(),
-        })
+fn record(
+    open: &mut OpenBooks<'_>,
+    held: &Lock,
+    actor: &Actor,
+    at_ms: i64,
+    events: &[SpendEvent],
+) -> Result<(), LedgerError> {
+    // What others wrote was acted on, so it must not be lost if this machine stops now.
+    open.settle(held)?;
+    open.record(held, actor, at_ms, events)?;
+    if !events.is_empty() && open.fold().n_unsaved() >= FOLD_EVERY {
+        open.save(held)?;
     }
-
-    /// Ends what processes that are not among the living have reserved.
-    fn recover(
-        &mut self,
-        held: &Lock,
-        living: &BTreeSet<u32>,
-        now_ms: i64,
-    ) -> Result<(), LedgerError> {
-        let events = decide::recover(&self.books, living, now_ms);
-        self.record(held, &Actor::Engine, &events, now_ms)
-    }
-
-    fn record(
-        &mut self,
-        held: &Lock,
-        actor: &Actor,
-        events: &[SpendEvent],
-        at_ms: i64,
-    ) -> Result<(), LedgerError> {
-        // What others wrote was acted on, so it must not be lost if this machine stops now.
-        self.stream.settle(held, &mut self.cursor)?;
-        if events.is_empty() {
-            return Ok(());
-        }
-        let payloads = events
-            .iter()
-            .map(logged::payload)
-            .collect::<Result<_, _>>()?;
-        let batch = Batch {
-            actor,
-            at_ms,
-            payloads,
-        };
-        self.stream.append(held, &mut self.cursor, &batch)?;
-        for event in events {
-            self.books.evolve(event, at_ms);
-        }
-        self.n_unfolded += events.len();
-        if self.n_unfolded >= FOLD_EVERY {
-            let state = logged::state(&self.books)?;
-            self.stream.save(held, &self.cursor, state)?;
-            self.n_unfolded = 0;
-        }
-        Ok(())
-    }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

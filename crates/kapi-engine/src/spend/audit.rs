@@ -11,8 +11,9 @@ use kapi_core::spend::event::SpendEvent;
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_store::audit::{Audit, AuditFault, audit};
 
+use crate::machine::logged::to_logged;
+use crate::spend::LedgerHome;
 use crate::spend::error::LedgerError;
-use crate::spend::{LedgerHome, logged};
 
 /// What an audit of the ledger found.
 #[derive(Debug)]
@@ -79,10 +80,14 @@ impl LedgerAudit {
         let saved_seq = found.saved.as_ref().map(|saved| saved.position.seq);
         let (mut books, mut at_saved) = (Books::default(), None);
         for record in &found.records {
-            let event = match logged::event(record, &self.file) {
+            let event = match to_logged(record) {
                 Ok(logged) => logged.event,
-                Err(error) => {
-                    self.unknown = Some(error);
+                Err(source) => {
+                    self.unknown = Some(LedgerError::UnknownEvent {
+                        file: self.file.clone(),
+                        line: record.seq,
+                        source,
+                    });
                     return None;
                 }
             };

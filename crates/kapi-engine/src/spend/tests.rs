@@ -1,0 +1,71 @@
+//! Spend events as they stand in a log.
+
+use kapi_core::spend::account::{Account, ReservationId, Role};
+use kapi_core::spend::day::Day;
+use kapi_core::spend::event::{EndedBy, Question, SpendEvent, Used};
+use kapi_core::spend::tokens::TokenCounts;
+
+fn golden(event: &SpendEvent, line: &str) {
+    assert_eq!(serde_json::to_string(event).unwrap(), line);
+    assert_eq!(&serde_json::from_str::<SpendEvent>(line).unwrap(), event);
+}
+
+#[test]
+fn golden_lines() {
+    let id = ReservationId::new("shop-1", "001-a", "t001-agent-a1");
+    let used = Used {
+        tokens: TokenCounts {
+            input: 1,
+            output: 2,
+            cache_read: 3,
+            cache_write: 0,
+        },
+        usd_micros: Some(4),
+    };
+    let account = Account {
+        project: "shop-1".to_owned(),
+        goal: "001-a".to_owned(),
+        agent: "claude".to_owned(),
+        role: Role::Executor,
+        provider: "anthropic".to_owned(),
+        model: "m".to_owned(),
+    };
+    golden(
+        &SpendEvent::Reserved {
+            id: id.clone(),
+            account,
+            usd_micros: None,
+            holder: 1,
+        },
+        r#"{"type":"reserved","data":{"id":"shop-1/001-a/t001-agent-a1","account":{"project":"shop-1","goal":"001-a","agent":"claude","role":"executor","provider":"anthropic","model":"m"},"usd_micros":null,"holder":1}}"#,
+    );
+    golden(
+        &SpendEvent::Metered {
+            id: id.clone(),
+            used,
+        },
+        r#"{"type":"metered","data":{"id":"shop-1/001-a/t001-agent-a1","used":{"tokens":{"input":1,"output":2,"cache_read":3},"usd_micros":4}}}"#,
+    );
+    golden(
+        &SpendEvent::Settled {
+            id: id.clone(),
+            used,
+            by: EndedBy::Recovery,
+        },
+        r#"{"type":"settled","data":{"id":"shop-1/001-a/t001-agent-a1","used":{"tokens":{"input":1,"output":2,"cache_read":3},"usd_micros":4},"by":"recovery"}}"#,
+    );
+    golden(
+        &SpendEvent::Released {
+            id,
+            by: EndedBy::Holder,
+        },
+        r#"{"type":"released","data":{"id":"shop-1/001-a/t001-agent-a1","by":"holder"}}"#,
+    );
+    golden(
+        &SpendEvent::Allowed {
+            question: Question::UnknownPrice,
+            day: Day::of_date(2026, 11, 22),
+        },
+        r#"{"type":"allowed","data":{"question":"unknown_price","day":"2026-11-22"}}"#,
+    );
+}
