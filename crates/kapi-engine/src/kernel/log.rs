@@ -22,10 +22,11 @@ use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::files::Files;
 use crate::kernel::log::fleet::Fleet;
 use crate::kernel::parcels::Parcels;
 use crate::kernel::worker::LEASE_MS;
+use crate::machine::file_log::FileLog;
+use crate::machine::fold::Loaded;
 use crate::places::Place;
 use crate::project::Project;
 
@@ -77,7 +78,7 @@ impl Store {
 
 /// A kernel's log, and how far it was read.
 pub(super) enum Log<'a> {
-    Files(Files<'a>),
+    Files(FileLog<'a>),
     Fleet(Box<Fleet>),
 }
 
@@ -87,12 +88,6 @@ pub(super) enum Held {
     Alone(Lock),
     /// Anybody can, and one of them wins.
     Shared,
-}
-
-/// What a log holds.
-pub(super) struct Loaded {
-    pub(super) state: Option<Box<RawValue>>,
-    pub(super) records: Vec<Record>,
 }
 
 /// Makes something of records.
@@ -127,31 +122,31 @@ impl Bell {
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn open(project: &'a Project<'a>, store: &Store) -> Result<Self, KernelError> {
+    /// Opens it and loads the fold and the records after it.
+    pub(super) fn open(
+        project: &'a Project<'a>,
+        store: &Store,
+    ) -> Result<(Self, Loaded), KernelError> {
         match store {
-            Store::Files => Ok(Self::Files(Files::of(project))),
+            Store::Files => {
+                let (log, loaded) = FileLog::load(files::stream(project))?;
+                Ok((Self::Files(log), loaded))
+            }
             Store::Fleet {
                 settings,
                 project: name,
             } => {
-                let fleet = Fleet::open(settings.clone(), name, project.clock)?;
-                Ok(Self::Fleet(Box::new(fleet)))
+                let mut fleet = Fleet::open(settings.clone(), name, project.clock)?;
+                let loaded = fleet.load()?;
+                Ok((Self::Fleet(Box::new(fleet)), loaded))
             }
-        }
-    }
-
-    /// Loads the fold and the records after it.
-    pub(super) fn load(&mut self) -> Result<Loaded, KernelError> {
-        match self {
-            Self::Files(files) => files.load(),
-            Self::Fleet(fleet) => fleet.load(),
         }
     }
 
     /// Loads every record, for a fold that cannot be used.
     pub(super) fn load_all(&mut self) -> Result<Loaded, KernelError> {
         match self {
-            Self::Files(files) => files.load_all(),
+            Self::Files(log) => Ok(log.load_all()?),
             Self::Fleet(fleet) => fleet.load_all(),
         }
     }
@@ -160,7 +155,7 @@ impl<'a> Log<'a> {
     /// again the next time, so that nobody decides on a state without it.
     pub(super) fn refresh<T>(&mut self, understand: Understand<'_, T>) -> Result<T, KernelError> {
         match self {
-            Self::Files(files) => files.refresh(understand),
+            Self::Files(log) => log.refresh(understand),
             Self::Fleet(fleet) => fleet.refresh(understand),
         }
     }
@@ -168,7 +163,7 @@ impl<'a> Log<'a> {
     /// Takes the right to append. What others recorded is to be read after it.
     pub(super) fn hold(&self, owner: &str) -> Result<Held, KernelError> {
         match self {
-            Self::Files(files) => files.lock(owner).map(Held::Alone),
+            Self::Files(log) => Ok(Held::Alone(log.lock(owner)?)),
             Self::Fleet(_) => Ok(Held::Shared),
         }
     }
@@ -176,7 +171,7 @@ impl<'a> Log<'a> {
     /// Makes what was read durable, before anybody acts on it.
     pub(super) fn settle(&mut self, held: &Held) -> Result<(), KernelError> {
         match (self, held) {
-            (Self::Files(files), Held::Alone(lock)) => files.settle(lock),
+            (Self::Files(log), Held::Alone(lock)) => Ok(log.settle(lock)?),
             // What can be read on a cluster was accepted by most of its servers.
             (Self::Files(_) | Self::Fleet(_), Held::Alone(_) | Held::Shared) => Ok(()),
         }
@@ -189,7 +184,9 @@ impl<'a> Log<'a> {
         batch: &Batch<'_>,
     ) -> Result<Appended, KernelError> {
         match (self, held) {
-            (Self::Files(files), Held::Alone(lock)) => files.append(lock, batch),
+            (Self::Files(log), Held::Alone(lock)) => {
+                Ok(Appended::Accepted(log.append(lock, batch)?))
+            }
             (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.append(batch),
             // Without the lock somebody else may have come first.
             (Self::Files(_), Held::Shared) => Ok(Appended::Conflict),
@@ -199,7 +196,7 @@ impl<'a> Log<'a> {
     /// Replaces the fold with that at the place the log was read to.
     pub(super) fn save(&mut self, held: &Held, state: Box<RawValue>) -> Result<(), KernelError> {
         match (self, held) {
-            (Self::Files(files), Held::Alone(lock)) => files.save(lock, state),
+            (Self::Files(log), Held::Alone(lock)) => Ok(log.save(lock, state)?),
             (Self::Fleet(fleet), Held::Alone(_) | Held::Shared) => fleet.save(state),
             (Self::Files(_), Held::Shared) => Ok(()),
         }
@@ -214,7 +211,7 @@ impl<'a> Log<'a> {
     /// Returns the number of the last record that the stored fold knows.
     pub(super) fn saved_seq(&self) -> Result<u64, KernelError> {
         match self {
-            Self::Files(files) => files.saved_seq(),
+            Self::Files(log) => Ok(log.stream().saved_seq()?),
             Self::Fleet(fleet) => fleet.saved_seq(),
         }
     }
@@ -222,7 +219,7 @@ impl<'a> Log<'a> {
     /// Returns how long the stored fold is, as far as is known without asking.
     pub(super) fn fold_bytes(&self) -> Result<u64, KernelError> {
         match self {
-            Self::Files(files) => files.fold_bytes(),
+            Self::Files(log) => files::fold_bytes(log),
             Self::Fleet(fleet) => Ok(fleet.fold_bytes()),
         }
     }
@@ -230,7 +227,7 @@ impl<'a> Log<'a> {
     /// Returns how long the log is, as far as it was read.
     pub(super) const fn length(&self) -> u64 {
         match self {
-            Self::Files(files) => files.length(),
+            Self::Files(log) => log.position().offset,
             Self::Fleet(fleet) => fleet.length(),
         }
     }
@@ -238,7 +235,7 @@ impl<'a> Log<'a> {
     /// Returns what has ended.
     pub(super) fn history(&self) -> History<'a> {
         match self {
-            Self::Files(files) => files.history(),
+            Self::Files(log) => files::history(log),
             Self::Fleet(fleet) => fleet.history(),
         }
     }
@@ -246,8 +243,8 @@ impl<'a> Log<'a> {
     /// Takes a place as a worker; the name by which it holds leases.
     pub(super) fn sit(&self, owner: &str) -> Result<(Seat, Holder), KernelError> {
         match self {
-            Self::Files(files) => {
-                let place = files.places(owner).claim()?;
+            Self::Files(log) => {
+                let place = files::places(log, owner).claim()?;
                 let holder = files::holder_of(place.number);
                 Ok((Seat::Place(place), holder))
             }
@@ -263,7 +260,9 @@ impl<'a> Log<'a> {
         holders: impl Iterator<Item = &'b Holder>,
     ) -> Result<BTreeSet<Holder>, KernelError> {
         match (self, own) {
-            (Self::Files(files), Seat::Place(place)) => files.gone(place.number, owner, holders),
+            (Self::Files(log), Seat::Place(place)) => {
+                files::gone(&files::places(log, owner), place.number, holders)
+            }
             (Self::Files(_) | Self::Fleet(_), Seat::Place(_) | Seat::Afar) => Ok(BTreeSet::new()),
         }
     }
@@ -319,7 +318,7 @@ impl<'a> Log<'a> {
     /// Returns how errors name it.
     pub(super) fn name(&self) -> PathBuf {
         match self {
-            Self::Files(files) => files.name(),
+            Self::Files(log) => log.file(),
             Self::Fleet(fleet) => PathBuf::from(fleet.name()),
         }
     }

@@ -17,13 +17,14 @@ use kapi_core::kernel::evolve::evolve;
 use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::Task;
-use kapi_store::record::Batch;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
 use crate::kernel::parcels::Parcels;
-use crate::machine::logged::{Logged, read, to_payload};
+use crate::machine::Machine;
+use crate::machine::fold::Fold;
+use crate::machine::logged::{Logged, batch, read, recorded};
 use crate::project::Project;
 
 /// Bytes by which the log grows at least before the fold is written anew.
@@ -38,13 +39,26 @@ const TRIES_MAX: u32 = 500;
 pub struct Queue<'a> {
     project: &'a Project<'a>,
     log: Log<'a>,
-    kernel: Kernel,
+    fold: Fold<TaskMachine>,
     /// Where in the log the tasks ended that the history may not have yet.
     ended: BTreeMap<TaskId, u64>,
     /// How many of them there may be before this process looks again whether the history has them.
     ended_max: usize,
-    /// Whether there is no fold on disk that can be used.
-    is_rebuilt: bool,
+}
+
+/// What a kernel is folded of.
+#[derive(Debug)]
+pub struct TaskMachine;
+
+impl Machine for TaskMachine {
+    type State = Kernel;
+    type Event = KernelEvent;
+    const EVENT: &'static str = "an event";
+    const STATE: &'static str = "the kernel's state";
+
+    fn evolve(kernel: &mut Kernel, logged: &Logged<KernelEvent>) {
+        evolve(kernel, &logged.event, logged.at_ms);
+    }
 }
 
 impl<'a> Queue<'a> {
@@ -61,34 +75,25 @@ impl<'a> Queue<'a> {
     /// # Errors
     /// When the log is damaged, or the disk or the cluster refuses.
     pub fn open_in(project: &'a Project<'a>, store: &Store) -> Result<Self, KernelError> {
-        let mut log = Log::open(project, store)?;
-        let mut loaded = log.load()?;
-        let saved = loaded.state.as_deref();
-        let mut kernel: Option<Kernel> =
-            saved.and_then(|state| serde_json::from_str(state.get()).ok());
-        if saved.is_some() && kernel.is_none() {
-            // The fold has another shape: it is made anew from the log.
-            loaded = log.load_all()?;
-            kernel = None;
-        }
-        let is_rebuilt = kernel.is_none();
+        let (mut log, loaded) = Log::open(project, store)?;
+        let file = log.name();
+        let (fold, logged) = Fold::load(&file, loaded, || log.load_all())?;
         let mut queue = Self {
             project,
             log,
-            kernel: kernel.unwrap_or_default(),
+            fold,
             ended: BTreeMap::new(),
             ended_max: ENDED_MAX,
-            is_rebuilt,
         };
-        let noted = read(&queue.log.name(), &loaded.records)?;
-        queue.fold(noted)?;
+        queue.note_ended(&logged);
+        queue.bound_ended()?;
         Ok(queue)
     }
 
     /// Returns the fold.
     #[must_use]
     pub const fn kernel(&self) -> &Kernel {
-        &self.kernel
+        self.fold.state()
     }
 
     /// Returns the project.
@@ -108,7 +113,7 @@ impl<'a> Queue<'a> {
     /// # Errors
     /// When the history cannot be read.
     pub fn find(&self, id: TaskId) -> Result<Option<Task>, KernelError> {
-        match self.kernel.task(id) {
+        match self.kernel().task(id) {
             Some(task) => Ok(Some(task.clone())),
             None => self.history().find(id),
         }
@@ -120,8 +125,10 @@ impl<'a> Queue<'a> {
     /// When the log is damaged or the disk refuses.
     pub fn refresh(&mut self) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
         let file = self.log.name();
-        let noted = self.log.refresh(&|records| Ok(read(&file, records)?))?;
-        self.fold(noted)
+        let logged = self.log.refresh(&|records| Ok(read(&file, records)?))?;
+        self.apply(&logged);
+        self.bound_ended()?;
+        Ok(logged)
     }
 
     /// Returns the time that leases are measured by, in milliseconds since the epoch: the same for
@@ -164,10 +171,10 @@ impl<'a> Queue<'a> {
     pub fn holders(&self) -> Option<BTreeSet<Holder>> {
         self.log.shared_name()?;
         let now_ms = self.now_ms();
-        let leases = self.kernel.tasks.values();
+        let leases = self.kernel().tasks.values();
         let leases = leases.filter_map(|task| task.lease.as_ref());
         let leases = leases.map(|lease| (&lease.holder, lease.expires_at_ms));
-        let leader = self.kernel.leader.iter();
+        let leader = self.kernel().leader.iter();
         let held = leases.chain(leader.map(|leader| (&leader.holder, leader.expires_at_ms)));
         let held = held.filter(|(_, until_ms)| *until_ms > now_ms);
         Some(held.map(|(holder, _)| holder.clone()).collect())
@@ -272,7 +279,7 @@ impl<'a> Queue<'a> {
         command: &Command,
     ) -> Result<Option<Answer>, KernelError> {
         let at_ms = self.log.shared_ms(self.project.clock.now_ms());
-        let decided = decide(&self.kernel, actor, command, at_ms)?;
+        let decided = decide(self.kernel(), actor, command, at_ms)?;
         let is_recorded = self.record(held, actor, &decided.events, at_ms)?;
         Ok(is_recorded.then_some(decided.answer))
     }
@@ -296,22 +303,12 @@ impl<'a> Queue<'a> {
         if events.is_empty() {
             return Ok(true);
         }
-        let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
-        let batch = Batch {
-            actor,
-            at_ms,
-            payloads: payloads.map_err(|source| KernelError::Encode {
-                what: "an event",
-                source,
-            })?,
-        };
+        let batch = batch(TaskMachine::EVENT, actor, at_ms, events)?;
         let before = self.log.length();
         let Appended::Accepted(records) = self.log.append(held, &batch)? else {
             return Ok(false);
         };
-        for (record, event) in records.iter().zip(events) {
-            self.apply(event, record.seq, at_ms);
-        }
+        self.apply(&recorded(records, events));
         match self.save_if_due(held, before) {
             Err(error) if !self.log.is_put_off(&error) => Err(error),
             Ok(()) | Err(_) => Ok(true),
@@ -324,7 +321,7 @@ impl<'a> Queue<'a> {
         let fold_bytes = self.log.fold_bytes()?;
         let step = fold_bytes.max(FOLD_BYTES_MIN).next_power_of_two();
         let after = self.log.length();
-        if !self.is_rebuilt && before / step == after / step {
+        if self.fold.is_saved() && before / step == after / step {
             return Ok(());
         }
         self.save(held)
@@ -332,17 +329,12 @@ impl<'a> Queue<'a> {
 
     fn save(&mut self, held: &Held) -> Result<(), KernelError> {
         self.forget_archived()?;
-        let ended: Vec<Task> = self.kernel.ended.values().cloned().collect();
+        let ended: Vec<Task> = self.kernel().ended.values().cloned().collect();
         self.history().add(&ended)?;
-        self.kernel.take_ended();
+        self.fold.state_mut().take_ended();
         self.ended.clear();
-        let state = serde_json::value::to_raw_value(&self.kernel);
-        let state = state.map_err(|source| KernelError::Encode {
-            what: "the kernel's state",
-            source,
-        })?;
-        self.log.save(held, state)?;
-        self.is_rebuilt = false;
+        self.log.save(held, self.fold.encode()?)?;
+        self.fold.saved();
         Ok(())
     }
 
@@ -352,40 +344,44 @@ impl<'a> Queue<'a> {
         let saved_seq = self.log.saved_seq()?;
         self.ended.retain(|_, seq| *seq > saved_seq);
         let kept = &self.ended;
-        self.kernel.ended.retain(|id, _| kept.contains_key(id));
+        let kernel = self.fold.state_mut();
+        kernel.ended.retain(|id, _| kept.contains_key(id));
         Ok(())
     }
 
-    fn apply(&mut self, event: &KernelEvent, seq: u64, at_ms: i64) {
-        evolve(&mut self.kernel, event, at_ms);
-        if let KernelEvent::Ended { task, .. } = event {
-            self.ended.insert(*task, seq);
+    fn apply(&mut self, logged: &[Logged<KernelEvent>]) {
+        for one in logged {
+            self.fold.push(one);
+        }
+        self.note_ended(logged);
+    }
+
+    fn note_ended(&mut self, logged: &[Logged<KernelEvent>]) {
+        for one in logged {
+            if let KernelEvent::Ended { task, .. } = &one.event {
+                self.ended.insert(*task, one.seq);
+            }
         }
     }
 
-    fn fold(
-        &mut self,
-        noted: Vec<Logged<KernelEvent>>,
-    ) -> Result<Vec<Logged<KernelEvent>>, KernelError> {
-        for one in &noted {
-            self.apply(&one.event, one.seq, one.at_ms);
-        }
+    /// Looks whether the history has the tasks that have ended, once they are many.
+    fn bound_ended(&mut self) -> Result<(), KernelError> {
         if self.ended.len() > self.ended_max {
             self.forget_archived()?;
             // Looking reads the whole fold: with a long queue it is written, and so looked at, rarely.
             self.ended_max = ENDED_MAX.max(self.ended.len().saturating_mul(2));
         }
-        Ok(noted)
+        Ok(())
     }
 
     /// Returns the holders of leases whose process is gone.
     fn gone(&self, own: &Seat) -> Result<BTreeSet<Holder>, KernelError> {
         let leases = self
-            .kernel
+            .kernel()
             .tasks
             .values()
             .filter_map(|task| task.lease.as_ref());
-        let leaders = self.kernel.leader.iter().map(|leader| &leader.holder);
+        let leaders = self.kernel().leader.iter().map(|leader| &leader.holder);
         let holders = leases.map(|lease| &lease.holder).chain(leaders);
         self.log.gone(own, &self.project.owner, holders)
     }

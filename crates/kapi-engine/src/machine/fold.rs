@@ -18,6 +18,9 @@ pub(crate) struct Loaded {
     pub(crate) records: Vec<Record>,
 }
 
+/// A machine's events as its log holds them.
+type Events<M> = Vec<Logged<<M as Machine>::Event>>;
+
 /// A state that follows from records.
 pub(crate) struct Fold<M: Machine> {
     state: M::State,
@@ -26,12 +29,13 @@ pub(crate) struct Fold<M: Machine> {
 }
 
 impl<M: Machine> Fold<M> {
-    /// Folds what a log holds; asks for all of it where the fold on disk has another shape.
+    /// Folds what a log holds, and returns the events that came after the fold on disk; asks for all
+    /// of it where that has another shape.
     pub(crate) fn load<E: From<StreamError>>(
         file: &Path,
         loaded: Loaded,
         all: impl FnOnce() -> Result<Loaded, E>,
-    ) -> Result<Self, E> {
+    ) -> Result<(Self, Events<M>), E> {
         let saved = loaded.state.as_deref().and_then(parse);
         let is_unusable = loaded.state.is_some() && saved.is_none();
         let records = if is_unusable {
@@ -44,8 +48,8 @@ impl<M: Machine> Fold<M> {
             state: saved.unwrap_or_default(),
             n_unsaved: 0,
         };
-        fold.take(file, &records)?;
-        Ok(fold)
+        let logged = fold.take(file, &records)?;
+        Ok((fold, logged))
     }
 
     pub(crate) const fn state(&self) -> &M::State {
@@ -76,7 +80,7 @@ impl<M: Machine> Fold<M> {
         &mut self,
         file: &Path,
         records: &[Record],
-    ) -> Result<Vec<Logged<M::Event>>, StreamError> {
+    ) -> Result<Events<M>, StreamError> {
         let logged = read(file, records)?;
         for logged in &logged {
             self.push(logged);

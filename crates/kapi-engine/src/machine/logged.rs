@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use kapi_core::actor::Actor;
-use kapi_store::record::{Payload, Record};
+use kapi_store::record::{Batch, Payload, Record};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -82,4 +82,31 @@ pub(crate) fn read<E: DeserializeOwned>(
         })
     };
     records.iter().map(read).collect()
+}
+
+/// Returns events as the store records them; `what` is how errors call one.
+pub(crate) fn batch<'a, E: Serialize>(
+    what: &'static str,
+    actor: &'a Actor,
+    at_ms: i64,
+    events: &[E],
+) -> Result<Batch<'a>, StreamError> {
+    let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
+    Ok(Batch {
+        actor,
+        at_ms,
+        payloads: payloads.map_err(|source| StreamError::Encode { what, source })?,
+    })
+}
+
+/// Returns events as they stand in the log now that they are recorded.
+pub(crate) fn recorded<E: Clone>(records: Vec<Record>, events: &[E]) -> Vec<Logged<E>> {
+    let logged = records.into_iter().zip(events);
+    let logged = logged.map(|(record, event)| Logged {
+        seq: record.seq,
+        at_ms: record.at_ms,
+        actor: record.actor,
+        event: event.clone(),
+    });
+    logged.collect()
 }

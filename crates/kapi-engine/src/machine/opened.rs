@@ -4,7 +4,6 @@
 //! derived and when the fold is written is said by whoever owns the stream, in their own order.
 
 use kapi_core::actor::Actor;
-use kapi_store::record::Batch;
 use kapi_store::stream::Stream;
 use kapi_sys::lock::Lock;
 
@@ -12,7 +11,7 @@ use crate::machine::Machine;
 use crate::machine::error::StreamError;
 use crate::machine::file_log::FileLog;
 use crate::machine::fold::{Fold, parse};
-use crate::machine::logged::{Logged, to_payload};
+use crate::machine::logged::{Logged, batch, recorded};
 
 /// A stream and its fold.
 pub(crate) struct Opened<'a, M: Machine> {
@@ -26,7 +25,7 @@ impl<'a, M: Machine> Opened<'a, M> {
     pub(crate) fn load(stream: Stream<'a>) -> Result<Self, StreamError> {
         let (mut log, loaded) = FileLog::load(stream)?;
         let file = log.file();
-        let fold = Fold::load(&file, loaded, || Ok::<_, StreamError>(log.load_all()?))?;
+        let (fold, _) = Fold::load(&file, loaded, || Ok::<_, StreamError>(log.load_all()?))?;
         Ok(Self {
             log,
             fold,
@@ -87,18 +86,9 @@ impl<'a, M: Machine> Opened<'a, M> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = batch::<M>(actor, at_ms, events)?;
+        let batch = batch(M::EVENT, actor, at_ms, events)?;
         let records = self.log.append(held, &batch)?;
-        let logged: Vec<Logged<M::Event>> = records
-            .iter()
-            .zip(events)
-            .map(|(record, event)| Logged {
-                seq: record.seq,
-                at_ms,
-                actor: actor.clone(),
-                event: event.clone(),
-            })
-            .collect();
+        let logged = recorded(records, events);
         for one in &logged {
             self.fold.push(one);
         }
@@ -119,22 +109,4 @@ impl<'a, M: Machine> Opened<'a, M> {
         let saved = found.state.as_deref().and_then(parse::<M::State>);
         Ok(found.records.is_empty() && saved.as_ref() == Some(self.fold.state()))
     }
-}
-
-/// Returns events as the store records them.
-pub(crate) fn batch<'a, M: Machine>(
-    actor: &'a Actor,
-    at_ms: i64,
-    events: &[M::Event],
-) -> Result<Batch<'a>, StreamError> {
-    let payloads = events.iter().map(to_payload).collect::<Result<_, _>>();
-    let payloads = payloads.map_err(|source| StreamError::Encode {
-        what: M::EVENT,
-        source,
-    })?;
-    Ok(Batch {
-        actor,
-        at_ms,
-        payloads,
-    })
 }

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, Loaded, STREAM, Understand};
+use crate::kernel::log::{Appended, STREAM, Understand};
+use crate::machine::fold::Loaded;
 
 /// The log, and how far it was read.
 pub(in crate::kernel) struct Fleet {
