@@ -6,6 +6,7 @@
 pub(crate) mod error;
 pub(crate) mod file_log;
 pub(crate) mod fold;
+pub mod follow;
 pub mod logged;
 pub(crate) mod opened;
 

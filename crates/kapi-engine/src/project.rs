@@ -15,7 +15,7 @@ use kapi_core::workflow::mode::Mode;
 use kapi_store::canonical::canonical_hash;
 use kapi_store::inventory::{Entry, Inventory, goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
-use kapi_store::stream::{Cursor, Stream};
+use kapi_store::stream::Stream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::lock::Lock;
@@ -23,7 +23,8 @@ use kapi_sys::lock::Lock;
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
 use crate::machine::file_log::LOCK_WAIT_MS;
-use crate::machine::logged::{Logged, read};
+use crate::machine::follow::LogCursor;
+use crate::machine::logged::Logged;
 use crate::opened::{OpenGoal, Submitted};
 use crate::reference::{ResolveError, find};
 
@@ -41,10 +42,6 @@ pub struct Project<'a> {
     /// The home of the person whose approvals count; `None` where nobody is asked, in simulations.
     pub home: Option<PathBuf>,
 }
-
-/// How far a reader of a log has come.
-#[derive(Debug, Clone, Default)]
-pub struct LogPlace(Option<Cursor>);
 
 impl Project<'_> {
     /// Proposes a goal under the next free index.
@@ -240,29 +237,17 @@ impl Project<'_> {
         Ok(Lock::holder(&self.layout.goal(goal).drive_lock())?)
     }
 
-    /// Returns the events of a goal that were recorded since `place`, and moves it.
+    /// Returns the events of a goal that were recorded since `cursor`, and moves it.
     ///
     /// # Errors
     /// When there is no such goal, or its log is damaged.
     pub fn log_since(
         &self,
         goal: &GoalId,
-        place: &mut LogPlace,
+        cursor: &mut LogCursor,
     ) -> Result<Vec<Logged<Event>>, EngineError> {
-        let stream = self.stream(goal);
-        let records = match &mut place.0 {
-            Some(cursor) if !stream.has_changed(cursor)? => Vec::new(),
-            Some(cursor) => stream.read_more(cursor)?,
-            None => {
-                let loaded = stream.load_all()?;
-                if loaded.records.is_empty() {
-                    return Err(EngineError::NotFound { goal: goal.clone() });
-                }
-                place.0 = Some(loaded.cursor);
-                loaded.records
-            }
-        };
-        Ok(read(&stream.log(), &records)?)
+        let logged = cursor.follow(&self.stream(goal))?;
+        logged.ok_or_else(|| EngineError::NotFound { goal: goal.clone() })
     }
 
     /// Returns every event of a goal.
@@ -270,7 +255,7 @@ impl Project<'_> {
     /// # Errors
     /// When there is no such goal, or its log is damaged.
     pub fn log(&self, goal: &GoalId) -> Result<Vec<Logged<Event>>, EngineError> {
-        self.log_since(goal, &mut LogPlace::default())
+        self.log_since(goal, &mut LogCursor::default())
     }
 
     /// Returns the inventory, read or rebuilt.

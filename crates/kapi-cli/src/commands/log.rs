@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_engine::project::LogPlace;
+use kapi_engine::machine::follow::LogCursor;
 use kapi_sys::signal;
 
 use crate::context::Context;
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let (project, id) = context.find_goal(&args.reference, "kapi log")?;
     let failed = |error| Error::engine(&error, &id.to_string());
     let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
-    let mut place = LogPlace::default();
+    let mut cursor = LogCursor::default();
     if let Ok(goal) = project.load(&id) {
         let trust = Trust::of(context, &project, &goal);
         for warning in trust.warnings(&goal) {
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     loop {
         // Asked first, so that whatever made it end is among the events read next.
         let is_over = project.load(&id).map_err(failed)?.status.is_terminal();
-        for logged in project.log_since(&id, &mut place).map_err(failed)? {
+        for logged in project.log_since(&id, &mut cursor).map_err(failed)? {
             match context.ui.format {
                 Format::Json => context.ui.json(&event_json(&id, &logged)),
                 Format::Human => context.ui.line(&format!(

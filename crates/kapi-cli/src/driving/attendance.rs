@@ -15,8 +15,9 @@ use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_engine::drive::{DriveError, Observed};
 use kapi_engine::error::EngineError;
+use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::project::{LogPlace, Project};
+use kapi_engine::project::Project;
 use kapi_engine::supervise::wake;
 use kapi_engine::world::Activity;
 use kapi_sys::alarm::{Alarm, Watched};
@@ -45,7 +46,7 @@ pub(super) struct Attendance<'a> {
     interrupts: &'a Interrupts,
     progress: Progress,
     alarm: Alarm,
-    place: LogPlace,
+    cursor: LogCursor,
     /// The number of the last event that was shown.
     shown: u64,
 }
@@ -67,7 +68,7 @@ impl<'a> Attendance<'a> {
             interrupts,
             progress: Progress::new(context.ui, &goal),
             alarm: alarm()?,
-            place: LogPlace::default(),
+            cursor: LogCursor::default(),
             shown: 0,
         })
     }
@@ -228,7 +229,7 @@ impl<'a> Attendance<'a> {
     /// Shows what was recorded since, by whomever, and returns the goal.
     fn show_recorded(&mut self) -> Result<Goal, Error> {
         let failed = |error| Error::engine(&error, &self.id.to_string());
-        let recorded = self.project.log_since(self.id, &mut self.place);
+        let recorded = self.project.log_since(self.id, &mut self.cursor);
         let goal = self.project.load(self.id).map_err(failed)?;
         let shown = self.shown;
         let recorded = recorded.map_err(failed)?;

@@ -12,11 +12,11 @@ use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
 use kapi_store::inventory::Inventory;
 use kapi_store::inventory::workflow_entry::Attachment;
-use kapi_store::stream::Cursor;
 use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
-use crate::machine::logged::{Logged, read};
+use crate::machine::follow::LogCursor;
+use crate::machine::logged::Logged;
 use crate::project::{Listed, Project};
 use crate::workflow::approvals::{Kept, Lack};
 use crate::workflow::error::WorkflowError;
@@ -45,10 +45,6 @@ pub struct Approving {
     /// Whether the risks were accepted with it.
     pub accepts_risks: bool,
 }
-
-/// How far a reader of a workflow's log has come.
-#[derive(Debug, Clone, Default)]
-pub struct WorkflowPlace(Option<Cursor>);
 
 impl Project<'_> {
     /// Returns goals, workflows and attachments.
@@ -161,39 +157,15 @@ impl Project<'_> {
         Ok(Lock::holder(&lock)?)
     }
 
-    /// Returns the events of a workflow that were recorded since `place`, and moves it.
-    ///
-    /// # Errors
-    /// When there is no such workflow, or its log is damaged.
-    pub fn workflow_log_since(
-        &self,
-        key: &WorkflowKey,
-        place: &mut WorkflowPlace,
-    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
-        let stream = stream(self, key);
-        let records = match &mut place.0 {
-            Some(cursor) if !stream.has_changed(cursor)? => Vec::new(),
-            Some(cursor) => stream.read_more(cursor)?,
-            None => {
-                let loaded = stream.load_all()?;
-                if loaded.records.is_empty() {
-                    return Err(WorkflowError::NotFound {
-                        workflow: key.clone(),
-                    });
-                }
-                place.0 = Some(loaded.cursor);
-                loaded.records
-            }
-        };
-        Ok(read(&stream.log(), &records)?)
-    }
-
     /// Returns every event of a workflow.
     ///
     /// # Errors
     /// When there is no such workflow, or its log is damaged.
     pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged<Event>>, WorkflowError> {
-        self.workflow_log_since(key, &mut WorkflowPlace::default())
+        let logged = LogCursor::default().follow(&stream(self, key))?;
+        logged.ok_or_else(|| WorkflowError::NotFound {
+            workflow: key.clone(),
+        })
     }
 
     /// Tells what is missing for a workflow to go on: what it says of itself and nobody in this

@@ -3,7 +3,8 @@
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Status;
 use kapi_core::id::Slug;
-use kapi_engine::project::{LogPlace, Standing, contract_hash};
+use kapi_engine::machine::follow::LogCursor;
+use kapi_engine::project::{Standing, contract_hash};
 use kapi_engine::reference::ResolveError;
 use kapi_sys::disk::{Disk as _, replace_derived};
 
@@ -101,9 +102,9 @@ fn a_log_can_be_followed() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let project = fixture.project();
-    let mut place = LogPlace::default();
+    let mut cursor = LogCursor::default();
     let mut more = || -> Vec<String> {
-        let logged = project.log_since(&id, &mut place).unwrap();
+        let logged = project.log_since(&id, &mut cursor).unwrap();
         logged.iter().map(|logged| kind(&logged.event)).collect()
     };
     assert_eq!(more(), ["goal_created", "contract_approved"]);
