@@ -3,6 +3,7 @@
 //! Knows the store and who acts; knows no goal, workflow, task, sum of money or preference, nor any
 //! project. A [`Machine`] says what is folded into what.
 
+pub mod audit;
 pub(crate) mod error;
 pub(crate) mod file_log;
 pub(crate) mod fold;

@@ -8,9 +8,10 @@ mod evidence;
 use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
-use kapi_engine::audit::{GoalAudit, audit_goal};
+use kapi_engine::audit::audit_goal;
 use kapi_engine::damage::{Damage, KERNEL};
-use kapi_engine::kernel::audit::{KernelAudit, audit_kernel};
+use kapi_engine::kernel::audit::audit_kernel;
+use kapi_engine::machine::audit::StreamAudit;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::key::WorkflowKey;
@@ -80,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(_) => None,
         None => kernel_audit(&context, &project)?,
     };
-    let kernel = kernel.map(|audit| kernel_row(&audit));
+    let kernel = kernel.map(|audit| row(KERNEL.to_owned(), &audit));
     let spend = evidence::spend_row(&context, &project, &mut rows)?;
     remember(&project, [&rows[..], &of_workflows], [&kernel, &spend]);
     let ok = rows
@@ -143,7 +144,7 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
 }
 
 /// Audits the kernel where it is kept.
-fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<KernelAudit>, Error> {
+fn kernel_audit(context: &Context, project: &Project<'_>) -> Result<Option<StreamAudit>, Error> {
     let config = context.config(Some(project.layout.root()))?;
     let kernel = Kernel::new(context, project, &config)?;
     let runs_of = evidence::runs_of(context, project, &kernel.store)?;
@@ -161,36 +162,12 @@ fn root(context: &Context) -> Result<PathBuf, Error> {
     })
 }
 
-fn kernel_row(audit: &KernelAudit) -> Row {
-    let faults = audit.faults.iter().map(|fault| chain(fault));
-    let unknown = audit.unknown.iter().map(|error| chain(error));
-    let broken = audit.broken.iter().map(|error| chain(error));
-    let evidence = audit.evidence.iter();
-    let evidence = evidence.map(|(file, fault)| format!("trust {}: {fault}", file.display()));
-    Row {
-        id: KERNEL.to_owned(),
-        file: audit.file.display().to_string(),
-        events: audit.records,
-        ok: audit.faults.is_empty()
-            && audit.unknown.is_none()
-            && audit.broken.is_none()
-            && audit.evidence.is_empty(),
-        torn_bytes: audit.torn_bytes,
-        faults: faults
-            .chain(broken)
-            .chain(unknown)
-            .chain(evidence)
-            .collect(),
-        stale: Vec::new(),
-    }
-}
-
-fn row(id: String, audit: &GoalAudit) -> Row {
+fn row(id: String, audit: &StreamAudit) -> Row {
     Row {
         id,
         file: audit.file.display().to_string(),
         events: audit.records,
-        ok: audit.faults.is_empty(),
+        ok: audit.is_whole(),
         torn_bytes: audit.torn_bytes,
         faults: audit.faults.iter().map(|fault| chain(fault)).collect(),
         stale: audit

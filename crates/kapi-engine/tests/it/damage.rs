@@ -2,9 +2,10 @@
 
 use kapi_core::goal::command::Command;
 use kapi_core::id::GoalId;
-use kapi_engine::audit::{GoalFault, audit_goal};
+use kapi_engine::audit::audit_goal;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
+use kapi_engine::machine::audit::StreamFault;
 use kapi_engine::project::Standing;
 use kapi_sys::disk::Disk as _;
 
@@ -45,7 +46,7 @@ fn a_flipped_byte_anywhere_is_reported_and_no_command_overwrites_it() {
             .faults
             .iter()
             .map(|fault| match fault {
-                GoalFault::Log(fault) => fault.line,
+                StreamFault::Log(fault) => fault.line,
                 other => panic!("{other}"),
             })
             .collect();

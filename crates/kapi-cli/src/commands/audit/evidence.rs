@@ -16,9 +16,9 @@ use kapi_world::hidden;
 use kapi_world::launching::place::SandboxId;
 
 use super::super::launch::sandboxes;
-use super::Row;
+use super::{Row, row};
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::Error;
 
 /// A goal whose log says this many tenths more than the ledger was not booked whole: a crash forgets
 /// at most what was used since the last report.
@@ -99,7 +99,7 @@ pub(super) fn spend_row(
         let finding = unbooked(project, (&key, &row.id), audit.as_ref());
         row.add(finding.into_iter().collect());
     }
-    Ok(audit.map(|audit| ledger_row(&audit)))
+    Ok(audit.map(|found| row(LEDGER.to_owned(), &found.audit)))
 }
 
 /// Says where the ledger knows less of a goal than the goal's own log does.
@@ -126,23 +126,6 @@ fn unbooked(
              of {used}"
         )
     })
-}
-
-fn ledger_row(audit: &LedgerAudit) -> Row {
-    let faults = audit.faults.iter().map(|fault| chain(fault));
-    let unknown = audit.unknown.iter().map(|error| chain(error));
-    let fold = audit.not_derived.iter();
-    let fold =
-        fold.map(|file| format!("trust {}: it does not follow from the log", file.display()));
-    Row {
-        id: LEDGER.to_owned(),
-        file: audit.file.display().to_string(),
-        events: audit.records,
-        ok: audit.is_whole(),
-        torn_bytes: audit.torn_bytes,
-        faults: faults.chain(unknown).chain(fold).collect(),
-        stale: Vec::new(),
-    }
 }
 
 fn key(project: &Project<'_>) -> Result<String, Error> {

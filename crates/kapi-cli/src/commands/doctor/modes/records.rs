@@ -7,6 +7,7 @@ use std::path::Path;
 
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::state::{Body, Workflow};
+use kapi_engine::machine::audit::StreamFault;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::index::WorkflowStanding;
@@ -123,12 +124,13 @@ impl Looked<'_> {
         // Documents have a class of their own.
         let is_document = |file: &Path| file.extension().is_some_and(|extension| extension == "md");
         let mut faults = audit.faults.iter().filter(|fault| match fault {
-            kapi_engine::audit::GoalFault::NotDerived { file } => !is_document(file),
-            kapi_engine::audit::GoalFault::Log(_)
-            | kapi_engine::audit::GoalFault::UnknownEvent { .. }
-            | kapi_engine::audit::GoalFault::OtherGoal { .. } => true,
+            StreamFault::NotDerived { file } => !is_document(file),
+            StreamFault::Log(_)
+            | StreamFault::Fleet(_)
+            | StreamFault::UnknownEvent { .. }
+            | StreamFault::OtherGoal { .. } => true,
             // Runs belong to no record of the workflow itself; `kapi audit` looks at them.
-            kapi_engine::audit::GoalFault::Evidence { .. } => false,
+            StreamFault::Evidence { .. } => false,
         });
         if let Some(fault) = faults.next() {
             return self.failed(CLASS, fault);
