@@ -6,20 +6,16 @@
 
 pub mod approval;
 
-use std::path::{Path, PathBuf};
-
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::denied::{Denied, NOT_APPROVED_HERE};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_store::layout::{HomeLayout, project_key};
-use kapi_sys::disk::{create_dir_durably, replace_durably};
 use kapi_sys::lock::Lock;
 
 use crate::approvals::approval::{Approval, Given, Lack};
 use crate::error::EngineError;
-use crate::machine::file_log::LOCK_WAIT_MS;
+use crate::home_record::HomeRecord;
 use crate::project::Project;
 
 /// What a command needs of the approvals.
@@ -64,29 +60,12 @@ pub(crate) const fn role(command: &Command) -> Role {
 }
 
 /// The approvals of one goal, where they are kept.
-pub(crate) struct Kept<'a> {
-    project: &'a Project<'a>,
-    home: &'a Path,
-    dir: PathBuf,
-    goal: GoalId,
-}
+pub(crate) struct GoalApprovals<'a>(HomeRecord<'a>);
 
-impl<'a> Kept<'a> {
-    /// Returns where the approvals of a goal are kept; `None` where nobody is asked.
+impl<'a> GoalApprovals<'a> {
+    /// Returns the approvals of a goal; `None` where nobody is asked.
     pub(crate) fn of(project: &'a Project<'a>, goal: &GoalId) -> Option<Self> {
-        let home = project.home.as_deref()?;
-        Some(Self::in_home(project, goal, home))
-    }
-
-    fn in_home(project: &'a Project<'a>, goal: &GoalId, home: &'a Path) -> Self {
-        let key = project_key(project.layout.root());
-        let all = HomeLayout::new(home).state_dir().join("approvals");
-        Self {
-            project,
-            home,
-            dir: all.join(key),
-            goal: goal.clone(),
-        }
+        HomeRecord::of(project, goal).map(Self)
     }
 
     /// Refuses a goal that says more of itself than its person gave leave for.
@@ -107,9 +86,7 @@ impl<'a> Kept<'a> {
 
     /// Serialises everybody who gives leave in this project.
     pub(crate) fn lock(&self) -> Result<Lock, EngineError> {
-        create_dir_durably(self.project.disk, self.home, &self.dir)?;
-        let (path, owner) = (self.dir.join("lock"), &self.project.owner);
-        Ok(self.project.disk.lock(&path, owner, LOCK_WAIT_MS)?)
+        self.0.lock()
     }
 
     /// Records what a command is about to give, before the goal's log says it: `before` is the goal
@@ -129,14 +106,14 @@ impl<'a> Kept<'a> {
         if let Some(goal) = before.filter(|_| !is_first) {
             self.require(goal)?;
         }
-        let approval = Approval::of(after, person, self.project.clock.now_ms())?;
+        let approval = Approval::of(after, person, self.0.project().clock.now_ms())?;
         self.write(approval)
     }
 
     /// Records leave for everything that a goal says of itself, which a person was shown.
     pub(crate) fn adopt(&self, person: &Actor, goal: &Goal) -> Result<(), EngineError> {
         let held = self.lock()?;
-        let mut approval = Approval::of(goal, person, self.project.clock.now_ms())?;
+        let mut approval = Approval::of(goal, person, self.0.project().clock.now_ms())?;
         approval.given = Given::Contract;
         let written = self.write(approval);
         drop(held);
@@ -144,8 +121,8 @@ impl<'a> Kept<'a> {
     }
 
     fn read(&self) -> Result<Option<Approval>, EngineError> {
-        let bytes = self.project.disk.read(&self.file(), 0)?;
-        Ok(bytes.and_then(|bytes| Approval::parse(&bytes, &self.goal)))
+        let bytes = self.0.read()?;
+        Ok(bytes.and_then(|bytes| Approval::parse(&bytes, self.0.id())))
     }
 
     fn write(&self, newer: Approval) -> Result<(), EngineError> {
@@ -153,17 +130,7 @@ impl<'a> Kept<'a> {
             Some(older) => older.widened(newer),
             None => newer,
         };
-        let encode = |source| EngineError::Encode {
-            what: "an approval",
-            source,
-        };
-        let mut bytes = serde_json::to_vec_pretty(&approval).map_err(encode)?;
-        bytes.push(b'\n');
-        Ok(replace_durably(self.project.disk, &self.file(), &bytes)?)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.dir.join(format!("{}.json", self.goal))
+        self.0.write(&approval, "an approval")
     }
 }
 
@@ -181,9 +148,9 @@ impl Project<'_> {
     /// # Errors
     /// When the disk refuses.
     pub fn unapproved(&self, goal: &Goal) -> Result<Option<Lack>, EngineError> {
-        match Kept::of(self, &goal.id) {
+        match GoalApprovals::of(self, &goal.id) {
             None => Ok(None),
-            Some(kept) => kept.lack(goal),
+            Some(approvals) => approvals.lack(goal),
         }
     }
 
@@ -192,7 +159,7 @@ impl Project<'_> {
     /// # Errors
     /// When it is refused, or the disk refuses.
     pub fn require_approved(&self, goal: &Goal) -> Result<(), EngineError> {
-        Kept::of(self, &goal.id).map_or(Ok(()), |kept| kept.require(goal))
+        GoalApprovals::of(self, &goal.id).map_or(Ok(()), |approvals| approvals.require(goal))
     }
 
     /// Records a person's leave for a goal that was approved elsewhere, or by an older version: of
@@ -223,7 +190,7 @@ impl Project<'_> {
             let shown = shown.contract_hash.clone();
             return Err(EngineError::Denied(Denied::WrongHash { shown }));
         }
-        Kept::of(self, &goal.id).map_or(Ok(()), |kept| kept.adopt(person, &goal))
+        GoalApprovals::of(self, &goal.id).map_or(Ok(()), |approvals| approvals.adopt(person, &goal))
     }
 }
 

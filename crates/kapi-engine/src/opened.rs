@@ -13,7 +13,7 @@ use kapi_core::id::GoalId;
 use kapi_sys::disk::{Disk, replace_derived};
 use kapi_sys::lock::Lock;
 
-use crate::approvals::{self, Kept, Role};
+use crate::approvals::{self, GoalApprovals, Role};
 use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
@@ -111,13 +111,13 @@ impl<'a> OpenGoal<'a> {
     /// When a rule refuses, somebody else is at it for too long, or the disk refuses.
     pub fn submit(&mut self, actor: &Actor, command: &Command) -> Result<Submitted, EngineError> {
         let project = self.project;
-        let Some(kept) = Kept::of(project, &self.id) else {
+        let Some(home) = GoalApprovals::of(project, &self.id) else {
             return self.decide_and_record(actor, command);
         };
         let role = approvals::role(command);
         // Held to the end: whoever else gives leave waits, and decides on what is recorded here.
         let held = match role {
-            Role::Gives => Some(kept.lock()?),
+            Role::Gives => Some(home.lock()?),
             Role::GoesOn | Role::Neither => None,
         };
         if role != Role::Neither {
@@ -130,8 +130,8 @@ impl<'a> OpenGoal<'a> {
                 evolve(&mut after, event);
             }
             match (&held, before, &after) {
-                (Some(held), _, Some(after)) => kept.give(held, actor, (before, after), command)?,
-                (None, Some(goal), _) => kept.require(goal)?,
+                (Some(held), _, Some(after)) => home.give(held, actor, (before, after), command)?,
+                (None, Some(goal), _) => home.require(goal)?,
                 (Some(_), _, None) | (None, None, _) => {}
             }
         }

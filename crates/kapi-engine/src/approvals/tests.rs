@@ -20,8 +20,9 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
-use crate::approvals::Kept;
+use crate::approvals::GoalApprovals;
 use crate::approvals::approval::{Approval, Lack};
+use crate::home_record::HomeRecord;
 use crate::project::{Project, contract_hash};
 
 fn contract() -> Contract {
@@ -213,12 +214,13 @@ fn leave_is_for_one_place_and_one_home() {
     }
     let goal = goal_of(&contract(), false);
     let lack_in = |project: &Project<'_>, home: &Path| {
-        Kept::in_home(project, &goal.id, home).lack(&goal).unwrap()
+        let record = HomeRecord::in_home(project, &goal.id, home);
+        GoalApprovals(record).lack(&goal).unwrap()
     };
     let (here, copy) = (project("here"), project("copy"));
     assert_eq!(lack_in(&here, &homes[0]), Some(Lack::Nothing));
-    let kept = Kept::in_home(&here, &goal.id, &homes[0]);
-    kept.adopt(&ada(), &goal).unwrap();
+    let approvals = GoalApprovals(HomeRecord::in_home(&here, &goal.id, &homes[0]));
+    approvals.adopt(&ada(), &goal).unwrap();
     assert_eq!(lack_in(&here, &homes[0]), None);
     assert_eq!(lack_in(&copy, &homes[0]), Some(Lack::Nothing));
     assert_eq!(lack_in(&here, &homes[1]), Some(Lack::Nothing));
@@ -235,28 +237,29 @@ fn a_goal_that_nobody_approved_here_is_given_nothing_more() {
         home: None,
     };
     let goal = goal_of(&contract(), false);
-    let kept = Kept::in_home(&project, &goal.id, root.path());
-    let held = kept.lock().unwrap();
+    let approvals = GoalApprovals(HomeRecord::in_home(&project, &goal.id, root.path()));
+    let held = approvals.lock().unwrap();
     let raise = Command::RaiseBudget(kapi_core::goal::budget::Raise {
         turns: 1,
         ..Default::default()
     });
     let mut after = goal.clone();
     after.budget.turns += 1;
-    let refused = kept.give(&held, &ada(), (Some(&goal), &after), &raise);
+    let refused = approvals.give(&held, &ada(), (Some(&goal), &after), &raise);
     assert!(
         refused
             .unwrap_err()
             .to_string()
             .contains("not_approved_here")
     );
-    assert_eq!(kept.lack(&goal).unwrap(), Some(Lack::Nothing));
+    assert_eq!(approvals.lack(&goal).unwrap(), Some(Lack::Nothing));
     drop(held);
-    kept.adopt(&ada(), &goal).unwrap();
-    let held = kept.lock().unwrap();
-    kept.give(&held, &ada(), (Some(&goal), &after), &raise)
+    approvals.adopt(&ada(), &goal).unwrap();
+    let held = approvals.lock().unwrap();
+    approvals
+        .give(&held, &ada(), (Some(&goal), &after), &raise)
         .unwrap();
-    assert_eq!(kept.lack(&after).unwrap(), None);
+    assert_eq!(approvals.lack(&after).unwrap(), None);
 }
 
 /// The home is told first: whatever a power cut leaves, no log says more than its person's home.

@@ -4,8 +4,6 @@
 //! recorded here is ever gone on with; anything else is shown. Beside the approvals of goals, which
 //! share the indexes.
 
-use std::path::{Path, PathBuf};
-
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::command::Command;
@@ -19,17 +17,18 @@ use kapi_core::workflow::ralph::state::RalphPhase;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::Terms;
 use kapi_store::canonical::canonical_hash;
-use kapi_store::layout::{HomeLayout, project_key};
-use kapi_sys::disk::{create_dir_durably, replace_durably};
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
+use crate::home_record::HomeRecord;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::key::WorkflowKey;
 
 /// The layout of the record.
 const VERSION: u32 = 1;
+/// What errors call it.
+const WHAT: &str = "what a person gave leave for";
 
 /// What one person gave leave for in one workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,24 +95,12 @@ struct Beginning<'a> {
 }
 
 /// The leave for one workflow, where it is kept.
-pub(crate) struct Kept<'a> {
-    project: &'a Project<'a>,
-    home: &'a Path,
-    dir: PathBuf,
-    workflow: GoalId,
-}
+pub(crate) struct WorkflowApprovals<'a>(HomeRecord<'a>);
 
-impl<'a> Kept<'a> {
-    /// Returns where it is kept; `None` where nobody is asked.
+impl<'a> WorkflowApprovals<'a> {
+    /// Returns the approvals of a workflow; `None` where nobody is asked.
     pub(crate) fn of(project: &'a Project<'a>, workflow: &GoalId) -> Option<Self> {
-        let home = project.home.as_deref()?;
-        let all = HomeLayout::new(home).state_dir().join("approvals");
-        Some(Self {
-            project,
-            home,
-            dir: all.join(project_key(project.layout.root())),
-            workflow: workflow.clone(),
-        })
+        HomeRecord::of(project, workflow).map(Self)
     }
 
     /// Refuses what needs leave that is not there, and records what is about to be given, before
@@ -183,20 +170,14 @@ impl<'a> Kept<'a> {
     }
 
     fn read(&self) -> Result<Option<Leave>, EngineError> {
-        let bytes = self.project.disk.read(&self.file(), 0)?;
+        let bytes = self.0.read()?;
         let leave: Option<Leave> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(leave.filter(|leave| leave.v == VERSION && leave.workflow == self.workflow))
+        Ok(leave.filter(|leave| leave.v == VERSION && leave.workflow == *self.0.id()))
     }
 
     fn write(&self, leave: &Leave) -> Result<(), EngineError> {
-        let mut bytes = serde_json::to_vec_pretty(leave).map_err(encode)?;
-        bytes.push(b'\n');
-        create_dir_durably(self.project.disk, self.home, &self.dir)?;
-        Ok(replace_durably(self.project.disk, &self.file(), &bytes)?)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.dir.join(format!("{}.json", self.workflow))
+        self.0.prepare()?;
+        self.0.write(leave, WHAT)
     }
 }
 
@@ -328,8 +309,5 @@ fn content(workflow: &Workflow) -> Result<String, EngineError> {
 }
 
 fn encode(source: serde_json::Error) -> EngineError {
-    EngineError::Encode {
-        what: "what a person gave leave for",
-        source,
-    }
+    EngineError::Encode { what: WHAT, source }
 }

@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::machine::logged::Logged;
 use crate::machine::opened::Opened;
 use crate::project::Project;
-use crate::workflow::approvals::Kept;
+use crate::workflow::approvals::WorkflowApprovals;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;
 use crate::workflow::key::WorkflowKey;
@@ -151,8 +151,8 @@ impl<'a> OpenWorkflow<'a> {
             let sha256 = sha256_hex;
             let state = self.open.state().as_ref();
             let events = decide(state, actor, command, &Given { now_ms, sha256 })?;
-            if let Some(kept) = Kept::of(self.project, &self.key.id) {
-                kept.before_recording((actor, command), state, &events)?;
+            if let Some(approvals) = WorkflowApprovals::of(self.project, &self.key.id) {
+                approvals.before_recording((actor, command), state, &events)?;
             }
             between(state)?;
             self.set_edits_aside(&events)?;

@@ -18,7 +18,7 @@ use crate::error::EngineError;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
 use crate::project::{Listed, Project};
-use crate::workflow::approvals::{Kept, Lack};
+use crate::workflow::approvals::{Lack, WorkflowApprovals};
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::{self, WorkflowListed};
 use crate::workflow::key::WorkflowKey;
@@ -174,7 +174,8 @@ impl Project<'_> {
     /// # Errors
     /// When the disk refuses.
     pub fn unapproved_workflow(&self, workflow: &Workflow) -> Result<Option<Lack>, EngineError> {
-        Kept::of(self, &workflow.id).map_or(Ok(None), |kept| kept.lack(workflow))
+        WorkflowApprovals::of(self, &workflow.id)
+            .map_or(Ok(None), |approvals| approvals.lack(workflow))
     }
 
     /// Records a person's leave for a workflow that was started elsewhere, of exactly what `shown`
@@ -204,8 +205,8 @@ impl Project<'_> {
                 rule: "take over a workflow that is not what was shown any more".to_owned(),
             }));
         }
-        match Kept::of(self, &workflow.id) {
-            Some(kept) => Ok(kept.adopt(person, &workflow)?),
+        match WorkflowApprovals::of(self, &workflow.id) {
+            Some(approvals) => Ok(approvals.adopt(person, &workflow)?),
             None => Ok(()),
         }
     }
