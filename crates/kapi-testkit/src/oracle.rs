@@ -3,15 +3,17 @@
 //! Each looks at logs and at the world from outside; none trusts what the engine says of itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::event::Event;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
-use kapi_core::id::{EffectId, GoalId};
+use kapi_core::id::EffectId;
 use kapi_engine::machine::logged::{Logged, to_logged};
 use kapi_store::codec::{Position, decode};
+use serde::de::DeserializeOwned;
 
 /// Something that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,14 +65,17 @@ impl fmt::Display for Oracle {
     }
 }
 
-/// Reads the bytes of a goal's log.
+/// Reads the bytes of a stream's log.
 ///
 /// # Errors
 /// When something other than its tail is not sound.
-pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged<Event>>, Violation> {
+pub fn read_log<E: DeserializeOwned>(
+    stream: &str,
+    bytes: &[u8],
+) -> Result<Vec<Logged<E>>, Violation> {
     let broken =
-        |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{goal}: {error}"));
-    let tail = decode(&goal.to_string(), &Position::start(), bytes)
+        |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{stream}: {error}"));
+    let tail = decode(stream, &Position::start(), bytes)
         .map_err(|error| broken(&format!("{error}: {}", error.fault)))?;
     tail.records
         .iter()
@@ -82,16 +87,14 @@ pub fn read_log(goal: &GoalId, bytes: &[u8]) -> Result<Vec<Logged<Event>>, Viola
 ///
 /// # Errors
 /// When one is missing or different.
-pub fn check_durability(
-    acknowledged: &[Logged<Event>],
-    survived: &[Logged<Event>],
+pub fn check_durability<'a, E: PartialEq + fmt::Debug + 'a>(
+    acknowledged: impl IntoIterator<Item = &'a Logged<E>>,
+    survived: &[Logged<E>],
 ) -> Result<(), Violation> {
-    let by_seq: BTreeMap<u64, &Logged<Event>> =
+    let by_seq: BTreeMap<u64, &Logged<E>> =
         survived.iter().map(|event| (event.seq, event)).collect();
-    match acknowledged
-        .iter()
-        .find(|event| by_seq.get(&event.seq) != Some(event))
-    {
+    let mut acknowledged = acknowledged.into_iter();
+    match acknowledged.find(|event| by_seq.get(&event.seq) != Some(event)) {
         None => Ok(()),
         Some(lost) => {
             let detail = format!("event {} was acknowledged and is lost: {lost:?}", lost.seq);
@@ -104,15 +107,33 @@ pub fn check_durability(
 ///
 /// # Errors
 /// When it is not.
-pub fn check_prefix(
-    attempted: &[Logged<Event>],
-    survived: &[Logged<Event>],
+pub fn check_prefix<E: PartialEq>(
+    attempted: &[Logged<E>],
+    survived: &[Logged<E>],
 ) -> Result<(), Violation> {
     if attempted.starts_with(survived) {
         return Ok(());
     }
     let detail = format!("{} events survived of {}", survived.len(), attempted.len());
     Err(Violation::new(Oracle::Prefix, detail))
+}
+
+/// Returns the complaint that something failed that must not.
+#[must_use]
+pub fn failed(error: &dyn Error) -> Violation {
+    Violation::new(Oracle::Convergence, causes(error))
+}
+
+/// Returns an error with everything that caused it.
+#[must_use]
+pub fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// Checks that an effect about to be performed was durably intended and has not ended before.

@@ -22,7 +22,8 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 
 use crate::oracle::{
-    Oracle, Violation, check_durability, check_files, check_once, check_prefix, read_log,
+    Oracle, Violation, causes, check_durability, check_files, check_once, check_prefix, failed,
+    read_log,
 };
 use crate::sim::{Boundary, Crash, Mistake};
 use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, Scenario, person, project};
@@ -94,10 +95,7 @@ pub(crate) fn run_case(
             case.reboot()?;
             continue;
         }
-        let goal = ended.map_err(|error| {
-            let detail = format!("the engine failed without a crash: {}", causes(&error));
-            Violation::new(Oracle::Convergence, detail)
-        })?;
+        let goal = ended.map_err(|error| failed(&error))?;
         let ops = case.disk.ops() - ops_before;
         let moments = case.world.moments() - moments_before;
         let rest = case.check_rest(&goal, expected)?;
@@ -303,7 +301,10 @@ impl Case {
             .layout
             .goal(id)
             .events();
-        read_log(id, files.get(&log).map(Vec::as_slice).unwrap_or_default())
+        read_log(
+            &id.to_string(),
+            files.get(&log).map(Vec::as_slice).unwrap_or_default(),
+        )
     }
 
     fn check_owned(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<(), Violation> {
@@ -408,14 +409,4 @@ impl Case {
             differs("the listing")
         }
     }
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

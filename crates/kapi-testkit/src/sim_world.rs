@@ -167,7 +167,8 @@ impl SimWorld {
     fn check_intent(&self, goal: &GoalId, effect: &EffectId) {
         let log = self.log_dir.join(goal.to_string()).join("events.jsonl");
         let durable = self.disk.durable().get(&log).cloned().unwrap_or_default();
-        let checked = read_log(goal, &durable).and_then(|log| check_performed(effect, &log));
+        let checked =
+            read_log(&goal.to_string(), &durable).and_then(|log| check_performed(effect, &log));
         if let Err(violation) = checked {
             self.inner().violation.get_or_insert(violation);
         }

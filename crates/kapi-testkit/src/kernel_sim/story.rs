@@ -19,14 +19,12 @@ use kapi_core::kernel::task::{End, Report};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::machine::logged::to_logged;
 use kapi_engine::project::Project;
-use kapi_store::codec::{Position, decode};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, Violation, failed, read_log};
 
 const ROOT: &str = "/project";
 const NOW: i64 = 1_795_348_800_000;
@@ -178,18 +176,14 @@ impl Story {
             .join("events.jsonl");
         let files = self.disk.snapshot();
         let bytes = files.get(&log).map(Vec::as_slice).unwrap_or_default();
-        let broken = |detail: String| Violation::new(Oracle::Prefix, detail);
-        let tail = decode("kernel", &Position::start(), bytes)
-            .map_err(|error| broken(format!("{error}: {}", error.fault)))?;
         let mut kernel = Kernel::default();
         let mut ended = BTreeSet::new();
-        for record in &tail.records {
-            let logged = to_logged(record).map_err(|error| broken(error.to_string()))?;
+        for logged in read_log::<KernelEvent>("kernel", bytes)? {
             evolve(&mut kernel, &logged.event, logged.at_ms);
             if let KernelEvent::Ended { task, .. } = &logged.event
                 && !ended.insert(*task)
             {
-                let detail = format!("{task} ended twice, at record {}", record.seq);
+                let detail = format!("{task} ended twice, at record {}", logged.seq);
                 return Err(Violation::new(Oracle::Once, detail));
             }
         }
@@ -294,14 +288,4 @@ fn person() -> Actor {
 
 fn lost(detail: &str) -> Violation {
     Violation::new(Oracle::Durability, detail)
-}
-
-fn failed(error: &KernelError) -> Violation {
-    let mut detail = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        detail = format!("{detail}: {error}");
-        cause = error.source();
-    }
-    Violation::new(Oracle::Convergence, detail)
 }

@@ -21,9 +21,8 @@ use kapi_engine::workflow::snapshot::Snapshot;
 use kapi_store::inventory::workflow_ids;
 use kapi_sys::sim_disk::SimDisk;
 
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};
 use crate::workflow_sim::story::MODES;
-use crate::workflow_sim::world::read_log;
 
 /// Where the workflows came to rest: what must be equal however often the power failed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,8 @@ pub(super) fn all(
     }
     for key in keys(project)? {
         let (log, folded) = replayed(disk, project, &key)?;
-        check_acknowledged(acknowledged.get(&key), &log)?;
+        let known = acknowledged.get(&key).into_iter();
+        check_durability(known.flat_map(BTreeMap::values), &log)?;
         check_once(&log)?;
         let Some(folded) = folded else { continue };
         let loaded = project.workflow(&key).map_err(|error| failed(&error))?;
@@ -135,31 +135,12 @@ fn replayed(
     let file = project.layout.workflow(key.mode, &key.id).events();
     let files = disk.snapshot();
     let bytes = files.get(&file).map(Vec::as_slice).unwrap_or_default();
-    let log = read_log(&key.id, bytes)?;
+    let log = read_log(&key.id.to_string(), bytes)?;
     let mut folded = None;
     for logged in &log {
         evolve(&mut folded, &logged.event);
     }
     Ok((log, folded))
-}
-
-fn check_acknowledged(
-    acknowledged: Option<&BTreeMap<u64, Logged<Event>>>,
-    log: &[Logged<Event>],
-) -> Result<(), Violation> {
-    let by_seq: BTreeMap<u64, &Logged<Event>> =
-        log.iter().map(|event| (event.seq, event)).collect();
-    let all = acknowledged.into_iter().flat_map(BTreeMap::values);
-    for known in all {
-        if by_seq.get(&known.seq) != Some(&known) {
-            let detail = format!(
-                "event {} was acknowledged and is lost: {known:?}",
-                known.seq
-            );
-            return Err(Violation::new(Oracle::Durability, detail));
-        }
-    }
-    Ok(())
 }
 
 /// An effect ends well once, and never ends without having begun.
@@ -270,15 +251,5 @@ fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
 
 fn differs(key: &WorkflowKey, what: &str) -> Violation {
     let detail = format!("{key}: {what} is not what the log says");
-    Violation::new(Oracle::Convergence, detail)
-}
-
-fn failed(error: &dyn std::error::Error) -> Violation {
-    let mut detail = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        detail = format!("{detail}: {error}");
-        cause = error.source();
-    }
     Violation::new(Oracle::Convergence, detail)
 }

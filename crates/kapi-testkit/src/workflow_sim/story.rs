@@ -27,7 +27,7 @@ use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
 
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, Violation, failed};
 use crate::workflow_sim::check::{self, Rest};
 use crate::workflow_sim::kinds::kind;
 use crate::workflow_sim::tale::{Deed, Next, Tale, person};
@@ -315,16 +315,6 @@ fn terms() -> Terms {
 
 fn never() -> Violation {
     let detail = format!("it did not come to rest within {DEEDS_MAX} deeds");
-    Violation::new(Oracle::Convergence, detail)
-}
-
-fn failed(error: &DriveError) -> Violation {
-    let mut detail = format!("the engine failed without a crash: {error}");
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        detail = format!("{detail}: {error}");
-        cause = error.source();
-    }
     Violation::new(Oracle::Convergence, detail)
 }
 

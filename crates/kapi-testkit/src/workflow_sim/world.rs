@@ -20,15 +20,14 @@ use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
 use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Workflow};
-use kapi_engine::machine::logged::{Logged, to_logged};
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::{Activity, Watch};
-use kapi_store::codec::{Position, decode};
 use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::SimDisk;
 
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, Violation, read_log};
 use crate::workflow_sim::answers;
 use crate::workflow_sim::story::PROGRESS_MS;
 use crate::workflow_sim::tale::Tale;
@@ -193,7 +192,7 @@ impl World {
             .iter()
             .find(|(path, _)| is_log(path, workflow))
             .map(|(_, bytes)| bytes.as_slice());
-        read_log(workflow, bytes.unwrap_or_default())
+        read_log(&workflow.to_string(), bytes.unwrap_or_default())
     }
 }
 
@@ -201,17 +200,6 @@ fn is_log(path: &Path, workflow: &GoalId) -> bool {
     let name = workflow.to_string();
     path.file_name() == Some("events.jsonl".as_ref())
         && path.parent().and_then(Path::file_name) == Some(name.as_ref())
-}
-
-/// Reads the bytes of a workflow's log.
-pub(super) fn read_log(workflow: &GoalId, bytes: &[u8]) -> Result<Vec<Logged<Event>>, Violation> {
-    let broken = |detail: String| Violation::new(Oracle::Prefix, format!("{workflow}: {detail}"));
-    let tail = decode(&workflow.to_string(), &Position::start(), bytes)
-        .map_err(|error| broken(format!("{error}: {}", error.fault)))?;
-    tail.records
-        .iter()
-        .map(|record| to_logged(record).map_err(|error| broken(error.to_string())))
-        .collect()
 }
 
 /// Checks that an effect about to be performed was intended and has not ended well before.
