@@ -6,9 +6,10 @@
 pub mod storm;
 mod story;
 
-use kapi_sys::sim_disk::{Mutation, Survival};
+use kapi_sys::sim_disk::Mutation;
 
-use crate::kernel_sim::story::{Story, n_ops};
+use crate::crash::{Boundary, Crash, survivals, tell};
+use crate::kernel_sim::story::{KernelStory, n_ops};
 use crate::oracle::Violation;
 
 /// What was simulated.
@@ -24,9 +25,8 @@ pub struct KernelTally {
 #[derive(Debug, thiserror::Error)]
 #[error("crashes {crashes:?}: {violation}")]
 pub struct KernelFound {
-    /// Before which operation the power failed, counted from the start of its process, and what
-    /// survived.
-    pub crashes: Vec<(u64, Survival)>,
+    /// Where the power failed.
+    pub crashes: Vec<Crash>,
     /// The complaint.
     pub violation: Violation,
 }
@@ -40,7 +40,7 @@ pub fn crash_everywhere(
     one_in: u64,
     mistake: Option<&Mutation>,
 ) -> Result<KernelTally, Box<KernelFound>> {
-    let found = |crashes: &[(u64, Survival)], violation| {
+    let found = |crashes: &[Crash], violation| {
         Box::new(KernelFound {
             crashes: crashes.to_vec(),
             violation,
@@ -55,20 +55,14 @@ pub fn crash_everywhere(
             let second = op.wrapping_mul(7).wrapping_add(shift * 5) % 24;
             let others = survivals(op.wrapping_add(shift + 1));
             let crashes = [(op, survival), (second, others[(idx + 1) % others.len()])];
-            Story::new(mistake)
-                .tell(&crashes)
+            let crashes = crashes.map(|(op, survival)| Crash {
+                at: Boundary::Op(op),
+                survival,
+            });
+            tell(&mut KernelStory::new(mistake), &crashes, None)
                 .map_err(|violation| found(&crashes, violation))?;
             tally.cases += 1;
         }
     }
     Ok(tally)
-}
-
-const fn survivals(seed: u64) -> [Survival; 4] {
-    [
-        Survival::Nothing,
-        Survival::TornPrefix(seed.wrapping_mul(31)),
-        Survival::Everything,
-        Survival::PageCache,
-    ]
 }

@@ -107,10 +107,7 @@ pub fn check_durability<'a, E: PartialEq + fmt::Debug + 'a>(
 ///
 /// # Errors
 /// When it is not.
-pub fn check_prefix<E: PartialEq>(
-    attempted: &[Logged<E>],
-    survived: &[Logged<E>],
-) -> Result<(), Violation> {
+pub fn check_prefix<T: PartialEq>(attempted: &[T], survived: &[T]) -> Result<(), Violation> {
     if attempted.starts_with(survived) {
         return Ok(());
     }

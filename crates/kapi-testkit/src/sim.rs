@@ -6,6 +6,7 @@
 
 use kapi_sys::sim_disk::Survival;
 
+use crate::crash::{Boundary, Crash};
 use crate::oracle::Violation;
 use crate::sim_case::{Ran, run_case};
 use crate::sim_scenario::{SCENARIOS, Scenario};
@@ -85,24 +86,6 @@ pub struct Found {
     pub crashes: Vec<Crash>,
     /// The complaint.
     pub violation: Violation,
-}
-
-/// A power failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crash {
-    /// Where.
-    pub at: Boundary,
-    /// What survives.
-    pub survival: Survival,
-}
-
-/// A place where the power may fail, counted from the start of the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Boundary {
-    /// Instead of this disk operation.
-    Op(u64),
-    /// At this moment before, within or after an effect.
-    Moment(u64),
 }
 
 /// Simulates every story with the crashes that follow from a seed.

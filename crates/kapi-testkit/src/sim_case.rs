@@ -21,16 +21,14 @@ use kapi_engine::snapshot::Snapshot;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 
+use crate::crash::{Boundary, Crash, Story, tell};
 use crate::oracle::{
-    Oracle, Violation, causes, check_durability, check_files, check_once, check_prefix, failed,
-    read_log,
+    Oracle, Violation, causes, check_durability, check_files, check_once, failed, read_log,
 };
-use crate::sim::{Boundary, Crash, Mistake};
+use crate::sim::Mistake;
 use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, Scenario, person, project};
 use crate::sim_world::{Durable, SimClock, SimWorld, not_owned};
 
-/// Starts of the process that one case may need; more means it never comes to rest.
-const STARTS_MAX: usize = 12;
 /// When every simulation begins, in milliseconds since the epoch.
 const START_MS: i64 = 1_787_392_800_000;
 
@@ -81,32 +79,66 @@ pub(crate) fn run_case(
     expected: Option<&Rest>,
 ) -> Result<Ran, Violation> {
     let mut case = Case::new(scenario, mistake)?;
-    let mut planned = crashes.iter();
-    let mut n_crashes = 0;
     let (ops_before, moments_before) = (case.disk.ops(), case.world.moments());
-    for _ in 0..STARTS_MAX {
-        if let Some(crash) = planned.next() {
-            case.arm(*crash);
-        }
-        let ended = case.start();
-        case.world.check()?;
-        if case.disk.is_crashed() {
-            n_crashes += 1;
-            case.reboot()?;
-            continue;
-        }
-        let goal = ended.map_err(|error| failed(&error))?;
-        let ops = case.disk.ops() - ops_before;
-        let moments = case.world.moments() - moments_before;
-        let rest = case.check_rest(&goal, expected)?;
-        return Ok(Ran {
-            rest,
-            ops,
-            moments,
-            crashes: n_crashes,
-        });
+    let told = tell(&mut case, crashes, expected)?;
+    Ok(Ran {
+        rest: told.rest,
+        ops: case.disk.ops() - ops_before,
+        moments: case.world.moments() - moments_before,
+        crashes: told.crashes,
+    })
+}
+
+impl Story for Case {
+    type Rest = Rest;
+
+    fn disk(&self) -> &SimDisk {
+        &self.disk
     }
-    Err(Violation::new(Oracle::Convergence, "it never came to rest"))
+
+    fn arm(&mut self, crash: Option<Crash>) {
+        self.world.never_crash();
+        match crash {
+            None => {}
+            Some(Crash { at, survival }) => match at {
+                Boundary::Op(op) => self.disk.crash_at(self.disk.ops() + op, survival),
+                Boundary::Moment(moment) => {
+                    let moment = self.world.moments() + moment;
+                    self.world.crash_at(moment, survival);
+                }
+            },
+        }
+    }
+
+    fn live(&mut self) -> Result<(), Violation> {
+        self.start().map_err(|error| failed(&error))?;
+        Ok(())
+    }
+
+    fn witness(&self) -> Result<(), Violation> {
+        self.world.check()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let files = self.disk.snapshot();
+        self.check_owned(&files)?;
+        let no_events = Vec::new();
+        for id in self.goal_ids(&files) {
+            let acknowledged = self.acknowledged.get(&id).unwrap_or(&no_events);
+            check_durability(acknowledged, &self.read(&id, &files)?)?;
+        }
+        Ok(())
+    }
+
+    fn rest(&self) -> Result<Rest, Violation> {
+        let project = project(&self.disk, &self.clock, "sim");
+        let ids = project.goal_ids().map_err(|error| failed(&error))?;
+        let Some(id) = ids.last() else {
+            return Err(Violation::new(Oracle::Convergence, "there is no goal"));
+        };
+        let goal = project.load(id).map_err(|error| failed(&error))?;
+        self.check_rest(&goal)
+    }
 }
 
 impl Case {
@@ -140,16 +172,6 @@ impl Case {
             foreign,
             acknowledged: BTreeMap::new(),
         })
-    }
-
-    fn arm(&self, crash: Crash) {
-        match crash.at {
-            Boundary::Op(op) => self.disk.crash_at(self.disk.ops() + op, crash.survival),
-            Boundary::Moment(moment) => {
-                self.world
-                    .crash_at(self.world.moments() + moment, crash.survival);
-            }
-        }
     }
 
     /// Does what a process does from its start to its end, whatever came before.
@@ -261,22 +283,6 @@ impl Case {
         )
     }
 
-    /// Brings the disk back and checks what must hold just then.
-    fn reboot(&self) -> Result<(), Violation> {
-        let before = self.disk.snapshot();
-        self.disk.reboot();
-        let after = self.disk.snapshot();
-        self.check_owned(&after)?;
-        let no_events = Vec::new();
-        for id in self.goal_ids(&before) {
-            let survived = self.read(&id, &after)?;
-            check_prefix(&self.read(&id, &before)?, &survived)?;
-            let acknowledged = self.acknowledged.get(&id).unwrap_or(&no_events);
-            check_durability(acknowledged, &survived)?;
-        }
-        Ok(())
-    }
-
     fn goal_ids(&self, files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<GoalId> {
         let goals = project(&self.disk, &self.clock, "sim").layout.goals_dir();
         let names = files
@@ -323,19 +329,16 @@ impl Case {
     }
 
     /// Checks what must hold when everything has come to rest.
-    fn check_rest(&self, goal: &Goal, expected: Option<&Rest>) -> Result<Rest, Violation> {
+    fn check_rest(&self, goal: &Goal) -> Result<Rest, Violation> {
         let files = self.disk.snapshot();
-        self.check_owned(&files)?;
         let log = self.read(&goal.id, &files)?;
         check_once(&log)?;
-        let no_events = Vec::new();
-        check_durability(self.acknowledged.get(&goal.id).unwrap_or(&no_events), &log)?;
         self.check_derived(goal, &files, log.len())?;
         self.check_evidence(goal)?;
         let Durable {
             branches, commits, ..
         } = self.world.durable();
-        let rest = Rest {
+        Ok(Rest {
             status: goal.status,
             stop: goal.stop.clone(),
             turn: goal.turn,
@@ -349,14 +352,7 @@ impl Case {
             is_idle: goal.in_flight.is_none(),
             branches,
             commits: commits.into_keys().collect(),
-        };
-        match expected {
-            Some(expected) if *expected != rest => {
-                let detail = format!("came to rest as {rest:?}, expected {expected:?}");
-                Err(Violation::new(Oracle::Convergence, detail))
-            }
-            Some(_) | None => Ok(rest),
-        }
+        })
     }
 
     /// Checks that every run of an agent is remembered, and is what the log remembers.

@@ -128,6 +128,11 @@ impl SimWorld {
         self.inner().crash_at = Some((moment, survival));
     }
 
+    /// Lets the power fail at no moment any more.
+    pub fn never_crash(&self) {
+        self.inner().crash_at = None;
+    }
+
     /// Returns how many moments have passed.
     pub fn moments(&self) -> u64 {
         self.inner().moments

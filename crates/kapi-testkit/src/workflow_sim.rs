@@ -14,8 +14,9 @@ use std::collections::BTreeSet;
 
 use kapi_sys::sim_disk::{Mutation, Survival};
 
+use crate::crash::{Boundary, Crash, survivals, tell};
 use crate::oracle::Violation;
-use crate::workflow_sim::story::Story;
+use crate::workflow_sim::story::WorkflowStory;
 use crate::workflow_sim::tale::Tale;
 
 /// What was simulated.
@@ -48,9 +49,8 @@ pub enum Ways {
 pub struct WorkflowFound {
     /// The story.
     pub tale: Tale,
-    /// Before which operation the power failed, counted from the start of its process, and what
-    /// survived.
-    pub crashes: Vec<(u64, Survival)>,
+    /// Where the power failed.
+    pub crashes: Vec<Crash>,
     /// The complaint.
     pub violation: Violation,
 }
@@ -79,7 +79,7 @@ pub fn crash_everywhere(
 }
 
 /// Crashes, and what was found then.
-type Complaint = (Vec<(u64, Survival)>, Violation);
+type Complaint = (Vec<Crash>, Violation);
 
 fn crash_tale(
     tale: Tale,
@@ -88,11 +88,9 @@ fn crash_tale(
     tally: &mut WorkflowTally,
 ) -> Result<(), Complaint> {
     // The reference is made without the mistake: it is what should have been.
-    let mut reference = Story::new(tale, None);
-    let rest = reference
-        .tell(&[], None)
-        .map_err(|violation| (Vec::new(), violation))?;
-    let ops = reference.ops();
+    let mut reference = WorkflowStory::new(tale, None);
+    let told = tell(&mut reference, &[], None).map_err(|violation| (Vec::new(), violation))?;
+    let ops = reference.disk.ops();
     tally.ops += ops;
     tally.kinds.extend(reference.kinds());
     for op in (0..=ops).step_by(usize::try_from(one_in.max(1)).unwrap_or(1)) {
@@ -101,12 +99,15 @@ fn crash_tale(
             let second = op.wrapping_mul(7).wrapping_add(way as u64 * 5) % 24;
             let after = survivals(op + 1)[(turn(op) + way + 1) % 4];
             let crashes = [(op, survival), (second, after)];
-            let mut story = Story::new(tale, mistake);
-            story
-                .tell(&crashes, Some(&rest))
+            let crashes = crashes.map(|(op, survival)| Crash {
+                at: Boundary::Op(op),
+                survival,
+            });
+            let mut story = WorkflowStory::new(tale, mistake);
+            let told = tell(&mut story, &crashes, Some(&told.rest))
                 .map_err(|violation| (crashes.to_vec(), violation))?;
             tally.cases += 1;
-            tally.crashes += story.crashes();
+            tally.crashes += told.crashes;
         }
     }
     Ok(())
@@ -115,12 +116,12 @@ fn crash_tale(
 impl Ways {
     /// Returns what is left after the failures at an operation.
     fn at(self, op: u64) -> Vec<Survival> {
-        let mut survivals = survivals(op);
-        survivals.rotate_left(turn(op));
+        let mut all = survivals(op);
+        all.rotate_left(turn(op));
         match self {
-            Self::All => survivals.to_vec(),
-            Self::InTurn => vec![survivals[0]],
-            Self::Torn => vec![Survival::TornPrefix(seed(op))],
+            Self::All => all.to_vec(),
+            Self::InTurn => vec![all[0]],
+            Self::Torn => vec![survivals(op)[1]],
         }
     }
 }
@@ -128,17 +129,4 @@ impl Ways {
 /// Returns what begins at an operation, of four.
 fn turn(op: u64) -> usize {
     usize::try_from(op % 4).unwrap_or(0)
-}
-
-const fn seed(op: u64) -> u64 {
-    op.wrapping_mul(31)
-}
-
-const fn survivals(op: u64) -> [Survival; 4] {
-    [
-        Survival::Nothing,
-        Survival::TornPrefix(seed(op)),
-        Survival::Everything,
-        Survival::PageCache,
-    ]
 }

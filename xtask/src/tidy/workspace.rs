@@ -23,6 +23,10 @@ const SEAMS: &[(&str, &str)] = &[
         "Machine",
         "goals, workflows, tasks, the ledger, preferences: each a stream of events and its fold",
     ),
+    (
+        "Story",
+        "what the crash simulation cuts off: a goal, workflows, a queue of tasks",
+    ),
 ];
 
 /// A crate without the workspace's lints is a crate without rules.

@@ -22,8 +22,9 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
-use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
+use kapi_sys::sim_disk::{Mutation, SimDisk};
 
+use crate::crash::{Story, tell};
 use crate::oracle::{Oracle, Violation, failed, read_log};
 
 const ROOT: &str = "/project";
@@ -45,7 +46,7 @@ struct Said {
 }
 
 /// A simulated disk with a kernel that some processes use, one after the other.
-pub(super) struct Story {
+pub(super) struct KernelStory {
     disk: SimDisk,
     clock: Arc<StepClock>,
     said: Said,
@@ -53,12 +54,12 @@ pub(super) struct Story {
 
 /// Returns how many operations the story takes when nothing fails.
 pub(super) fn n_ops() -> Result<u64, Violation> {
-    let mut story = Story::new(None);
-    story.tell(&[])?;
+    let mut story = KernelStory::new(None);
+    tell(&mut story, &[], None)?;
     Ok(story.disk.ops())
 }
 
-impl Story {
+impl KernelStory {
     pub(super) fn new(mistake: Option<&Mutation>) -> Self {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
@@ -72,27 +73,8 @@ impl Story {
         }
     }
 
-    /// Tells the story to its end, with deaths on the way.
-    pub(super) fn tell(&mut self, crashes: &[(u64, Survival)]) -> Result<(), Violation> {
-        for (op, survival) in crashes {
-            self.disk.crash_at(self.disk.ops() + op, *survival);
-            let ended = self.live();
-            if let Err(error) = &ended
-                && !self.disk.is_crashed()
-            {
-                return Err(failed(error));
-            }
-            self.disk.crash_now(*survival);
-            self.disk.reboot();
-            self.check()?;
-        }
-        self.live().map_err(|error| failed(&error))?;
-        self.check()?;
-        self.check_end()
-    }
-
     /// What one process does: submit what is missing, and work until nothing is left.
-    fn live(&mut self) -> Result<(), KernelError> {
+    fn do_all(&mut self) -> Result<(), KernelError> {
         let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
         let project = project(&disk, &clock);
         let mut queue = Queue::open(&project)?;
@@ -135,6 +117,41 @@ impl Story {
         Ok(())
     }
 
+    /// Folds the log from its beginning, and returns which tasks have ended.
+    fn fold(&self) -> Result<(Kernel, BTreeSet<TaskId>), Violation> {
+        let log = project(&self.disk, &self.clock)
+            .layout
+            .kernel_dir()
+            .join("events.jsonl");
+        let files = self.disk.snapshot();
+        let bytes = files.get(&log).map(Vec::as_slice).unwrap_or_default();
+        let mut kernel = Kernel::default();
+        let mut ended = BTreeSet::new();
+        for logged in read_log::<KernelEvent>("kernel", bytes)? {
+            evolve(&mut kernel, &logged.event, logged.at_ms);
+            if let KernelEvent::Ended { task, .. } = &logged.event
+                && !ended.insert(*task)
+            {
+                let detail = format!("{task} ended twice, at record {}", logged.seq);
+                return Err(Violation::new(Oracle::Once, detail));
+            }
+        }
+        kernel.take_ended();
+        Ok((kernel, ended))
+    }
+}
+
+impl Story for KernelStory {
+    type Rest = ();
+
+    fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
+    fn live(&mut self) -> Result<(), Violation> {
+        self.do_all().map_err(|error| failed(&error))
+    }
+
     /// Checks that what was acknowledged is there, and that everything says the same.
     fn check(&self) -> Result<(), Violation> {
         let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
@@ -168,31 +185,8 @@ impl Story {
         Ok(())
     }
 
-    /// Folds the log from its beginning, and returns which tasks have ended.
-    fn fold(&self) -> Result<(Kernel, BTreeSet<TaskId>), Violation> {
-        let log = project(&self.disk, &self.clock)
-            .layout
-            .kernel_dir()
-            .join("events.jsonl");
-        let files = self.disk.snapshot();
-        let bytes = files.get(&log).map(Vec::as_slice).unwrap_or_default();
-        let mut kernel = Kernel::default();
-        let mut ended = BTreeSet::new();
-        for logged in read_log::<KernelEvent>("kernel", bytes)? {
-            evolve(&mut kernel, &logged.event, logged.at_ms);
-            if let KernelEvent::Ended { task, .. } = &logged.event
-                && !ended.insert(*task)
-            {
-                let detail = format!("{task} ended twice, at record {}", logged.seq);
-                return Err(Violation::new(Oracle::Once, detail));
-            }
-        }
-        kernel.take_ended();
-        Ok((kernel, ended))
-    }
-
     /// Checks that nothing is left to do and nothing was done twice over.
-    fn check_end(&self) -> Result<(), Violation> {
+    fn rest(&self) -> Result<(), Violation> {
         let (kernel, ended) = self.fold()?;
         let all: BTreeSet<TaskId> = self.said.submitted.values().copied().collect();
         let is_done = kernel.tasks.is_empty() && all.is_subset(&ended);

@@ -25,8 +25,9 @@ use kapi_engine::workflow::requests::Approving;
 use kapi_engine::workflow::start::NewWorkflow;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
-use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
+use kapi_sys::sim_disk::{Mutation, SimDisk};
 
+use crate::crash::Story;
 use crate::oracle::{Oracle, Violation, failed};
 use crate::workflow_sim::check::{self, Rest};
 use crate::workflow_sim::kinds::kind;
@@ -45,17 +46,16 @@ const TOKENS: u64 = 1_000_000;
 const DEEDS_MAX: u32 = 100;
 
 /// A simulated disk, and what was acknowledged of it.
-pub(super) struct Story {
+pub(super) struct WorkflowStory {
     tale: Tale,
     pub(super) disk: SimDisk,
     clock: Arc<StepClock>,
     world: World,
     /// Every event that somebody was told is recorded.
     pub(super) acknowledged: BTreeMap<WorkflowKey, BTreeMap<u64, Logged<Event>>>,
-    crashes: u64,
 }
 
-impl Story {
+impl WorkflowStory {
     pub(super) fn new(tale: Tale, mistake: Option<&Mutation>) -> Self {
         let disk = SimDisk::new();
         disk.provide_dir(Path::new(ROOT));
@@ -69,78 +69,13 @@ impl Story {
             disk,
             clock: Arc::new(StepClock::new(NOW_MS)),
             acknowledged: BTreeMap::new(),
-            crashes: 0,
         }
-    }
-
-    pub(super) fn ops(&self) -> u64 {
-        self.disk.ops()
-    }
-
-    pub(super) const fn crashes(&self) -> u64 {
-        self.crashes
     }
 
     /// Returns the kinds of all events that were acknowledged.
     pub(super) fn kinds(&self) -> BTreeSet<&'static str> {
         let logs = self.acknowledged.values().flat_map(BTreeMap::values);
         logs.map(|logged| kind(&logged.event)).collect()
-    }
-
-    /// Tells the story to its end, with deaths on the way.
-    pub(super) fn tell(
-        &mut self,
-        crashes: &[(u64, Survival)],
-        expected: Option<&Rest>,
-    ) -> Result<Rest, Violation> {
-        for (op, survival) in crashes {
-            self.disk.crash_at(self.disk.ops() + op, *survival);
-            let ended = self.live();
-            self.world.check()?;
-            if let Err(error) = &ended
-                && !self.disk.is_crashed()
-            {
-                return Err(failed(error));
-            }
-            self.crashes += u64::from(self.disk.is_crashed());
-            if matches!(ended, Ok(Ended::Never)) {
-                return Err(never());
-            }
-            self.disk.crash_now(*survival);
-            self.disk.reboot();
-            self.check_all()?;
-        }
-        if self.live().map_err(|error| failed(&error))? == Ended::Never {
-            return Err(never());
-        }
-        self.world.check()?;
-        self.check_all()?;
-        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
-        let rest = check::rest(&project(&disk, &clock))?;
-        match expected {
-            Some(expected) if *expected != rest => {
-                let detail = format!("it came to rest as {rest:?}, not as {expected:?}");
-                Err(Violation::new(Oracle::Convergence, detail))
-            }
-            Some(_) | None => Ok(rest),
-        }
-    }
-
-    fn check_all(&self) -> Result<(), Violation> {
-        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
-        check::all(&disk, &project(&disk, &clock), &self.acknowledged)
-    }
-
-    /// What one process does: whatever is left to do.
-    fn live(&mut self) -> Result<Ended, DriveError> {
-        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
-        let project = project(&disk, &clock);
-        for _ in 0..DEEDS_MAX {
-            if self.go_on(&project)? == self.tale.end() {
-                return Ok(Ended::Well);
-            }
-        }
-        Ok(Ended::Never)
     }
 
     /// Does what comes next, and returns where the workflow at hand was before somebody did
@@ -264,11 +199,38 @@ impl Story {
     }
 }
 
-/// How a process ended that was not cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    Never,
+impl Story for WorkflowStory {
+    type Rest = Rest;
+
+    fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
+    fn live(&mut self) -> Result<(), Violation> {
+        let (disk, clock) = (self.disk.clone(), Arc::clone(&self.clock));
+        let project = project(&disk, &clock);
+        for _ in 0..DEEDS_MAX {
+            let status = self.go_on(&project).map_err(|error| failed(&error))?;
+            if status == self.tale.end() {
+                return Ok(());
+            }
+        }
+        let detail = format!("it did not come to rest within {DEEDS_MAX} deeds");
+        Err(Violation::new(Oracle::Convergence, detail))
+    }
+
+    fn witness(&self) -> Result<(), Violation> {
+        self.world.check()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        let project = project(&self.disk, &self.clock);
+        check::all(&self.disk, &project, &self.acknowledged)
+    }
+
+    fn rest(&self) -> Result<Rest, Violation> {
+        check::rest(&project(&self.disk, &self.clock))
+    }
 }
 
 fn workflows(project: &Project<'_>) -> Result<Vec<Workflow>, WorkflowError> {
@@ -311,11 +273,6 @@ fn terms() -> Terms {
         verify: Vec::new(),
         plan_approval: PlanApproval::Ask,
     }
-}
-
-fn never() -> Violation {
-    let detail = format!("it did not come to rest within {DEEDS_MAX} deeds");
-    Violation::new(Oracle::Convergence, detail)
 }
 
 /// Returns the mode of every workflow of the story.
