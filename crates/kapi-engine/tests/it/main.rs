@@ -11,6 +11,7 @@ mod damage;
 mod denied;
 mod documents;
 mod driving;
+mod home_crash;
 mod judge;
 mod kernel_cost;
 mod kernel_crash;

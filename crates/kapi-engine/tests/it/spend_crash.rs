@@ -11,6 +11,7 @@ use kapi_engine::spend::error::LedgerError;
 use kapi_engine::spend::{Ledger, LedgerHome};
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk, Survival};
+use kapi_testkit::crash::survivals;
 
 use crate::spend::{capped, ledger_home, request, used};
 
@@ -122,12 +123,7 @@ fn n_ops() -> u64 {
 
 fn first_fault(mutation: Option<&Mutation>) -> Result<(), String> {
     for op in 0..=n_ops() {
-        for survival in [
-            Survival::Nothing,
-            Survival::TornPrefix(op.wrapping_mul(31)),
-            Survival::Everything,
-            Survival::PageCache,
-        ] {
+        for survival in survivals(op) {
             crash(op, survival, mutation)?;
         }
     }
