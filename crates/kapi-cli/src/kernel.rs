@@ -310,6 +310,7 @@ pub(crate) fn failed(error: &KernelError) -> Error {
         | KernelError::Fleet(_)
         | KernelError::Base { .. }
         | KernelError::UnknownEvent { .. }
+        | KernelError::NotDerived(_)
         | KernelError::BadHistory { .. } => (Exit::Failed, format!("failed to {}", chain(error))),
         KernelError::Encode { .. } => (Exit::Internal, format!("failed to {}", chain(error))),
     };

@@ -243,7 +243,8 @@ fn record(
     open.settle(held)?;
     open.record(held, actor, at_ms, events)?;
     if !events.is_empty() && open.fold().n_unsaved() >= FOLD_EVERY {
-        open.save(held)?;
+        let saved = open.save(held).map_err(LedgerError::from);
+        saved.map_err(|error| LedgerError::NotDerived(Box::new(error)))?;
     }
     Ok(())
 }

@@ -357,9 +357,10 @@ fn failed(error: &LedgerError) -> Error {
     let exit = match error {
         LedgerError::Denied(_) => Exit::Denied,
         LedgerError::Store(StoreError::Lock(LockError::Busy { .. })) => Exit::Busy,
-        LedgerError::Store(_) | LedgerError::UnknownEvent { .. } | LedgerError::Place(_) => {
-            Exit::Failed
-        }
+        LedgerError::Store(_)
+        | LedgerError::UnknownEvent { .. }
+        | LedgerError::NotDerived(_)
+        | LedgerError::Place(_) => Exit::Failed,
         LedgerError::Encode { .. } => Exit::Internal,
     };
     let mut failed = Error::new(exit, format!("failed to {}", chain(error)));

@@ -260,6 +260,7 @@ fn words(error: &KernelError) -> String {
         | KernelError::UnknownEvent { .. }
         | KernelError::BadHistory { .. }
         | KernelError::Encode { .. }
+        | KernelError::NotDerived(_)
         | KernelError::Place(_)
         | KernelError::Base { .. }
         | KernelError::Fleet(_) => format!("failed to {}", chain(error)),

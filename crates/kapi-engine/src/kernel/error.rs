@@ -62,6 +62,10 @@ pub enum KernelError {
         #[source]
         source: serde_json::Error,
     },
+    /// The events are recorded, but what follows from them could not be written; it is written
+    /// with a later event.
+    #[error("write what follows from the recorded events")]
+    NotDerived(#[source] Box<Self>),
     /// The commit that a task begins at could not be offered to other machines.
     #[error("offer the commit that the task begins at: {why}")]
     Base {
@@ -80,6 +84,7 @@ impl KernelError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Fleet(error) => error.hint(),
+            Self::NotDerived(error) => error.hint(),
             Self::UnknownEvent { .. } => {
                 Some("the log was written by a newer Kapi; use that one.".to_owned())
             }

@@ -310,7 +310,9 @@ impl<'a> Queue<'a> {
         };
         self.apply(&recorded(records, events));
         match self.save_if_due(held, before) {
-            Err(error) if !self.log.is_put_off(&error) => Err(error),
+            Err(error) if !self.log.is_put_off(&error) => {
+                Err(KernelError::NotDerived(Box::new(error)))
+            }
             Ok(()) | Err(_) => Ok(true),
         }
     }

@@ -40,6 +40,10 @@ pub enum LedgerError {
         #[source]
         source: serde_json::Error,
     },
+    /// The events are recorded, but what follows from them could not be written; it is written
+    /// with a later event.
+    #[error("write what follows from the recorded events")]
+    NotDerived(#[source] Box<Self>),
     /// There is no place for one more process that spends.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -56,6 +60,7 @@ impl LedgerError {
                 file.display()
             )),
             Self::Store(error) => error.hint(),
+            Self::NotDerived(error) => error.hint(),
             Self::UnknownEvent { .. } => {
                 Some("the log was written by a newer Kapi; use that one.".to_owned())
             }

@@ -19,6 +19,7 @@ mod kernel_goals;
 mod kernel_leader;
 mod kernel_worker;
 mod loading;
+mod not_derived;
 mod preferences;
 mod project;
 mod race;
