@@ -26,7 +26,7 @@ pub fn audit_goal(project: &Project<'_>, id: &GoalId) -> Result<StreamAudit, Eng
     }
     let mut report = StreamAudit::of(stream.log(), &mut found);
     let mut runs = RecordedRuns::default();
-    let replayed = report.replay::<GoalMachine>(&found, &mut |_, logged| {
+    let replayed = report.replay::<GoalMachine>(&found, |_, logged| {
         if let Event::RunRecorded { effect, files } = &logged.event {
             runs.record(project.layout.run(&format!("{id}-{effect}")), files);
         }

@@ -13,6 +13,10 @@ use crate::project::Project;
 pub const KERNEL: &str = "kernel";
 /// The subject of the machine's spend ledger.
 pub const LEDGER: &str = "spend";
+/// The subject of what a person prefers for the project.
+pub const PREFERENCES: &str = "preferences";
+/// The subject of the record of what was cleaned away.
+pub const PRUNED: &str = "pruned";
 /// Findings that are remembered of one subject; an audit lists all of them.
 const FINDINGS_MAX: usize = 5;
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::machine::audit::{StreamAudit, audit_folded};
 use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::Logged;
 use crate::machine::opened::Opened;
@@ -131,6 +132,14 @@ impl Preferences<'_> {
             open.save(&held)?;
         }
         Ok(preferred)
+    }
+
+    /// Checks the stream; `None` where nothing was ever preferred.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn audit(&self) -> Result<Option<StreamAudit>, EngineError> {
+        Ok(audit_folded::<PreferenceMachine>(&self.stream())?)
     }
 
     /// Returns the directory of the stream.

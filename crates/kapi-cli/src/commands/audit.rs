@@ -44,6 +44,10 @@ struct View {
     kernel: Option<Row>,
     /// The machine's spend ledger, where there is one.
     spend: Option<Row>,
+    /// What the person prefers for the project, where they said so.
+    preferences: Option<Row>,
+    /// The record of the runs that were cleaned away, where there were any.
+    pruned: Option<Row>,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,13 +87,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let kernel = kernel.map(|audit| row(KERNEL.to_owned(), &audit));
     let spend = evidence::spend_row(&context, &project, &mut rows)?;
-    remember(&project, [&rows[..], &of_workflows], [&kernel, &spend]);
-    let ok = rows
-        .iter()
-        .chain(&of_workflows)
-        .chain(&kernel)
-        .chain(&spend)
-        .all(|row| row.ok);
+    let (preferences, pruned) = match &args.reference {
+        Some(_) => (None, None),
+        None => evidence::home_rows(&context, &project)?,
+    };
+    let others = [&kernel, &spend, &preferences, &pruned];
+    remember(&project, [&rows[..], &of_workflows], others);
+    let mut all = rows.iter().chain(&of_workflows);
+    let ok = all.all(|row| row.ok) && others.into_iter().flatten().all(|row| row.ok);
     match context.ui.format {
         Format::Json => context.ui.json(&View {
             ok,
@@ -97,11 +102,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             workflows: of_workflows,
             kernel,
             spend,
+            preferences,
+            pruned,
         }),
         Format::Human => {
             rows.extend(of_workflows);
             rows.extend(kernel);
             rows.extend(spend);
+            rows.extend(preferences);
+            rows.extend(pruned);
             human(&context, &rows);
         }
     }
@@ -187,7 +196,7 @@ impl Row {
 }
 
 /// Remembers what was found, for listings. One that cannot be remembered is shown all the same.
-fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 2]) {
+fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 4]) {
     let rows = rows.into_iter().flatten();
     let rows = rows.chain(others.into_iter().flatten());
     let found: Damage = rows

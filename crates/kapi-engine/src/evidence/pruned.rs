@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
+use kapi_store::audit::audit;
 use kapi_store::error::StoreError;
 use kapi_store::record::{Batch, Payload};
 use kapi_store::stream::Stream;
 use kapi_sys::disk::Disk;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::audit::StreamAudit;
 use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::logged::{to_logged, to_payload};
 
@@ -92,6 +94,18 @@ impl PruneLog<'_> {
         };
         stream.append(&held, &mut cursor, &batch)?;
         Ok(())
+    }
+
+    /// Checks the log, line by line; `None` where nothing was ever recorded.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn audit(&self) -> Result<Option<StreamAudit>, StoreError> {
+        let stream = self.stream();
+        let mut found = audit(&stream)?;
+        let is_there = !found.records.is_empty() || !found.faults.is_empty();
+        // A newer Kapi may know other reasons; those are not ours.
+        Ok(is_there.then(|| StreamAudit::of(stream.log(), &mut found)))
     }
 
     /// Returns everything that was ever recorded.

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_core::kernel::event::KernelEvent;
+use kapi_core::kernel::state::Kernel;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
@@ -14,8 +15,10 @@ use crate::evidence::RecordedRuns;
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
 use crate::kernel::log::{STREAM, Store};
+use crate::kernel::queue::TaskMachine;
+use crate::machine::Machine;
 use crate::machine::audit::{StreamAudit, StreamFault};
-use crate::machine::logged::to_logged;
+use crate::machine::logged::{Logged, to_logged};
 use crate::project::Project;
 
 /// Returns the directory of an attempt's runs by the name of its sandbox; `None` where nobody
@@ -54,7 +57,12 @@ fn audit_files(
     }
     let mut found = audit(&stream)?;
     let mut report = StreamAudit::of(file, &mut found);
-    check_records(project, &found.records, runs_of, &mut report)?;
+    let runs = read_records(&found.records, runs_of, &mut report);
+    if report.is_whole() {
+        let replayed = report.replay::<UnendedTasks>(&found, |_, _| {});
+        report.check_fold(stream.state(), &found, &replayed);
+    }
+    report.check_evidence(project.disk, runs)?;
     Ok(Some(report))
 }
 
@@ -91,18 +99,17 @@ fn audit_fleet(
         faults: broken.into_iter().map(StreamFault::Fleet).collect(),
         stale: Vec::new(),
     };
-    check_records(project, &records, runs_of, &mut report)?;
+    let runs = read_records(&records, runs_of, &mut report);
+    report.check_evidence(project.disk, runs)?;
     Ok(report)
 }
 
-/// Looks whether every record is understood, and at the files of attempts that they name. Folds
-/// nothing: that would keep every task that has ended.
-fn check_records(
-    project: &Project<'_>,
+/// Looks whether every record is understood, and returns the runs of attempts that they name.
+fn read_records(
     records: &[Record],
     runs_of: &RunsOf<'_>,
     report: &mut StreamAudit,
-) -> Result<(), KernelError> {
+) -> RecordedRuns {
     let mut runs = RecordedRuns::default();
     let mut is_understood = true;
     for record in records {
@@ -120,5 +127,21 @@ fn check_records(
             Err(_) => {}
         }
     }
-    Ok(report.check_evidence(project.disk, runs)?)
+    runs
+}
+
+/// The fold as it is saved: tasks that have ended are in the history by then. Kept until the end of
+/// a long log they would fill the memory.
+struct UnendedTasks;
+
+impl Machine for UnendedTasks {
+    type State = Kernel;
+    type Event = KernelEvent;
+    const EVENT: &'static str = TaskMachine::EVENT;
+    const STATE: &'static str = TaskMachine::STATE;
+
+    fn evolve(kernel: &mut Kernel, logged: &Logged<KernelEvent>) {
+        TaskMachine::evolve(kernel, logged);
+        kernel.take_ended();
+    }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
 use kapi_fleet::error::FleetError;
-use kapi_store::audit::{Audit, AuditFault};
+use kapi_store::audit::{Audit, AuditFault, audit};
+use kapi_store::stream::Stream;
 use kapi_sys::disk::{Disk, DiskError};
 use serde::de::DeserializeOwned;
 
@@ -76,6 +77,22 @@ pub enum StreamFault {
     },
 }
 
+/// Checks a stream that has nothing beside its log but its fold; `None` where there is none.
+pub(crate) fn audit_folded<M: Machine>(
+    stream: &Stream<'_>,
+) -> Result<Option<StreamAudit>, DiskError> {
+    let mut found = audit(stream)?;
+    if found.records.is_empty() && found.faults.is_empty() && found.saved.is_none() {
+        return Ok(None);
+    }
+    let mut report = StreamAudit::of(stream.log(), &mut found);
+    let replayed = report.replay::<M>(&found, |_, _| {});
+    if report.is_whole() {
+        report.check_fold(stream.state(), &found, &replayed);
+    }
+    Ok(Some(report))
+}
+
 /// A log folded again from its beginning.
 pub(crate) struct Replayed<M: Machine> {
     /// The state at its end, or before the first event that is not understood.
@@ -107,7 +124,7 @@ impl StreamAudit {
     pub(crate) fn replay<M: Machine>(
         &mut self,
         found: &Audit,
-        each: &mut dyn FnMut(&M::State, &Logged<M::Event>),
+        mut each: impl FnMut(&M::State, &Logged<M::Event>),
     ) -> Replayed<M> {
         let saved_seq = found.saved.as_ref().map(|saved| saved.position.seq);
         let (mut state, mut at_saved) = (M::State::default(), None);

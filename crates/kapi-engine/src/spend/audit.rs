@@ -41,7 +41,7 @@ pub fn audit_ledger(home: &LedgerHome<'_>) -> Result<Option<LedgerAudit>, Ledger
         *sum = sum.saturating_add(total(tokens));
     };
     let n_faults = report.faults.len();
-    let replayed = report.replay::<SpendMachine>(&found, &mut |books, logged| {
+    let replayed = report.replay::<SpendMachine>(&found, |books, logged| {
         if let SpendEvent::Settled { id, used, .. } = &logged.event
             && let Some(open) = books.open.get(id)
         {

@@ -35,7 +35,7 @@ pub fn audit_workflow(
     let mut report = StreamAudit::of(stream.log(), &mut found);
     let run = |effect: &EffectId| project.layout.run(&run_name(&key.id, effect));
     let mut runs = RecordedRuns::default();
-    let replayed = report.replay::<WorkflowMachine>(&found, &mut |_, logged| {
+    let replayed = report.replay::<WorkflowMachine>(&found, |_, logged| {
         if let Event::RunRecorded { effect, files } = &logged.event {
             runs.record(run(effect), files);
         }

@@ -1,15 +1,25 @@
 //! A damaged log is reported with file and line, and nothing overwrites it.
 
+use std::path::Path;
+
 use kapi_core::goal::command::Command;
 use kapi_core::id::GoalId;
 use kapi_engine::audit::audit_goal;
 use kapi_engine::drive::DriveError;
 use kapi_engine::error::EngineError;
-use kapi_engine::machine::audit::StreamFault;
+use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
+use kapi_engine::kernel::audit::audit_kernel;
+use kapi_engine::kernel::log::Store;
+use kapi_engine::kernel::queue::Queue;
+use kapi_engine::machine::audit::{StreamAudit, StreamFault};
+use kapi_engine::preferences::{Change, Preferences};
 use kapi_engine::project::Standing;
+use kapi_store::stream::Stream;
 use kapi_sys::disk::Disk as _;
+use serde_json::value::RawValue;
 
-use crate::support::{Fixture, contract, drive_in, failing, person, well};
+use crate::kernel_worker::submit;
+use crate::support::{Fixture, ROOT, contract, drive_in, failing, person, well};
 
 fn paused() -> (Fixture, GoalId) {
     let fixture = Fixture::new();
@@ -124,28 +134,96 @@ fn one_damaged_goal_does_not_hide_the_others() {
     assert!(matches!(listed[1].standing, Standing::Known(_)));
 }
 
+/// Saves a fold in which something else stands.
+fn forge(stream: &Stream<'_>, text: &str, forged: &str) {
+    let held = stream.lock("test", 0).unwrap();
+    let loaded = stream.load().unwrap();
+    let state = loaded.state.unwrap();
+    assert!(state.get().contains(text), "{state}");
+    let forged = state.get().replace(text, forged);
+    let forged = RawValue::from_string(forged).unwrap();
+    stream.save(&held, &loaded.cursor, forged).unwrap();
+}
+
+/// Checks that a fold is said not to follow from its log, and nothing else.
+fn assert_forged(stream: &Stream<'_>, audit: &StreamAudit) {
+    let file = stream.state();
+    let expected = format!("trust {}: it does not follow from the log", file.display());
+    let faults: Vec<String> = audit.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(faults, [expected]);
+}
+
 #[test]
 fn a_state_that_does_not_follow_is_reported() {
     let (fixture, id) = paused();
     let project = fixture.project();
     let stream = project.stream(&id);
-    let held = stream.lock("test", 0).unwrap();
-    let loaded = stream.load().unwrap();
-    let forged = loaded
-        .state
+    forge(&stream, "\"turns\":1,", "\"turns\":9,");
+    assert_forged(&stream, &audit_goal(&project, &id).unwrap());
+}
+
+#[test]
+fn a_state_of_tasks_that_does_not_follow_is_reported() {
+    let fixture = Fixture::new();
+    let project = fixture.project();
+    let audited = || audit_kernel(&project, &Store::Files, &|_| None).unwrap();
+    assert!(audited().is_none());
+    submit(&mut Queue::open(&project).unwrap(), 7);
+    assert!(audited().unwrap().is_whole());
+    let stream = Stream {
+        disk: &fixture.disk,
+        name: "kernel".to_owned(),
+        dir: project.layout.kernel_dir(),
+        anchor: project.layout.root().to_path_buf(),
+    };
+    forge(&stream, "Number 7", "Number 8");
+    assert_forged(&stream, &audited().unwrap());
+}
+
+#[test]
+fn preferences_and_the_record_of_what_was_pruned_are_audited() {
+    let fixture = Fixture::new();
+    let preferences = Preferences {
+        disk: &fixture.disk,
+        clock: &fixture.clock,
+        home: ROOT.into(),
+        project_key: "shop-0123456789ab".to_owned(),
+        owner: "test".to_owned(),
+    };
+    let pruned = PruneLog {
+        disk: &fixture.disk,
+        state_dir: ROOT.into(),
+    };
+    assert!(preferences.audit().unwrap().is_none());
+    assert!(pruned.audit().unwrap().is_none());
+    let judge = Some("judge-a".to_owned());
+    preferences
+        .change(&person(), &Change::JudgeSet { judge })
+        .unwrap();
+    for sandbox in ["task_1-1", "task_2-1"] {
+        let runs = PrunedRuns {
+            project: "shop-1".to_owned(),
+            sandbox: sandbox.to_owned(),
+        };
+        pruned.record(&[runs], 0).unwrap();
+    }
+    assert!(preferences.audit().unwrap().unwrap().is_whole());
+    assert!(pruned.audit().unwrap().unwrap().is_whole());
+    let stream = Stream {
+        disk: &fixture.disk,
+        name: "preferences".to_owned(),
+        dir: preferences.dir(),
+        anchor: ROOT.into(),
+    };
+    forge(&stream, "judge-a", "judge-b");
+    assert_forged(&stream, &preferences.audit().unwrap().unwrap());
+    let log = Path::new(ROOT).join("pruned/events.jsonl");
+    let bytes = fixture.disk.snapshot().remove(&log).unwrap();
+    let altered = String::from_utf8(bytes)
         .unwrap()
-        .get()
-        .replace("\"turns\":1,", "\"turns\":9,");
-    let forged = serde_json::value::RawValue::from_string(forged).unwrap();
-    stream.save(&held, &loaded.cursor, forged).unwrap();
-    drop(held);
-    let faults = audit_goal(&project, &id).unwrap().faults;
-    let file = project.layout.goal(&id).state();
-    let expected = format!("trust {}: it does not follow from the log", file.display());
-    assert_eq!(
-        faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        [expected]
-    );
+        .replace("task_1", "task_3");
+    fixture.disk.write(&log, altered.as_bytes()).unwrap();
+    assert!(!pruned.audit().unwrap().unwrap().is_whole());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
-use kapi_engine::damage::LEDGER;
+use kapi_engine::damage::{LEDGER, PREFERENCES, PRUNED};
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::kernel::log::Store;
 use kapi_engine::project::Project;
@@ -61,11 +61,9 @@ pub(super) fn runs_of(
     store: &Store,
 ) -> Result<impl Fn(&str) -> Option<PathBuf> + use<>, Error> {
     let key = key(project)?;
-    let pruned = PruneLog {
-        disk: &context.disk,
-        state_dir: HomeLayout::new(&context.home).state_dir().to_path_buf(),
-    };
-    let pruned = pruned.load().map_err(|error| Error::failed(&error))?;
+    let pruned = prune_log(context)
+        .load()
+        .map_err(|error| Error::failed(&error))?;
     let is_shared = !matches!(store, Store::Files);
     let sandboxes = sandboxes(context);
     Ok(move |run: &str| {
@@ -100,6 +98,28 @@ pub(super) fn spend_row(
         row.add(finding.into_iter().collect());
     }
     Ok(audit.map(|found| row(LEDGER.to_owned(), &found.audit)))
+}
+
+/// Checks what else a person's home records of the project: preferences, and what was cleaned away.
+pub(super) fn home_rows(
+    context: &Context,
+    project: &Project<'_>,
+) -> Result<(Option<Row>, Option<Row>), Error> {
+    let preferences = context.preferences(project.layout.root())?.audit();
+    let preferences = preferences.map_err(|error| Error::engine(&error, ""))?;
+    let pruned = prune_log(context).audit();
+    let pruned = pruned.map_err(|error| Error::failed(&error))?;
+    Ok((
+        preferences.map(|audit| row(PREFERENCES.to_owned(), &audit)),
+        pruned.map(|audit| row(PRUNED.to_owned(), &audit)),
+    ))
+}
+
+fn prune_log(context: &Context) -> PruneLog<'_> {
+    PruneLog {
+        disk: &context.disk,
+        state_dir: HomeLayout::new(&context.home).state_dir().to_path_buf(),
+    }
 }
 
 /// Says where the ledger knows less of a goal than the goal's own log does.
