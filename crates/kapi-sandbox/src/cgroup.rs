@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use self::place::Place;
+use self::place::GroupParent;
 use crate::spec::Resources;
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// How long the kernel may take to let go of a group whose processes are gone.
 const REMOVAL_WAIT: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub(crate) enum Controller {
 
 /// The two generations of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum CgroupVersion {
     /// One tree for each controller.
     One,
     /// One tree for all.
@@ -49,19 +49,19 @@ pub(crate) struct Unavailable {
     /// Which.
     pub controller: Controller,
     /// What refused it.
-    pub failure: Failure,
+    pub failure: StepFailure,
 }
 
 /// The groups of one sandbox. Removed when dropped, if its processes are gone by then.
 #[derive(Debug, Default)]
-pub(crate) struct Group {
-    directories: Vec<Directory>,
+pub(crate) struct ControlGroup {
+    directories: Vec<GroupDirectory>,
 }
 
 #[derive(Debug)]
-struct Directory {
+struct GroupDirectory {
     path: PathBuf,
-    version: Version,
+    version: CgroupVersion,
     controllers: Vec<Controller>,
 }
 
@@ -89,8 +89,8 @@ impl Controller {
 }
 
 /// Makes the groups that the resources need, as far as this host lets us.
-pub(crate) fn create(name: &str, resources: &Resources) -> (Group, Vec<Unavailable>) {
-    let mut group = Group::default();
+pub(crate) fn create(name: &str, resources: &Resources) -> (ControlGroup, Vec<Unavailable>) {
+    let mut group = ControlGroup::default();
     let mut unavailable = Vec::new();
     let wanted: Vec<Controller> = Controller::ALL
         .into_iter()
@@ -117,10 +117,14 @@ pub(crate) fn create(name: &str, resources: &Resources) -> (Group, Vec<Unavailab
     (group, unavailable)
 }
 
-fn directory(place: &Place, name: &str, resources: &Resources) -> Result<Directory, Failure> {
+fn directory(
+    place: &GroupParent,
+    name: &str,
+    resources: &Resources,
+) -> Result<GroupDirectory, StepFailure> {
     let path = place.parent.join(leftover::unique_name(name)?);
     fs::create_dir(&path).map_err(|error| failure("mkdir", &path, &error))?;
-    let directory = Directory {
+    let directory = GroupDirectory {
         path,
         version: place.version,
         controllers: place.controllers.clone(),
@@ -140,14 +144,14 @@ fn directory(place: &Place, name: &str, resources: &Resources) -> Result<Directo
     }
 }
 
-impl Group {
+impl ControlGroup {
     /// Returns the files into which the launcher writes `0` to join.
     pub(crate) fn doors(&self) -> Vec<PathBuf> {
-        self.directories.iter().map(Directory::door).collect()
+        self.directories.iter().map(GroupDirectory::door).collect()
     }
 
     /// Tells by which generation of the interface a controller limits, if it does.
-    pub(crate) fn holds(&self, controller: Controller) -> Option<Version> {
+    pub(crate) fn holds(&self, controller: Controller) -> Option<CgroupVersion> {
         self.directories
             .iter()
             .find(|directory| directory.controllers.contains(&controller))
@@ -166,7 +170,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         for directory in &self.directories {
             directory.remove();
@@ -174,13 +178,13 @@ impl Drop for Group {
     }
 }
 
-impl Directory {
+impl GroupDirectory {
     /// Joining by the file of single threads takes no lock of the whole machine, and a launcher has one
     /// thread; the second generation has that file for other things.
     fn door(&self) -> PathBuf {
         self.path.join(match self.version {
-            Version::One => "tasks",
-            Version::Two => "cgroup.procs",
+            CgroupVersion::One => "tasks",
+            CgroupVersion::Two => "cgroup.procs",
         })
     }
 
@@ -199,7 +203,7 @@ impl Directory {
 }
 
 /// Writes a value to a file of a group.
-fn write(path: &Path, value: &str) -> Result<(), Failure> {
+fn write(path: &Path, value: &str) -> Result<(), StepFailure> {
     fs::OpenOptions::new()
         .write(true)
         .open(path)
@@ -207,7 +211,7 @@ fn write(path: &Path, value: &str) -> Result<(), Failure> {
         .map_err(|error| failure("write", path, &error))
 }
 
-fn failure(call: &str, path: &Path, error: &io::Error) -> Failure {
+fn failure(call: &str, path: &Path, error: &io::Error) -> StepFailure {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-    Failure::new(call, &path.display().to_string(), errno)
+    StepFailure::new(call, &path.display().to_string(), errno)
 }

@@ -14,7 +14,7 @@ use kapi_sys::process::find_in_path;
 use script::{Interpreter, interpreter};
 
 use crate::error::SandboxError;
-use crate::spec::{Access, Mount};
+use crate::spec::{Mount, MountAccess};
 use crate::toolchain::{TOOLCHAINS, same_place};
 
 /// Directories that every sandbox shows anyway.
@@ -40,7 +40,7 @@ const ENTRIES_MAX: usize = 2_000;
 
 /// What a program needs inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exposed {
+pub struct ExposedProgram {
     /// The path to execute inside.
     pub program: PathBuf,
     /// What to mount, read-only; empty for a program of the system.
@@ -55,7 +55,11 @@ pub struct Exposed {
 /// `node_modules`, the outermost one; in an installation (`bin` beside `lib`), the installation; in a
 /// known toolchain of the home, that; beside shared objects, the directory; else the one file. A
 /// directory that is the home, or holds it, is never mounted.
-pub fn expose(program: &Path, path_var: &OsStr, home: &Path) -> Result<Exposed, SandboxError> {
+pub fn expose(
+    program: &Path,
+    path_var: &OsStr,
+    home: &Path,
+) -> Result<ExposedProgram, SandboxError> {
     let found = locate(program, path_var)?;
     let mut exposure = Exposure {
         home,
@@ -65,7 +69,7 @@ pub fn expose(program: &Path, path_var: &OsStr, home: &Path) -> Result<Exposed, 
     };
     let program = exposure.add(&found)?;
     exposure.follow_interpreters(&found)?;
-    Ok(Exposed {
+    Ok(ExposedProgram {
         program,
         mounts: exposure.mounts,
         path: exposure.path.into_iter().collect(),
@@ -116,7 +120,7 @@ impl Exposure<'_> {
         self.mount(Mount {
             host: real,
             inside: found.to_path_buf(),
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
         });
         Ok(found.to_path_buf())
     }
@@ -187,7 +191,7 @@ impl Exposure<'_> {
             self.mount(Mount {
                 host,
                 inside: found.to_path_buf(),
-                access: Access::ReadOnly,
+                access: MountAccess::ReadOnly,
             });
         }
         if let Some(directory) = named.parent()

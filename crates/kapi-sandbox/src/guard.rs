@@ -11,13 +11,13 @@ use kapi_sys::process::End;
 use rustix::io::Errno;
 use rustix::process::{Signal, geteuid};
 
-use crate::cgroup::{self, Controller, Group, Unavailable, Version};
+use crate::cgroup::{self, CgroupVersion, ControlGroup, Controller, Unavailable};
 use crate::init::landlock::{SCOPES_SINCE, usable_version};
-use crate::order::{Enclosure, Payload, Text};
-use crate::outcome::{Exceeded, Grade};
-use crate::spec::{Access, Level, Network, Resources, Spec};
-use crate::status::Failure;
-use crate::watchdog::disk::Start;
+use crate::order::{Enclosure, PayloadProgram, SystemText};
+use crate::outcome::{ExceededLimit, IsolationGrade};
+use crate::spec::{IsolationLevel, MountAccess, NetworkIsolation, Resources, SandboxSpec};
+use crate::status::StepFailure;
+use crate::watchdog::disk::DiskBaseline;
 use crate::watchdog::{Beyond, Watchdog};
 
 /// What a process may map beyond twice the memory of all, where the kernel does not count what is used:
@@ -29,48 +29,48 @@ const SHELL_SIGNAL_BASE: i32 = 128;
 /// What holds one sandbox.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    group: Group,
+    group: ControlGroup,
     watchdog: Watchdog,
     resources: Resources,
     landlock: u32,
     /// The isolation the sandbox has if it starts.
-    pub grade: Grade,
+    pub grade: IsolationGrade,
 }
 
 impl Guard {
     /// Finds what this host has for a spec and makes its control groups.
-    pub(crate) fn new(spec: &Spec) -> Self {
+    pub(crate) fn new(spec: &SandboxSpec) -> Self {
         match spec.level {
-            Level::Native => Self::native(spec),
-            Level::Podman | Level::None => Self::none(),
+            IsolationLevel::Native => Self::native(spec),
+            IsolationLevel::Podman | IsolationLevel::None => Self::none(),
         }
     }
 
     /// Returns a guard that holds nothing.
     pub(crate) fn none() -> Self {
         Self {
-            group: Group::default(),
+            group: ControlGroup::default(),
             watchdog: Watchdog::default(),
             resources: Resources::default(),
             landlock: 0,
-            grade: Grade {
+            grade: IsolationGrade {
                 layers: vec!["no isolation".to_owned()],
                 missing: Vec::new(),
             },
         }
     }
 
-    fn native(spec: &Spec) -> Self {
+    fn native(spec: &SandboxSpec) -> Self {
         let (group, unavailable) = cgroup::create(&spec.name, &spec.resources);
         let landlock = usable_version().and_then(|version| match spec.nested_namespaces {
             true if version < SCOPES_SINCE => Err(Errno::OPNOTSUPP),
             true | false => Ok(version),
         });
         let watchdog = watchdog(spec, &group);
-        let mut grade = Grade {
+        let mut grade = IsolationGrade {
             layers: vec![match spec.network {
-                Network::Loopback => "namespaces".to_owned(),
-                Network::Host => "namespaces but for the network".to_owned(),
+                NetworkIsolation::Loopback => "namespaces".to_owned(),
+                NetworkIsolation::Host => "namespaces but for the network".to_owned(),
             }],
             missing: Vec::new(),
         };
@@ -97,12 +97,12 @@ impl Guard {
     }
 
     /// Writes into the order what the inside has to do for it.
-    pub(crate) fn order(&self, enclosure: &mut Enclosure, payload: &mut Payload) {
+    pub(crate) fn order(&self, enclosure: &mut Enclosure, payload: &mut PayloadProgram) {
         payload.open_files = self.resources.open_files;
         let doors = self.group.doors();
         enclosure.doors = doors
             .iter()
-            .map(|door| Text::of(door.as_os_str()))
+            .map(|door| SystemText::of(door.as_os_str()))
             .collect();
         enclosure.landlock = self.landlock;
         if self.watchdog.memory_bytes.is_some() {
@@ -131,12 +131,12 @@ impl Guard {
 
     /// Returns the limits that were met inside, the likeliest cause of the end first: what the end itself
     /// says, what the watch found, what the kernel counted.
-    pub(crate) fn met(&self, beyond: Option<Beyond>, end: End) -> Vec<Exceeded> {
+    pub(crate) fn met(&self, beyond: Option<Beyond>, end: End) -> Vec<ExceededLimit> {
         let signal = Signal::XFSZ.as_raw();
         let by_size =
             end == End::Signaled(signal) || end == End::Exited(SHELL_SIGNAL_BASE + signal);
         let size = self.resources.file_bytes.filter(|_| by_size);
-        let size = size.map(|limit| Exceeded {
+        let size = size.map(|limit| ExceededLimit {
             resource: "file size",
             limit: bytes_text(limit),
         });
@@ -148,13 +148,13 @@ impl Guard {
             .collect()
     }
 
-    fn exceeded(&self, beyond: Beyond) -> Option<Exceeded> {
+    fn exceeded(&self, beyond: Beyond) -> Option<ExceededLimit> {
         Some(match beyond {
-            Beyond::Counted(controller) => Exceeded {
+            Beyond::Counted(controller) => ExceededLimit {
                 resource: resource(controller),
                 limit: limit_text(controller, controller.asked(&self.resources)?),
             },
-            Beyond::Disk => Exceeded {
+            Beyond::Disk => ExceededLimit {
                 resource: "disk",
                 limit: bytes_text(self.resources.disk_bytes?),
             },
@@ -164,7 +164,7 @@ impl Guard {
 
 /// Gives the watchdog what neither groups nor the limits of processes hold. Measures the directories,
 /// so it must be called before anything runs inside.
-fn watchdog(spec: &Spec, group: &Group) -> Watchdog {
+fn watchdog(spec: &SandboxSpec, group: &ControlGroup) -> Watchdog {
     let resources = &spec.resources;
     let unless_held = |controller: Controller| match group.holds(controller) {
         Some(_) => None,
@@ -182,7 +182,7 @@ fn watchdog(spec: &Spec, group: &Group) -> Watchdog {
         processes_noticed: refused_by_kernel,
         disk: resources
             .disk_bytes
-            .map(|bytes| (bytes, Start::new(&written_places(spec)))),
+            .map(|bytes| (bytes, DiskBaseline::new(&written_places(spec)))),
     }
 }
 
@@ -192,11 +192,11 @@ fn exempt_from_process_limit() -> bool {
 }
 
 /// Lists the host's directories that the sandbox can write to.
-fn written_places(spec: &Spec) -> Vec<PathBuf> {
+fn written_places(spec: &SandboxSpec) -> Vec<PathBuf> {
     let mounts = spec.mounts.iter().filter_map(|mount| match &mount.access {
-        Access::ReadOnly => None,
-        Access::ReadWrite => Some(mount.host.clone()),
-        Access::CopyOnWrite(layer) => Some(layer.upper.clone()),
+        MountAccess::ReadOnly => None,
+        MountAccess::ReadWrite => Some(mount.host.clone()),
+        MountAccess::CopyOnWrite(layer) => Some(layer.upper.clone()),
     });
     std::iter::once(spec.home_host.clone())
         .chain(mounts)
@@ -204,9 +204,9 @@ fn written_places(spec: &Spec) -> Vec<PathBuf> {
 }
 
 fn grade_limits(
-    grade: &mut Grade,
+    grade: &mut IsolationGrade,
     resources: &Resources,
-    group: &Group,
+    group: &ControlGroup,
     unavailable: &[Unavailable],
 ) {
     for controller in Controller::ALL {
@@ -215,8 +215,8 @@ fn grade_limits(
         }
         let name = resource(controller);
         let by = match (group.holds(controller), controller) {
-            (Some(Version::One), _) => "cgroup v1",
-            (Some(Version::Two), _) => "cgroup v2",
+            (Some(CgroupVersion::One), _) => "cgroup v1",
+            (Some(CgroupVersion::Two), _) => "cgroup v2",
             (None, Controller::Memory) => "sampling",
             (None, Controller::Processes) if exempt_from_process_limit() => "sampling",
             (None, Controller::Processes) => "rlimit",
@@ -242,7 +242,7 @@ fn grade_limits(
     }
 }
 
-fn reason(failure: &Failure) -> String {
+fn reason(failure: &StepFailure) -> String {
     let errno = Errno::from_raw_os_error(failure.errno);
     format!("{} {}: {errno}", failure.call, failure.target)
 }

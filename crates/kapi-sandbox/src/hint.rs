@@ -7,11 +7,11 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// What about the host decides which advice is right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Host {
+pub(crate) struct HostRestrictions {
     /// AppArmor lets only profiled programs use user namespaces.
     pub apparmor_restricts: bool,
     /// The Debian switch for user namespaces of ordinary users is off.
@@ -24,7 +24,7 @@ pub(crate) struct Host {
     pub groups_are_old: bool,
 }
 
-impl Host {
+impl HostRestrictions {
     /// Reads the facts.
     pub(crate) fn observe() -> Self {
         let holds = |path: &str, value: &str| {
@@ -46,7 +46,7 @@ impl Host {
 }
 
 /// Returns the advice for a refused call, if there is any better than the message itself.
-pub(crate) fn hint(failure: &Failure, host: &Host) -> Option<String> {
+pub(crate) fn hint(failure: &StepFailure, host: &HostRestrictions) -> Option<String> {
     let errno = Errno::from_raw_os_error(failure.errno);
     let call = failure.call.as_str();
     let advice = if call.starts_with("unshare(")
@@ -90,11 +90,11 @@ pub(crate) fn hint(failure: &Failure, host: &Host) -> Option<String> {
     advice.map(str::to_owned)
 }
 
-fn is_group(failure: &Failure) -> bool {
+fn is_group(failure: &StepFailure) -> bool {
     failure.target.starts_with("/sys/fs/cgroup")
 }
 
-fn group_hint(errno: Errno, host: &Host) -> Option<&'static str> {
+fn group_hint(errno: Errno, host: &HostRestrictions) -> Option<&'static str> {
     match errno {
         Errno::ACCESS | Errno::PERM if host.groups_are_old => Some(
             "control groups of version 1 are for root only: boot with systemd.unified_cgroup_hierarchy=1; until then \
@@ -116,7 +116,7 @@ fn group_hint(errno: Errno, host: &Host) -> Option<&'static str> {
 }
 
 /// Returns the advice for a copy-on-write mount that was refused where layers will lie.
-pub(crate) fn overlay_hint(failure: &Failure, sandboxes: &Path) -> Option<String> {
+pub(crate) fn overlay_hint(failure: &StepFailure, sandboxes: &Path) -> Option<String> {
     let kind = file_system(sandboxes);
     let errno = Errno::from_raw_os_error(failure.errno);
     let is_own_call = failure.call.ends_with("(overlay)");
@@ -162,7 +162,7 @@ pub(crate) fn file_system(directory: &Path) -> String {
     named.map_or_else(|| format!("{kind:#x}"), |(_, name)| name.to_owned())
 }
 
-fn namespace_hint(errno: Errno, host: &Host) -> Option<&'static str> {
+fn namespace_hint(errno: Errno, host: &HostRestrictions) -> Option<&'static str> {
     match errno {
         Errno::PERM if host.none_allowed => Some(
             "we are already in a sandbox that allows none (user.max_user_namespaces is 0), or this host allows none: \
@@ -201,23 +201,23 @@ mod tests {
 
     use rustix::io::Errno;
 
-    use super::{Host, hint, overlay_hint};
-    use crate::status::Failure;
+    use super::{HostRestrictions, hint, overlay_hint};
+    use crate::status::StepFailure;
 
-    fn check(call: &str, errno: Errno, host: Host, expected: &str) {
-        let advice = hint(&Failure::new(call, "x", errno), &host);
+    fn check(call: &str, errno: Errno, host: HostRestrictions, expected: &str) {
+        let advice = hint(&StepFailure::new(call, "x", errno), &host);
         let found = advice.as_deref().unwrap_or("none");
         assert!(found.contains(expected), "{call} {errno}: {found}");
     }
 
     #[test]
     fn advice_names_the_switch_that_is_off() {
-        let plain = Host::default();
+        let plain = HostRestrictions::default();
         let user = "unshare(CLONE_NEWUSER)";
         check(
             user,
             Errno::PERM,
-            Host {
+            HostRestrictions {
                 apparmor_restricts: true,
                 ..plain
             },
@@ -226,7 +226,7 @@ mod tests {
         check(
             "write uid_map",
             Errno::PERM,
-            Host {
+            HostRestrictions {
                 apparmor_restricts: true,
                 ..plain
             },
@@ -235,7 +235,7 @@ mod tests {
         check(
             user,
             Errno::PERM,
-            Host {
+            HostRestrictions {
                 clone_disabled: true,
                 ..plain
             },
@@ -244,7 +244,7 @@ mod tests {
         check(
             user,
             Errno::PERM,
-            Host {
+            HostRestrictions {
                 in_container: true,
                 ..plain
             },
@@ -254,7 +254,7 @@ mod tests {
         check(
             user,
             Errno::NOSPC,
-            Host {
+            HostRestrictions {
                 none_allowed: true,
                 ..plain
             },
@@ -282,16 +282,16 @@ mod tests {
         check("open_tree", Errno::IO, plain, "none");
     }
 
-    fn check_group(call: &str, errno: Errno, host: Host, expected: &str) {
-        let failure = Failure::new(call, "/sys/fs/cgroup/user.slice/x", errno);
+    fn check_group(call: &str, errno: Errno, host: HostRestrictions, expected: &str) {
+        let failure = StepFailure::new(call, "/sys/fs/cgroup/user.slice/x", errno);
         let advice = hint(&failure, &host).unwrap();
         assert!(advice.contains(expected), "{call} {errno}: {advice}");
     }
 
     #[test]
     fn control_groups_have_their_own_advice() {
-        let plain = Host::default();
-        let old = Host {
+        let plain = HostRestrictions::default();
+        let old = HostRestrictions {
             groups_are_old: true,
             ..plain
         };
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn a_refused_overlay_is_explained_by_where_it_would_lie() {
-        let failure = |errno| Failure::new("fsconfig(overlay)", "/x", errno);
+        let failure = |errno| StepFailure::new("fsconfig(overlay)", "/x", errno);
         let here = Path::new("/proc");
         let advice = |errno| overlay_hint(&failure(errno), here);
         assert!(advice(Errno::NODEV).unwrap().contains("modprobe overlay"));
         assert!(advice(Errno::PERM).unwrap().contains("Linux 5.11"));
         assert_eq!(advice(Errno::IO), None);
-        let other = Failure::new("unshare(CLONE_NEWUSER)", "/x", Errno::PERM);
+        let other = StepFailure::new("unshare(CLONE_NEWUSER)", "/x", Errno::PERM);
         assert_eq!(overlay_hint(&other, here), None);
     }
 }

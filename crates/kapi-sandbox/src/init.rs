@@ -35,11 +35,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use self::host_root::HostRoot;
-use self::layer::Layers;
-use self::network::Network;
+use self::layer::LayerMounts;
+use self::network::SandboxNetwork;
 use crate::listen::listen_at;
-use crate::order::{Enclosure, Order, OrderedNetwork, Work};
-use crate::status::{Failure, Status, send};
+use crate::order::{Enclosure, LaunchOrder, LauncherWork, OrderedNetwork};
+use crate::status::{LauncherMessage, StepFailure, send};
 use crate::syscall::borrow::run_beside;
 use crate::syscall::{exit_now, take_descriptor};
 
@@ -73,7 +73,7 @@ fn carry_out() -> i32 {
         return NOT_RUN;
     };
     let code = obey(&order, &status).unwrap_or_else(|failure| {
-        tell(status.as_fd(), &Status::Failed(failure));
+        tell(status.as_fd(), &LauncherMessage::Failed(failure));
         NOT_RUN
     });
     // The host side goes on as soon as the status socket hangs up, and then nothing may be written to it
@@ -87,14 +87,14 @@ fn carry_out() -> i32 {
 }
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
-pub(crate) fn tell(status: BorrowedFd<'_>, message: &Status) {
+pub(crate) fn tell(status: BorrowedFd<'_>, message: &LauncherMessage) {
     match send(status, message, &[]) {
         // The host side is dead, and then so are we within moments.
         Ok(()) | Err(_) => {}
     }
 }
 
-fn take_orders() -> Result<(Order, OwnedFd), Errno> {
+fn take_orders() -> Result<(LaunchOrder, OwnedFd), Errno> {
     let order = take_descriptor(ORDER_FD)?;
     let status = take_descriptor(STATUS_FD)?;
     let mut bytes = Vec::with_capacity(ORDER_BYTES_USUAL);
@@ -106,7 +106,7 @@ fn take_orders() -> Result<(Order, OwnedFd), Errno> {
     Ok((order, status))
 }
 
-fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
+fn obey(order: &LaunchOrder, status: &OwnedFd) -> Result<i32, StepFailure> {
     scrub::clear_arguments_and_environment()?;
     die_with_parent()?;
     if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(order.parent_pid) {
@@ -114,7 +114,7 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
         return Ok(NOT_RUN);
     }
     match &order.work {
-        Work::Confine { enclosure, payload } => {
+        LauncherWork::Confine { enclosure, payload } => {
             let layers = layer::lock_all(enclosure)?;
             group::join(&enclosure.doors)?;
             namespace::enter(enclosure)?;
@@ -128,24 +128,24 @@ fn obey(order: &Order, status: &OwnedFd) -> Result<i32, Failure> {
             layers.into_iter().for_each(forget);
             code
         }
-        Work::Supervise { payload } => {
+        LauncherWork::Supervise { payload } => {
             let run = |life: &OwnedFd| leader::supervise(payload, Ties { status, life });
             lead(status, run, |_leader| {})
         }
-        Work::Probe { binds } => steps::try_all(status.as_fd(), binds).map(|()| 0),
+        LauncherWork::Probe { binds } => steps::try_all(status.as_fd(), binds).map(|()| 0),
     }
 }
 
 /// Listens in the new network, which this process is in, gives the listeners to the host side, and waits until it has them.
-fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), Failure> {
+fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), StepFailure> {
     if enclosure.listeners.is_empty() {
         return Ok(());
     }
     let failed =
-        |call: &'static str| move |errno: Errno| Failure::new(call, "the listeners", errno);
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the listeners", errno);
     let listeners = listen_at(&enclosure.listeners)?;
     let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
-    send(status.as_fd(), &Status::Listening, &descriptors).map_err(failed("sendmsg"))?;
+    send(status.as_fd(), &LauncherMessage::Listening, &descriptors).map_err(failed("sendmsg"))?;
     let mut word = [0_u8];
     match rustix::io::read(status, &mut word).map_err(failed("read"))? {
         0 => Err(failed("read")(Errno::PIPE)),
@@ -165,20 +165,20 @@ struct Ties<'a> {
 /// What the launcher does for a confined leader while that goes on.
 #[derive(Debug)]
 struct Beside {
-    layers: Layers,
-    network: Option<Network>,
+    layers: LayerMounts,
+    network: Option<SandboxNetwork>,
     host_root: HostRoot,
     nested_namespaces: bool,
 }
 
 impl Beside {
-    fn new(enclosure: &Enclosure) -> Result<Self, Failure> {
+    fn new(enclosure: &Enclosure) -> Result<Self, StepFailure> {
         let network = match enclosure.network {
             OrderedNetwork::Host => None,
-            OrderedNetwork::Loopback => Some(Network::new()?),
+            OrderedNetwork::Loopback => Some(SandboxNetwork::new()?),
         };
         Ok(Self {
-            layers: Layers::new(enclosure)?,
+            layers: LayerMounts::new(enclosure)?,
             network,
             host_root: HostRoot::new()?,
             nested_namespaces: enclosure.nested_namespaces,
@@ -198,17 +198,18 @@ impl Beside {
 /// exit code.
 fn lead(
     status: &OwnedFd,
-    run: impl FnOnce(&OwnedFd) -> Result<i32, Failure>,
+    run: impl FnOnce(&OwnedFd) -> Result<i32, StepFailure>,
     meanwhile: impl FnOnce(Pid),
-) -> Result<i32, Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
+) -> Result<i32, StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the leader", errno);
     // Only the launcher keeps the writing end open: its end is the leader's sign to go.
     let (life, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe2"))?;
     let life = &life;
     let leader = move || {
         drop(hold);
         run(life).unwrap_or_else(|failure| {
-            tell(status.as_fd(), &Status::Failed(failure));
+            tell(status.as_fd(), &LauncherMessage::Failed(failure));
             NOT_RUN
         })
     };
@@ -217,14 +218,15 @@ fn lead(
 }
 
 /// Asks to be killed when the parent ends.
-pub(crate) fn die_with_parent() -> Result<(), Failure> {
+pub(crate) fn die_with_parent() -> Result<(), StepFailure> {
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|errno| Failure::new("prctl(PR_SET_PDEATHSIG)", "the launcher", errno))
+        .map_err(|errno| StepFailure::new("prctl(PR_SET_PDEATHSIG)", "the launcher", errno))
 }
 
 /// Points 0, 1 and 2 at nothing, so that only the payload's processes hold the caller's pipes.
-pub(crate) fn release_standard_streams() -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "/dev/null", errno);
+pub(crate) fn release_standard_streams() -> Result<(), StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "/dev/null", errno);
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(failed("open"))?;
     rustix::stdio::dup2_stdin(&null).map_err(failed("dup2"))?;

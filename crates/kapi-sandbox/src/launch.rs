@@ -22,15 +22,15 @@ use rustix::process::Signal;
 
 use crate::error::SandboxError;
 use crate::guard::Guard;
-use crate::hint::{Host, hint};
+use crate::hint::{HostRestrictions, hint};
 use crate::init::ARGUMENT;
 use crate::listen::listen_at;
-use crate::order::{Enclosure, Order, Payload, Work};
-use crate::outcome::{self, Ran};
+use crate::order::{Enclosure, LaunchOrder, LauncherWork, PayloadProgram};
+use crate::outcome::{self, SandboxRun};
 use crate::podman;
-use crate::spec::{Level, Network, Spec};
-use crate::status::{Ending, Failure, Report, ReportError, Status, pair};
-use crate::terminal::{Relay, Terminal};
+use crate::spec::{IsolationLevel, NetworkIsolation, SandboxSpec};
+use crate::status::{LauncherMessage, LauncherReport, PayloadEnd, ReportError, StepFailure, pair};
+use crate::terminal::{PseudoTerminal, TerminalRelay};
 use crate::watchdog::Beyond;
 
 /// How long the death of every process of a sandbox may take after its launcher has ended.
@@ -42,16 +42,16 @@ const DEATH_WAIT_MS: u64 = 10_000;
 /// alive, whatever the reason it ended for, and what it wrote is in place. When what it returns is
 /// dropped, nothing holds the mounted directories any more.
 pub fn run(
-    spec: &Spec,
+    spec: &SandboxSpec,
     program: Program,
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Ran, SandboxError> {
-    if spec.level == Level::Podman {
+) -> Result<SandboxRun, SandboxError> {
+    if spec.level == IsolationLevel::Podman {
         return podman::run(spec, program, cancel, ears);
     }
-    let work = work(spec, Payload::new(&program))?;
-    let carried = Carried {
+    let work = work(spec, PayloadProgram::new(&program))?;
+    let carried = LaunchInput {
         stdin: program.stdin,
         fds: program.pass_fds,
         limits: program.limits,
@@ -64,25 +64,25 @@ pub fn run(
 /// The program gets a terminal of its own, which it controls; what is typed and what it prints is
 /// passed on, and so is the size. `program.stdin` is not used. As for the rest, like [`run`].
 pub fn interact(
-    spec: &Spec,
+    spec: &SandboxSpec,
     mut program: Program,
     cancel: &Cancel,
     on_listeners: &mut (dyn FnMut(Vec<TcpListener>) + Send),
-) -> Result<Ran, SandboxError> {
+) -> Result<SandboxRun, SandboxError> {
     let failed = |errno| own_error("open", "a terminal", errno);
-    let terminal = Terminal::open().map_err(failed)?;
-    let payload = Payload {
+    let terminal = PseudoTerminal::open().map_err(failed)?;
+    let payload = PayloadProgram {
         has_terminal: true,
-        ..Payload::new(&program)
+        ..PayloadProgram::new(&program)
     };
     let work = work(spec, payload)?;
     program.pass_fds.push(terminal.inner);
-    let carried = Carried {
+    let carried = LaunchInput {
         stdin: Vec::new(),
         fds: program.pass_fds,
         limits: program.limits,
     };
-    let relay = Relay::start(terminal.outer).map_err(failed)?;
+    let relay = TerminalRelay::start(terminal.outer).map_err(failed)?;
     let ears = Ears {
         on_line: &mut |_| {},
         on_listeners,
@@ -90,36 +90,37 @@ pub fn interact(
     relay.during(|| conduct(spec, work, carried, cancel, ears))
 }
 
-fn work(spec: &Spec, payload: Payload) -> Result<Work, SandboxError> {
+fn work(spec: &SandboxSpec, payload: PayloadProgram) -> Result<LauncherWork, SandboxError> {
     let payload = Box::new(payload);
     match spec.level {
-        Level::Native => Ok(Work::Confine {
+        IsolationLevel::Native => Ok(LauncherWork::Confine {
             enclosure: Box::new(Enclosure::new(spec)),
             payload,
         }),
-        Level::None => Ok(Work::Supervise { payload }),
-        Level::Podman => Err(own_error("interact", "a container", Errno::NOTSUP)),
+        IsolationLevel::None => Ok(LauncherWork::Supervise { payload }),
+        IsolationLevel::Podman => Err(own_error("interact", "a container", Errno::NOTSUP)),
     }
 }
 
 /// Has the work done and tells how it ended.
 fn conduct(
-    spec: &Spec,
-    mut work: Work,
-    carried: Carried,
+    spec: &SandboxSpec,
+    mut work: LauncherWork,
+    carried: LaunchInput,
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Ran, SandboxError> {
-    let is_own_network = spec.level == Level::Native && spec.network == Network::Loopback;
+) -> Result<SandboxRun, SandboxError> {
+    let is_own_network =
+        spec.level == IsolationLevel::Native && spec.network == NetworkIsolation::Loopback;
     if !is_own_network && !spec.listeners.is_empty() {
         let listeners = listen_at(&spec.listeners).map_err(|failure| setup_error(&failure))?;
         (ears.on_listeners)(listeners);
     }
     let guard = Guard::new(spec);
-    if let Work::Confine { enclosure, payload } = &mut work {
+    if let LauncherWork::Confine { enclosure, payload } = &mut work {
         guard.order(enclosure, payload);
     }
-    let around = Around {
+    let around = LaunchContext {
         self_exe: &spec.self_exe,
         guard: &guard,
     };
@@ -132,7 +133,7 @@ fn conduct(
     }
     let met = guard.met(beyond, finished.end);
     let (exceeded, met) = outcome::explain(finished.end, met);
-    Ok(Ran {
+    Ok(SandboxRun {
         finished,
         grade: guard.grade,
         exceeded,
@@ -141,8 +142,8 @@ fn conduct(
     })
 }
 
-fn finish(performed: Performed) -> Result<(Finished, Remains), SandboxError> {
-    let Performed {
+fn finish(performed: LauncherRun) -> Result<(Finished, Remains), SandboxError> {
+    let LauncherRun {
         over,
         statuses,
         beyond,
@@ -150,20 +151,22 @@ fn finish(performed: Performed) -> Result<(Finished, Remains), SandboxError> {
     let mut ending = None;
     for status in &statuses {
         match status {
-            Status::Failed(failure) => return Err(setup_error(failure)),
-            Status::Survived(failure) => {
+            LauncherMessage::Failed(failure) => return Err(setup_error(failure)),
+            LauncherMessage::Survived(failure) => {
                 return Err(SandboxError::Survived {
                     call: failure.call.clone(),
                     source: io::Error::from_raw_os_error(failure.errno),
                 });
             }
-            Status::Ended(ended) => ending = Some(*ended),
-            Status::Leader | Status::Listening | Status::Probed { .. } => {}
+            LauncherMessage::Ended(ended) => ending = Some(*ended),
+            LauncherMessage::Leader
+            | LauncherMessage::Listening
+            | LauncherMessage::Probed { .. } => {}
         }
     }
     let end = match ending {
-        Some(Ending::Exited(code)) => End::Exited(code),
-        Some(Ending::Signaled(signal)) => End::Signaled(signal),
+        Some(PayloadEnd::Exited(code)) => End::Exited(code),
+        Some(PayloadEnd::Signaled(signal)) => End::Signaled(signal),
         None => return Ok((unexplained(over, beyond)?, Remains::nothing())),
     };
     over.without_waiting(end).map_err(SandboxError::Launch)
@@ -190,14 +193,14 @@ fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<Finished, SandboxEr
 pub struct Ears<'a> {
     /// Takes each line of output, on the thread that called [`run`].
     pub on_line: &'a mut dyn FnMut(Line<'_>),
-    /// Takes the listeners of [`Spec::listeners`], in order, once, before the program starts; on the
+    /// Takes the listeners of [`SandboxSpec::listeners`], in order, once, before the program starts; on the
     /// calling thread or one of the run's own. It must not wait for the program. Without listeners it
     /// is not called.
     pub on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
 }
 
 /// What travels to the launcher as descriptors and limits.
-pub(crate) struct Carried {
+pub(crate) struct LaunchInput {
     /// Bytes for the payload's standard input.
     pub stdin: Vec<u8>,
     /// Descriptors for the payload.
@@ -208,7 +211,7 @@ pub(crate) struct Carried {
 
 /// What is needed to run a launcher, whatever its order.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct LaunchContext<'a> {
     /// The program that is the launcher.
     pub self_exe: &'a Path,
     /// What watches the sandbox.
@@ -217,24 +220,24 @@ pub(crate) struct Around<'a> {
 
 /// What a launcher did and said.
 #[derive(Debug)]
-pub(crate) struct Performed {
+pub(crate) struct LauncherRun {
     /// The launcher, of which nobody else is left.
     pub over: Over,
     /// Its messages, in order.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<LauncherMessage>,
     /// The limit for which it was ended, or which it was seen at.
     pub beyond: Option<Beyond>,
 }
 
 /// Runs the launcher with one order and returns what it did and said.
 pub(crate) fn perform(
-    around: Around<'_>,
-    work: Work,
-    carried: Carried,
+    around: LaunchContext<'_>,
+    work: LauncherWork,
+    carried: LaunchInput,
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Performed, SandboxError> {
-    let order = Order {
+) -> Result<LauncherRun, SandboxError> {
+    let order = LaunchOrder {
         parent_pid: rustix::process::getpid().as_raw_nonzero().get(),
         work,
     };
@@ -259,7 +262,7 @@ pub(crate) fn perform(
         let on_listeners = has_listeners.then_some(ears.on_listeners);
         while_attending(reader.as_fd(), on_listeners, around.guard, run)?
     } else {
-        (run(), Attended::default())
+        (run(), LauncherObservation::default())
     };
     let mut report = attended.report;
     report.receive(reader.as_fd()).map_err(report_error)?;
@@ -267,7 +270,7 @@ pub(crate) fn perform(
         await_end(leader.as_fd())?;
         report.receive(reader.as_fd()).map_err(report_error)?;
     }
-    Ok(Performed {
+    Ok(LauncherRun {
         over: ran.map_err(SandboxError::Launch)?,
         statuses: report.statuses,
         beyond: attended.beyond,
@@ -278,8 +281,8 @@ type RunResult = Result<Over, ProcessError>;
 
 /// What was heard and seen of a launcher while it ran.
 #[derive(Default)]
-struct Attended {
-    report: Report,
+struct LauncherObservation {
+    report: LauncherReport,
     beyond: Option<Beyond>,
 }
 
@@ -290,9 +293,9 @@ fn while_attending(
     on_listeners: Option<&mut (dyn FnMut(Vec<TcpListener>) + Send)>,
     guard: &Guard,
     run: impl FnOnce() -> RunResult,
-) -> Result<(RunResult, Attended), SandboxError> {
+) -> Result<(RunResult, LauncherObservation), SandboxError> {
     let attend = move || {
-        let mut report = Report::default();
+        let mut report = LauncherReport::default();
         if let Some(on_listeners) = on_listeners {
             take_listeners(reader, &mut report, on_listeners)?;
         }
@@ -304,7 +307,7 @@ fn while_attending(
                 beyond = guard.watch(leader.as_fd()).map_err(failed)?;
             }
         }
-        Ok(Attended { report, beyond })
+        Ok(LauncherObservation { report, beyond })
     };
     thread::scope(|scope| {
         let attending = scope.spawn(attend);
@@ -319,7 +322,7 @@ fn while_attending(
 /// Takes what the launcher says until the listeners have come or it has ended without them.
 fn take_listeners(
     reader: BorrowedFd<'_>,
-    report: &mut Report,
+    report: &mut LauncherReport,
     on_listeners: &mut dyn FnMut(Vec<TcpListener>),
 ) -> Result<(), SandboxError> {
     let failed = |call: &'static str| move |errno| own_error(call, "the launcher's channel", errno);
@@ -341,7 +344,7 @@ fn take_listeners(
 }
 
 /// Waits until the launcher says something, takes it, and tells whether it may say more.
-fn hear_more(reader: BorrowedFd<'_>, report: &mut Report) -> Result<bool, SandboxError> {
+fn hear_more(reader: BorrowedFd<'_>, report: &mut LauncherReport) -> Result<bool, SandboxError> {
     let mut polled = [PollFd::new(&reader, PollFlags::IN)];
     match poll(&mut polled, None) {
         Ok(_) => {}
@@ -362,21 +365,21 @@ fn report_error(error: ReportError) -> SandboxError {
 }
 
 /// Turns a reported failure into an error with advice for this host.
-pub(crate) fn setup_error(failure: &Failure) -> SandboxError {
+pub(crate) fn setup_error(failure: &StepFailure) -> SandboxError {
     SandboxError::Setup {
         call: failure.call.clone(),
         target: failure.target.clone(),
         source: io::Error::from_raw_os_error(failure.errno),
-        hint: hint(failure, &Host::observe()),
+        hint: hint(failure, &HostRestrictions::observe()),
     }
 }
 
 fn own_error(call: &str, target: &str, errno: Errno) -> SandboxError {
-    setup_error(&Failure::new(call, target, errno))
+    setup_error(&StepFailure::new(call, target, errno))
 }
 
 /// Writes the order to an anonymous file, read from its start by the launcher.
-fn write_order(order: &Order) -> Result<OwnedFd, SandboxError> {
+fn write_order(order: &LaunchOrder) -> Result<OwnedFd, SandboxError> {
     let bytes = serde_json::to_vec(order).map_err(SandboxError::Encode)?;
     let failed = |call: &'static str| move |errno: Errno| own_error(call, "the order", errno);
     let file = rustix::fs::memfd_create("kapi-order", MemfdFlags::CLOEXEC)

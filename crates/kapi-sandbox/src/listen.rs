@@ -6,24 +6,24 @@ use std::net::{SocketAddr, TcpListener};
 
 use rustix::io::Errno;
 
-use crate::status::{CARRIED_MAX, Failure};
+use crate::status::{CARRIED_MAX, StepFailure};
 
 /// Listens at each address, in order.
-pub(crate) fn listen_at(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, Failure> {
+pub(crate) fn listen_at(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StepFailure> {
     if addresses.len() > CARRIED_MAX {
         let target = format!("{} listeners, at most {CARRIED_MAX}", addresses.len());
-        return Err(Failure::new("bind", &target, Errno::TOOBIG));
+        return Err(StepFailure::new("bind", &target, Errno::TOOBIG));
     }
     addresses.iter().map(listen).collect()
 }
 
-fn listen(address: &SocketAddr) -> Result<TcpListener, Failure> {
+fn listen(address: &SocketAddr) -> Result<TcpListener, StepFailure> {
     if !address.ip().is_loopback() {
         let target = format!("{address}, which is not a loopback address");
-        return Err(Failure::new("bind", &target, Errno::ADDRNOTAVAIL));
+        return Err(StepFailure::new("bind", &target, Errno::ADDRNOTAVAIL));
     }
     TcpListener::bind(address).map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        Failure::new("bind", &address.to_string(), errno)
+        StepFailure::new("bind", &address.to_string(), errno)
     })
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use kapi_sys::process::Program;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Access, Network, Spec};
+use crate::spec::{MountAccess, NetworkIsolation, SandboxSpec};
 
 /// Bytes the system treats as text: readable where they are UTF-8, exact where they are not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Text {
+pub(crate) enum SystemText {
     /// Valid UTF-8.
     #[serde(rename = "t")]
     Utf8(String),
@@ -24,7 +24,7 @@ pub(crate) enum Text {
     Bytes(Vec<u8>),
 }
 
-impl Text {
+impl SystemText {
     /// Keeps the bytes of a path, an argument or a file.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         std::str::from_utf8(bytes).map_or_else(
@@ -54,27 +54,27 @@ impl Text {
 
 /// What the launcher is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct LaunchOrder {
     /// The process that must still be our parent; if it is not, it died and so do we.
     pub parent_pid: i32,
     /// The work.
-    pub work: Work,
+    pub work: LauncherWork,
 }
 
 /// The launcher's work.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Work {
+pub(crate) enum LauncherWork {
     /// Build the enclosure and run the payload in it.
     Confine {
         /// What to build.
         enclosure: Box<Enclosure>,
         /// What to run.
-        payload: Box<Payload>,
+        payload: Box<PayloadProgram>,
     },
     /// Run the payload on the host and end its descendants with it.
     Supervise {
         /// What to run.
-        payload: Box<Payload>,
+        payload: Box<PayloadProgram>,
     },
     /// Try every step on its own, and each of these mounts, and report.
     Probe {
@@ -83,7 +83,7 @@ pub(crate) enum Work {
     },
 }
 
-impl Work {
+impl LauncherWork {
     /// Tells whether the launcher will hand over listeners.
     pub(crate) fn has_listeners(&self) -> bool {
         match self {
@@ -103,11 +103,11 @@ pub(crate) struct Enclosure {
     /// The caller's mounts, in order; the home is the first.
     pub binds: Vec<Bind>,
     /// Where the home appears.
-    pub home: Text,
+    pub home: SystemText,
     /// Read-only files: path and content.
-    pub files: Vec<(Text, Text)>,
+    pub files: Vec<(SystemText, SystemText)>,
     /// Places that show once more what another place shows.
-    pub aliases: Vec<(Text, Text)>,
+    pub aliases: Vec<(SystemText, SystemText)>,
     /// Whether the network is the host's own.
     pub network: OrderedNetwork,
     /// Addresses to listen at for the host side.
@@ -117,7 +117,7 @@ pub(crate) struct Enclosure {
     /// Limits of each process.
     pub limits: OrderedLimits,
     /// Files into which to write `0`, to join the control groups made for this sandbox.
-    pub doors: Vec<Text>,
+    pub doors: Vec<SystemText>,
     /// The version of Landlock to use; 0 for none.
     pub landlock: u32,
 }
@@ -139,14 +139,14 @@ pub(crate) struct OrderedLimits {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Bind {
     /// The host's path.
-    pub host: Text,
+    pub host: SystemText,
     /// The path inside.
-    pub inside: Text,
+    pub inside: SystemText,
     /// Whether it can be written.
     pub access: OrderedAccess,
 }
 
-/// [`Network`] as it is written down.
+/// [`NetworkIsolation`] as it is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OrderedNetwork {
     /// The host's network.
@@ -155,7 +155,7 @@ pub(crate) enum OrderedNetwork {
     Loopback,
 }
 
-/// [`Access`] as it is written down.
+/// [`MountAccess`] as it is written down.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum OrderedAccess {
     /// Writes are refused.
@@ -165,23 +165,23 @@ pub(crate) enum OrderedAccess {
     /// Writes go to a layer.
     CopyOnWrite {
         /// The layer's upper directory.
-        upper: Text,
+        upper: SystemText,
         /// Its work directory.
-        work: Text,
+        work: SystemText,
     },
 }
 
 /// The program to run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Payload {
+pub(crate) struct PayloadProgram {
     /// Its path, as seen from where it runs.
-    pub path: Text,
+    pub path: SystemText,
     /// Its arguments after the name.
-    pub args: Vec<Text>,
+    pub args: Vec<SystemText>,
     /// Its whole environment.
-    pub env: Vec<(Text, Text)>,
+    pub env: Vec<(SystemText, SystemText)>,
     /// Its directory.
-    pub cwd: Text,
+    pub cwd: SystemText,
     /// How many descriptors it gets from 3 on.
     pub n_fds: usize,
     /// How many files each of its processes may have open.
@@ -192,8 +192,8 @@ pub(crate) struct Payload {
 
 impl Enclosure {
     /// Writes a native spec down.
-    pub(crate) fn new(spec: &Spec) -> Self {
-        let home = Bind::new(&spec.home_host, &spec.home_inside, &Access::ReadWrite);
+    pub(crate) fn new(spec: &SandboxSpec) -> Self {
+        let home = Bind::new(&spec.home_host, &spec.home_inside, &MountAccess::ReadWrite);
         let mounts = spec
             .mounts
             .iter()
@@ -201,16 +201,21 @@ impl Enclosure {
         Self {
             hostname: spec.hostname.clone(),
             binds: std::iter::once(home).chain(mounts).collect(),
-            home: Text::of(spec.home_inside.as_os_str()),
+            home: SystemText::of(spec.home_inside.as_os_str()),
             files: spec
                 .files
                 .iter()
-                .map(|(path, content)| (Text::of(path.as_os_str()), Text::new(content)))
+                .map(|(path, content)| (SystemText::of(path.as_os_str()), SystemText::new(content)))
                 .collect(),
             aliases: spec
                 .aliases
                 .iter()
-                .map(|(shown, at)| (Text::of(shown.as_os_str()), Text::of(at.as_os_str())))
+                .map(|(shown, at)| {
+                    (
+                        SystemText::of(shown.as_os_str()),
+                        SystemText::of(at.as_os_str()),
+                    )
+                })
                 .collect(),
             listeners: spec.listeners.clone(),
             nested_namespaces: spec.nested_namespaces,
@@ -223,8 +228,8 @@ impl Enclosure {
                 temporary_bytes: spec.resources.memory_bytes,
             },
             network: match spec.network {
-                Network::Host => OrderedNetwork::Host,
-                Network::Loopback => OrderedNetwork::Loopback,
+                NetworkIsolation::Host => OrderedNetwork::Host,
+                NetworkIsolation::Loopback => OrderedNetwork::Loopback,
             },
         }
     }
@@ -232,34 +237,34 @@ impl Enclosure {
 
 impl Bind {
     /// Writes a mount down.
-    pub(crate) fn new(host: &Path, inside: &Path, access: &Access) -> Self {
+    pub(crate) fn new(host: &Path, inside: &Path, access: &MountAccess) -> Self {
         Self {
-            host: Text::of(host.as_os_str()),
-            inside: Text::of(inside.as_os_str()),
+            host: SystemText::of(host.as_os_str()),
+            inside: SystemText::of(inside.as_os_str()),
             access: match access {
-                Access::ReadOnly => OrderedAccess::ReadOnly,
-                Access::ReadWrite => OrderedAccess::ReadWrite,
-                Access::CopyOnWrite(layer) => OrderedAccess::CopyOnWrite {
-                    upper: Text::of(layer.upper.as_os_str()),
-                    work: Text::of(layer.work.as_os_str()),
+                MountAccess::ReadOnly => OrderedAccess::ReadOnly,
+                MountAccess::ReadWrite => OrderedAccess::ReadWrite,
+                MountAccess::CopyOnWrite(layer) => OrderedAccess::CopyOnWrite {
+                    upper: SystemText::of(layer.upper.as_os_str()),
+                    work: SystemText::of(layer.work.as_os_str()),
                 },
             },
         }
     }
 }
 
-impl Payload {
+impl PayloadProgram {
     /// Writes a program down; its standard input and descriptors travel as descriptors.
     pub(crate) fn new(program: &Program) -> Self {
         Self {
-            path: Text::of(program.path.as_os_str()),
-            args: program.args.iter().map(|arg| Text::of(arg)).collect(),
+            path: SystemText::of(program.path.as_os_str()),
+            args: program.args.iter().map(|arg| SystemText::of(arg)).collect(),
             env: program
                 .env
                 .iter()
-                .map(|(name, value)| (Text::of(name), Text::of(value)))
+                .map(|(name, value)| (SystemText::of(name), SystemText::of(value)))
                 .collect(),
-            cwd: Text::of(program.cwd.as_os_str()),
+            cwd: SystemText::of(program.cwd.as_os_str()),
             n_fds: program.pass_fds.len(),
             open_files: None,
             has_terminal: false,
@@ -269,11 +274,11 @@ impl Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::Text;
+    use super::SystemText;
 
     fn check_round_trip(bytes: &[u8]) {
-        let line = serde_json::to_string(&Text::new(bytes)).unwrap();
-        let text: Text = serde_json::from_str(&line).unwrap();
+        let line = serde_json::to_string(&SystemText::new(bytes)).unwrap();
+        let text: SystemText = serde_json::from_str(&line).unwrap();
         assert_eq!(text.as_bytes(), bytes, "{line}");
     }
 

@@ -8,16 +8,16 @@ use kapi_sys::process::{End, Finished, Remains};
 
 /// A finished run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct SandboxRun {
     /// How the program ended and what it said.
     pub finished: Finished,
     /// The isolation it really had.
-    pub grade: Grade,
+    pub grade: IsolationGrade,
     /// The limit that was met by a program that then failed or was killed.
-    pub exceeded: Option<Exceeded>,
+    pub exceeded: Option<ExceededLimit>,
     /// Limits that were met on the way and do not explain the end: something inside was refused or
     /// killed, and the program went on.
-    pub met: Vec<Exceeded>,
+    pub met: Vec<ExceededLimit>,
     /// What the system still takes away after it: mounts, memory. No process of the sandbox is alive, and
     /// everything it wrote is in its layers. Dropping this waits until the mounts are gone.
     pub remains: Remains,
@@ -25,14 +25,14 @@ pub struct Ran {
 
 /// The isolation a run really had, layer by layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grade {
+pub struct IsolationGrade {
     /// The layers in force, in the order they are named to people: `namespaces`, `landlock 7`.
     pub layers: Vec<String>,
     /// Layers this host does not grant, each with the reason.
     pub missing: Vec<String>,
 }
 
-impl fmt::Display for Grade {
+impl fmt::Display for IsolationGrade {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.layers.join(", "))?;
         if !self.missing.is_empty() {
@@ -44,7 +44,7 @@ impl fmt::Display for Grade {
 
 /// A limit of [`crate::spec::Resources`] that was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exceeded {
+pub struct ExceededLimit {
     /// Which: `memory`, `disk`, `processes`.
     pub resource: &'static str,
     /// The limit, for people: `2 GiB`.
@@ -53,7 +53,10 @@ pub struct Exceeded {
 
 /// Divides limits that were met into the one that explains an end and those met on the way. A program
 /// that ended well overcame what it met; one ended from outside was not ended by a limit.
-pub(crate) fn explain(end: End, met: Vec<Exceeded>) -> (Option<Exceeded>, Vec<Exceeded>) {
+pub(crate) fn explain(
+    end: End,
+    met: Vec<ExceededLimit>,
+) -> (Option<ExceededLimit>, Vec<ExceededLimit>) {
     let mut met = met.into_iter();
     let exceeded = match end {
         End::Exited(0) | End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
@@ -66,10 +69,10 @@ pub(crate) fn explain(end: End, met: Vec<Exceeded>) -> (Option<Exceeded>, Vec<Ex
 mod tests {
     use kapi_sys::process::End;
 
-    use super::{Exceeded, explain};
+    use super::{ExceededLimit, explain};
 
     fn check(end: End, expected: (Option<&str>, &[&str])) {
-        let met = ["memory", "processes"].map(|resource| Exceeded {
+        let met = ["memory", "processes"].map(|resource| ExceededLimit {
             resource,
             limit: "1".to_owned(),
         });

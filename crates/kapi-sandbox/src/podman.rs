@@ -33,20 +33,20 @@ use std::net::TcpListener;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{End, Program, Remains};
 
-use self::attend::{Around, Attended, attend};
+use self::attend::{ContainerContext, ContainerRun, attend};
 use self::channel::{RelayLimits, RelayOrder, StartOrder};
-use self::command::Parts;
+use self::command::CommandParts;
 use self::error::PodmanError;
-use self::host::Host;
-use self::owner::Owner;
-use self::room::Room;
+use self::host::PodmanHost;
+use self::owner::LauncherIdentity;
+use self::room::RunDirectory;
 use crate::error::SandboxError;
 use crate::launch::{Ears, setup_error};
-use crate::order::{Payload, Text};
-use crate::outcome::{self, Ran};
-use crate::spec::Spec;
-use crate::status::{Ending, Failure};
-use crate::terminal::{Relay, Terminal};
+use crate::order::{PayloadProgram, SystemText};
+use crate::outcome::{self, SandboxRun};
+use crate::spec::SandboxSpec;
+use crate::status::{PayloadEnd, StepFailure};
+use crate::terminal::{PseudoTerminal, TerminalRelay};
 
 /// The first argument by which a multicall binary knows that it is to call [`relay_main`].
 pub const ARGUMENT: &str = "__sandbox-relay";
@@ -76,12 +76,12 @@ pub fn relay_main(second: &str) -> i32 {
 /// Call from a thread that lives until it returns. When it returns, nothing of the container is left,
 /// whatever the reason it ended for, but the named volumes and what was written to mounts.
 pub fn run(
-    spec: &Spec,
+    spec: &SandboxSpec,
     program: Program,
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Ran, SandboxError> {
-    let payload = Payload::new(&program);
+) -> Result<SandboxRun, SandboxError> {
+    let payload = PayloadProgram::new(&program);
     contain(spec, (program, payload), cancel, ears)
 }
 
@@ -90,20 +90,20 @@ pub fn run(
 /// The program gets a terminal of its own, which podman never shows it and never sees. As for the
 /// rest, like [`run`] and [`crate::launch::interact`].
 pub fn interact(
-    spec: &Spec,
+    spec: &SandboxSpec,
     mut program: Program,
     cancel: &Cancel,
     on_listeners: &mut (dyn FnMut(Vec<TcpListener>) + Send),
-) -> Result<Ran, SandboxError> {
-    let failed = |errno| setup_error(&Failure::new("open", "a terminal", errno));
-    let terminal = Terminal::open().map_err(failed)?;
-    let payload = Payload {
+) -> Result<SandboxRun, SandboxError> {
+    let failed = |errno| setup_error(&StepFailure::new("open", "a terminal", errno));
+    let terminal = PseudoTerminal::open().map_err(failed)?;
+    let payload = PayloadProgram {
         has_terminal: true,
-        ..Payload::new(&program)
+        ..PayloadProgram::new(&program)
     };
     program.stdin = Vec::new();
     program.pass_fds.push(terminal.inner);
-    let relay = Relay::start(terminal.outer).map_err(failed)?;
+    let relay = TerminalRelay::start(terminal.outer).map_err(failed)?;
     let ears = Ears {
         on_line: &mut |_| {},
         on_listeners,
@@ -113,24 +113,24 @@ pub fn interact(
 
 /// Makes a container for a program, attends it to its end and clears what is left of it.
 fn contain(
-    spec: &Spec,
-    (program, payload): (Program, Payload),
+    spec: &SandboxSpec,
+    (program, payload): (Program, PayloadProgram),
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Ran, SandboxError> {
+) -> Result<SandboxRun, SandboxError> {
     check(spec)?;
-    let host = Host::observe()?;
+    let host = PodmanHost::observe()?;
     room::sweep(&host)?;
     let _layers = hold::layers(spec)?;
     let watchdog = hold::watchdog(spec);
-    let room = Room::new(&host, &spec.name)?;
+    let room = RunDirectory::new(&host, &spec.name)?;
     let name = room.name.clone();
     let n_fds = program.pass_fds.len();
     let prepared = prepare(spec, (payload, n_fds), &host, &room);
     let (attended, layers) = match prepared {
         Ok(prepared) => {
             let layers = prepared.layers.clone();
-            let around = Around {
+            let around = ContainerContext {
                 spec,
                 prepared: &prepared,
                 watchdog: &watchdog,
@@ -140,11 +140,11 @@ fn contain(
         Err(error) => (Err(error), Vec::new()),
     };
     // Podman has cleared its part by itself only if it lived to the payload's end.
-    let is_clear = attended.as_ref().is_ok_and(Attended::is_orderly);
+    let is_clear = attended.as_ref().is_ok_and(ContainerRun::is_orderly);
     let cleared = if is_clear {
         cleanup::remove_known_layers(&host, &layers)
     } else {
-        let is_deserted = || attended.as_ref().map_or(true, Attended::is_deserted);
+        let is_deserted = || attended.as_ref().map_or(true, ContainerRun::is_deserted);
         cleanup::remove_container(&host, &name, &spec.name, &is_deserted)
             .and_then(|()| cleanup::remove_unlisted(&host, &spec.name))
             .and_then(|()| cleanup::remove_layers(&host, &name))
@@ -158,10 +158,10 @@ fn contain(
 /// Clears what kapis that were killed left of their containers, and returns how many there were.
 /// Every [`run`] does so before it starts.
 pub fn sweep() -> Result<usize, PodmanError> {
-    room::sweep(&Host::observe()?)
+    room::sweep(&PodmanHost::observe()?)
 }
 
-fn check(spec: &Spec) -> Result<(), PodmanError> {
+fn check(spec: &SandboxSpec) -> Result<(), PodmanError> {
     spec.podman.check()?;
     options::check_name(&spec.name)?;
     options::check_hostname(&spec.hostname)?;
@@ -183,7 +183,7 @@ fn check(spec: &Spec) -> Result<(), PodmanError> {
 }
 
 /// A container ready to be started.
-struct Prepared {
+struct PreparedContainer {
     /// What the host stage is to do.
     start: StartOrder,
     /// What the relay is to do.
@@ -193,11 +193,11 @@ struct Prepared {
 }
 
 fn prepare(
-    spec: &Spec,
-    (payload, n_fds): (Payload, usize),
-    host: &Host,
-    room: &Room,
-) -> Result<Prepared, SandboxError> {
+    spec: &SandboxSpec,
+    (payload, n_fds): (PayloadProgram, usize),
+    host: &PodmanHost,
+    room: &RunDirectory,
+) -> Result<PreparedContainer, SandboxError> {
     let sealed = room.seal_files(spec)?;
     let places = place::arrange(spec, &sealed)?;
     point::make_all(&places)?;
@@ -207,19 +207,19 @@ fn prepare(
         .collect::<Result<Vec<_>, _>>()?;
     options::check_host(&spec.self_exe)?;
     let linked = loader::linked(&spec.self_exe)?;
-    let parts = Parts {
+    let parts = CommandParts {
         host,
         room: &room.name,
         places: &places,
         layer_options: &layer_options,
         linked: linked.as_ref(),
-        owner: Owner::this()?.label(),
+        owner: LauncherIdentity::this()?.label(),
         n_fds,
     };
     let args = command::arguments(spec, &parts)?;
-    let text = |text: &std::ffi::OsStr| Text::new(text.as_encoded_bytes());
+    let text = |text: &std::ffi::OsStr| SystemText::new(text.as_encoded_bytes());
     let env = host.env.iter();
-    Ok(Prepared {
+    Ok(PreparedContainer {
         start: StartOrder {
             path: text(host.podman.as_os_str()),
             args: args.iter().map(|arg| text(arg)).collect(),
@@ -242,8 +242,12 @@ fn prepare(
 }
 
 /// Turns what was seen of a container into what came of the run.
-fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, SandboxError> {
-    let Attended {
+fn conclude(
+    spec: &SandboxSpec,
+    host: &PodmanHost,
+    attended: ContainerRun,
+) -> Result<SandboxRun, SandboxError> {
+    let ContainerRun {
         mut finished,
         heard,
         diagnosis,
@@ -254,8 +258,8 @@ fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, Sandbox
         return Err(setup_error(failure));
     }
     finished.end = match (finished.end, heard.ended) {
-        (End::Exited(_), Some((Ending::Exited(code), _))) => End::Exited(code),
-        (End::Exited(_), Some((Ending::Signaled(signal), _))) => End::Signaled(signal),
+        (End::Exited(_), Some((PayloadEnd::Exited(code), _))) => End::Exited(code),
+        (End::Exited(_), Some((PayloadEnd::Signaled(signal), _))) => End::Signaled(signal),
         // The relay was there and is gone without a word: somebody killed the whole container.
         (End::Exited(137), None) if heard.observed.is_some() => End::Signaled(9),
         (End::Exited(_), None) => {
@@ -273,7 +277,7 @@ fn conclude(spec: &Spec, host: &Host, attended: Attended) -> Result<Ran, Sandbox
     let met = grade::met(&spec.resources, met, finished.end);
     let met = by_disk.into_iter().chain(met).collect();
     let (exceeded, met) = outcome::explain(finished.end, met);
-    Ok(Ran {
+    Ok(SandboxRun {
         finished,
         grade: grade::grade(spec, &observed, host.is_root()),
         exceeded,

@@ -14,9 +14,9 @@ use std::io;
 use std::path::Path;
 
 use crate::error::SandboxError;
-use crate::hint::{Host, hint};
-use crate::spec::Level;
-use crate::status::Failure;
+use crate::hint::{HostRestrictions, hint};
+use crate::spec::IsolationLevel;
+use crate::status::StepFailure;
 
 /// Everything found out.
 #[derive(Debug)]
@@ -24,25 +24,25 @@ pub struct Ladder {
     /// The levels, the default first.
     pub levels: Vec<Rung>,
     /// What was seen on the way.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<HostFact>,
 }
 
 /// One level.
 #[derive(Debug)]
 pub struct Rung {
     /// Which.
-    pub level: Level,
+    pub level: IsolationLevel,
     /// Whether a program can be run in it.
     pub works: bool,
     /// What it keeps apart or limits here, in a few words each.
     pub gives: Vec<String>,
     /// What is missing, the necessary first.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingFeature>,
 }
 
 /// Something the host does not grant.
 #[derive(Debug)]
-pub struct Missing {
+pub struct MissingFeature {
     /// What it is, for people: `user namespace`.
     pub what: String,
     /// Whether the level does not work without it.
@@ -59,7 +59,7 @@ pub struct Missing {
 
 /// Something seen that explains the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub struct HostFact {
     /// What it is about: `kernel`.
     pub name: &'static str,
     /// What was seen.
@@ -75,13 +75,13 @@ pub fn ladder(
     sandboxes: &Path,
     env: &BTreeMap<OsString, OsString>,
 ) -> Result<Ladder, SandboxError> {
-    let host = Host::observe();
+    let host = HostRestrictions::observe();
     let (native, mut facts) = native::climb(self_exe, sandboxes, &host)?;
     facts.extend(fact::observe(sandboxes, &host));
     let (podman, seen) = container::climb(env);
     facts.extend(seen);
     let none = Rung {
-        level: Level::None,
+        level: IsolationLevel::None,
         works: true,
         gives: vec!["everything a program started is ended with it; it sees the host".to_owned()],
         missing: Vec::new(),
@@ -92,8 +92,8 @@ pub fn ladder(
     })
 }
 
-impl Missing {
-    fn new(what: &str, failure: Failure, host: &Host) -> Self {
+impl MissingFeature {
+    fn new(what: &str, failure: StepFailure, host: &HostRestrictions) -> Self {
         Self {
             what: what.to_owned(),
             is_necessary: false,

@@ -5,11 +5,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::podman::options::Options;
+use crate::podman::options::PodmanOptions;
 
 /// How much of the host a program is kept away from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum IsolationLevel {
     /// Own namespaces and a minimal read-only root; the only writable places are the ones given.
     Native,
     /// A rootless container with the root of an image; the same mounts, home, files and network.
@@ -21,28 +21,28 @@ pub enum Level {
 
 /// What a sandbox can reach over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
+pub enum NetworkIsolation {
     /// The host's network, its loopback and abstract sockets included.
     Host,
-    /// An own network with nothing in it but a loopback of its own, and [`Spec::listeners`].
+    /// An own network with nothing in it but a loopback of its own, and [`SandboxSpec::listeners`].
     Loopback,
 }
 
 /// Whether and where a mount can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
+pub enum MountAccess {
     /// Writes fail with `EROFS`.
     ReadOnly,
     /// Writes reach the host's directory.
     ReadWrite,
     /// The host's directory is only read; writes go to a layer of their own.
-    CopyOnWrite(Layer),
+    CopyOnWrite(OverlayLayer),
 }
 
 /// The writable part of a copy-on-write mount. Both directories lie on one file system, belong to
 /// the user who starts the sandbox, and are used by one sandbox at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
+pub struct OverlayLayer {
     /// What was written, in the form of overlayfs; it stays.
     pub upper: PathBuf,
     /// A directory for overlayfs itself, empty at first. Each run leaves a few empty directories in it;
@@ -58,7 +58,7 @@ pub struct Mount {
     /// The absolute path inside, without `..`; missing parents are made, links are not followed.
     pub inside: PathBuf,
     /// Whether it can be written.
-    pub access: Access,
+    pub access: MountAccess,
 }
 
 /// Limits on what everything in a sandbox together may use; `None` is no limit beyond the host's.
@@ -80,9 +80,9 @@ pub struct Resources {
 
 /// A sandbox to run a program in.
 #[derive(Debug, Clone)]
-pub struct Spec {
+pub struct SandboxSpec {
     /// How much isolation; never weakened silently.
-    pub level: Level,
+    pub level: IsolationLevel,
     /// What names this sandbox among the host's control groups and containers: letters, digits,
     /// `-`, `_` and `.`, unique while it runs.
     pub name: String,
@@ -99,7 +99,7 @@ pub struct Spec {
     /// Small files made inside, read-only whatever they lie on. They are not written on the host.
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// What can be reached.
-    pub network: Network,
+    pub network: NetworkIsolation,
     /// Loopback addresses that listen inside and are served by the host side; port 0 is any.
     pub listeners: Vec<SocketAddr>,
     /// What may be used.
@@ -107,16 +107,16 @@ pub struct Spec {
     /// Whether programs inside may make user namespaces of their own, for sandboxes in the sandbox.
     pub nested_namespaces: bool,
     /// What only a container has.
-    pub podman: Options,
+    pub podman: PodmanOptions,
     /// The program that calls [`crate::init::init_main`] when its first argument is
     /// [`crate::init::ARGUMENT`].
     pub self_exe: PathBuf,
 }
 
-impl Spec {
+impl SandboxSpec {
     /// Returns a sandbox without mounts, files, listeners or limits and with a network of its own.
     #[must_use]
-    pub fn new(level: Level, name: &str, home_host: PathBuf, self_exe: PathBuf) -> Self {
+    pub fn new(level: IsolationLevel, name: &str, home_host: PathBuf, self_exe: PathBuf) -> Self {
         Self {
             level,
             name: name.to_owned(),
@@ -126,11 +126,11 @@ impl Spec {
             home_host,
             home_inside: PathBuf::from("/home/agent"),
             files: Vec::new(),
-            network: Network::Loopback,
+            network: NetworkIsolation::Loopback,
             listeners: Vec::new(),
             resources: Resources::default(),
             nested_namespaces: false,
-            podman: Options::default(),
+            podman: PodmanOptions::default(),
             self_exe,
         }
     }

@@ -14,7 +14,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The largest message; a longer target is cut by [`Failure::new`].
+/// The largest message; a longer target is cut by [`StepFailure::new`].
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// The largest target that is reported whole.
 const TARGET_CHARS_MAX: usize = 1024;
@@ -26,29 +26,29 @@ pub(crate) const CARRIED_MAX: usize = 64;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Status {
+pub(crate) enum LauncherMessage {
     /// The process whose end is the end of them all exists; its pidfd travels with this.
     Leader,
     /// The listeners of the order; they travel with this, in its order.
     Listening,
     /// A step failed and the payload did not run.
-    Failed(Failure),
+    Failed(StepFailure),
     /// A descendant of the payload could not be ended.
-    Survived(Failure),
+    Survived(StepFailure),
     /// The payload ended.
-    Ended(Ending),
+    Ended(PayloadEnd),
     /// A step of the probe was tried; `None` means that it works.
     Probed {
         /// Which step.
         step: String,
         /// What refused it.
-        failure: Option<Failure>,
+        failure: Option<StepFailure>,
     },
 }
 
 /// A refused step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct StepFailure {
     /// The call.
     pub call: String,
     /// What it was called on.
@@ -57,7 +57,7 @@ pub(crate) struct Failure {
     pub errno: i32,
 }
 
-impl Failure {
+impl StepFailure {
     /// Names a refused call.
     pub(crate) fn new(call: &str, target: &str, errno: Errno) -> Self {
         Self {
@@ -70,14 +70,14 @@ impl Failure {
 
 /// How a payload ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Ending {
+pub(crate) enum PayloadEnd {
     /// It exited with this code.
     Exited(i32),
     /// This signal ended it.
     Signaled(i32),
 }
 
-impl Ending {
+impl PayloadEnd {
     /// Returns the code a shell would show.
     pub(crate) fn code(self) -> i32 {
         match self {
@@ -100,7 +100,7 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// Sends one message, with the descriptors that it carries.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
-    status: &Status,
+    status: &LauncherMessage,
     carried: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
     let line = serde_json::to_vec(status).map_err(|_| Errno::INVAL)?;
@@ -125,9 +125,9 @@ pub(crate) fn send(
 
 /// Everything a launcher has said so far.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct LauncherReport {
     /// The messages, in order.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<LauncherMessage>,
     /// The descriptor of the leading process, if it came.
     pub leader: Option<OwnedFd>,
     /// The listeners that came and were not taken yet.
@@ -143,7 +143,7 @@ pub(crate) enum ReportError {
     Decode(serde_json::Error),
 }
 
-impl Report {
+impl LauncherReport {
     /// Takes what has arrived, without waiting.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<(), ReportError> {
         let mut buffer = vec![0_u8; MESSAGE_BYTES_MAX];
@@ -175,11 +175,14 @@ impl Report {
         Ok(())
     }
 
-    fn take(&mut self, status: Status, mut carried: Vec<OwnedFd>) {
+    fn take(&mut self, status: LauncherMessage, mut carried: Vec<OwnedFd>) {
         match status {
-            Status::Leader => self.leader = carried.pop(),
-            Status::Listening => self.listeners = carried,
-            Status::Failed(_) | Status::Survived(_) | Status::Ended(_) | Status::Probed { .. } => {}
+            LauncherMessage::Leader => self.leader = carried.pop(),
+            LauncherMessage::Listening => self.listeners = carried,
+            LauncherMessage::Failed(_)
+            | LauncherMessage::Survived(_)
+            | LauncherMessage::Ended(_)
+            | LauncherMessage::Probed { .. } => {}
         }
         self.statuses.push(status);
     }

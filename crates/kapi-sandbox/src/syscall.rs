@@ -79,7 +79,7 @@ pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 
 /// Whether a change to a mount reaches the mounts below it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Reach {
+pub(crate) enum MountScope {
     /// This mount alone.
     One,
     /// It and everything below.
@@ -91,7 +91,7 @@ pub(crate) enum Reach {
 pub(crate) fn set_mount_attributes(
     mount: BorrowedFd<'_>,
     set: u64,
-    reach: Reach,
+    reach: MountScope,
 ) -> Result<(), Errno> {
     let attributes = MountAttributes {
         set,
@@ -100,8 +100,8 @@ pub(crate) fn set_mount_attributes(
         userns_fd: 0,
     };
     let flags = match reach {
-        Reach::One => libc::AT_EMPTY_PATH,
-        Reach::Recursive => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+        MountScope::One => libc::AT_EMPTY_PATH,
+        MountScope::Recursive => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
     };
     // SAFETY: the path is a terminated empty string and the structure lives through the call with its
     // true size.

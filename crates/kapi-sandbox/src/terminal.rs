@@ -25,14 +25,14 @@ const END_OF_INPUT: u8 = 4;
 
 /// A new terminal.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct PseudoTerminal {
     /// The side of whoever shows it.
     pub outer: OwnedFd,
     /// The side of the program.
     pub inner: OwnedFd,
 }
 
-impl Terminal {
+impl PseudoTerminal {
     /// Makes one, of the size of the person's.
     pub(crate) fn open() -> Result<Self, Errno> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -56,11 +56,11 @@ fn copy_size(outer: BorrowedFd<'_>) -> Result<(), Errno> {
 
 /// The person's terminal, passing on each key as it is; put back as it was when dropped.
 #[derive(Debug)]
-struct Raw {
+struct RawTerminal {
     before: Option<Termios>,
 }
 
-impl Raw {
+impl RawTerminal {
     fn enter() -> Result<Self, Errno> {
         let before = match tcgetattr(stdin()) {
             Ok(before) => before,
@@ -76,7 +76,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             match tcsetattr(stdin(), OptionalActions::Drain, before) {
@@ -116,17 +116,17 @@ impl Drop for Resizes {
 
 /// Passes on between the person's terminal and a program's.
 #[derive(Debug)]
-pub(crate) struct Relay {
+pub(crate) struct TerminalRelay {
     outer: OwnedFd,
     resizes: Resizes,
-    _raw: Raw,
+    _raw: RawTerminal,
     /// Typed and not yet taken by the program's terminal.
     typed: Vec<u8>,
     is_input_open: bool,
 }
 
 /// What a relay may read now.
-struct Ready {
+struct ReadySources {
     input: bool,
     output: bool,
     room: bool,
@@ -134,7 +134,7 @@ struct Ready {
     over: bool,
 }
 
-impl Relay {
+impl TerminalRelay {
     /// Makes the person's terminal raw.
     pub(crate) fn start(outer: OwnedFd) -> Result<Self, Errno> {
         ioctl_fionbio(&outer, true)?;
@@ -143,7 +143,7 @@ impl Relay {
         Ok(Self {
             outer,
             resizes,
-            _raw: Raw::enter()?,
+            _raw: RawTerminal::enter()?,
             typed: Vec::new(),
             is_input_open: true,
         })
@@ -155,7 +155,7 @@ impl Relay {
         run: impl FnOnce() -> Result<T, crate::error::SandboxError>,
     ) -> Result<T, crate::error::SandboxError> {
         let failed = |errno| {
-            let failure = crate::status::Failure::new("poll", "the terminal", errno);
+            let failure = crate::status::StepFailure::new("poll", "the terminal", errno);
             crate::launch::setup_error(&failure)
         };
         let (over, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
@@ -199,7 +199,7 @@ impl Relay {
         Ok(())
     }
 
-    fn wait(&self, over: &OwnedFd) -> Result<Ready, Errno> {
+    fn wait(&self, over: &OwnedFd) -> Result<ReadySources, Errno> {
         let input = stdin();
         // Typing is taken only as fast as the program reads it.
         let wants_input = self.is_input_open && self.typed.is_empty();
@@ -221,7 +221,7 @@ impl Relay {
             Err(errno) => return Err(errno),
         }
         let [over, outer, resizes, input] = polled.each_ref().map(PollFd::revents);
-        Ok(Ready {
+        Ok(ReadySources {
             input: wants_input && !input.is_empty(),
             output: !(outer & !PollFlags::OUT).is_empty(),
             room: outer.contains(PollFlags::OUT),

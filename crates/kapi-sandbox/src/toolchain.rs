@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::spec::{Access, Mount};
+use crate::spec::{Mount, MountAccess};
 
 /// Directories that hold programs and no secrets, relative to the home.
 pub(crate) const TOOLCHAINS: &[&str] = &[
@@ -54,6 +54,6 @@ pub(crate) fn same_place(path: PathBuf) -> Mount {
     Mount {
         host,
         inside: path,
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     }
 }

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use self::disk::{Disk, Start};
+use self::disk::{Disk, DiskBaseline};
 use self::family::Family;
 use crate::cgroup::Controller;
 
@@ -37,7 +37,7 @@ pub(crate) struct Watchdog {
     /// Processes and threads, if the kernel refuses more and says so to nobody but the process.
     pub processes_noticed: Option<u64>,
     /// Bytes that a run may add on disk, and the host's directories that count as they were before it.
-    pub disk: Option<(u64, Start)>,
+    pub disk: Option<(u64, DiskBaseline)>,
 }
 
 /// A limit that a sandbox was found beyond.
@@ -71,7 +71,7 @@ impl Watchdog {
             // It has ended already.
             return Ok(None);
         };
-        let mut watch = Watch {
+        let mut watch = LimitWatch {
             limits: self,
             memory_looks: 0,
             is_full: false,
@@ -97,7 +97,7 @@ impl Watchdog {
 }
 
 /// The state of one watch.
-struct Watch<'a> {
+struct LimitWatch<'a> {
     limits: &'a Watchdog,
     memory_looks: u32,
     /// There were as many processes as there may be.
@@ -106,7 +106,7 @@ struct Watch<'a> {
     disk_due: Instant,
 }
 
-impl Watch<'_> {
+impl LimitWatch<'_> {
     /// Looks once; returns what is over its limit and how long to wait before the next look.
     fn look(&mut self, leader: Pid) -> (Option<Beyond>, Duration) {
         let limits = self.limits;

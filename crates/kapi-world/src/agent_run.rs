@@ -14,7 +14,7 @@ use kapi_core::goal::outcome::{AgentRun, Failure, Outcome};
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::End;
 
 use crate::asking::{Asked, ask_with_tools};
@@ -69,7 +69,7 @@ impl RealWorld<'_> {
             name: &run_id,
             level: task.sandbox,
             workspace: &workspace.path,
-            workspace_access: Access::ReadWrite,
+            workspace_access: MountAccess::ReadWrite,
             project: Some(workshop.repository.top_level()),
             works_at: WorksAt::Project,
             home: &home,
@@ -148,7 +148,7 @@ impl RealWorld<'_> {
         let mounts = shown.map(|content| Mount {
             host: content.at,
             inside: Path::new(WORKSPACE_INSIDE).join(content.path),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
         });
         Ok(mounts.collect())
     }

@@ -21,7 +21,7 @@ use kapi_engine::world::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::End;
 
 use crate::agent_run::settings_hidden;
@@ -162,7 +162,7 @@ fn ask_in(
         name: question.run_id,
         level: question.level,
         workspace: &workspace,
-        workspace_access: Access::ReadOnly,
+        workspace_access: MountAccess::ReadOnly,
         project: match question.files {
             Files::Commit { workshop, .. } => Some(workshop.repository.top_level()),
             Files::Nothing => None,

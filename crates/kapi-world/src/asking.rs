@@ -18,7 +18,7 @@ use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::goal::words;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
-use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, End, Line};
 
@@ -241,7 +241,7 @@ impl Question<'_> {
 }
 
 /// Records how a run was kept apart and which limits it met.
-fn note_limits(run: &mut AgentRun, ran: &Ran, watch: &Watch<'_>) {
+fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &Watch<'_>) {
     run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
     for met in &ran.met {
         let text = words::limit_met(met.resource, &met.limit);

@@ -14,9 +14,9 @@ use std::time::Duration;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_sandbox::launch::Ears;
-use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::podman::caches;
-use kapi_sandbox::spec::{Access, Level, Mount, Spec};
+use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
 use kapi_sandbox::{expose, launch, toolchain};
 use kapi_sys::process::{Limits, Line, Program};
 
@@ -62,7 +62,7 @@ pub(crate) struct Cell<'a> {
     /// The host's directory that is the workspace.
     pub(crate) workspace: &'a Path,
     /// Whether it can be written.
-    pub(crate) workspace_access: Access,
+    pub(crate) workspace_access: MountAccess,
     /// The person's own absolute path of what the workspace shows; it stands there too, so that what
     /// tools wrote down with absolute paths is right inside.
     pub(crate) project: Option<&'a Path>,
@@ -154,7 +154,7 @@ impl Cell<'_> {
         payload: Payload,
         doors: &Served<'_>,
         on_line: &mut dyn FnMut(Line<'_>),
-    ) -> Result<Ran, Failure> {
+    ) -> Result<SandboxRun, Failure> {
         let (mut spec, exposed) = self.spec(book, &payload.program)?;
         let mut path_first = payload.path_first;
         path_first.extend(exposed);
@@ -191,7 +191,7 @@ impl Cell<'_> {
 
     /// Makes room in the private home for what is mounted there: it is kept between the turns of an
     /// agent, which may have put anything in the way.
-    fn make_room(&self, book: &Book, spec: &Spec) -> Result<(), Failure> {
+    fn make_room(&self, book: &Book, spec: &SandboxSpec) -> Result<(), Failure> {
         let mounts = spec
             .mounts
             .iter()
@@ -212,9 +212,14 @@ impl Cell<'_> {
         &self,
         book: &Book,
         program: &Path,
-    ) -> Result<(Spec, Vec<PathBuf>), Failure> {
+    ) -> Result<(SandboxSpec, Vec<PathBuf>), Failure> {
         let self_exe = book.self_exe.clone();
-        let mut spec = Spec::new(Level::None, self.name, self.home.to_path_buf(), self_exe);
+        let mut spec = SandboxSpec::new(
+            IsolationLevel::None,
+            self.name,
+            self.home.to_path_buf(),
+            self_exe,
+        );
         spec.home_inside.clone_from(&book.home);
         if self.level == SandboxLevel::None {
             return Ok((spec, Vec::new()));
@@ -232,9 +237,9 @@ impl Cell<'_> {
         }
         let mut path_first = Vec::new();
         if self.level == SandboxLevel::Podman {
-            spec.level = Level::Podman;
+            spec.level = IsolationLevel::Podman;
         } else {
-            spec.level = Level::Native;
+            spec.level = IsolationLevel::Native;
             spec.mounts = toolchain::toolchains(&book.home);
             let exposed = expose::expose(program, &book.path_variable(), &book.home)
                 .map_err(|error| failure::sandbox(&error))?;
@@ -318,7 +323,7 @@ impl GitView {
             Mount {
                 host: self.git_dir.clone(),
                 inside: Self::git_dir_inside(),
-                access: Access::ReadWrite,
+                access: MountAccess::ReadWrite,
             },
             read_only(&self.link, &Path::new(WORKSPACE_INSIDE).join(".git")),
         ];
@@ -341,6 +346,6 @@ pub(crate) fn read_only(host: &Path, inside: &Path) -> Mount {
     Mount {
         host: host.to_path_buf(),
         inside: inside.to_path_buf(),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     }
 }

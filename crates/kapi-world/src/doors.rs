@@ -20,7 +20,7 @@ use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::policy::{Mode, Policy};
 use kapi_gateway::egress::rule::Rule;
 use kapi_gateway::model::cassette::Cassette;
-use kapi_sandbox::spec::Network;
+use kapi_sandbox::spec::NetworkIsolation;
 
 use crate::failure;
 use crate::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
@@ -51,7 +51,7 @@ pub(crate) struct Doors {
     inside: Vec<(SocketAddr, Door)>,
     /// The gateway's listener, where the network is the host's.
     on_host: Option<TcpListener>,
-    network: Network,
+    network: NetworkIsolation,
 }
 
 /// What answers at an address inside.
@@ -83,9 +83,9 @@ impl Doors {
             inside: Vec::new(),
             on_host: None,
             network: if is_shared {
-                Network::Host
+                NetworkIsolation::Host
             } else {
-                Network::Loopback
+                NetworkIsolation::Loopback
             },
         };
         if is_shared {
@@ -158,7 +158,7 @@ impl Doors {
     }
 
     /// Returns the kind of network of the sandbox.
-    pub(crate) const fn network(&self) -> Network {
+    pub(crate) const fn network(&self) -> NetworkIsolation {
         self.network
     }
 
@@ -211,7 +211,7 @@ fn placeholder() -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-    use kapi_sandbox::spec::Network;
+    use kapi_sandbox::spec::NetworkIsolation;
 
     use super::{Door, Doors};
     use crate::grant::Grant;
@@ -247,7 +247,7 @@ mod tests {
             (SandboxLevel::None, NetworkMode::Open),
         ] {
             let doors = doors(level, mode);
-            assert_eq!(doors.network(), Network::Host);
+            assert_eq!(doors.network(), NetworkIsolation::Host);
             assert!(doors.addresses().is_empty());
             let address = doors.on_host().unwrap().local_addr().unwrap();
             assert_eq!(doors.gateway().url, format!("http://{address}"));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::rule::Rule;
-use kapi_sandbox::podman::options::Options;
+use kapi_sandbox::podman::options::PodmanOptions;
 use kapi_sandbox::spec::Resources;
 
 /// The variables of the host that every program may see, whoever it is for.
@@ -48,7 +48,7 @@ pub struct Grant {
     /// Whether programs inside may make sandboxes of their own.
     pub nested_namespaces: bool,
     /// What only a container has.
-    pub podman: Options,
+    pub podman: PodmanOptions,
     /// Where Maven's releases come from instead of its own first repository.
     pub maven_mirror: Option<String>,
     /// The proxies that this host itself needs to get out.

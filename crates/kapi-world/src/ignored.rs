@@ -12,7 +12,7 @@ use std::{fs, io};
 use kapi_core::goal::outcome::Failure;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 
 use crate::confine::WORKSPACE_INSIDE;
 use crate::failure;
@@ -132,7 +132,7 @@ impl Ignored {
         self.mounts.push(Mount {
             host,
             inside: Path::new(WORKSPACE_INSIDE).join(relative),
-            access: Access::CopyOnWrite(kapi_sandbox::spec::Layer {
+            access: MountAccess::CopyOnWrite(kapi_sandbox::spec::OverlayLayer {
                 upper: layer.upper(),
                 work,
             }),

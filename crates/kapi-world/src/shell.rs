@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::Watch;
-use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{End, Finished};
 
 use crate::asking::RUN_ID_VARIABLE;
@@ -66,7 +66,7 @@ impl ShellLine<'_> {
         cell: &Cell<'_>,
         book: &Book,
         listener: Listener<'_>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<SandboxRun, Failure> {
         let fixed = VARIABLES
             .iter()
             .map(|(name, value)| (name.into(), value.into()));

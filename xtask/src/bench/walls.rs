@@ -13,8 +13,8 @@ use std::{env, fs, thread};
 use anyhow::{Context as _, bail, ensure};
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::launch::{self, Ears};
-use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::{Access, Layer, Level, Mount, Spec};
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer, SandboxSpec};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Limits, Program};
 
@@ -89,15 +89,15 @@ impl Asked {
     }
 
     /// Runs the program once.
-    fn sandboxed(&self, name: &str) -> Result<Ran, SandboxError> {
+    fn sandboxed(&self, name: &str) -> Result<SandboxRun, SandboxError> {
         let kapi = self.kapi.clone();
-        let mut spec = Spec::new(Level::Native, name, env::temp_dir(), kapi);
+        let mut spec = SandboxSpec::new(IsolationLevel::Native, name, env::temp_dir(), kapi);
         if let Some([lower, upper, works]) = &self.overlay {
             let work = fresh_directory(works, name);
             spec.mounts.push(Mount {
                 host: lower.clone(),
                 inside: PathBuf::from("/workspace"),
-                access: Access::CopyOnWrite(Layer {
+                access: MountAccess::CopyOnWrite(OverlayLayer {
                     upper: upper.clone(),
                     work,
                 }),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kapi_agent::manifest::{Manifest, manifest};
 use kapi_sandbox::probe::{self, Rung};
-use kapi_sandbox::spec::Level;
+use kapi_sandbox::spec::IsolationLevel;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::process::{self, End, Limits, Program};
 use serde::Serialize;
@@ -144,9 +144,9 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
 
 fn rung(rung: &Rung) -> Vec<Check> {
     let (name, is_default) = match rung.level {
-        Level::Native => ("native", true),
-        Level::Podman => ("podman", false),
-        Level::None => ("none", false),
+        IsolationLevel::Native => ("native", true),
+        IsolationLevel::Podman => ("podman", false),
+        IsolationLevel::None => ("none", false),
     };
     let mut checks = vec![Check {
         name: format!("sandbox {name}"),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use kapi_sandbox::podman::image::{self, Build, Source};
+use kapi_sandbox::podman::image::{self, Build, ImageSource};
 use kapi_sys::process::Line;
 use serde::Serialize;
 
@@ -117,14 +117,14 @@ fn wanted(context: &Context, args: &BuildArgs) -> Result<Build, Error> {
         }
     }
     let source = match &args.directory {
-        None => Source::Shipped,
+        None => ImageSource::Shipped,
         Some(directory) => {
             let directory = context.cwd.join(directory);
             if !directory.join("Containerfile").is_file() {
                 let text = format!("there is no Containerfile in {}", directory.display());
                 return Err(Error::usage(text));
             }
-            Source::Directory(directory)
+            ImageSource::Directory(directory)
         }
     };
     Ok(Build {

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::getpid;
 
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// What every group of ours begins with.
 const PREFIX: &str = "kapi-";
@@ -25,15 +25,15 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 static LOOKED_THROUGH: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Returns the name of a group that belongs to this process.
-pub(super) fn owned_name(name: &str) -> Result<String, Failure> {
+pub(super) fn owned_name(name: &str) -> Result<String, StepFailure> {
     let own = getpid().as_raw_nonzero().get();
     let start =
-        start_time(own).ok_or_else(|| Failure::new("read", "/proc/self/stat", Errno::IO))?;
+        start_time(own).ok_or_else(|| StepFailure::new("read", "/proc/self/stat", Errno::IO))?;
     Ok(format!("{PREFIX}{name}.{own}-{start}"))
 }
 
 /// Returns the name of one of several groups that belong to this process, different at every call.
-pub(super) fn unique_name(name: &str) -> Result<String, Failure> {
+pub(super) fn unique_name(name: &str) -> Result<String, StepFailure> {
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     owned_name(name).map(|name| format!("{name}-{number}"))
 }

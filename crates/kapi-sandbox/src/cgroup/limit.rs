@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::{Controller, Version, write};
-use crate::status::Failure;
+use super::{CgroupVersion, Controller, write};
+use crate::status::StepFailure;
 
 /// Processes of ours that are in the group too: launcher and leader.
 const OWN_PROCESSES: u64 = 2;
@@ -23,36 +23,36 @@ const QUOTA_MICROS_MIN: u64 = 1_000;
 pub(super) fn set(
     group: &Path,
     controller: Controller,
-    version: Version,
+    version: CgroupVersion,
     value: u64,
-) -> Result<(), Failure> {
+) -> Result<(), StepFailure> {
     let put = |file: &str, value: &str| write(&group.join(file), value);
     let quota = value.saturating_mul(MICROS_PER_MILLI).max(QUOTA_MICROS_MIN);
     match (controller, version) {
-        (Controller::Memory, Version::One) => {
+        (Controller::Memory, CgroupVersion::One) => {
             put("memory.limit_in_bytes", &value.to_string())?;
             where_known(put("memory.memsw.limit_in_bytes", &value.to_string()))
         }
-        (Controller::Memory, Version::Two) => {
+        (Controller::Memory, CgroupVersion::Two) => {
             put("memory.max", &value.to_string())?;
             where_known(put("memory.swap.max", "0"))
         }
-        (Controller::Processes, Version::One | Version::Two) => {
+        (Controller::Processes, CgroupVersion::One | CgroupVersion::Two) => {
             let count = value.saturating_add(OWN_PROCESSES);
             put("pids.max", &count.to_string())
         }
-        (Controller::Processor, Version::One) => {
+        (Controller::Processor, CgroupVersion::One) => {
             put("cpu.cfs_period_us", &PERIOD_MICROS.to_string())?;
             put("cpu.cfs_quota_us", &quota.to_string())
         }
-        (Controller::Processor, Version::Two) => {
+        (Controller::Processor, CgroupVersion::Two) => {
             put("cpu.max", &format!("{quota} {PERIOD_MICROS}"))
         }
     }
 }
 
 /// A kernel that does not count swapped memory has no file for it; then there is nothing to limit.
-fn where_known(written: Result<(), Failure>) -> Result<(), Failure> {
+fn where_known(written: Result<(), StepFailure>) -> Result<(), StepFailure> {
     match written {
         Err(failure) if failure.errno == Errno::NOENT.raw_os_error() => Ok(()),
         other => other,
@@ -61,12 +61,12 @@ fn where_known(written: Result<(), Failure>) -> Result<(), Failure> {
 
 /// Tells whether a controller had to refuse something: a process killed for memory, a fork that failed.
 /// Time of processors is never refused, only delayed.
-pub(super) fn was_hit(group: &Path, controller: Controller, version: Version) -> bool {
+pub(super) fn was_hit(group: &Path, controller: Controller, version: CgroupVersion) -> bool {
     let (file, key) = match (controller, version) {
-        (Controller::Memory, Version::One) => ("memory.oom_control", "oom_kill"),
-        (Controller::Memory, Version::Two) => ("memory.events", "oom_kill"),
-        (Controller::Processes, Version::One | Version::Two) => ("pids.events", "max"),
-        (Controller::Processor, Version::One | Version::Two) => return false,
+        (Controller::Memory, CgroupVersion::One) => ("memory.oom_control", "oom_kill"),
+        (Controller::Memory, CgroupVersion::Two) => ("memory.events", "oom_kill"),
+        (Controller::Processes, CgroupVersion::One | CgroupVersion::Two) => ("pids.events", "max"),
+        (Controller::Processor, CgroupVersion::One | CgroupVersion::Two) => return false,
     };
     fs::read_to_string(group.join(file)).is_ok_and(|text| count(&text, key) > 0)
 }
@@ -85,7 +85,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::{Controller, Version};
+    use super::super::{CgroupVersion, Controller};
     use super::{count, set};
 
     const FIRST: &[&str] = &[
@@ -101,7 +101,7 @@ mod tests {
         files.iter().map(read).collect()
     }
 
-    fn check(version: Version, files: &[&str], expected: &[&str]) {
+    fn check(version: CgroupVersion, files: &[&str], expected: &[&str]) {
         let group = tempfile::tempdir().unwrap();
         for file in files {
             fs::File::create(group.path().join(file)).unwrap();
@@ -118,9 +118,13 @@ mod tests {
 
     #[test]
     fn each_generation_has_its_files() {
-        check(Version::One, FIRST, &["67108864", "22", "100000", "150000"]);
         check(
-            Version::Two,
+            CgroupVersion::One,
+            FIRST,
+            &["67108864", "22", "100000", "150000"],
+        );
+        check(
+            CgroupVersion::Two,
             SECOND,
             &["67108864", "0", "22", "150000 100000"],
         );

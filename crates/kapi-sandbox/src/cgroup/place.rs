@@ -10,13 +10,13 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::getpid;
 
-use super::{Controller, Unavailable, Version, failure, leftover, write};
-use crate::status::Failure;
+use super::{CgroupVersion, Controller, Unavailable, failure, leftover, write};
+use crate::status::StepFailure;
 
 /// A directory in which a group for some controllers can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub version: Version,
+pub(super) struct GroupParent {
+    pub version: CgroupVersion,
     pub controllers: Vec<Controller>,
     pub parent: PathBuf,
 }
@@ -24,7 +24,7 @@ pub(super) struct Place {
 /// This process's own group in one tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Own {
-    version: Version,
+    version: CgroupVersion,
     /// The names of the tree's controllers; the second generation says elsewhere.
     controllers: Vec<String>,
     /// Where the tree is mounted.
@@ -33,16 +33,16 @@ struct Own {
 }
 
 /// Finds a place for each of the controllers, or what is in the way.
-pub(super) fn find(wanted: &[Controller]) -> (Vec<Place>, Vec<Unavailable>) {
+pub(super) fn find(wanted: &[Controller]) -> (Vec<GroupParent>, Vec<Unavailable>) {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let trees = own_groups(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<GroupParent> = Vec::new();
     let mut missing = Vec::new();
     let mut second = Vec::new();
     for controller in wanted {
         let tree = trees.iter().find(|tree| {
             let names = &tree.controllers;
-            tree.version == Version::One && names.iter().any(|name| name == controller.name())
+            tree.version == CgroupVersion::One && names.iter().any(|name| name == controller.name())
         });
         match tree {
             Some(tree) => add(&mut places, tree, *controller),
@@ -50,7 +50,7 @@ pub(super) fn find(wanted: &[Controller]) -> (Vec<Place>, Vec<Unavailable>) {
         }
     }
     if !second.is_empty() {
-        let tree = trees.iter().find(|tree| tree.version == Version::Two);
+        let tree = trees.iter().find(|tree| tree.version == CgroupVersion::Two);
         match second_place(tree, &second) {
             Ok(place) => places.push(place),
             Err(failure) => missing.extend(second.into_iter().map(|controller| Unavailable {
@@ -62,14 +62,14 @@ pub(super) fn find(wanted: &[Controller]) -> (Vec<Place>, Vec<Unavailable>) {
     (places, missing)
 }
 
-fn add(places: &mut Vec<Place>, tree: &Own, controller: Controller) {
+fn add(places: &mut Vec<GroupParent>, tree: &Own, controller: Controller) {
     let same = places
         .iter_mut()
         .find(|place| place.parent == tree.directory);
     match same {
         Some(place) => place.controllers.push(controller),
-        None => places.push(Place {
-            version: Version::One,
+        None => places.push(GroupParent {
+            version: CgroupVersion::One,
             controllers: vec![controller],
             parent: tree.directory.clone(),
         }),
@@ -78,9 +78,9 @@ fn add(places: &mut Vec<Place>, tree: &Own, controller: Controller) {
 
 /// Finds the nearest group above us, ourselves included, that hands the controllers down and that we
 /// may change; failing that, makes our own group one.
-fn second_place(tree: Option<&Own>, wanted: &[Controller]) -> Result<Place, Failure> {
+fn second_place(tree: Option<&Own>, wanted: &[Controller]) -> Result<GroupParent, StepFailure> {
     let Some(tree) = tree else {
-        return Err(Failure::new(
+        return Err(StepFailure::new(
             "find cgroup controller",
             "/proc/self/cgroup",
             Errno::NOENT,
@@ -90,15 +90,15 @@ fn second_place(tree: Option<&Own>, wanted: &[Controller]) -> Result<Place, Fail
     for controller in wanted {
         if !names(&offered, *controller)? {
             let target = format!("{} in {}", controller.name(), offered.display());
-            return Err(Failure::new(
+            return Err(StepFailure::new(
                 "find cgroup controller",
                 &target,
                 Errno::NOENT,
             ));
         }
     }
-    let place = |parent: &Path| Place {
-        version: Version::Two,
+    let place = |parent: &Path| GroupParent {
+        version: CgroupVersion::Two,
         controllers: wanted.to_vec(),
         parent: parent.to_path_buf(),
     };
@@ -121,7 +121,7 @@ fn hands_down(directory: &Path, wanted: &[Controller]) -> bool {
 }
 
 /// Tells whether a list of controllers holds one.
-fn names(list: &Path, controller: Controller) -> Result<bool, Failure> {
+fn names(list: &Path, controller: Controller) -> Result<bool, StepFailure> {
     let text = fs::read_to_string(list).map_err(|error| failure("read", list, &error))?;
     Ok(text
         .split_whitespace()
@@ -130,7 +130,7 @@ fn names(list: &Path, controller: Controller) -> Result<bool, Failure> {
 
 /// Moves this process to a leaf below its own group and lets the group hand its controllers down. The
 /// kernel refuses that while another process is in the group; then nothing has changed.
-fn become_parent(own: &Path, wanted: &[Controller]) -> Result<(), Failure> {
+fn become_parent(own: &Path, wanted: &[Controller]) -> Result<(), StepFailure> {
     let leaf = own.join(leftover::owned_name("host")?);
     match fs::create_dir(&leaf) {
         Ok(()) => {}
@@ -156,18 +156,18 @@ fn become_parent(own: &Path, wanted: &[Controller]) -> Result<(), Failure> {
 
 /// Joins what the kernel says of this process with where the trees are mounted.
 fn own_groups(groups: &str, mounts: &str) -> Vec<Own> {
-    let mounted: Vec<Mounted<'_>> = mounts.lines().filter_map(mounted).collect();
+    let mounted: Vec<CgroupMount<'_>> = mounts.lines().filter_map(mounted).collect();
     let own = |line: &str| {
         let mut fields = line.splitn(3, ':');
         let (hierarchy, controllers) = (fields.next()?, fields.next()?);
         let path = Path::new(fields.next()?);
         let version = match (hierarchy, controllers) {
-            ("0", "") => Version::Two,
-            _ => Version::One,
+            ("0", "") => CgroupVersion::Two,
+            _ => CgroupVersion::One,
         };
         let mount = mounted.iter().find(|mount| {
             mount.version == version
-                && (version == Version::Two || has_all(mount.options, controllers))
+                && (version == CgroupVersion::Two || has_all(mount.options, controllers))
         })?;
         // A group outside of what is mounted cannot be reached.
         let below = path.strip_prefix(mount.root).ok()?;
@@ -193,24 +193,24 @@ fn has_all(options: &str, controllers: &str) -> bool {
 }
 
 /// A mounted tree of groups.
-struct Mounted<'a> {
-    version: Version,
+struct CgroupMount<'a> {
+    version: CgroupVersion,
     root: &'a str,
     point: &'a str,
     options: &'a str,
 }
 
-fn mounted(line: &str) -> Option<Mounted<'_>> {
+fn mounted(line: &str) -> Option<CgroupMount<'_>> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut fields = mount.split(' ').skip(3);
     let (root, point) = (fields.next()?, fields.next()?);
     let mut fields = file_system.split(' ');
     let version = match fields.next()? {
-        "cgroup" => Version::One,
-        "cgroup2" => Version::Two,
+        "cgroup" => CgroupVersion::One,
+        "cgroup2" => CgroupVersion::Two,
         _ => return None,
     };
-    Some(Mounted {
+    Some(CgroupMount {
         version,
         root,
         point,
@@ -224,9 +224,9 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::{Own, hands_down, own_groups, second_place};
-    use crate::cgroup::{Controller, Version};
+    use crate::cgroup::{CgroupVersion, Controller};
 
-    fn own(version: Version, controllers: &str, top: &str, directory: &str) -> Own {
+    fn own(version: CgroupVersion, controllers: &str, top: &str, directory: &str) -> Own {
         Own {
             version,
             controllers: vec![controllers.to_owned()],
@@ -249,18 +249,23 @@ mod tests {
             own_groups(groups, mounts),
             [
                 own(
-                    Version::One,
+                    CgroupVersion::One,
                     "pids",
                     "/sys/fs/cgroup/pids",
                     "/sys/fs/cgroup/pids/a/b"
                 ),
                 own(
-                    Version::One,
+                    CgroupVersion::One,
                     "memory",
                     "/sys/fs/cgroup/memory",
                     "/sys/fs/cgroup/memory"
                 ),
-                own(Version::Two, "", two, &format!("{two}/user.slice/s.scope")),
+                own(
+                    CgroupVersion::Two,
+                    "",
+                    two,
+                    &format!("{two}/user.slice/s.scope")
+                ),
             ]
         );
     }
@@ -287,7 +292,7 @@ mod tests {
         group(&slice, "memory pids", "memory pids");
         group(&scope, "memory pids", "");
         let tree = Own {
-            version: Version::Two,
+            version: CgroupVersion::Two,
             controllers: Vec::new(),
             top: top.path().to_path_buf(),
             directory: scope,
@@ -307,7 +312,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         group(top.path(), "memory", "");
         let tree = Own {
-            version: Version::Two,
+            version: CgroupVersion::Two,
             controllers: Vec::new(),
             top: top.path().to_path_buf(),
             directory: top.path().to_path_buf(),

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Flags};
 
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// Something that the launcher does once.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct StepCompletion {
     /// [`OPEN`], [`DONE`], or the number of a refused call with its error in the bits above.
     word: AtomicU32,
 }
@@ -26,7 +26,7 @@ const DONE: u32 = u32::MAX;
 const CALL_BITS: u32 = 8;
 const CALLS_END: u32 = 1 << CALL_BITS;
 
-impl Answer {
+impl StepCompletion {
     /// Returns one that is still to be given.
     pub(super) fn new() -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Answer {
     }
 
     /// Waits for it; the leader's half. The leader dies with the launcher, so this wait has an end.
-    pub(super) fn hear(&self) -> Result<Result<(), Refusal>, Failure> {
+    pub(super) fn hear(&self) -> Result<Result<(), Refusal>, StepFailure> {
         loop {
             match self.word.load(Ordering::Acquire) {
                 OPEN => {}
@@ -64,7 +64,7 @@ impl Answer {
             match futex::wait(&self.word, Flags::PRIVATE, OPEN, None) {
                 // It may have been given meanwhile.
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(errno) => return Err(Failure::new("futex", "the launcher", errno)),
+                Err(errno) => return Err(StepFailure::new("futex", "the launcher", errno)),
             }
         }
     }
@@ -76,13 +76,13 @@ mod tests {
 
     use rustix::io::Errno;
 
-    use super::{Answer, Refusal};
+    use super::{Refusal, StepCompletion};
 
     fn check(answer: Result<(), Refusal>) {
-        let given = Answer::new();
+        let given = StepCompletion::new();
         given.give(answer);
         assert_eq!(given.hear().unwrap(), answer);
-        let late = Answer::new();
+        let late = StepCompletion::new();
         let heard = thread::scope(|scope| {
             let hearing = scope.spawn(|| late.hear());
             late.give(answer);

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rustix::mount::MountAttrFlags;
 
-use super::mount::{Fresh, Rights, Tree};
-use super::room::{Furniture, Piece};
-use crate::status::Failure;
+use super::mount::{DetachedMount, Fresh, MountRights};
+use super::room::{Furniture, RootEntry};
+use crate::status::StepFailure;
 
 /// Devices of the host that hold nothing. `/dev/tty` reaches only a terminal of the process's own
 /// session, and the payload begins a session without one.
@@ -30,26 +30,26 @@ const TERMINALS: Fresh = Fresh {
 };
 
 /// Gathers the pieces of `/dev`.
-pub(super) fn gather() -> Result<Vec<Furniture>, Failure> {
+pub(super) fn gather() -> Result<Vec<Furniture>, StepFailure> {
     let dev = Path::new("/dev");
     let mut pieces = Vec::new();
     for name in NODES {
         let path = dev.join(name);
-        let tree = Tree::clone_of(&path, Rights::Device)?;
+        let tree = DetachedMount::clone_of(&path, MountRights::Device)?;
         pieces.push(Furniture {
             inside: path,
-            piece: Piece::Tree(tree),
+            piece: RootEntry::Tree(tree),
         });
     }
     for (name, target) in LINKS {
         pieces.push(Furniture {
             inside: dev.join(name),
-            piece: Piece::Link(target.into()),
+            piece: RootEntry::Link(target.into()),
         });
     }
     pieces.push(Furniture {
         inside: dev.join("pts"),
-        piece: Piece::Fresh(TERMINALS),
+        piece: RootEntry::Fresh(TERMINALS),
     });
     Ok(pieces)
 }

@@ -16,10 +16,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::mount::{Root, Tree};
-use super::room::{Furniture, Piece, shown_directory};
+use super::mount::{DetachedMount, NewRoot};
+use super::room::{Furniture, RootEntry, shown_directory};
 use crate::order::{Enclosure, OrderedNetwork};
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// Directories that are bound as they are.
 const DIRECTORIES: &[&str] = &[
@@ -73,7 +73,7 @@ const BOUND_FROM_BYTES: usize = 16 * 1024;
 const READABLE_BY_ALL: u32 = 0o004;
 
 /// Gathers the pieces of `/etc`, with accounts made up for the one user that exists inside.
-pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
+pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
     let etc = Path::new("/etc");
     let mut pieces = Vec::new();
     for name in DIRECTORIES {
@@ -113,7 +113,7 @@ fn java_directories() -> BTreeSet<String> {
 
 /// Puts a file of the host that any user may read in its place; the host's root, too, gets no more than
 /// that. Nothing is there where there is none.
-pub(super) fn show(root: &Root, path: &Path) -> Result<(), Failure> {
+pub(super) fn show(root: &NewRoot, path: &Path) -> Result<(), StepFailure> {
     let Some((file, n_bytes)) = public_file(path)? else {
         return Ok(());
     };
@@ -128,24 +128,24 @@ pub(super) fn show(root: &Root, path: &Path) -> Result<(), Failure> {
             return root.file(path, content);
         }
     }
-    root.attach(&Tree::clone_of_file(&file, path)?, path)
+    root.attach(&DetachedMount::clone_of_file(&file, path)?, path)
 }
 
 fn public_piece(path: PathBuf) -> Furniture {
     Furniture {
         inside: path,
-        piece: Piece::Public,
+        piece: RootEntry::Public,
     }
 }
 
-fn public_content(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+fn public_content(path: &Path) -> Result<Option<Vec<u8>>, StepFailure> {
     let found = public_file(path)?;
     found
         .map(|(file, n_bytes)| content_of(file, n_bytes, path))
         .transpose()
 }
 
-fn content_of(file: fs::File, n_bytes: usize, path: &Path) -> Result<Vec<u8>, Failure> {
+fn content_of(file: fs::File, n_bytes: usize, path: &Path) -> Result<Vec<u8>, StepFailure> {
     let mut content = Vec::with_capacity(n_bytes + 1);
     let mut rest = file.take(FILE_BYTES_MAX);
     rest.read_to_end(&mut content)
@@ -154,7 +154,7 @@ fn content_of(file: fs::File, n_bytes: usize, path: &Path) -> Result<Vec<u8>, Fa
 }
 
 /// Opens a file that everybody may read and tells how long it is.
-fn public_file(path: &Path) -> Result<Option<(fs::File, usize)>, Failure> {
+fn public_file(path: &Path) -> Result<Option<(fs::File, usize)>, StepFailure> {
     // Opening a pipe without a writer would wait for one.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let Ok(file) = fs::File::options()
@@ -178,9 +178,9 @@ fn public_file(path: &Path) -> Result<Option<(fs::File, usize)>, Failure> {
     Ok(Some((file, n_bytes)))
 }
 
-fn read_failure(path: &Path, error: &io::Error) -> Failure {
+fn read_failure(path: &Path, error: &io::Error) -> StepFailure {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-    Failure::new("read", &path.display().to_string(), errno)
+    StepFailure::new("read", &path.display().to_string(), errno)
 }
 
 /// Keeps `/etc/localtime` a link where it is one, because programs read the zone's name from it.
@@ -189,13 +189,13 @@ fn local_time() -> Furniture {
     match fs::read_link(&path) {
         Ok(target) if target.starts_with("/usr") => Furniture {
             inside: path,
-            piece: Piece::Link(target),
+            piece: RootEntry::Link(target),
         },
         Ok(_) | Err(_) => public_piece(path),
     }
 }
 
-fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {
+fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, StepFailure> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let shell = if Path::new("/bin/bash").exists() {
         "/bin/bash"
@@ -218,7 +218,7 @@ fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, Failure> {
         .into_iter()
         .map(|(path, content)| Furniture {
             inside: path.into(),
-            piece: Piece::File(content),
+            piece: RootEntry::File(content),
         })
         .collect())
 }

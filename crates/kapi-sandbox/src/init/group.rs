@@ -7,15 +7,15 @@ use std::io::Write as _;
 
 use rustix::io::Errno;
 
-use crate::order::Text;
-use crate::status::Failure;
+use crate::order::SystemText;
+use crate::status::StepFailure;
 
 /// What a process writes to say "me".
 const SELF: &[u8] = b"0";
 
 /// Moves this process into each group. Call while the host's files are in reach and there is one
 /// thread; every process started afterwards is born in the groups.
-pub(super) fn join(doors: &[Text]) -> Result<(), Failure> {
+pub(super) fn join(doors: &[SystemText]) -> Result<(), StepFailure> {
     for door in doors {
         let path = door.path();
         OpenOptions::new()
@@ -24,7 +24,7 @@ pub(super) fn join(doors: &[Text]) -> Result<(), Failure> {
             .and_then(|mut file| file.write_all(SELF))
             .map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                Failure::new("write", &path.display().to_string(), errno)
+                StepFailure::new("write", &path.display().to_string(), errno)
             })?;
     }
     Ok(())

@@ -13,16 +13,16 @@ use rustix::io::{Errno, write};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Refusal, StepCompletion};
 use super::process_view;
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// The host's root, from before the leader leaves it until it is gone.
 #[derive(Debug)]
 pub(super) struct HostRoot {
     /// Counts 1 when the leader has left it.
     left: OwnedFd,
-    gone: Answer,
+    gone: StepCompletion,
 }
 
 /// The calls that take it away.
@@ -32,12 +32,12 @@ const UNMOUNT: u32 = 2;
 
 impl HostRoot {
     /// Prepares to take it away. Call in the launcher.
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, StepFailure> {
         let left = eventfd(0, EventfdFlags::CLOEXEC)
-            .map_err(|errno| Failure::new("eventfd2", "the launcher", errno))?;
+            .map_err(|errno| StepFailure::new("eventfd2", "the launcher", errno))?;
         Ok(Self {
             left,
-            gone: Answer::new(),
+            gone: StepCompletion::new(),
         })
     }
 
@@ -74,31 +74,31 @@ impl HostRoot {
     }
 
     /// Tells the launcher that this process has left it; the leader's half.
-    pub(super) fn leave(&self) -> Result<(), Failure> {
+    pub(super) fn leave(&self) -> Result<(), StepFailure> {
         let one = 1_u64.to_ne_bytes();
         let told = write(&self.left, &one);
         told.map(|_| ())
-            .map_err(|errno| Failure::new("write", "the launcher's eventfd", errno))
+            .map_err(|errno| StepFailure::new("write", "the launcher's eventfd", errno))
     }
 
     /// Waits until nothing of it is left; the leader's half.
-    pub(super) fn await_gone(&self) -> Result<(), Failure> {
+    pub(super) fn await_gone(&self) -> Result<(), StepFailure> {
         self.gone.hear()?.map_err(|(call, errno)| match call {
             process_view::FIRST.. => process_view::named((call, errno)),
-            WATCH => Failure::new("pidfd_open", "the leader", errno),
-            POLL => Failure::new("poll", "the leader", errno),
+            WATCH => StepFailure::new("pidfd_open", "the leader", errno),
+            POLL => StepFailure::new("poll", "the leader", errno),
             _ => unmount_failure(errno),
         })
     }
 }
 
 /// Takes the host's root away at once, in a process that has left it.
-pub(super) fn take_own_away() -> Result<(), Failure> {
+pub(super) fn take_own_away() -> Result<(), StepFailure> {
     detach().map_err(unmount_failure)
 }
 
 /// The same, and covers `/proc`.
-pub(super) fn take_all_away() -> Result<(), Failure> {
+pub(super) fn take_all_away() -> Result<(), StepFailure> {
     take_own_away()?;
     process_view::seal(false).map_err(process_view::named)
 }
@@ -108,6 +108,6 @@ fn detach() -> Result<(), Errno> {
     unmount(c".", UnmountFlags::DETACH)
 }
 
-fn unmount_failure(errno: Errno) -> Failure {
-    Failure::new("umount2", "/", errno)
+fn unmount_failure(errno: Errno) -> StepFailure {
+    StepFailure::new("umount2", "/", errno)
 }

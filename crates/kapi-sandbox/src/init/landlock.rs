@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::room::WRITABLE;
 use crate::order::{Enclosure, OrderedAccess};
-use crate::status::Failure;
+use crate::status::StepFailure;
 use crate::syscall::restrict::{
     Ruleset, landlock_allow, landlock_restrict, landlock_ruleset, landlock_version,
 };
@@ -63,7 +63,7 @@ fn handled(version: u32, nested_namespaces: bool) -> Ruleset {
 
 /// Restricts this process and its descendants; does nothing where the order says that the kernel has
 /// nothing to offer. Call inside the finished root.
-pub(super) fn restrict(enclosure: &Enclosure) -> Result<(), Failure> {
+pub(super) fn restrict(enclosure: &Enclosure) -> Result<(), StepFailure> {
     let handled = handled(enclosure.landlock, enclosure.nested_namespaces);
     if enclosure.landlock < VERSION_MIN || (handled.files, handled.scopes) == (0, 0) {
         return Ok(());
@@ -71,8 +71,9 @@ pub(super) fn restrict(enclosure: &Enclosure) -> Result<(), Failure> {
     restrict_to(&handled, enclosure.landlock, &writable(enclosure))
 }
 
-fn restrict_to(handled: &Ruleset, version: u32, writable: &[PathBuf]) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
+fn restrict_to(handled: &Ruleset, version: u32, writable: &[PathBuf]) -> Result<(), StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the leader", errno);
     let ruleset = landlock_ruleset(handled, version).map_err(failed("landlock_create_ruleset"))?;
     if handled.files != 0 {
         allow(&ruleset, Path::new("/"), handled.files & READ)?;
@@ -87,8 +88,8 @@ fn restrict_to(handled: &Ruleset, version: u32, writable: &[PathBuf]) -> Result<
 }
 
 /// Tries it without any rule for a place.
-pub(super) fn attempt() -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "landlock", errno);
+pub(super) fn attempt() -> Result<(), StepFailure> {
+    let failed = |call: &'static str| move |errno: Errno| StepFailure::new(call, "landlock", errno);
     let version = usable_version().map_err(failed("landlock_create_ruleset"))?;
     restrict_to(&handled(version, false), version, &[])
 }
@@ -114,9 +115,9 @@ fn writable(enclosure: &Enclosure) -> Vec<PathBuf> {
         .collect()
 }
 
-fn allow(ruleset: &OwnedFd, path: &Path, rights: u64) -> Result<(), Failure> {
+fn allow(ruleset: &OwnedFd, path: &Path, rights: u64) -> Result<(), StepFailure> {
     let failed = |call: &'static str| {
-        move |errno: Errno| Failure::new(call, &path.display().to_string(), errno)
+        move |errno: Errno| StepFailure::new(call, &path.display().to_string(), errno)
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = openat(CWD, path, flags, Mode::empty()).map_err(failed("open"))?;
@@ -142,7 +143,7 @@ mod tests {
     use super::super::privilege::forbid_gains;
     use super::{handled, restrict_to, usable_version, writable};
     use crate::order::Enclosure;
-    use crate::spec::{Access, Level, Mount, Spec};
+    use crate::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
     use crate::syscall::restrict::Ruleset;
 
     fn refused<T>(result: io::Result<T>) -> bool {
@@ -171,9 +172,17 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let [home, given, read_only, other] =
             ["home", "given", "read-only", "other"].map(|name| top.path().join(name));
-        let mut spec = Spec::new(Level::Native, "x", home.clone(), PathBuf::from("/x"));
+        let mut spec = SandboxSpec::new(
+            IsolationLevel::Native,
+            "x",
+            home.clone(),
+            PathBuf::from("/x"),
+        );
         spec.home_inside = home.clone();
-        for (place, access) in [(&given, Access::ReadWrite), (&read_only, Access::ReadOnly)] {
+        for (place, access) in [
+            (&given, MountAccess::ReadWrite),
+            (&read_only, MountAccess::ReadOnly),
+        ] {
             spec.mounts.push(Mount {
                 host: place.clone(),
                 inside: place.clone(),

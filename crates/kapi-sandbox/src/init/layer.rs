@@ -26,10 +26,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-use super::answer::{Answer, Refusal};
-use super::mount::Tree;
-use crate::order::{Enclosure, OrderedAccess, Text};
-use crate::status::Failure;
+use super::answer::{Refusal, StepCompletion};
+use super::mount::DetachedMount;
+use crate::order::{Enclosure, OrderedAccess, SystemText};
+use crate::status::StepFailure;
 
 /// What overlayfs makes in its work directory, and what it is called once it is no longer used.
 const USED: &CStr = c"work";
@@ -44,7 +44,7 @@ const WORDS_BYTES_MAX: usize = 64;
 const MOUNTS_MAX: usize = 10_000;
 
 /// Takes every layer of an order for this process and its children, for as long as one of them lives.
-pub(super) fn lock_all(enclosure: &Enclosure) -> Result<Vec<OwnedFd>, Failure> {
+pub(super) fn lock_all(enclosure: &Enclosure) -> Result<Vec<OwnedFd>, StepFailure> {
     let uppers = enclosure
         .binds
         .iter()
@@ -57,10 +57,10 @@ pub(super) fn lock_all(enclosure: &Enclosure) -> Result<Vec<OwnedFd>, Failure> {
 
 /// Two overlays on one layer would each destroy what the other wrote. The mounts of a sandbox that was
 /// over a moment ago are waited for.
-fn lock(upper: &Path) -> Result<OwnedFd, Failure> {
+fn lock(upper: &Path) -> Result<OwnedFd, StepFailure> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let held = openat(CWD, upper, flags, Mode::empty())
-        .map_err(|errno| Failure::new("open", &upper.display().to_string(), errno))?;
+        .map_err(|errno| StepFailure::new("open", &upper.display().to_string(), errno))?;
     let until = Instant::now() + LOCK_WAIT_MAX;
     loop {
         let (why, errno) = match flock(&held, FlockOperation::NonBlockingLockExclusive) {
@@ -73,38 +73,40 @@ fn lock(upper: &Path) -> Result<OwnedFd, Failure> {
             Err(other) => ("", other),
         };
         let target = format!("{}{why}", upper.display());
-        return Err(Failure::new("flock", &target, errno));
+        return Err(StepFailure::new("flock", &target, errno));
     }
 }
 
 /// The copy-on-write mounts of an order, which the launcher makes while the leader furnishes the root.
 #[derive(Debug)]
-pub(super) struct Layers {
-    all: Vec<Layer>,
+pub(super) struct LayerMounts {
+    all: Vec<LayerMount>,
     /// The mounts travel here, in order; there is none where nothing is to be made.
-    channel: Option<Channel>,
+    channel: Option<MountChannel>,
 }
 
 #[derive(Debug)]
-struct Channel {
+struct MountChannel {
     launcher: OwnedFd,
     leader: OwnedFd,
 }
 
-impl Layers {
+impl LayerMounts {
     /// Prepares those of an order. Call in the launcher.
-    pub(super) fn new(enclosure: &Enclosure) -> Result<Self, Failure> {
+    pub(super) fn new(enclosure: &Enclosure) -> Result<Self, StepFailure> {
         let binds = enclosure.binds.iter();
         let all = binds.filter_map(|bind| match &bind.access {
-            OrderedAccess::CopyOnWrite { upper, work } => Some(Layer::new(&bind.host, upper, work)),
+            OrderedAccess::CopyOnWrite { upper, work } => {
+                Some(LayerMount::new(&bind.host, upper, work))
+            }
             OrderedAccess::ReadOnly | OrderedAccess::ReadWrite => None,
         });
         let all = all.collect::<Result<Vec<_>, _>>()?;
         let channel = (!all.is_empty()).then(|| {
             let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
             let pair = socketpair(AddressFamily::UNIX, kind, flags, None);
-            let pair = pair.map_err(|errno| Failure::new("socketpair", "the leader", errno));
-            pair.map(|(launcher, leader)| Channel { launcher, leader })
+            let pair = pair.map_err(|errno| StepFailure::new("socketpair", "the leader", errno));
+            pair.map(|(launcher, leader)| MountChannel { launcher, leader })
         });
         Ok(Self {
             all,
@@ -133,14 +135,14 @@ impl Layers {
     }
 
     /// Waits for each to be made and takes it, in the order of the binds; the leader's half.
-    pub(super) fn take(&self) -> impl Iterator<Item = Result<Tree, Failure>> {
+    pub(super) fn take(&self) -> impl Iterator<Item = Result<DetachedMount, StepFailure>> {
         let channel = self.channel.iter();
         let all = channel.flat_map(|channel| self.all.iter().map(move |layer| (layer, channel)));
         all.map(|(layer, channel)| {
             layer.made.hear()?.map_err(|refusal| layer.named(refusal))?;
             let mount = take_over(&channel.leader);
             let mount = mount.map_err(|errno| layer.named((RECEIVE, errno)))?;
-            Ok(Tree::made(mount, layer.lower.name()))
+            Ok(DetachedMount::made(mount, layer.lower.name()))
         })
     }
 }
@@ -150,34 +152,38 @@ impl Layers {
 ///
 /// File systems mounted below the directory cannot be part of it, and a user namespace may not look
 /// under them, so they are an error.
-pub(super) fn mount(lower: &Text, upper: &Text, work: &Text) -> Result<Tree, Failure> {
-    let layer = Layer::new(lower, upper, work)?;
+pub(super) fn mount(
+    lower: &SystemText,
+    upper: &SystemText,
+    work: &SystemText,
+) -> Result<DetachedMount, StepFailure> {
+    let layer = LayerMount::new(lower, upper, work)?;
     let mount = layer.mount().map_err(|refusal| layer.named(refusal))?;
-    Ok(Tree::made(mount, layer.lower.name()))
+    Ok(DetachedMount::made(mount, layer.lower.name()))
 }
 
 /// One copy-on-write mount.
 #[derive(Debug)]
-struct Layer {
-    lower: Directory,
-    upper: Directory,
-    work: Directory,
-    made: Answer,
+struct LayerMount {
+    lower: OpenDirectory,
+    upper: OpenDirectory,
+    work: OpenDirectory,
+    made: StepCompletion,
 }
 
 /// A directory that was opened before the root that is being built may cover it.
 #[derive(Debug)]
-struct Directory {
+struct OpenDirectory {
     path: PathBuf,
     fd: OwnedFd,
 }
 
-impl Directory {
-    fn open(path: &Text) -> Result<Self, Failure> {
+impl OpenDirectory {
+    fn open(path: &SystemText) -> Result<Self, StepFailure> {
         let path = path.path();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, &path, flags, Mode::empty())
-            .map_err(|errno| Failure::new("open", &path.display().to_string(), errno))?;
+            .map_err(|errno| StepFailure::new("open", &path.display().to_string(), errno))?;
         Ok(Self { path, fd })
     }
 
@@ -198,13 +204,13 @@ const MOUNT: u32 = 7;
 const SEND: u32 = 8;
 const RECEIVE: u32 = 9;
 
-impl Layer {
-    fn new(lower: &Text, upper: &Text, work: &Text) -> Result<Self, Failure> {
+impl LayerMount {
+    fn new(lower: &SystemText, upper: &SystemText, work: &SystemText) -> Result<Self, StepFailure> {
         Ok(Self {
-            lower: Directory::open(lower)?,
-            upper: Directory::open(upper)?,
-            work: Directory::open(work)?,
-            made: Answer::new(),
+            lower: OpenDirectory::open(lower)?,
+            upper: OpenDirectory::open(upper)?,
+            work: OpenDirectory::open(work)?,
+            made: StepCompletion::new(),
         })
     }
 
@@ -226,10 +232,10 @@ impl Layer {
     }
 
     /// Puts a refused call into words.
-    fn named(&self, (call, errno): Refusal) -> Failure {
+    fn named(&self, (call, errno): Refusal) -> StepFailure {
         let lower = self.lower.name();
         let used = || format!("{}/{}", self.work.name(), USED.to_string_lossy());
-        let inside = |part: &Directory| format!("{}, which lies inside {lower}", part.name());
+        let inside = |part: &OpenDirectory| format!("{}, which lies inside {lower}", part.name());
         let (call, target) = match call {
             STAT => ("fstatat", used()),
             RENAME => ("renameat", used()),
@@ -242,7 +248,7 @@ impl Layer {
             SEND => ("sendmsg", lower),
             _ => ("recvmsg", lower),
         };
-        Failure::new(call, &target, errno)
+        StepFailure::new(call, &target, errno)
     }
 
     fn explained(&self) -> String {
@@ -257,7 +263,7 @@ impl Layer {
 fn configure(context: &OwnedFd, fds: [&OwnedFd; 3]) -> Result<(), Errno> {
     // By descriptor, because the options of overlayfs give some characters of a path a meaning.
     for (option, fd) in [c"lowerdir", c"upperdir", c"workdir"].into_iter().zip(fds) {
-        fsconfig_set_string(context, option, Words::new().descriptor(fd)?)?;
+        fsconfig_set_string(context, option, OptionText::new().descriptor(fd)?)?;
     }
     fsconfig_set_flag(context, c"userxattr")?;
     // Without this the end of every sandbox would sync the whole file system of its layer.
@@ -280,7 +286,7 @@ fn real<'a>(
     fd: &OwnedFd,
     text: &'a mut [MaybeUninit<u8>; PATH_BYTES_MAX],
 ) -> Result<&'a [u8], Errno> {
-    let mut words = Words::new();
+    let mut words = OptionText::new();
     let (path, rest) = readlinkat_raw(CWD, words.descriptor(fd)?, text)?;
     if rest.is_empty() {
         return Err(Errno::NAMETOOLONG);
@@ -301,7 +307,7 @@ fn put_aside(work: &OwnedFd) -> Result<(), Refusal> {
         Err(errno) => return Err((STAT, errno)),
     };
     // No two files that exist at once have the same number.
-    let mut words = Words::new();
+    let mut words = OptionText::new();
     let aside = words.join(format_args!("{ASIDE}-{}", used.st_ino));
     let moved = aside.and_then(|aside| renameat(work, USED, work, aside));
     moved.map_err(|errno| (RENAME, errno))
@@ -337,11 +343,11 @@ fn take_over(channel: &OwnedFd) -> Result<OwnedFd, Errno> {
 }
 
 /// A short text for the kernel, put together without taking memory.
-struct Words {
+struct OptionText {
     bytes: [u8; WORDS_BYTES_MAX],
 }
 
-impl Words {
+impl OptionText {
     const fn new() -> Self {
         Self {
             bytes: [0; WORDS_BYTES_MAX],

@@ -20,8 +20,8 @@ use super::{
     Beside, NOT_RUN, Ties, die_with_parent, hand_over_listeners, landlock, limit, privilege,
     release_standard_streams, room, seccomp, tell,
 };
-use crate::order::{Enclosure, Payload};
-use crate::status::{Ending, Failure, Status, send};
+use crate::order::{Enclosure, PayloadProgram};
+use crate::status::{LauncherMessage, PayloadEnd, StepFailure, send};
 use crate::syscall::borrow::start_borrowing;
 
 /// How often a supervisor collects orphans that ended.
@@ -32,10 +32,10 @@ const PASSES_MAX: u32 = 2_000;
 /// Builds the enclosure around itself, gives up all rights, and runs the payload to its end.
 pub(super) fn confine(
     enclosure: &Enclosure,
-    payload: &Payload,
+    payload: &PayloadProgram,
     beside: &Beside,
     ties: Ties<'_>,
-) -> Result<i32, Failure> {
+) -> Result<i32, StepFailure> {
     let Ties { status, life } = ties;
     die_with_parent()?;
     if !may_go(status, life)? {
@@ -51,7 +51,7 @@ pub(super) fn confine(
     limit::lower(&enclosure.limits)?;
     privilege::give_up_all()?;
     landlock::restrict(enclosure)?;
-    seccomp::install(seccomp::Profile::of(enclosure))?;
+    seccomp::install(seccomp::SeccompProfile::of(enclosure))?;
     beside.host_root.await_gone()?;
     let child = spawn(payload, status)?;
     loop {
@@ -59,16 +59,17 @@ pub(super) fn confine(
             Ok(Some((pid, ended))) if pid == child => return Ok(report(status, ended)),
             // An orphan of the payload: collecting it is all there is to do.
             Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(Failure::new("wait4", "the payload", errno)),
+            Err(errno) => return Err(StepFailure::new("wait4", "the payload", errno)),
         }
     }
 }
 
 /// Runs the payload on the host, and ends all its descendants when it, the launcher or the host side
 /// ends.
-pub(super) fn supervise(payload: &Payload, ties: Ties<'_>) -> Result<i32, Failure> {
+pub(super) fn supervise(payload: &PayloadProgram, ties: Ties<'_>) -> Result<i32, StepFailure> {
     let Ties { status, life } = ties;
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the leader", errno);
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the leader", errno);
     // Out of the launcher's process group: a kill of the group must leave somebody to end the others.
     setsid().map_err(failed("setsid"))?;
     set_child_subreaper(Some(getpid())).map_err(failed("prctl(PR_SET_CHILD_SUBREAPER)"))?;
@@ -78,7 +79,7 @@ pub(super) fn supervise(payload: &Payload, ties: Ties<'_>) -> Result<i32, Failur
     }
     let ended = spawn(payload, status).and_then(|child| watch(child, life));
     if let Err(failure) = end_descendants() {
-        tell(status.as_fd(), &Status::Survived(failure));
+        tell(status.as_fd(), &LauncherMessage::Survived(failure));
         return Ok(NOT_RUN);
     }
     Ok(ended?.map_or(NOT_RUN, |ended| report(status, ended)))
@@ -86,10 +87,11 @@ pub(super) fn supervise(payload: &Payload, ties: Ties<'_>) -> Result<i32, Failur
 
 /// Gives the host side this process's pidfd, and tells whether the launcher is still alive after the
 /// death signal was set.
-fn may_go(status: &OwnedFd, life: &OwnedFd) -> Result<bool, Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the launcher", errno);
+fn may_go(status: &OwnedFd, life: &OwnedFd) -> Result<bool, StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the launcher", errno);
     let own = pidfd_open(getpid(), PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
-    send(status.as_fd(), &Status::Leader, &[own.as_fd()]).map_err(failed("sendmsg"))?;
+    send(status.as_fd(), &LauncherMessage::Leader, &[own.as_fd()]).map_err(failed("sendmsg"))?;
     let mut polled = [PollFd::new(life, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec::default())).map_err(failed("poll"))?;
     Ok(!polled
@@ -97,26 +99,27 @@ fn may_go(status: &OwnedFd, life: &OwnedFd) -> Result<bool, Failure> {
         .any(|one| one.revents().contains(PollFlags::HUP)))
 }
 
-fn spawn(payload: &Payload, status: &OwnedFd) -> Result<Pid, Failure> {
+fn spawn(payload: &PayloadProgram, status: &OwnedFd) -> Result<Pid, StepFailure> {
     let child = start_borrowing(|| become_payload(payload, status))
-        .map_err(|errno| Failure::new("clone", "the payload", errno))?;
+        .map_err(|errno| StepFailure::new("clone", "the payload", errno))?;
     release_standard_streams()?;
     Ok(child)
 }
 
 fn report(status: &OwnedFd, ended: WaitStatus) -> i32 {
     let ending = match (ended.exit_status(), ended.terminating_signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, Some(signal)) => Ending::Signaled(signal),
+        (Some(code), _) => PayloadEnd::Exited(code),
+        (None, Some(signal)) => PayloadEnd::Signaled(signal),
         (None, None) => return NOT_RUN,
     };
-    tell(status.as_fd(), &Status::Ended(ending));
+    tell(status.as_fd(), &LauncherMessage::Ended(ending));
     ending.code()
 }
 
 /// Waits for the payload or for the launcher's end, whichever is first, collecting orphans meanwhile.
-fn watch(child: Pid, life: &OwnedFd) -> Result<Option<WaitStatus>, Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the payload", errno);
+fn watch(child: Pid, life: &OwnedFd) -> Result<Option<WaitStatus>, StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the payload", errno);
     let payload = pidfd_open(child, PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
     let pause = Timespec::try_from(Duration::from_millis(COLLECT_EVERY_MS))
         .map_err(|_| failed("poll")(Errno::INVAL))?;
@@ -143,18 +146,18 @@ fn watch(child: Pid, life: &OwnedFd) -> Result<Option<WaitStatus>, Failure> {
     }
 }
 
-fn collect() -> Result<Option<(Pid, WaitStatus)>, Failure> {
+fn collect() -> Result<Option<(Pid, WaitStatus)>, StepFailure> {
     match wait(WaitOptions::NOHANG) {
         Ok(ended) => Ok(ended),
         Err(Errno::CHILD) => Ok(None),
-        Err(errno) => Err(Failure::new("wait4", "the payload", errno)),
+        Err(errno) => Err(StepFailure::new("wait4", "the payload", errno)),
     }
 }
 
 /// Kills children until there are none. Only children are ever killed, never a number read earlier:
 /// a child's number is its own until this process collects it. Grandchildren become children when
 /// their parent dies, because this process is their subreaper.
-fn end_descendants() -> Result<(), Failure> {
+fn end_descendants() -> Result<(), StepFailure> {
     for _ in 0..PASSES_MAX {
         if !has_children_left()? {
             return Ok(());
@@ -165,23 +168,23 @@ fn end_descendants() -> Result<(), Failure> {
                 Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
                 Err(errno) => {
                     let child = child.as_raw_nonzero().to_string();
-                    return Err(Failure::new("kill", &child, errno));
+                    return Err(StepFailure::new("kill", &child, errno));
                 }
             }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(Failure::new("kill", "the descendants", Errno::TIMEDOUT))
+    Err(StepFailure::new("kill", "the descendants", Errno::TIMEDOUT))
 }
 
 /// Collects every child that has ended and tells whether there are others.
-fn has_children_left() -> Result<bool, Failure> {
+fn has_children_left() -> Result<bool, StepFailure> {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
             Ok(None) => return Ok(true),
             Err(Errno::CHILD) => return Ok(false),
-            Err(errno) => return Err(Failure::new("wait4", "a descendant", errno)),
+            Err(errno) => return Err(StepFailure::new("wait4", "a descendant", errno)),
         }
     }
 }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::order::OrderedLimits;
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// Processes of ours that count like the payload's: launcher and leader.
 const OWN_PROCESSES: u64 = 2;
@@ -14,7 +14,7 @@ const OWN_PROCESSES: u64 = 2;
 const LOCKED_BYTES_MAX: u64 = 8 << 20;
 
 /// Lowers the limits of this process and all it will start. None can be raised again afterwards.
-pub(super) fn lower(limits: &OrderedLimits) -> Result<(), Failure> {
+pub(super) fn lower(limits: &OrderedLimits) -> Result<(), StepFailure> {
     let processes = limits
         .processes
         .map(|count| count.saturating_add(OWN_PROCESSES));
@@ -26,12 +26,16 @@ pub(super) fn lower(limits: &OrderedLimits) -> Result<(), Failure> {
 
 /// Lowers the number of open files. Descriptors that are open stay, but none can be made at a number
 /// from there on, so this comes when all are in place.
-pub(super) fn lower_open_files(limit: Option<u64>) -> Result<(), Failure> {
+pub(super) fn lower_open_files(limit: Option<u64>) -> Result<(), StepFailure> {
     lower_one(Resource::Nofile, "RLIMIT_NOFILE", limit)
 }
 
 /// Sets both the limit in force and the highest one, unless the host's own is lower already.
-pub(crate) fn lower_one(resource: Resource, name: &str, limit: Option<u64>) -> Result<(), Failure> {
+pub(crate) fn lower_one(
+    resource: Resource,
+    name: &str,
+    limit: Option<u64>,
+) -> Result<(), StepFailure> {
     let Some(limit) = limit else { return Ok(()) };
     let highest = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Some(limit.min(highest));
@@ -39,6 +43,7 @@ pub(crate) fn lower_one(resource: Resource, name: &str, limit: Option<u64>) -> R
         current: limit,
         maximum: limit,
     };
-    setrlimit(resource, both)
-        .map_err(|errno: Errno| Failure::new(&format!("setrlimit({name})"), "this process", errno))
+    setrlimit(resource, both).map_err(|errno: Errno| {
+        StepFailure::new(&format!("setrlimit({name})"), "this process", errno)
+    })
 }

@@ -20,12 +20,12 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use crate::status::Failure;
-use crate::syscall::{Reach, set_mount_attributes};
+use crate::status::StepFailure;
+use crate::syscall::{MountScope, set_mount_attributes};
 
 /// What a mount is restricted to; each is added to what the host already restricts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rights {
+pub(super) enum MountRights {
     /// Read; no devices, no set-user-id.
     Read,
     /// Read and write; no devices, no set-user-id.
@@ -34,7 +34,7 @@ pub(super) enum Rights {
     Device,
 }
 
-impl Rights {
+impl MountRights {
     fn attributes(self) -> u64 {
         let nosuid = libc::MOUNT_ATTR_NOSUID;
         match self {
@@ -58,44 +58,51 @@ pub(super) struct Fresh {
 
 /// A mount that is not attached anywhere yet.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct DetachedMount {
     mount: OwnedFd,
     name: String,
 }
 
-impl Tree {
+impl DetachedMount {
     /// Clones the mount at a host path, with everything mounted below it.
-    pub(super) fn clone_of(host: &Path, rights: Rights) -> Result<Self, Failure> {
+    pub(super) fn clone_of(host: &Path, rights: MountRights) -> Result<Self, StepFailure> {
         let name = host.display().to_string();
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE;
-        let mount =
-            open_tree(CWD, host, flags).map_err(|errno| Failure::new("open_tree", &name, errno))?;
-        set_mount_attributes(mount.as_fd(), rights.attributes(), Reach::Recursive)
-            .map_err(|errno| Failure::new("mount_setattr", &name, errno))?;
+        let mount = open_tree(CWD, host, flags)
+            .map_err(|errno| StepFailure::new("open_tree", &name, errno))?;
+        set_mount_attributes(mount.as_fd(), rights.attributes(), MountScope::Recursive)
+            .map_err(|errno| StepFailure::new("mount_setattr", &name, errno))?;
         Ok(Self { mount, name })
     }
 
     /// Shows an open file of the host, whatever leads to it; `name` is what an error calls it.
-    pub(super) fn clone_of_file(file: &OwnedFd, name: &Path) -> Result<Self, Failure> {
+    pub(super) fn clone_of_file(file: &OwnedFd, name: &Path) -> Result<Self, StepFailure> {
         let name = name.display().to_string();
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_EMPTY_PATH;
-        let mount =
-            open_tree(file, c"", flags).map_err(|errno| Failure::new("open_tree", &name, errno))?;
-        set_mount_attributes(mount.as_fd(), Rights::Read.attributes(), Reach::One)
-            .map_err(|errno| Failure::new("mount_setattr", &name, errno))?;
+        let mount = open_tree(file, c"", flags)
+            .map_err(|errno| StepFailure::new("open_tree", &name, errno))?;
+        set_mount_attributes(
+            mount.as_fd(),
+            MountRights::Read.attributes(),
+            MountScope::One,
+        )
+        .map_err(|errno| StepFailure::new("mount_setattr", &name, errno))?;
         Ok(Self { mount, name })
     }
 
     /// Clones the mount at a directory of the host; `None` where there is no such directory.
-    pub(super) fn clone_of_directory(host: &Path, rights: Rights) -> Result<Option<Self>, Failure> {
+    pub(super) fn clone_of_directory(
+        host: &Path,
+        rights: MountRights,
+    ) -> Result<Option<Self>, StepFailure> {
         // A path that ends in a slash leads to a directory or nowhere.
         match Self::clone_of(&host.join(""), rights) {
             Ok(tree) => Ok(Some(tree)),
-            Err(Failure { errno, .. })
+            Err(StepFailure { errno, .. })
                 if [Errno::NOENT, Errno::NOTDIR]
                     .map(Errno::raw_os_error)
                     .contains(&errno) =>
@@ -107,7 +114,7 @@ impl Tree {
     }
 
     /// Makes a new file system.
-    pub(super) fn fresh(fresh: &Fresh) -> Result<Self, Failure> {
+    pub(super) fn fresh(fresh: &Fresh) -> Result<Self, StepFailure> {
         Self::make(fresh.kind, fresh.kind, fresh.attributes, |context| {
             fresh
                 .options
@@ -122,9 +129,9 @@ impl Tree {
         name: &str,
         attributes: MountAttrFlags,
         set_up: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StepFailure> {
         let refused = |call: &str, target: &str, errno| {
-            Failure::new(&format!("{call}({kind})"), target, errno)
+            StepFailure::new(&format!("{call}({kind})"), target, errno)
         };
         let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)
             .map_err(|errno| refused("fsopen", name, errno))?;
@@ -143,40 +150,40 @@ impl Tree {
         Self { mount, name }
     }
 
-    fn is_directory(&self) -> Result<bool, Failure> {
+    fn is_directory(&self) -> Result<bool, StepFailure> {
         let stat = rustix::fs::fstat(&self.mount)
-            .map_err(|errno| Failure::new("fstat", &self.name, errno))?;
+            .map_err(|errno| StepFailure::new("fstat", &self.name, errno))?;
         Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
     }
 
-    fn attach(&self, to: &OwnedFd, inside: &Path) -> Result<(), Failure> {
+    fn attach(&self, to: &OwnedFd, inside: &Path) -> Result<(), StepFailure> {
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         move_mount(&self.mount, c"", to, c"", flags)
-            .map_err(|errno| Failure::new("move_mount", &inside.display().to_string(), errno))
+            .map_err(|errno| StepFailure::new("move_mount", &inside.display().to_string(), errno))
     }
 
     /// Attaches it to a name in a directory. Where the name has become a link meanwhile, this fails.
-    fn attach_at(&self, parent: &OwnedFd, name: &OsStr, inside: &Path) -> Result<(), Failure> {
+    fn attach_at(&self, parent: &OwnedFd, name: &OsStr, inside: &Path) -> Result<(), StepFailure> {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         move_mount(&self.mount, c"", parent, name, flags)
-            .map_err(|errno| Failure::new("move_mount", &inside.display().to_string(), errno))
+            .map_err(|errno| StepFailure::new("move_mount", &inside.display().to_string(), errno))
     }
 }
 
 /// The root that is being furnished; every path is resolved below it.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct NewRoot {
     top: Rc<OwnedFd>,
     /// The directory that was furnished last. Most pieces come in groups, and resolving a path costs
     /// more than using it.
     last: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
 }
 
-impl Root {
+impl NewRoot {
     /// Attaches a new file system somewhere on the host's root and treats it as the root to be.
-    pub(super) fn new(tree: Tree, at: &Path) -> Result<Self, Failure> {
-        let failed = |errno| Failure::new("open", &at.display().to_string(), errno);
+    pub(super) fn new(tree: DetachedMount, at: &Path) -> Result<Self, StepFailure> {
+        let failed = |errno| StepFailure::new("open", &at.display().to_string(), errno);
         let to = openat(
             CWD,
             at,
@@ -197,9 +204,9 @@ impl Root {
     }
 
     /// Makes a directory and its missing parents; an existing one is kept as it is.
-    pub(super) fn directory(&self, inside: &Path, mode: u32) -> Result<OwnedFd, Failure> {
+    pub(super) fn directory(&self, inside: &Path, mode: u32) -> Result<OwnedFd, StepFailure> {
         let failed = |call: &'static str| {
-            move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
+            move |errno: Errno| StepFailure::new(call, &inside.display().to_string(), errno)
         };
         let names = names(inside).map_err(failed("resolve"))?;
         let whole = below(inside);
@@ -226,12 +233,12 @@ impl Root {
     }
 
     /// Makes a file with a content where none is yet.
-    pub(super) fn file(&self, inside: &Path, content: &[u8]) -> Result<(), Failure> {
+    pub(super) fn file(&self, inside: &Path, content: &[u8]) -> Result<(), StepFailure> {
         let file = self.make_file(inside, 0o644)?;
         std::fs::File::from(file)
             .write_all(content)
             .map_err(|error| {
-                Failure::new(
+                StepFailure::new(
                     "write",
                     &inside.display().to_string(),
                     Errno::from_io_error(&error).unwrap_or(Errno::IO),
@@ -240,32 +247,32 @@ impl Root {
     }
 
     /// Makes an empty file and its missing parents, following no link.
-    fn make_file(&self, inside: &Path, mode: u32) -> Result<OwnedFd, Failure> {
+    fn make_file(&self, inside: &Path, mode: u32) -> Result<OwnedFd, StepFailure> {
         let (parent, last) = self.parent(inside)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         openat(&*parent, last, flags, Mode::from_raw_mode(mode))
-            .map_err(|errno| Failure::new("openat", &inside.display().to_string(), errno))
+            .map_err(|errno| StepFailure::new("openat", &inside.display().to_string(), errno))
     }
 
     /// Makes a symbolic link.
-    pub(super) fn link(&self, inside: &Path, target: &Path) -> Result<(), Failure> {
+    pub(super) fn link(&self, inside: &Path, target: &Path) -> Result<(), StepFailure> {
         let (parent, last) = self.parent(inside)?;
         symlinkat(target, &*parent, last)
-            .map_err(|errno| Failure::new("symlinkat", &inside.display().to_string(), errno))
+            .map_err(|errno| StepFailure::new("symlinkat", &inside.display().to_string(), errno))
     }
 
     /// Attaches a mount, making the place it covers if it is missing.
-    pub(super) fn attach(&self, tree: &Tree, inside: &Path) -> Result<(), Failure> {
+    pub(super) fn attach(&self, tree: &DetachedMount, inside: &Path) -> Result<(), StepFailure> {
         if inside.parent().is_none() {
             // A mount over the root would hide everything that stands on it.
-            return Err(Failure::new(
+            return Err(StepFailure::new(
                 "resolve",
                 &inside.display().to_string(),
                 Errno::INVAL,
             ));
         }
         let failed = |call: &'static str| {
-            move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
+            move |errno: Errno| StepFailure::new(call, &inside.display().to_string(), errno)
         };
         let (parent, last) = self.parent(inside)?;
         self.forget_below(inside);
@@ -288,46 +295,50 @@ impl Root {
     }
 
     /// Makes a writable directory on the root's own memory that stays writable when the root is sealed.
-    pub(super) fn writable_directory(&self, inside: &Path, mode: u32) -> Result<(), Failure> {
+    pub(super) fn writable_directory(&self, inside: &Path, mode: u32) -> Result<(), StepFailure> {
         let place = self.directory(inside, mode)?;
         self.forget_below(inside);
         self.clone_of_place(&place, inside)?.attach(&place, inside)
     }
 
     /// Shows at a second place what stands at a first, with everything mounted below it.
-    pub(super) fn alias(&self, shown: &Path, also_at: &Path) -> Result<(), Failure> {
-        let failed = |errno| Failure::new("openat2", &shown.display().to_string(), errno);
+    pub(super) fn alias(&self, shown: &Path, also_at: &Path) -> Result<(), StepFailure> {
+        let failed = |errno| StepFailure::new("openat2", &shown.display().to_string(), errno);
         names(shown).map_err(failed)?;
         let place = open_place(&self.top, below(shown), OFlags::empty()).map_err(failed)?;
         self.attach(&self.clone_of_place(&place, shown)?, also_at)
     }
 
-    fn clone_of_place(&self, place: &OwnedFd, inside: &Path) -> Result<Tree, Failure> {
+    fn clone_of_place(&self, place: &OwnedFd, inside: &Path) -> Result<DetachedMount, StepFailure> {
         let name = inside.display().to_string();
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE
             | OpenTreeFlags::AT_EMPTY_PATH;
         let mount = open_tree(place, c"", flags)
-            .map_err(|errno| Failure::new("open_tree", &name, errno))?;
-        Ok(Tree { mount, name })
+            .map_err(|errno| StepFailure::new("open_tree", &name, errno))?;
+        Ok(DetachedMount { mount, name })
     }
 
     /// Makes a file that is read-only on its own, also where the place around it is writable.
     ///
     /// Its bytes lie on the root's memory under a name that is gone before anything else runs.
-    pub(super) fn sealed_file(&self, inside: &Path, content: &[u8]) -> Result<(), Failure> {
+    pub(super) fn sealed_file(&self, inside: &Path, content: &[u8]) -> Result<(), StepFailure> {
         let staged = Path::new("/.staged");
         self.file(staged, content)?;
         let failed = |call: &'static str| {
-            move |errno: Errno| Failure::new(call, &inside.display().to_string(), errno)
+            move |errno: Errno| StepFailure::new(call, &inside.display().to_string(), errno)
         };
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let mount = open_tree(&*self.top, c".staged", flags).map_err(failed("open_tree"))?;
-        set_mount_attributes(mount.as_fd(), Rights::Read.attributes(), Reach::One)
-            .map_err(failed("mount_setattr"))?;
+        set_mount_attributes(
+            mount.as_fd(),
+            MountRights::Read.attributes(),
+            MountScope::One,
+        )
+        .map_err(failed("mount_setattr"))?;
         self.attach(
-            &Tree {
+            &DetachedMount {
                 mount,
                 name: inside.display().to_string(),
             },
@@ -337,14 +348,18 @@ impl Root {
     }
 
     /// Forbids writes to the root's own files; mounts on it keep their rights.
-    pub(super) fn seal(&self) -> Result<(), Failure> {
-        set_mount_attributes(self.top.as_fd(), Rights::Read.attributes(), Reach::One)
-            .map_err(|errno| Failure::new("mount_setattr", "/", errno))
+    pub(super) fn seal(&self) -> Result<(), StepFailure> {
+        set_mount_attributes(
+            self.top.as_fd(),
+            MountRights::Read.attributes(),
+            MountScope::One,
+        )
+        .map_err(|errno| StepFailure::new("mount_setattr", "/", errno))
     }
 
     /// Opens the directory that a path lies in, making what is missing.
-    fn parent<'a>(&self, inside: &'a Path) -> Result<(Rc<OwnedFd>, &'a OsStr), Failure> {
-        let failed = || Failure::new("resolve", &inside.display().to_string(), Errno::INVAL);
+    fn parent<'a>(&self, inside: &'a Path) -> Result<(Rc<OwnedFd>, &'a OsStr), StepFailure> {
+        let failed = || StepFailure::new("resolve", &inside.display().to_string(), Errno::INVAL);
         names(inside).map_err(|_| failed())?;
         let (parent, last) = inside.parent().zip(inside.file_name()).ok_or_else(failed)?;
         if parent.parent().is_none() {
@@ -355,10 +370,12 @@ impl Root {
         {
             return Ok((Rc::clone(opened), last));
         }
-        let opened = self.directory(parent, 0o755).map_err(|failure| Failure {
-            target: inside.display().to_string(),
-            ..failure
-        })?;
+        let opened = self
+            .directory(parent, 0o755)
+            .map_err(|failure| StepFailure {
+                target: inside.display().to_string(),
+                ..failure
+            })?;
         let opened = Rc::new(opened);
         let remembered = (parent.to_path_buf(), Rc::clone(&opened));
         *self.last.borrow_mut() = Some(remembered);

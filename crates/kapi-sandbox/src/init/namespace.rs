@@ -11,7 +11,7 @@ use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
 use crate::order::Enclosure;
-use crate::status::Failure;
+use crate::status::StepFailure;
 use crate::syscall::unshare;
 
 /// The namespaces of every native sandbox but the network, which takes far longer than all of these.
@@ -27,14 +27,14 @@ const ROOT_BECOMES: u32 = 1000;
 
 /// A user as seen from both sides.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Identity {
+pub(super) struct UserMapping {
     /// Outside.
     pub host: u32,
     /// Inside.
     pub inside: u32,
 }
 
-impl Identity {
+impl UserMapping {
     fn of(host: u32) -> Self {
         Self {
             host,
@@ -49,7 +49,7 @@ impl Identity {
 
 /// Enters every namespace of a native sandbox but the network. The caller's next child is the first of the pid
 /// namespace.
-pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
+pub(super) fn enter(enclosure: &Enclosure) -> Result<(), StepFailure> {
     let users = Users::own();
     if unshare(ALL).is_err() {
         // Nothing was left. One by one, the refusal gets a name.
@@ -57,10 +57,10 @@ pub(super) fn enter(enclosure: &Enclosure) -> Result<(), Failure> {
     }
     users.map()?;
     rustix::system::sethostname(enclosure.hostname.as_bytes())
-        .map_err(|errno| Failure::new("sethostname", &enclosure.hostname, errno))
+        .map_err(|errno| StepFailure::new("sethostname", &enclosure.hostname, errno))
 }
 
-fn enter_each() -> Result<(), Failure> {
+fn enter_each() -> Result<(), StepFailure> {
     enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
     enter_one(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
     enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")?;
@@ -70,7 +70,7 @@ fn enter_each() -> Result<(), Failure> {
 }
 
 /// Makes a user namespace in which this user is one ordinary user and nobody else exists.
-pub(super) fn enter_user() -> Result<(), Failure> {
+pub(super) fn enter_user() -> Result<(), StepFailure> {
     let users = Users::own();
     enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
     users.map()
@@ -79,20 +79,20 @@ pub(super) fn enter_user() -> Result<(), Failure> {
 /// The user and group that exist inside.
 #[derive(Debug, Clone, Copy)]
 struct Users {
-    user: Identity,
-    group: Identity,
+    user: UserMapping,
+    group: UserMapping,
 }
 
 impl Users {
     /// Returns this process's own, as they are before it leaves the namespace they have a number in.
     fn own() -> Self {
         Self {
-            user: Identity::of(geteuid().as_raw()),
-            group: Identity::of(getegid().as_raw()),
+            user: UserMapping::of(geteuid().as_raw()),
+            group: UserMapping::of(getegid().as_raw()),
         }
     }
 
-    fn map(self) -> Result<(), Failure> {
+    fn map(self) -> Result<(), StepFailure> {
         write_own("setgroups", "deny")?;
         write_own("uid_map", &self.user.map_line())?;
         write_own("gid_map", &self.group.map_line())
@@ -100,16 +100,17 @@ impl Users {
 }
 
 /// Leaves one kind of namespace.
-pub(super) fn enter_one(flag: UnshareFlags, name: &str) -> Result<(), Failure> {
-    unshare(flag).map_err(|errno| Failure::new(&format!("unshare({name})"), "the launcher", errno))
+pub(super) fn enter_one(flag: UnshareFlags, name: &str) -> Result<(), StepFailure> {
+    unshare(flag)
+        .map_err(|errno| StepFailure::new(&format!("unshare({name})"), "the launcher", errno))
 }
 
 /// Hides the host's cgroup paths where the kernel can; nothing relies on it.
-fn enter_cgroup() -> Result<(), Failure> {
+fn enter_cgroup() -> Result<(), StepFailure> {
     match unshare(UnshareFlags::NEWCGROUP) {
         // No cgroup file system is mounted inside, so an old kernel shows one path name and no more.
         Ok(()) | Err(Errno::INVAL) => Ok(()),
-        Err(errno) => Err(Failure::new(
+        Err(errno) => Err(StepFailure::new(
             "unshare(CLONE_NEWCGROUP)",
             "the launcher",
             errno,
@@ -117,14 +118,14 @@ fn enter_cgroup() -> Result<(), Failure> {
     }
 }
 
-fn write_own(file: &str, line: &str) -> Result<(), Failure> {
+fn write_own(file: &str, line: &str) -> Result<(), StepFailure> {
     let path = format!("/proc/self/{file}");
     OpenOptions::new()
         .write(true)
         .open(&path)
         .and_then(|mut open| open.write_all(line.as_bytes()))
         .map_err(|error| {
-            Failure::new(
+            StepFailure::new(
                 &format!("write {file}"),
                 &path,
                 Errno::from_io_error(&error).unwrap_or(Errno::IO),
@@ -134,11 +135,11 @@ fn write_own(file: &str, line: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::Identity;
+    use super::UserMapping;
 
     #[test]
     fn root_is_never_root_inside_and_others_keep_their_number() {
-        assert_eq!(Identity::of(0).map_line(), "1000 0 1");
-        assert_eq!(Identity::of(1234).map_line(), "1234 1234 1");
+        assert_eq!(UserMapping::of(0).map_line(), "1000 0 1");
+        assert_eq!(UserMapping::of(1234).map_line(), "1234 1234 1");
     }
 }

@@ -10,17 +10,17 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Refusal, StepCompletion};
 use super::namespace::enter_one;
-use crate::status::Failure;
+use crate::status::StepFailure;
 use crate::syscall::{raise_loopback, unshare};
 
 /// A network that the launcher makes.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct SandboxNetwork {
     /// The launcher, by which the leader finds its network.
     launcher: OwnedFd,
-    made: Answer,
+    made: StepCompletion,
 }
 
 /// The calls that make one.
@@ -28,14 +28,14 @@ const UNSHARE: u32 = 0;
 const SOCKET: u32 = 1;
 const RAISE: u32 = 2;
 
-impl Network {
+impl SandboxNetwork {
     /// Prepares one. Call in the launcher.
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, StepFailure> {
         let launcher = pidfd_open(getpid(), PidfdFlags::empty())
-            .map_err(|errno| Failure::new("pidfd_open", "the launcher", errno))?;
+            .map_err(|errno| StepFailure::new("pidfd_open", "the launcher", errno))?;
         Ok(Self {
             launcher,
-            made: Answer::new(),
+            made: StepCompletion::new(),
         })
     }
 
@@ -46,15 +46,15 @@ impl Network {
     }
 
     /// Waits until it is made and moves this process into it; the leader's half.
-    pub(super) fn follow(&self) -> Result<(), Failure> {
+    pub(super) fn follow(&self) -> Result<(), StepFailure> {
         self.made.hear()?.map_err(named)?;
         move_into_thread_name_spaces(self.launcher.as_fd(), ThreadNameSpaceType::NETWORK)
-            .map_err(|errno| Failure::new("setns(CLONE_NEWNET)", "the leader", errno))
+            .map_err(|errno| StepFailure::new("setns(CLONE_NEWNET)", "the leader", errno))
     }
 }
 
 /// Makes a network and enters it, in a process that shares its memory with nobody.
-pub(super) fn enter() -> Result<(), Failure> {
+pub(super) fn enter() -> Result<(), StepFailure> {
     enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
     raise().map_err(named)
 }
@@ -67,10 +67,10 @@ fn raise() -> Result<(), Refusal> {
     raise_loopback(socket.as_fd()).map_err(|errno| (RAISE, errno))
 }
 
-fn named((call, errno): (u32, Errno)) -> Failure {
+fn named((call, errno): (u32, Errno)) -> StepFailure {
     match call {
-        UNSHARE => Failure::new("unshare(CLONE_NEWNET)", "the launcher", errno),
-        SOCKET => Failure::new("socket", "lo", errno),
-        _ => Failure::new("ioctl(SIOCSIFFLAGS)", "lo", errno),
+        UNSHARE => StepFailure::new("unshare(CLONE_NEWNET)", "the launcher", errno),
+        SOCKET => StepFailure::new("socket", "lo", errno),
+        _ => StepFailure::new("ioctl(SIOCSIFFLAGS)", "lo", errno),
     }
 }

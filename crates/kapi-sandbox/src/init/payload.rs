@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{chdir, ioctl_tiocsctty, setsid, umask};
 
 use super::{PAYLOAD_FDS_FROM, limit, privilege, tell};
-use crate::order::{Payload, Text};
-use crate::status::{Failure, Status};
+use crate::order::{PayloadProgram, SystemText};
+use crate::status::{LauncherMessage, StepFailure};
 use crate::syscall::{close_later_from, execute, place_descriptor, reset_signals, take_descriptor};
 
 /// The exit code of a payload that could not be executed; the status message tells why.
@@ -22,15 +22,15 @@ const FIRST_FD: i32 = 3;
 const PAYLOAD_FDS_MAX: usize = 250;
 
 /// Becomes the program, or tells why not and returns the exit code to end with.
-pub(super) fn become_payload(payload: &Payload, status: &OwnedFd) -> i32 {
+pub(super) fn become_payload(payload: &PayloadProgram, status: &OwnedFd) -> i32 {
     match above_all(payload, status) {
         Ok(high) => {
             let failure = start(payload);
-            tell(high.as_fd(), &Status::Failed(failure));
+            tell(high.as_fd(), &LauncherMessage::Failed(failure));
         }
         Err(errno) => {
-            let failure = Failure::new("fcntl(F_DUPFD_CLOEXEC)", "the status socket", errno);
-            tell(status.as_fd(), &Status::Failed(failure));
+            let failure = StepFailure::new("fcntl(F_DUPFD_CLOEXEC)", "the status socket", errno);
+            tell(status.as_fd(), &LauncherMessage::Failed(failure));
         }
     }
     NOT_EXECUTED
@@ -38,7 +38,7 @@ pub(super) fn become_payload(payload: &Payload, status: &OwnedFd) -> i32 {
 
 /// Copies the status socket to where it waits for exec: above any descriptor the payload is given, and
 /// not far above, because the payload's limit on open files is in force.
-fn above_all(payload: &Payload, status: &OwnedFd) -> Result<OwnedFd, Errno> {
+fn above_all(payload: &PayloadProgram, status: &OwnedFd) -> Result<OwnedFd, Errno> {
     let n_fds = payload.n_fds + usize::from(payload.has_terminal);
     if n_fds > PAYLOAD_FDS_MAX {
         return Err(Errno::MFILE);
@@ -47,24 +47,24 @@ fn above_all(payload: &Payload, status: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(status, PAYLOAD_FDS_FROM + n_fds)
 }
 
-fn start(payload: &Payload) -> Failure {
+fn start(payload: &PayloadProgram) -> StepFailure {
     prepare(payload).map_or_else(
         |failure| failure,
         |program| {
             let errno = execute(&program.path, &program.args, &program.env);
-            Failure::new("execve", &payload.path.path().display().to_string(), errno)
+            StepFailure::new("execve", &payload.path.path().display().to_string(), errno)
         },
     )
 }
 
 /// A program in the form the kernel takes.
-struct Prepared {
+struct ExecArguments {
     path: CString,
     args: Vec<CString>,
     env: Vec<CString>,
 }
 
-fn prepare(payload: &Payload) -> Result<Prepared, Failure> {
+fn prepare(payload: &PayloadProgram) -> Result<ExecArguments, StepFailure> {
     let path = c_string(payload.path.as_bytes(), "path")?;
     let args = payload
         .args
@@ -72,30 +72,32 @@ fn prepare(payload: &Payload) -> Result<Prepared, Failure> {
         .map(|arg| c_string(arg.as_bytes(), "argument"));
     let args = std::iter::once(Ok(path.clone()))
         .chain(args)
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, StepFailure>>()?;
     let env = payload
         .env
         .iter()
         .map(variable)
-        .collect::<Result<_, Failure>>()?;
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the payload", errno);
+        .collect::<Result<_, StepFailure>>()?;
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the payload", errno);
     setsid().map_err(failed("setsid"))?;
     reset_signals();
     privilege::forbid_core_files()?;
     umask(Mode::from_raw_mode(0o022));
     let cwd = payload.cwd.path();
-    chdir(&cwd).map_err(|errno| Failure::new("chdir", &cwd.display().to_string(), errno))?;
+    chdir(&cwd).map_err(|errno| StepFailure::new("chdir", &cwd.display().to_string(), errno))?;
     if payload.has_terminal {
         take_terminal(payload.n_fds)?;
     }
     place_descriptors(payload.n_fds)?;
     limit::lower_open_files(payload.open_files)?;
-    Ok(Prepared { path, args, env })
+    Ok(ExecArguments { path, args, env })
 }
 
 /// Makes the terminal behind the payload's descriptors its controlling terminal and standard streams.
-fn take_terminal(n_fds: usize) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the terminal", errno);
+fn take_terminal(n_fds: usize) -> Result<(), StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the terminal", errno);
     let number = i32::try_from(n_fds)
         .map(|n_fds| PAYLOAD_FDS_FROM + n_fds)
         .map_err(|_| failed("dup2")(Errno::MFILE))?;
@@ -107,8 +109,9 @@ fn take_terminal(n_fds: usize) -> Result<(), Failure> {
 }
 
 /// Moves the payload's descriptors down over the launcher's and closes the rest at exec.
-fn place_descriptors(n_fds: usize) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the payload", errno);
+fn place_descriptors(n_fds: usize) -> Result<(), StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the payload", errno);
     let n_fds = i32::try_from(n_fds).map_err(|_| failed("dup2")(Errno::MFILE))?;
     // Every number moves down, so none is overwritten before it was read.
     for index in 0..n_fds {
@@ -118,16 +121,16 @@ fn place_descriptors(n_fds: usize) -> Result<(), Failure> {
     close_later_from(first).map_err(failed("close_range"))
 }
 
-fn variable((name, value): &(Text, Text)) -> Result<CString, Failure> {
+fn variable((name, value): &(SystemText, SystemText)) -> Result<CString, StepFailure> {
     let mut line = name.as_bytes().to_vec();
     line.push(b'=');
     line.extend_from_slice(value.as_bytes());
     c_string(&line, "environment variable")
 }
 
-fn c_string(bytes: &[u8], what: &str) -> Result<CString, Failure> {
+fn c_string(bytes: &[u8], what: &str) -> Result<CString, StepFailure> {
     CString::new(bytes).map_err(|_| {
-        Failure::new(
+        StepFailure::new(
             "execve",
             &format!("an {what} with a NUL byte"),
             Errno::INVAL,

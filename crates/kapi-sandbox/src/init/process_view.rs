@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, mount_bind};
 
 use super::answer::Refusal;
-use super::mount::{Fresh, Root, Tree};
-use crate::status::Failure;
-use crate::syscall::{Reach, set_mount_attributes};
+use super::mount::{DetachedMount, Fresh, NewRoot};
+use crate::status::StepFailure;
+use crate::syscall::{MountScope, set_mount_attributes};
 
 /// A new view of the processes.
 pub(super) const PROCESSES: Fresh = Fresh {
@@ -76,8 +76,8 @@ const DANGEROUS_DIRECTORIES: &[&CStr] = &[c"/proc/sys", c"/proc/irq", c"/proc/fs
 
 /// Mounts `/proc`. Must run before the host's own `/proc` is gone, because the kernel gives a new one
 /// only to who can see one already.
-pub(super) fn put(root: &Root) -> Result<(), Failure> {
-    root.attach(&Tree::fresh(&PROCESSES)?, Path::new("/proc"))
+pub(super) fn put(root: &NewRoot) -> Result<(), StepFailure> {
+    root.attach(&DetachedMount::fresh(&PROCESSES)?, Path::new("/proc"))
 }
 
 /// Covers what `/proc` must not show, and forbids user namespaces below this one and every write to
@@ -114,20 +114,20 @@ fn covered() -> impl Iterator<Item = (&'static CStr, &'static CStr)> {
 }
 
 /// Puts a refused call of [`seal`] into words.
-pub(super) fn named((call, errno): Refusal) -> Failure {
+pub(super) fn named((call, errno): Refusal) -> StepFailure {
     let limit = LIMIT.to_string_lossy();
     match call {
         COVER.. => {
             let mut named = (COVER..).zip(covered());
             let place = named.find_map(|(number, (place, _))| (number == call).then_some(place));
             let place = place.unwrap_or(c"/proc").to_string_lossy();
-            Failure::new("mount(MS_BIND)", &place, errno)
+            StepFailure::new("mount(MS_BIND)", &place, errno)
         }
-        BIND => Failure::new("mount(MS_BIND)", "/proc", errno),
-        OPEN_LIMIT => Failure::new("open", &limit, errno),
-        WRITE_LIMIT => Failure::new("write", &limit, errno),
-        OPEN => Failure::new("open", "/proc", errno),
-        _ => Failure::new("mount_setattr", "/proc", errno),
+        BIND => StepFailure::new("mount(MS_BIND)", "/proc", errno),
+        OPEN_LIMIT => StepFailure::new("open", &limit, errno),
+        WRITE_LIMIT => StepFailure::new("write", &limit, errno),
+        OPEN => StepFailure::new("open", "/proc", errno),
+        _ => StepFailure::new("mount_setattr", "/proc", errno),
     }
 }
 
@@ -144,7 +144,7 @@ fn forbid_writes(place: &CStr) -> Result<(), Refusal> {
 fn set_read_only(place: &CStr) -> Result<(), Refusal> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mount = openat(CWD, place, flags, Mode::empty()).map_err(|errno| (OPEN, errno))?;
-    set_mount_attributes(mount.as_fd(), libc::MOUNT_ATTR_RDONLY, Reach::One)
+    set_mount_attributes(mount.as_fd(), libc::MOUNT_ATTR_RDONLY, MountScope::One)
         .map_err(|errno| (RESTRICT, errno))
 }
 

@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, fsconfig_set_string, mount_change};
 use rustix::process::{chdir, fchdir, pivot_root};
 
-use super::layer::Layers;
-use super::mount::{Fresh, Rights, Root, Tree};
+use super::layer::LayerMounts;
+use super::mount::{DetachedMount, Fresh, MountRights, NewRoot};
 use super::{device, etc, process_view};
 use crate::order::{Enclosure, OrderedAccess};
-use crate::status::Failure;
+use crate::status::StepFailure;
 
 /// Directories of the host that every program may read. A link among them stays a link.
 const SYSTEM: &[&str] = &[
@@ -57,14 +57,14 @@ pub(super) struct Furniture {
     /// Where.
     pub inside: PathBuf,
     /// What.
-    pub piece: Piece,
+    pub piece: RootEntry,
 }
 
 /// The kinds of things in a root.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum RootEntry {
     /// A mount taken from the host.
-    Tree(Tree),
+    Tree(DetachedMount),
     /// The next of the copy-on-write mounts that are made meanwhile.
     Layer,
     /// A new file system.
@@ -86,15 +86,15 @@ pub(super) enum Piece {
 /// Builds the root and makes it this process's own, with the layers that somebody else makes meanwhile.
 ///
 /// The host's root is still on top of it, and `/proc` shows everything: who calls sees to both.
-pub(super) fn enter(enclosure: &Enclosure, layers: &Layers) -> Result<(), Failure> {
+pub(super) fn enter(enclosure: &Enclosure, layers: &LayerMounts) -> Result<(), StepFailure> {
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
     )
-    .map_err(|errno| Failure::new("mount(MS_PRIVATE)", "/", errno))?;
+    .map_err(|errno| StepFailure::new("mount(MS_PRIVATE)", "/", errno))?;
     let system = gather_system(enclosure)?;
     let given = gather_given(enclosure)?;
-    let root = Root::new(memory(enclosure)?, Path::new(WORKSHOP))?;
+    let root = NewRoot::new(memory(enclosure)?, Path::new(WORKSHOP))?;
     let mut layers = layers.take();
     put_all(&root, system, &mut layers)?;
     process_view::put(&root)?;
@@ -106,22 +106,22 @@ pub(super) fn enter(enclosure: &Enclosure, layers: &Layers) -> Result<(), Failur
     root.seal()
 }
 
-fn memory(enclosure: &Enclosure) -> Result<Tree, Failure> {
+fn memory(enclosure: &Enclosure) -> Result<DetachedMount, StepFailure> {
     let bytes = enclosure.limits.temporary_bytes.unwrap_or(MEMORY_BYTES);
-    Tree::make("tmpfs", "the root", NO_DEVICES, |context| {
+    DetachedMount::make("tmpfs", "the root", NO_DEVICES, |context| {
         fsconfig_set_string(context, "mode", "0755")?;
         fsconfig_set_string(context, "nr_inodes", MEMORY_FILES)?;
         fsconfig_set_string(context, "size", bytes.to_string())
     })
 }
 
-fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
+fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
     let mut pieces = Vec::new();
     for path in SYSTEM.iter().map(PathBuf::from) {
         match fs::read_link(&path) {
             Ok(target) => pieces.push(Furniture {
                 inside: path,
-                piece: Piece::Link(target),
+                piece: RootEntry::Link(target),
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             // Not a link.
@@ -133,41 +133,43 @@ fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     for (path, mode) in WRITABLE {
         pieces.push(Furniture {
             inside: path.into(),
-            piece: Piece::Writable(*mode),
+            piece: RootEntry::Writable(*mode),
         });
     }
     pieces.push(Furniture {
         inside: process_view::EMPTY.into(),
-        piece: Piece::Empty,
+        piece: RootEntry::Empty,
     });
     pieces.push(Furniture {
         inside: "/var/run".into(),
-        piece: Piece::Link("/run".into()),
+        piece: RootEntry::Link("/run".into()),
     });
     Ok(pieces)
 }
 
 /// Shows a directory of the host where it is; nothing if there is none.
-pub(super) fn shown_directory(path: PathBuf) -> Result<Option<Furniture>, Failure> {
-    let tree = Tree::clone_of_directory(&path, Rights::Read)?;
+pub(super) fn shown_directory(path: PathBuf) -> Result<Option<Furniture>, StepFailure> {
+    let tree = DetachedMount::clone_of_directory(&path, MountRights::Read)?;
     Ok(tree.map(|tree| Furniture {
         inside: path,
-        piece: Piece::Tree(tree),
+        piece: RootEntry::Tree(tree),
     }))
 }
 
 /// Takes the home, the caller's mounts and the caller's files, in this order.
-fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
+fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
     let mut pieces = Vec::new();
     for bind in &enclosure.binds {
         let piece = match &bind.access {
-            OrderedAccess::ReadOnly => {
-                Piece::Tree(Tree::clone_of(&bind.host.path(), Rights::Read)?)
-            }
-            OrderedAccess::ReadWrite => {
-                Piece::Tree(Tree::clone_of(&bind.host.path(), Rights::Write)?)
-            }
-            OrderedAccess::CopyOnWrite { .. } => Piece::Layer,
+            OrderedAccess::ReadOnly => RootEntry::Tree(DetachedMount::clone_of(
+                &bind.host.path(),
+                MountRights::Read,
+            )?),
+            OrderedAccess::ReadWrite => RootEntry::Tree(DetachedMount::clone_of(
+                &bind.host.path(),
+                MountRights::Write,
+            )?),
+            OrderedAccess::CopyOnWrite { .. } => RootEntry::Layer,
         };
         pieces.push(Furniture {
             inside: bind.inside.path(),
@@ -177,29 +179,29 @@ fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, Failure> {
     for (path, content) in &enclosure.files {
         pieces.push(Furniture {
             inside: path.path(),
-            piece: Piece::Sealed(content.as_bytes().to_vec()),
+            piece: RootEntry::Sealed(content.as_bytes().to_vec()),
         });
     }
     Ok(pieces)
 }
 
 fn put_all(
-    root: &Root,
+    root: &NewRoot,
     pieces: Vec<Furniture>,
-    layers: &mut impl Iterator<Item = Result<Tree, Failure>>,
-) -> Result<(), Failure> {
-    let missing = || Failure::new("recvmsg", "the launcher", Errno::NOENT);
+    layers: &mut impl Iterator<Item = Result<DetachedMount, StepFailure>>,
+) -> Result<(), StepFailure> {
+    let missing = || StepFailure::new("recvmsg", "the launcher", Errno::NOENT);
     for Furniture { inside, piece } in pieces {
         match piece {
-            Piece::Tree(tree) => root.attach(&tree, &inside)?,
-            Piece::Layer => root.attach(&layers.next().ok_or_else(missing)??, &inside)?,
-            Piece::Fresh(fresh) => root.attach(&Tree::fresh(&fresh)?, &inside)?,
-            Piece::Writable(mode) => root.writable_directory(&inside, mode)?,
-            Piece::Empty => root.directory(&inside, 0o555).map(drop)?,
-            Piece::File(content) => root.file(&inside, &content)?,
-            Piece::Public => etc::show(root, &inside)?,
-            Piece::Sealed(content) => root.sealed_file(&inside, &content)?,
-            Piece::Link(target) => root.link(&inside, &target)?,
+            RootEntry::Tree(tree) => root.attach(&tree, &inside)?,
+            RootEntry::Layer => root.attach(&layers.next().ok_or_else(missing)??, &inside)?,
+            RootEntry::Fresh(fresh) => root.attach(&DetachedMount::fresh(&fresh)?, &inside)?,
+            RootEntry::Writable(mode) => root.writable_directory(&inside, mode)?,
+            RootEntry::Empty => root.directory(&inside, 0o555).map(drop)?,
+            RootEntry::File(content) => root.file(&inside, &content)?,
+            RootEntry::Public => etc::show(root, &inside)?,
+            RootEntry::Sealed(content) => root.sealed_file(&inside, &content)?,
+            RootEntry::Link(target) => root.link(&inside, &target)?,
         }
     }
     Ok(())
@@ -207,8 +209,8 @@ fn put_all(
 
 /// Swaps the roots in place: the old one ends up on top of the new one, to be taken away from there. Paths
 /// from the root on lead into the new one at once.
-pub(super) fn pivot(root: &Root) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "/", errno);
+pub(super) fn pivot(root: &NewRoot) -> Result<(), StepFailure> {
+    let failed = |call: &'static str| move |errno: Errno| StepFailure::new(call, "/", errno);
     fchdir(root.top()).map_err(failed("fchdir"))?;
     pivot_root(".", ".").map_err(failed("pivot_root"))?;
     chdir("/").map_err(failed("chdir"))

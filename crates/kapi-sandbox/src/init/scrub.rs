@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use rustix::io::Errno;
 
-use crate::status::Failure;
+use crate::status::StepFailure;
 use crate::syscall::clear_memory;
 
 /// `arg_start`, `arg_end`, `env_start` and `env_end` are fields 48 to 51; the first after the name is 3.
@@ -18,9 +18,9 @@ const ARGUMENT_START_AFTER_NAME: usize = 48 - 3;
 const STAT_BYTES_MAX: usize = 2048;
 
 /// Zeroes them. Whoever reads arguments must have done so before.
-pub(super) fn clear_arguments_and_environment() -> Result<(), Failure> {
+pub(super) fn clear_arguments_and_environment() -> Result<(), StepFailure> {
     let path = "/proc/self/stat";
-    let failed = |errno| Failure::new("read", path, errno);
+    let failed = |errno| StepFailure::new("read", path, errno);
     let broken = |error: io::Error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO));
     // The kernel writes the line anew for each read, so it is read at once.
     let mut line = [0; STAT_BYTES_MAX];

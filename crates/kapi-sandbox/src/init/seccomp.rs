@@ -7,19 +7,19 @@ mod assembler;
 mod table;
 
 use crate::order::Enclosure;
-use crate::status::Failure;
+use crate::status::StepFailure;
 use crate::syscall::restrict::seccomp_filter;
 
 /// Whether programs inside may build sandboxes of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Profile {
+pub(crate) enum SeccompProfile {
     /// No namespaces, mounts or changes of root.
     Strict,
     /// They may, within the user namespace they make for it.
     Nested,
 }
 
-impl Profile {
+impl SeccompProfile {
     /// Returns the profile that an order asks for.
     pub(super) fn of(enclosure: &Enclosure) -> Self {
         if enclosure.nested_namespaces {
@@ -31,16 +31,16 @@ impl Profile {
 }
 
 /// Puts this process and its descendants under the filter.
-pub(crate) fn install(profile: Profile) -> Result<(), Failure> {
+pub(crate) fn install(profile: SeccompProfile) -> Result<(), StepFailure> {
     let program = assembler::assemble(table::rules(profile));
     seccomp_filter(&program)
-        .map_err(|errno| Failure::new("seccomp(SECCOMP_SET_MODE_FILTER)", "the leader", errno))
+        .map_err(|errno| StepFailure::new("seccomp(SECCOMP_SET_MODE_FILTER)", "the leader", errno))
 }
 
 #[cfg(test)]
 mod tests {
     use super::assembler::evaluate::{Call, Fate, run};
-    use super::{Profile, assembler, table};
+    use super::{SeccompProfile, assembler, table};
 
     const NATIVE: u32 = assembler::ARCHITECTURE;
 
@@ -56,17 +56,17 @@ mod tests {
         }
     }
 
-    fn check(profile: Profile, call: &Call, expected: Fate) {
+    fn check(profile: SeccompProfile, call: &Call, expected: Fate) {
         let program = assembler::assemble(table::rules(profile));
         assert_eq!(run(&program, call), expected, "{profile:?} {call:?}");
     }
 
     fn strict(number: i64, arguments: &[u64], expected: Fate) {
-        check(Profile::Strict, &call(number, arguments), expected);
+        check(SeccompProfile::Strict, &call(number, arguments), expected);
     }
 
     fn nested(number: i64, arguments: &[u64], expected: Fate) {
-        check(Profile::Nested, &call(number, arguments), expected);
+        check(SeccompProfile::Nested, &call(number, arguments), expected);
     }
 
     #[test]
@@ -74,15 +74,15 @@ mod tests {
         for architecture in [0x4000_0003, 0x4000_0028, 0xC000_00F3, 0] {
             let mut foreign = call(libc::SYS_getpid, &[]);
             foreign.architecture = architecture;
-            check(Profile::Strict, &foreign, Fate::Killed);
-            check(Profile::Nested, &foreign, Fate::Killed);
+            check(SeccompProfile::Strict, &foreign, Fate::Killed);
+            check(SeccompProfile::Nested, &foreign, Fate::Killed);
         }
         let mut other_abi = call(libc::SYS_getpid, &[]);
         other_abi.number |= 0x4000_0000;
-        check(Profile::Strict, &other_abi, Fate::Killed);
+        check(SeccompProfile::Strict, &other_abi, Fate::Killed);
         // The number by which a tracer says "none": the kernel answers that it does not exist.
         other_abi.number = u32::MAX;
-        check(Profile::Strict, &other_abi, Fate::Allowed);
+        check(SeccompProfile::Strict, &other_abi, Fate::Allowed);
     }
 
     #[test]

@@ -12,23 +12,23 @@ use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 use rustix::process::{Pid, WaitOptions, umask, waitpid};
 use rustix::thread::UnshareFlags;
 
-use super::layer::Layers;
-use super::mount::{Fresh, Rights, Root, Tree};
-use super::seccomp::Profile;
+use super::layer::LayerMounts;
+use super::mount::{DetachedMount, Fresh, MountRights, NewRoot};
+use super::seccomp::SeccompProfile;
 use super::{
     NOT_RUN, device, die_with_parent, host_root, landlock, layer, limit, namespace, network,
     privilege, process_view, room, seccomp, tell,
 };
-use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, Text};
-use crate::status::{Failure, Status};
+use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, SystemText};
+use crate::status::{LauncherMessage, StepFailure};
 use crate::syscall::{Fork, exit_now, fork};
 
 /// A step: what it is called and what it does.
-struct Step {
+struct ProbeStep {
     name: &'static str,
-    start: fn() -> Result<(), Failure>,
+    start: fn() -> Result<(), StepFailure>,
     /// Done in the first process of the new pid namespace, if the start made one.
-    finish: Option<fn() -> Result<(), Failure>>,
+    finish: Option<fn() -> Result<(), StepFailure>>,
 }
 
 /// What each mount to be tried is called.
@@ -36,83 +36,83 @@ pub(crate) const OVERLAY: &str = "copy-on-write mount";
 /// The steps without which there is still a sandbox.
 pub(crate) const LANDLOCK: &str = "landlock";
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[ProbeStep] = &[
+    ProbeStep {
         name: "user namespace",
         start: namespace::enter_user,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "mount namespace",
         start: private_mounts,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "pid namespace",
         start: || with_user(UnshareFlags::NEWPID, "CLONE_NEWPID"),
         finish: Some(|| Ok(())),
     },
-    Step {
+    ProbeStep {
         name: "ipc namespace",
         start: || with_user(UnshareFlags::NEWIPC, "CLONE_NEWIPC"),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "uts namespace",
         start: || with_user(UnshareFlags::NEWUTS, "CLONE_NEWUTS"),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "cgroup namespace",
         start: || with_user(UnshareFlags::NEWCGROUP, "CLONE_NEWCGROUP"),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "network namespace",
         start: own_network,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "read-only bind mounts",
         start: binds,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "memory file system",
         start: memory,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "devices",
         start: || private_mounts().and_then(|()| device::gather()).map(drop),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "change of root",
         start: change_root,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "process view",
         start: first_process,
         finish: Some(processes),
     },
-    Step {
+    ProbeStep {
         name: "privileges given up",
         start: privileges,
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: LANDLOCK,
         start: || privilege::forbid_gains().and_then(|()| landlock::attempt()),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "filter of system calls",
-        start: || privilege::forbid_gains().and_then(|()| seccomp::install(Profile::Strict)),
+        start: || privilege::forbid_gains().and_then(|()| seccomp::install(SeccompProfile::Strict)),
         finish: None,
     },
-    Step {
+    ProbeStep {
         name: "whole sandbox",
         start: everything,
         finish: Some(whole),
@@ -120,7 +120,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// Tries them all in order and sends one message for each.
-pub(super) fn try_all(status: BorrowedFd<'_>, binds: &[Bind]) -> Result<(), Failure> {
+pub(super) fn try_all(status: BorrowedFd<'_>, binds: &[Bind]) -> Result<(), StepFailure> {
     for bind in binds {
         apart(OVERLAY, status, || {
             report(
@@ -142,8 +142,8 @@ fn apart(
     name: &'static str,
     status: BorrowedFd<'_>,
     attempt: impl FnOnce() -> i32,
-) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, name, errno);
+) -> Result<(), StepFailure> {
+    let failed = |call: &'static str| move |errno: Errno| StepFailure::new(call, name, errno);
     match fork().map_err(failed("fork"))? {
         Fork::Child => exit_now(attempt()),
         Fork::Parent(child) => {
@@ -157,7 +157,7 @@ fn apart(
 }
 
 /// Runs one step in this process or, for the second half, in its child; 0 means that it was reported.
-fn attempt(step: &Step, status: BorrowedFd<'_>) -> i32 {
+fn attempt(step: &ProbeStep, status: BorrowedFd<'_>) -> i32 {
     if let Err(failure) = die_with_parent().and_then(|()| (step.start)()) {
         report(step.name, status, Some(failure));
         return 0;
@@ -176,7 +176,7 @@ fn attempt(step: &Step, status: BorrowedFd<'_>) -> i32 {
             report(
                 step.name,
                 status,
-                Some(Failure::new("fork", step.name, errno)),
+                Some(StepFailure::new("fork", step.name, errno)),
             );
             0
         }
@@ -193,54 +193,58 @@ fn outcome(child: Pid) -> Result<Option<i32>, Errno> {
     }
 }
 
-fn report(step: &str, status: BorrowedFd<'_>, failure: Option<Failure>) {
+fn report(step: &str, status: BorrowedFd<'_>, failure: Option<StepFailure>) {
     tell(
         status,
-        &Status::Probed {
+        &LauncherMessage::Probed {
             step: step.to_owned(),
             failure,
         },
     );
 }
 
-fn with_user(flag: UnshareFlags, name: &str) -> Result<(), Failure> {
+fn with_user(flag: UnshareFlags, name: &str) -> Result<(), StepFailure> {
     namespace::enter_user()?;
     namespace::enter_one(flag, name)
 }
 
-fn private_mounts() -> Result<(), Failure> {
+fn private_mounts() -> Result<(), StepFailure> {
     with_user(UnshareFlags::NEWNS, "CLONE_NEWNS")?;
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
     )
-    .map_err(|errno| Failure::new("mount(MS_PRIVATE)", "/", errno))
+    .map_err(|errno| StepFailure::new("mount(MS_PRIVATE)", "/", errno))
 }
 
-fn privileges() -> Result<(), Failure> {
+fn privileges() -> Result<(), StepFailure> {
     namespace::enter_user()?;
     privilege::give_up_all()
 }
 
-fn own_network() -> Result<(), Failure> {
+fn own_network() -> Result<(), StepFailure> {
     namespace::enter_user()?;
     network::enter()
 }
 
 /// Mounts one of the mounts to be tried.
-fn overlay(bind: &Bind) -> Result<(), Failure> {
+fn overlay(bind: &Bind) -> Result<(), StepFailure> {
     match &bind.access {
         OrderedAccess::CopyOnWrite { upper, work } => {
             layer::mount(&bind.host, upper, work).map(drop)
         }
-        OrderedAccess::ReadOnly => Tree::clone_of(&bind.host.path(), Rights::Read).map(drop),
-        OrderedAccess::ReadWrite => Tree::clone_of(&bind.host.path(), Rights::Write).map(drop),
+        OrderedAccess::ReadOnly => {
+            DetachedMount::clone_of(&bind.host.path(), MountRights::Read).map(drop)
+        }
+        OrderedAccess::ReadWrite => {
+            DetachedMount::clone_of(&bind.host.path(), MountRights::Write).map(drop)
+        }
     }
 }
 
-fn binds() -> Result<(), Failure> {
+fn binds() -> Result<(), StepFailure> {
     private_mounts()?;
-    Tree::clone_of(Path::new("/usr"), Rights::Read).map(drop)
+    DetachedMount::clone_of(Path::new("/usr"), MountRights::Read).map(drop)
 }
 
 const MEMORY: Fresh = Fresh {
@@ -249,27 +253,27 @@ const MEMORY: Fresh = Fresh {
     attributes: MountAttrFlags::empty(),
 };
 
-fn memory_root() -> Result<Root, Failure> {
-    Root::new(Tree::fresh(&MEMORY)?, Path::new(room::WORKSHOP))
+fn memory_root() -> Result<NewRoot, StepFailure> {
+    NewRoot::new(DetachedMount::fresh(&MEMORY)?, Path::new(room::WORKSHOP))
 }
 
-fn memory() -> Result<(), Failure> {
+fn memory() -> Result<(), StepFailure> {
     private_mounts()?;
     memory_root().map(drop)
 }
 
-fn change_root() -> Result<(), Failure> {
+fn change_root() -> Result<(), StepFailure> {
     private_mounts()?;
     room::pivot(&memory_root()?)?;
     host_root::take_own_away()
 }
 
-fn first_process() -> Result<(), Failure> {
+fn first_process() -> Result<(), StepFailure> {
     private_mounts()?;
     namespace::enter_one(UnshareFlags::NEWPID, "CLONE_NEWPID")
 }
 
-fn processes() -> Result<(), Failure> {
+fn processes() -> Result<(), StepFailure> {
     process_view::put(&memory_root()?)
 }
 
@@ -277,7 +281,7 @@ fn empty_enclosure() -> Enclosure {
     Enclosure {
         hostname: "kapi-probe".to_owned(),
         binds: Vec::new(),
-        home: Text::new(b"/home/agent"),
+        home: SystemText::new(b"/home/agent"),
         files: Vec::new(),
         aliases: Vec::new(),
         listeners: Vec::new(),
@@ -289,16 +293,16 @@ fn empty_enclosure() -> Enclosure {
     }
 }
 
-fn everything() -> Result<(), Failure> {
+fn everything() -> Result<(), StepFailure> {
     namespace::enter(&empty_enclosure())?;
     network::enter()
 }
 
-fn whole() -> Result<(), Failure> {
+fn whole() -> Result<(), StepFailure> {
     umask(Mode::empty());
-    room::enter(&empty_enclosure(), &Layers::none())?;
+    room::enter(&empty_enclosure(), &LayerMounts::none())?;
     host_root::take_all_away()?;
     limit::lower(&OrderedLimits::default())?;
     privilege::give_up_all()?;
-    seccomp::install(Profile::Strict)
+    seccomp::install(SeccompProfile::Strict)
 }

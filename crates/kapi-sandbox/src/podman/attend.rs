@@ -19,24 +19,24 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::channel::{Met, Observed, Said, read_all, receive, write_order};
+use super::channel::{LimitCounts, RelayEnvironment, RelayMessage, read_all, receive, write_order};
 use super::error::PodmanError;
-use super::{ARGUMENT, Prepared, START};
+use super::{ARGUMENT, PreparedContainer, START};
 use crate::error::SandboxError;
 use crate::launch::Ears;
-use crate::spec::Spec;
-use crate::status::{Ending, Failure, pair};
+use crate::spec::SandboxSpec;
+use crate::status::{PayloadEnd, StepFailure, pair};
 use crate::watchdog::{Beyond, Watchdog};
 
 /// How long the death of every process of a container may take after its end was decided.
 const DEATH_WAIT_MS: u64 = 10_000;
 
 /// What was seen of a container.
-pub(super) struct Attended {
+pub(super) struct ContainerRun {
     /// How podman ended, with the payload's output.
     pub finished: Finished,
     /// What the relay said.
-    pub heard: Heard,
+    pub heard: RelayReport,
     /// What podman said.
     pub diagnosis: String,
     /// The channel, whose other end every process of the container's making holds.
@@ -47,16 +47,16 @@ pub(super) struct Attended {
 
 /// What a container is attended with.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
+pub(super) struct ContainerContext<'a> {
     /// What was asked for.
-    pub spec: &'a Spec,
+    pub spec: &'a SandboxSpec,
     /// The container, ready to be started.
-    pub prepared: &'a Prepared,
+    pub prepared: &'a PreparedContainer,
     /// What holds the limits that podman does not.
     pub watchdog: &'a Watchdog,
 }
 
-impl Attended {
+impl ContainerRun {
     /// Tells whether podman lived to the payload's end and so has removed the container itself.
     pub(super) fn is_orderly(&self) -> bool {
         matches!(self.finished.end, End::Exited(_)) && self.heard.ended.is_some()
@@ -72,27 +72,27 @@ impl Attended {
 
 /// What the relay said, all in all.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct RelayReport {
     /// Its pidfd.
     pub relay: Option<OwnedFd>,
     /// What it found around itself.
-    pub observed: Option<Observed>,
+    pub observed: Option<RelayEnvironment>,
     /// Why the payload did not run.
-    pub failed: Option<Failure>,
+    pub failed: Option<StepFailure>,
     /// How the payload ended.
-    pub ended: Option<(Ending, Met)>,
+    pub ended: Option<(PayloadEnd, LimitCounts)>,
     /// Why the channel broke.
     pub broken: Option<Errno>,
 }
 
 /// Starts podman and follows it and the relay to their ends.
 pub(super) fn attend(
-    around: Around<'_>,
+    around: ContainerContext<'_>,
     program: Program,
     cancel: &Cancel,
     ears: Ears<'_>,
-) -> Result<Attended, SandboxError> {
-    let Around {
+) -> Result<ContainerRun, SandboxError> {
+    let ContainerContext {
         spec,
         prepared,
         watchdog,
@@ -127,7 +127,7 @@ pub(super) fn attend(
         socket: ours.as_fd(),
         n_listeners: spec.listeners.len(),
         on_listeners,
-        heard: Heard::default(),
+        heard: RelayReport::default(),
     };
     let (ran, (heard, is_disk_full)) = follow(
         launcher,
@@ -150,7 +150,7 @@ pub(super) fn attend(
         return Err(PodmanError::call("recvmsg")(errno).into());
     }
     let said = read_all(diagnosis.as_fd()).map_err(PodmanError::call("pread"))?;
-    Ok(Attended {
+    Ok(ContainerRun {
         finished,
         heard,
         channel: ours,
@@ -184,7 +184,7 @@ struct Talk<'a> {
     socket: BorrowedFd<'a>,
     n_listeners: usize,
     on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
-    heard: Heard,
+    heard: RelayReport,
 }
 
 impl Talk<'_> {
@@ -250,20 +250,20 @@ impl Talk<'_> {
         };
         let descriptors = received.descriptors;
         match received.said {
-            Said::Up(observed) => {
+            RelayMessage::Up(observed) => {
                 self.heard.observed = Some(observed);
                 self.heard.relay = descriptors.into_iter().next();
                 if self.n_listeners == 0 {
                     self.let_go();
                 }
             }
-            Said::Listeners => {
+            RelayMessage::Listeners => {
                 let listeners = descriptors.into_iter().map(TcpListener::from);
                 (self.on_listeners)(listeners.collect());
                 self.let_go();
             }
-            Said::Failed(failure) => self.heard.failed = Some(failure),
-            Said::Ended(ending, met) => self.heard.ended = Some((ending, met)),
+            RelayMessage::Failed(failure) => self.heard.failed = Some(failure),
+            RelayMessage::Ended(ending, met) => self.heard.ended = Some((ending, met)),
         }
         true
     }

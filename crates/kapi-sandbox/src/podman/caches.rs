@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::PodmanError;
 use super::options::{Volume, check_name};
-use crate::spec::{Access, Mount};
+use crate::spec::{Mount, MountAccess};
 
 /// One cache.
 struct Cache {
@@ -67,7 +67,7 @@ pub fn mounts(directory: &Path, home: &Path) -> Vec<Mount> {
     let mount = |cache: &Cache| Mount {
         host: directory.join(cache.name),
         inside: home.join(cache.place),
-        access: Access::ReadWrite,
+        access: MountAccess::ReadWrite,
     };
     CACHES.iter().map(mount).collect()
 }

@@ -4,14 +4,14 @@
 
 use std::fs;
 
-use super::channel::{Met, Observed};
+use super::channel::{LimitCounts, RelayEnvironment};
 
 const ROOT: &str = "/sys/fs/cgroup";
 /// Version 1 says "no limit" with a number close to the largest.
 const V1_UNLIMITED_FROM: u64 = 1 << 62;
 
 /// Reads the limits in force.
-pub(super) fn limits() -> Observed {
+pub(super) fn limits() -> RelayEnvironment {
     let memory = number("memory.max").or_else(|| number("memory/memory.limit_in_bytes"));
     let processes = number("pids.max").or_else(|| number("pids/pids.max"));
     let cpu = read("cpu.max").or_else(|| {
@@ -19,19 +19,19 @@ pub(super) fn limits() -> Observed {
         let period = read("cpu/cpu.cfs_period_us")?;
         Some(format!("{} {}", quota.trim(), period.trim()))
     });
-    Observed {
+    RelayEnvironment {
         memory_bytes: memory.filter(|bytes| *bytes < V1_UNLIMITED_FROM),
         processes,
         cpu_millis: cpu.as_deref().and_then(parse_cpu),
-        ..Observed::default()
+        ..RelayEnvironment::default()
     }
 }
 
 /// Reads how often something was refused so far.
-pub(super) fn met() -> Met {
+pub(super) fn met() -> LimitCounts {
     let memory = read("memory.events").or_else(|| read("memory/memory.oom_control"));
     let processes = read("pids.events").or_else(|| read("pids/pids.events"));
-    Met {
+    LimitCounts {
         memory_kills: memory
             .as_deref()
             .map_or(0, |text| counter(text, "oom_kill")),
@@ -40,8 +40,8 @@ pub(super) fn met() -> Met {
 }
 
 /// Subtracts an earlier reading.
-pub(super) fn since(now: Met, before: Met) -> Met {
-    Met {
+pub(super) fn since(now: LimitCounts, before: LimitCounts) -> LimitCounts {
+    LimitCounts {
         memory_kills: now.memory_kills.saturating_sub(before.memory_kills),
         process_refusals: now.process_refusals.saturating_sub(before.process_refusals),
     }

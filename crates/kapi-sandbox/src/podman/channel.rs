@@ -17,9 +17,9 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::init::seccomp::Profile;
-use crate::order::{Payload, Text};
-use crate::status::{Ending, Failure};
+use crate::init::seccomp::SeccompProfile;
+use crate::order::{PayloadProgram, SystemText};
+use crate::status::{PayloadEnd, StepFailure};
 
 /// The largest message.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
@@ -32,11 +32,11 @@ const ORDER_BYTES_MAX: usize = 256 * 1024 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StartOrder {
     /// The podman program.
-    pub path: Text,
+    pub path: SystemText,
     /// Its arguments.
-    pub args: Vec<Text>,
+    pub args: Vec<SystemText>,
     /// Its environment.
-    pub env: Vec<(Text, Text)>,
+    pub env: Vec<(SystemText, SystemText)>,
     /// How many descriptors the payload gets.
     pub n_fds: usize,
 }
@@ -45,7 +45,7 @@ pub(super) struct StartOrder {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RelayOrder {
     /// What to run.
-    pub payload: Payload,
+    pub payload: PayloadProgram,
     /// Where to listen for the host side.
     pub listeners: Vec<SocketAddr>,
     /// Limits of each process.
@@ -56,11 +56,11 @@ pub(super) struct RelayOrder {
 
 impl RelayOrder {
     /// Returns the system calls that the payload may make.
-    pub(super) fn profile(&self) -> Profile {
+    pub(super) fn profile(&self) -> SeccompProfile {
         if self.nested_namespaces {
-            Profile::Nested
+            SeccompProfile::Nested
         } else {
-            Profile::Strict
+            SeccompProfile::Strict
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) struct RelayLimits {
 
 impl RelayLimits {
     /// Leaves out what a control group counts for all processes together.
-    pub(super) fn beside(self, observed: &Observed) -> Self {
+    pub(super) fn beside(self, observed: &RelayEnvironment) -> Self {
         Self {
             memory_bytes: self
                 .memory_bytes
@@ -88,20 +88,20 @@ impl RelayLimits {
 
 /// What the relay says.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Said {
+pub(super) enum RelayMessage {
     /// The relay runs; its pidfd travels with this.
-    Up(Observed),
+    Up(RelayEnvironment),
     /// The listeners of the order travel with this, in order.
     Listeners,
     /// A step failed and the payload did not run.
-    Failed(Failure),
+    Failed(StepFailure),
     /// The payload ended.
-    Ended(Ending, Met),
+    Ended(PayloadEnd, LimitCounts),
 }
 
 /// What the relay found around itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Observed {
+pub(super) struct RelayEnvironment {
     /// Whether its user namespace maps anything but everybody to themselves.
     pub is_user_mapped: bool,
     /// Whether a system call filter is in force.
@@ -116,7 +116,7 @@ pub(super) struct Observed {
 
 /// How often the control group refused something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Met {
+pub(super) struct LimitCounts {
     /// Processes that were killed because memory was used up.
     pub memory_kills: u64,
     /// Processes that were not made because there were too many.
@@ -125,9 +125,9 @@ pub(super) struct Met {
 
 /// One received message.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedMessage {
     /// What was said.
-    pub said: Said,
+    pub said: RelayMessage,
     /// What travelled with it.
     pub descriptors: Vec<OwnedFd>,
 }
@@ -135,7 +135,7 @@ pub(super) struct Received {
 /// Sends one message with descriptors.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
-    said: &Said,
+    said: &RelayMessage,
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
     let line = serde_json::to_vec(said).map_err(|_| Errno::INVAL)?;
@@ -149,7 +149,10 @@ pub(super) fn send(
 }
 
 /// Takes the next message, waiting for it; `None` when the other end is gone.
-pub(super) fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<Received>, Errno> {
+pub(super) fn receive(
+    socket: BorrowedFd<'_>,
+    flags: RecvFlags,
+) -> Result<Option<ReceivedMessage>, Errno> {
     let mut buffer = vec![0_u8; MESSAGE_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -172,7 +175,7 @@ pub(super) fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option
     }
     let said =
         serde_json::from_slice(buffer.get(..got).unwrap_or_default()).map_err(|_| Errno::BADMSG)?;
-    Ok(Some(Received { said, descriptors }))
+    Ok(Some(ReceivedMessage { said, descriptors }))
 }
 
 /// Writes an order to an anonymous file.
@@ -215,22 +218,24 @@ mod tests {
 
     use rustix::net::RecvFlags;
 
-    use super::{Met, Observed, Said, read_order, receive, send, write_order};
-    use crate::status::{Ending, pair};
+    use super::{
+        LimitCounts, RelayEnvironment, RelayMessage, read_order, receive, send, write_order,
+    };
+    use crate::status::{PayloadEnd, pair};
 
     #[test]
     fn messages_arrive_one_by_one_with_what_they_carry() {
         let (host, relay) = pair().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let up = Said::Up(Observed::default());
+        let up = RelayMessage::Up(RelayEnvironment::default());
         send(relay.as_fd(), &up, &[]).unwrap();
         send(
             relay.as_fd(),
-            &Said::Listeners,
+            &RelayMessage::Listeners,
             &[listener.as_fd(), listener.as_fd()],
         )
         .unwrap();
-        let ended = Said::Ended(Ending::Signaled(9), Met::default());
+        let ended = RelayMessage::Ended(PayloadEnd::Signaled(9), LimitCounts::default());
         send(relay.as_fd(), &ended, &[]).unwrap();
         drop(relay);
         let mut seen = Vec::new();

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use kapi_sys::process::{End, Limits, Program, run_quiet};
 
 use super::error::PodmanError;
-use super::host::Host;
+use super::host::PodmanHost;
 use super::monitor;
-use super::options::{Options, Volume};
+use super::options::{PodmanOptions, Volume};
 
 /// The label of every container of ours.
 pub(super) const MANAGED: &str = "kapi.managed=true";
@@ -37,7 +37,7 @@ pub(super) fn layer_volume(room: &str, index: usize) -> String {
 /// Asks until podman knows of none and nobody is left of its making: one that was being made when its
 /// maker died may still appear while it is asked.
 pub(super) fn remove_container(
-    host: &Host,
+    host: &PodmanHost,
     room: &str,
     sandbox: &str,
     is_deserted: &dyn Fn() -> bool,
@@ -92,7 +92,7 @@ pub(super) fn remove_container(
 ///
 /// It bears no label yet, so it is known by the name alone, and only while podman lists no container
 /// of that name.
-pub(super) fn remove_unlisted(host: &Host, name: &str) -> Result<(), PodmanError> {
+pub(super) fn remove_unlisted(host: &PodmanHost, name: &str) -> Result<(), PodmanError> {
     let filter = format!("name=^kapi-{name}$");
     let question = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter];
     if !ask(host, "ps", &question)?.trim().is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn remove_unlisted(host: &Host, name: &str) -> Result<(), PodmanError
 }
 
 /// Removes the volumes that held the layers of a room; what was written stays in the upper directory.
-pub(super) fn remove_layers(host: &Host, room: &str) -> Result<(), PodmanError> {
+pub(super) fn remove_layers(host: &PodmanHost, room: &str) -> Result<(), PodmanError> {
     let begin = layer_volume(room, 0);
     let begin = begin.trim_end_matches('0');
     let names = ask(host, "volume ls", &["volume", "ls", "--quiet"])?;
@@ -123,7 +123,7 @@ pub(super) fn remove_layers(host: &Host, room: &str) -> Result<(), PodmanError> 
 }
 
 /// Removes layer volumes whose names are known.
-pub(super) fn remove_known_layers(host: &Host, names: &[String]) -> Result<(), PodmanError> {
+pub(super) fn remove_known_layers(host: &PodmanHost, names: &[String]) -> Result<(), PodmanError> {
     if names.is_empty() {
         return Ok(());
     }
@@ -133,9 +133,9 @@ pub(super) fn remove_known_layers(host: &Host, names: &[String]) -> Result<(), P
 }
 
 /// Removes named volumes with what they hold; one that does not exist is as good as removed.
-pub fn remove_volumes(options: &Options) -> Result<(), PodmanError> {
+pub fn remove_volumes(options: &PodmanOptions) -> Result<(), PodmanError> {
     options.check()?;
-    let host = Host::observe()?;
+    let host = PodmanHost::observe()?;
     let known = ask(&host, "volume ls", &["volume", "ls", "--quiet"])?;
     let known: Vec<&str> = known.split_whitespace().collect();
     let mut args = vec!["volume", "rm"];
@@ -152,7 +152,7 @@ pub fn remove_volumes(options: &Options) -> Result<(), PodmanError> {
 
 /// Runs a short podman command and returns what it printed.
 pub(super) fn ask(
-    host: &Host,
+    host: &PodmanHost,
     command: &'static str,
     args: &[&str],
 ) -> Result<String, PodmanError> {
@@ -180,7 +180,7 @@ pub(super) fn ask(
 
 /// Returns a podman command as a program.
 pub(super) fn podman(
-    host: &Host,
+    host: &PodmanHost,
     stdin: &[u8],
     args: Vec<OsString>,
     deadline: Duration,

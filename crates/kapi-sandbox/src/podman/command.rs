@@ -7,15 +7,15 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::cleanup::{MANAGED, ROOM, layer_volume};
-use super::host::Host;
-use super::loader::Linked;
+use super::host::PodmanHost;
+use super::loader::DynamicLinks;
 use super::options::{CgroupManager, Userns};
 use super::owner::OWNER;
-use super::place::{Places, Rights, Thing};
+use super::place::{BindRights, ContainerEntryKind, ContainerLayout};
 use super::relay::{N_STANDARD, PAYLOAD_FDS_FROM};
 use crate::podman::error::PodmanError;
 use crate::podman::{ARGUMENT, INSIDE};
-use crate::spec::{Network, Spec};
+use crate::spec::{NetworkIsolation, SandboxSpec};
 
 /// Where our own program stands in the container, out of sight of a `*`.
 const OURS: &str = "/run/.kapi";
@@ -36,17 +36,17 @@ const UID_MAX: u32 = 60_000;
 const ORDINARY_UID: u32 = 1000;
 
 /// What the command line is made of besides the spec.
-pub(super) struct Parts<'a> {
+pub(super) struct CommandParts<'a> {
     /// The host.
-    pub host: &'a Host,
+    pub host: &'a PodmanHost,
     /// The room's name.
     pub room: &'a str,
     /// What stands where.
-    pub places: &'a Places,
+    pub places: &'a ContainerLayout,
     /// Overlayfs's options of each layer.
     pub layer_options: &'a [String],
     /// What our own program needs.
-    pub linked: Option<&'a Linked>,
+    pub linked: Option<&'a DynamicLinks>,
     /// Who makes the container, as a label.
     pub owner: String,
     /// How many descriptors the payload gets.
@@ -54,7 +54,10 @@ pub(super) struct Parts<'a> {
 }
 
 /// Returns podman's arguments.
-pub(super) fn arguments(spec: &Spec, parts: &Parts<'_>) -> Result<Vec<OsString>, PodmanError> {
+pub(super) fn arguments(
+    spec: &SandboxSpec,
+    parts: &CommandParts<'_>,
+) -> Result<Vec<OsString>, PodmanError> {
     let mut words = global(spec);
     words.extend(fixed(spec, parts));
     words.extend(identity(spec, parts.host)?);
@@ -75,7 +78,7 @@ pub(super) fn arguments(spec: &Spec, parts: &Parts<'_>) -> Result<Vec<OsString>,
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-fn global(spec: &Spec) -> Vec<String> {
+fn global(spec: &SandboxSpec) -> Vec<String> {
     let options = &spec.podman;
     let runtime = options
         .runtime
@@ -94,12 +97,12 @@ fn global(spec: &Spec) -> Vec<String> {
 }
 
 /// What every container of ours has.
-fn fixed(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
+fn fixed(spec: &SandboxSpec, parts: &CommandParts<'_>) -> Vec<String> {
     let n_fds =
         usize::try_from(PAYLOAD_FDS_FROM + N_STANDARD - 3).unwrap_or_default() + parts.n_fds;
     let network = match spec.network {
-        Network::Loopback => "none",
-        Network::Host => "host",
+        NetworkIsolation::Loopback => "none",
+        NetworkIsolation::Host => "host",
     };
     let mut words = [
         "--rm",
@@ -142,7 +145,7 @@ fn fixed(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
     words
 }
 
-fn identity(spec: &Spec, host: &Host) -> Result<Vec<String>, PodmanError> {
+fn identity(spec: &SandboxSpec, host: &PodmanHost) -> Result<Vec<String>, PodmanError> {
     let named = |uid, gid| {
         vec![
             format!("--userns=keep-id:uid={uid},gid={gid}"),
@@ -166,7 +169,7 @@ fn identity(spec: &Spec, host: &Host) -> Result<Vec<String>, PodmanError> {
     }
 }
 
-fn resources(spec: &Spec, host: &Host) -> Vec<String> {
+fn resources(spec: &SandboxSpec, host: &PodmanHost) -> Vec<String> {
     let wanted = &spec.resources;
     let mut words = Vec::new();
     if let Some(bytes) = wanted.memory_bytes {
@@ -203,7 +206,7 @@ fn resources(spec: &Spec, host: &Host) -> Vec<String> {
     words
 }
 
-fn mounts(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
+fn mounts(spec: &SandboxSpec, parts: &CommandParts<'_>) -> Vec<String> {
     let most = spec.resources.memory_bytes.unwrap_or(u64::MAX);
     let shared = SHARED_BYTES.min(most / SHARED_PART);
     let mut words = vec![format!("--shm-size={shared}b")];
@@ -233,18 +236,18 @@ fn mounts(spec: &Spec, parts: &Parts<'_>) -> Vec<String> {
 }
 
 fn ours(host: &Path, name: &str) -> String {
-    bind(host, Path::new(&format!("{OURS}/{name}")), Rights::Read)
+    bind(host, Path::new(&format!("{OURS}/{name}")), BindRights::Read)
 }
 
-fn mount(thing: &Thing, inside: &Path, parts: &Parts<'_>) -> String {
+fn mount(thing: &ContainerEntryKind, inside: &Path, parts: &CommandParts<'_>) -> String {
     match thing {
-        Thing::Bind { host, rights } => bind(host, inside, *rights),
-        Thing::Volume { name } => fields(&[
+        ContainerEntryKind::Bind { host, rights } => bind(host, inside, *rights),
+        ContainerEntryKind::Volume { name } => fields(&[
             "type=volume",
             &format!("src={name}"),
             &format!("dst={}", inside.display()),
         ]),
-        Thing::Layered { index } => {
+        ContainerEntryKind::Layered { index } => {
             let options = parts.layer_options.get(*index).map_or("", String::as_str);
             fields(&[
                 "type=volume",
@@ -258,15 +261,15 @@ fn mount(thing: &Thing, inside: &Path, parts: &Parts<'_>) -> String {
     }
 }
 
-fn bind(host: &Path, inside: &Path, rights: Rights) -> String {
+fn bind(host: &Path, inside: &Path, rights: BindRights) -> String {
     let (source, place) = (
         format!("src={}", host.display()),
         format!("dst={}", inside.display()),
     );
     match rights {
-        Rights::Write => fields(&["type=bind", &source, &place]),
+        BindRights::Write => fields(&["type=bind", &source, &place]),
         // Without what is mounted below: only the mount itself would be read-only.
-        Rights::Read => fields(&[
+        BindRights::Read => fields(&[
             "type=bind",
             &source,
             &place,

@@ -5,16 +5,20 @@
 use kapi_sys::process::End;
 use rustix::process::Signal;
 
-use super::channel::{Met, Observed};
-use crate::outcome::{Exceeded, Grade};
-use crate::spec::{Network, Resources, Spec};
+use super::channel::{LimitCounts, RelayEnvironment};
+use crate::outcome::{ExceededLimit, IsolationGrade};
+use crate::spec::{NetworkIsolation, Resources, SandboxSpec};
 
 /// What a shell adds to the number of a signal that ended its program.
 const SHELL_SIGNAL_BASE: i32 = 128;
 
 /// Names the layers in force and what this host does not grant.
-pub(super) fn grade(spec: &Spec, observed: &Observed, started_by_root: bool) -> Grade {
-    let mut grade = Grade::default();
+pub(super) fn grade(
+    spec: &SandboxSpec,
+    observed: &RelayEnvironment,
+    started_by_root: bool,
+) -> IsolationGrade {
+    let mut grade = IsolationGrade::default();
     let mut add = |is_there: bool, layer: String, lack: &str| {
         if is_there {
             grade.layers.push(layer);
@@ -39,8 +43,8 @@ pub(super) fn grade(spec: &Spec, observed: &Observed, started_by_root: bool) -> 
     let lack = "system call filter (podman was built or configured without seccomp)";
     add(observed.is_filtered, "seccomp".to_owned(), lack);
     match spec.network {
-        Network::Loopback => add(true, "own loopback".to_owned(), ""),
-        Network::Host => add(
+        NetworkIsolation::Loopback => add(true, "own loopback".to_owned(), ""),
+        NetworkIsolation::Host => add(
             false,
             String::new(),
             "network of its own (the host's was asked for)",
@@ -53,7 +57,7 @@ pub(super) fn grade(spec: &Spec, observed: &Observed, started_by_root: bool) -> 
 const REMEDY: &str = "this user's containers get no control group with it; use control groups \
                       version 2 and delegate the controllers to the user";
 
-fn limits(wanted: &Resources, observed: &Observed, grade: &mut Grade) {
+fn limits(wanted: &Resources, observed: &RelayEnvironment, grade: &mut IsolationGrade) {
     if let Some(bytes) = wanted.memory_bytes {
         if observed.memory_bytes.is_some() {
             grade.layers.push(format!("memory {}", size(bytes)));
@@ -92,28 +96,31 @@ fn limits(wanted: &Resources, observed: &Observed, grade: &mut Grade) {
 }
 
 /// Returns the limit of disk space as one that was met.
-pub(super) fn disk(wanted: &Resources) -> Option<Exceeded> {
-    wanted.disk_bytes.map(|bytes| Exceeded {
+pub(super) fn disk(wanted: &Resources) -> Option<ExceededLimit> {
+    wanted.disk_bytes.map(|bytes| ExceededLimit {
         resource: "disk",
         limit: size(bytes),
     })
 }
 
 /// Tells which limits were met in a container, the one that its end itself names first.
-pub(super) fn met(wanted: &Resources, met: Met, end: End) -> Vec<Exceeded> {
+pub(super) fn met(wanted: &Resources, met: LimitCounts, end: End) -> Vec<ExceededLimit> {
     let signal = Signal::XFSZ.as_raw();
     let by_size = end == End::Signaled(signal) || end == End::Exited(SHELL_SIGNAL_BASE + signal);
-    let file = wanted.file_bytes.filter(|_| by_size).map(|bytes| Exceeded {
-        resource: "file size",
-        limit: size(bytes),
-    });
+    let file = wanted
+        .file_bytes
+        .filter(|_| by_size)
+        .map(|bytes| ExceededLimit {
+            resource: "file size",
+            limit: size(bytes),
+        });
     let memory = wanted.memory_bytes.filter(|_| met.memory_kills > 0);
     let processes = wanted.processes.filter(|_| met.process_refusals > 0);
-    let memory = memory.map(|bytes| Exceeded {
+    let memory = memory.map(|bytes| ExceededLimit {
         resource: "memory",
         limit: size(bytes),
     });
-    let processes = processes.map(|count| Exceeded {
+    let processes = processes.map(|count| ExceededLimit {
         resource: "processes",
         limit: count.to_string(),
     });
@@ -137,11 +144,16 @@ mod tests {
     use kapi_sys::process::End;
 
     use super::{grade, met, size};
-    use crate::podman::channel::{Met, Observed};
-    use crate::spec::{Level, Resources, Spec};
+    use crate::podman::channel::{LimitCounts, RelayEnvironment};
+    use crate::spec::{IsolationLevel, Resources, SandboxSpec};
 
-    fn spec() -> Spec {
-        let mut spec = Spec::new(Level::Podman, "t", "/tmp".into(), "/bin/true".into());
+    fn spec() -> SandboxSpec {
+        let mut spec = SandboxSpec::new(
+            IsolationLevel::Podman,
+            "t",
+            "/tmp".into(),
+            "/bin/true".into(),
+        );
         spec.podman.image = "localhost/x".to_owned();
         spec.resources = Resources {
             memory_bytes: Some(64 << 20),
@@ -154,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_in_force_is_told_apart_from_what_was_asked() {
-        let full = Observed {
+        let full = RelayEnvironment {
             is_user_mapped: true,
             is_filtered: true,
             memory_bytes: Some(64 << 20),
@@ -164,10 +176,10 @@ mod tests {
         let expected = "podman container of localhost/x, user namespace, no capabilities, no new privileges, \
                         seccomp, own loopback, memory 64 MiB, 50 processes, 1.500 processors";
         assert_eq!(grade(&spec(), &full, false).to_string(), expected);
-        let poor = Observed {
+        let poor = RelayEnvironment {
             is_user_mapped: true,
             is_filtered: true,
-            ..Observed::default()
+            ..RelayEnvironment::default()
         };
         let told = grade(&spec(), &poor, false);
         assert_eq!(told.missing.len(), 2, "{told}");
@@ -175,7 +187,7 @@ mod tests {
             told.to_string().contains("memory 64 MiB for each process"),
             "{told}"
         );
-        let root = grade(&spec(), &Observed::default(), true);
+        let root = grade(&spec(), &RelayEnvironment::default(), true);
         assert!(root.to_string().contains("started by root"), "{root}");
         assert!(
             root.to_string().contains("without seccomp") || root.missing.len() == 5,
@@ -187,7 +199,7 @@ mod tests {
     fn every_limit_that_was_met_is_named_and_no_other() {
         let wanted = spec().resources;
         let names = |memory_kills, process_refusals| {
-            let counted = Met {
+            let counted = LimitCounts {
                 memory_kills,
                 process_refusals,
             };

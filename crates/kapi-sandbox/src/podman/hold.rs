@@ -14,16 +14,16 @@ use rustix::io::Errno;
 use super::error::PodmanError;
 use crate::error::SandboxError;
 use crate::launch::setup_error;
-use crate::spec::{Access, Layer, Spec};
-use crate::status::Failure;
+use crate::spec::{MountAccess, OverlayLayer, SandboxSpec};
+use crate::status::StepFailure;
 use crate::watchdog::Watchdog;
-use crate::watchdog::disk::Start;
+use crate::watchdog::disk::DiskBaseline;
 
 /// The most levels that a work directory has: overlayfs makes three, and parts of what it moves there.
 const DEPTH_MAX: usize = 64;
 
 /// Takes every layer of a run for this process, and makes it ready to be mounted once more.
-pub(super) fn layers(spec: &Spec) -> Result<Vec<OwnedFd>, SandboxError> {
+pub(super) fn layers(spec: &SandboxSpec) -> Result<Vec<OwnedFd>, SandboxError> {
     let mut held = Vec::new();
     for layer in spec.mounts.iter().filter_map(|mount| layer(&mount.access)) {
         held.push(lock(&layer.upper)?);
@@ -33,11 +33,11 @@ pub(super) fn layers(spec: &Spec) -> Result<Vec<OwnedFd>, SandboxError> {
 }
 
 /// Returns the watch over what a run adds to the host's directories. Named volumes are not among them.
-pub(super) fn watchdog(spec: &Spec) -> Watchdog {
+pub(super) fn watchdog(spec: &SandboxSpec) -> Watchdog {
     let written = spec.mounts.iter().filter_map(|mount| match &mount.access {
-        Access::ReadOnly => None,
-        Access::ReadWrite => Some(mount.host.clone()),
-        Access::CopyOnWrite(layer) => Some(layer.upper.clone()),
+        MountAccess::ReadOnly => None,
+        MountAccess::ReadWrite => Some(mount.host.clone()),
+        MountAccess::CopyOnWrite(layer) => Some(layer.upper.clone()),
     });
     let places: Vec<PathBuf> = std::iter::once(spec.home_host.clone())
         .chain(written)
@@ -46,15 +46,15 @@ pub(super) fn watchdog(spec: &Spec) -> Watchdog {
         disk: spec
             .resources
             .disk_bytes
-            .map(|bytes| (bytes, Start::new(&places))),
+            .map(|bytes| (bytes, DiskBaseline::new(&places))),
         ..Watchdog::default()
     }
 }
 
-const fn layer(access: &Access) -> Option<&Layer> {
+const fn layer(access: &MountAccess) -> Option<&OverlayLayer> {
     match access {
-        Access::CopyOnWrite(layer) => Some(layer),
-        Access::ReadOnly | Access::ReadWrite => None,
+        MountAccess::CopyOnWrite(layer) => Some(layer),
+        MountAccess::ReadOnly | MountAccess::ReadWrite => None,
     }
 }
 
@@ -63,7 +63,7 @@ fn lock(upper: &Path) -> Result<OwnedFd, SandboxError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let shown = upper.display().to_string();
     let failed = |call: &'static str, target: String, errno| {
-        setup_error(&Failure::new(call, &target, errno))
+        setup_error(&StepFailure::new(call, &target, errno))
     };
     let held = openat(CWD, upper, flags, Mode::empty())
         .map_err(|errno| failed("open", shown.clone(), errno))?;

@@ -46,7 +46,7 @@ const PROCESSES_MAX: u64 = 1 << 15;
 
 /// The facts.
 #[derive(Debug, Clone)]
-pub(super) struct Host {
+pub(super) struct PodmanHost {
     /// The podman program.
     pub podman: PathBuf,
     /// What podman is told by the environment.
@@ -61,7 +61,7 @@ pub(super) struct Host {
     pub limits: Vec<(&'static str, u64, u64)>,
 }
 
-impl Host {
+impl PodmanHost {
     /// Reads the facts.
     pub(super) fn observe() -> Result<Self, PodmanError> {
         let all = environment();

@@ -13,9 +13,9 @@ use kapi_sys::process::{self, End, Line};
 
 use super::cleanup::podman;
 use super::error::PodmanError;
-use super::host::Host;
+use super::host::PodmanHost;
 use super::options::{check_host, check_image};
-use super::room::Room;
+use super::room::RunDirectory;
 
 /// The Containerfile we ship.
 pub const CONTAINERFILE: &str = include_str!("../../../../images/kapi/Containerfile");
@@ -33,14 +33,14 @@ pub struct Build {
     /// The image's name: `localhost/kapi:latest`.
     pub tag: String,
     /// What it is built from.
-    pub source: Source,
+    pub source: ImageSource,
     /// Values for the Containerfile's arguments, as `BASE`.
     pub args: BTreeMap<String, String>,
 }
 
 /// What an image is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ImageSource {
     /// The Containerfile we ship, without any other file.
     Shipped,
     /// A directory of the person's with a `Containerfile`.
@@ -50,8 +50,8 @@ pub enum Source {
 /// Returns the command that [`build`] would run and, for the shipped image, the Containerfile.
 pub fn describe(build: &Build) -> Result<String, PodmanError> {
     let directory = match &build.source {
-        Source::Shipped => PathBuf::from("<an empty directory>"),
-        Source::Directory(directory) => directory.clone(),
+        ImageSource::Shipped => PathBuf::from("<an empty directory>"),
+        ImageSource::Directory(directory) => directory.clone(),
     };
     let words = arguments(build, &directory)?;
     let words: Vec<String> = words
@@ -60,8 +60,8 @@ pub fn describe(build: &Build) -> Result<String, PodmanError> {
         .collect();
     let command = format!("podman {}\n", words.join(" "));
     Ok(match &build.source {
-        Source::Shipped => format!("{command}\n{CONTAINERFILE}"),
-        Source::Directory(_) => command,
+        ImageSource::Shipped => format!("{command}\n{CONTAINERFILE}"),
+        ImageSource::Directory(_) => command,
     })
 }
 
@@ -71,15 +71,15 @@ pub fn build(
     cancel: &Cancel,
     on_line: &mut dyn FnMut(Line<'_>),
 ) -> Result<(), PodmanError> {
-    let host = Host::observe()?;
+    let host = PodmanHost::observe()?;
     match &build.source {
-        Source::Directory(directory) => {
+        ImageSource::Directory(directory) => {
             check_host(directory)?;
             let args = arguments(build, directory)?;
             perform(&host, args, &[], cancel, on_line)
         }
-        Source::Shipped => {
-            let room = Room::new(&host, "image-build")?;
+        ImageSource::Shipped => {
+            let room = RunDirectory::new(&host, "image-build")?;
             let built = room.context().and_then(|context| {
                 let args = arguments(build, &context)?;
                 perform(&host, args, CONTAINERFILE.as_bytes(), cancel, on_line)
@@ -91,7 +91,7 @@ pub fn build(
 }
 
 fn perform(
-    host: &Host,
+    host: &PodmanHost,
     args: Vec<OsString>,
     stdin: &[u8],
     cancel: &Cancel,
@@ -132,8 +132,10 @@ fn arguments(build: &Build, directory: &std::path::Path) -> Result<Vec<OsString>
         words.push(format!("--build-arg={name}={value}").into());
     }
     words.push(match &build.source {
-        Source::Shipped => "--file=-".into(),
-        Source::Directory(directory) => format!("--file={}", directory.join(FILE).display()).into(),
+        ImageSource::Shipped => "--file=-".into(),
+        ImageSource::Directory(directory) => {
+            format!("--file={}", directory.join(FILE).display()).into()
+        }
     });
     words.push(directory.as_os_str().to_os_string());
     Ok(words)
@@ -143,7 +145,7 @@ fn arguments(build: &Build, directory: &std::path::Path) -> Result<Vec<OsString>
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Build, Source, describe};
+    use super::{Build, ImageSource, describe};
 
     fn shipped(args: &[(&str, &str)]) -> Build {
         let args = args
@@ -151,7 +153,7 @@ mod tests {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Build {
             tag: "localhost/kapi:1".to_owned(),
-            source: Source::Shipped,
+            source: ImageSource::Shipped,
             args: args.collect::<BTreeMap<_, _>>(),
         }
     }

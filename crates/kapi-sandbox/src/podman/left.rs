@@ -10,17 +10,17 @@ use serde::Deserialize;
 
 use super::cleanup::{self, MANAGED, ROOM, ask};
 use super::error::PodmanError;
-use super::host::Host;
+use super::host::PodmanHost;
 use super::options::check_name;
-use super::owner::{Life, OWNER, Owner};
-use super::room::{self, Held};
+use super::owner::{LauncherIdentity, Liveness, OWNER};
+use super::room::{self, RunDirectoryState};
 
 /// The label with the name of the run.
 const RUN: &str = "kapi.run";
 
 /// A container whose launcher is not known to live.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftoverContainer {
     /// Podman's id of it.
     pub id: String,
     /// The run that it was made for.
@@ -28,13 +28,13 @@ pub struct Left {
     /// When it was made, in seconds since the epoch.
     pub created_s: i64,
     /// Whether it may go.
-    pub fate: Fate,
+    pub fate: LeftoverState,
     room: String,
 }
 
 /// Whether a container may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum LeftoverState {
     /// Its launcher is dead.
     Deserted,
     /// Nobody can tell from here whether its launcher lives.
@@ -43,7 +43,7 @@ pub enum Fate {
 
 /// What podman tells of a container.
 #[derive(Debug, Deserialize)]
-struct Listed {
+struct ListedContainer {
     #[serde(rename = "Id")]
     id: String,
     #[serde(rename = "Created")]
@@ -56,15 +56,16 @@ struct Listed {
 ///
 /// # Errors
 /// When there is no podman, or it does not answer.
-pub fn left() -> Result<Vec<Left>, PodmanError> {
-    let host = Host::observe()?;
+pub fn left() -> Result<Vec<LeftoverContainer>, PodmanError> {
+    let host = PodmanHost::observe()?;
     let managed = format!("label={MANAGED}");
     let question = ["ps", "--all", "--filter", &managed, "--format", "json"];
     let answer = ask(&host, "ps", &question)?;
-    let listed: Vec<Listed> = serde_json::from_str(&answer).map_err(|error| PodmanError::Said {
-        command: "ps",
-        output: format!("its answer cannot be read: {error}"),
-    })?;
+    let listed: Vec<ListedContainer> =
+        serde_json::from_str(&answer).map_err(|error| PodmanError::Said {
+            command: "ps",
+            output: format!("its answer cannot be read: {error}"),
+        })?;
     let mut found = Vec::new();
     for one in listed {
         let labels = one.labels.unwrap_or_default();
@@ -73,7 +74,7 @@ pub fn left() -> Result<Vec<Left>, PodmanError> {
         let Some(fate) = fate(&host, &room, &label(OWNER))? else {
             continue;
         };
-        found.push(Left {
+        found.push(LeftoverContainer {
             id: one.id,
             run: label(RUN),
             created_s: one.created_s,
@@ -85,20 +86,20 @@ pub fn left() -> Result<Vec<Left>, PodmanError> {
 }
 
 /// Decides about one container; `None` for that of a launcher that lives.
-fn fate(host: &Host, room: &str, owner: &str) -> Result<Option<Fate>, PodmanError> {
+fn fate(host: &PodmanHost, room: &str, owner: &str) -> Result<Option<LeftoverState>, PodmanError> {
     match room::held(host, room)? {
-        Held::BySomebody => return Ok(None),
-        Held::ByNobody => return Ok(Some(Fate::Deserted)),
+        RunDirectoryState::BySomebody => return Ok(None),
+        RunDirectoryState::ByNobody => return Ok(Some(LeftoverState::Deserted)),
         // Made under another runtime directory, or before this machine was started.
-        Held::NoRoom => {}
+        RunDirectoryState::NoRoom => {}
     }
-    let Some(owner) = Owner::parse(owner) else {
-        return Ok(Some(Fate::Unknown));
+    let Some(owner) = LauncherIdentity::parse(owner) else {
+        return Ok(Some(LeftoverState::Unknown));
     };
     Ok(match owner.life()? {
-        Life::Alive => None,
-        Life::Dead => Some(Fate::Deserted),
-        Life::OutOfSight => Some(Fate::Unknown),
+        Liveness::Alive => None,
+        Liveness::Dead => Some(LeftoverState::Deserted),
+        Liveness::OutOfSight => Some(LeftoverState::Unknown),
     })
 }
 
@@ -107,11 +108,11 @@ fn fate(host: &Host, room: &str, owner: &str) -> Result<Option<Fate>, PodmanErro
 /// # Errors
 /// When its launcher may live after all, or podman cannot remove it.
 pub fn collect(id: &str) -> Result<(), PodmanError> {
-    let host = Host::observe()?;
+    let host = PodmanHost::observe()?;
     let left = match left()?.into_iter().find(|one| one.id == id) {
         // Somebody else has cleared it away meanwhile.
         None => return Ok(()),
-        Some(one) if one.fate == Fate::Deserted => one,
+        Some(one) if one.fate == LeftoverState::Deserted => one,
         Some(one) => {
             return Err(PodmanError::Refused {
                 what: "deserted",

@@ -14,7 +14,7 @@ use super::error::PodmanError;
 
 /// A loader and what it has to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Linked {
+pub(super) struct DynamicLinks {
     /// The loader's host path.
     pub loader: PathBuf,
     /// The libraries' names and host paths.
@@ -42,7 +42,7 @@ const NEEDED: u64 = 1;
 const STRING_TABLE: u64 = 5;
 
 /// Returns what a program needs, or `None` when it is static.
-pub(super) fn linked(program: &Path) -> Result<Option<Linked>, PodmanError> {
+pub(super) fn linked(program: &Path) -> Result<Option<DynamicLinks>, PodmanError> {
     let Some(parsed) = parse(program)? else {
         return Ok(None);
     };
@@ -75,21 +75,21 @@ pub(super) fn linked(program: &Path) -> Result<Option<Linked>, PodmanError> {
         );
         libraries.push((name, path));
     }
-    Ok(Some(Linked { loader, libraries }))
+    Ok(Some(DynamicLinks { loader, libraries }))
 }
 
-struct Parsed {
+struct ElfLinks {
     interpreter: Option<PathBuf>,
     needed: Vec<String>,
 }
 
 /// Reads a 64-bit little-endian program; anything else needs nothing that we know of.
-fn parse(path: &Path) -> Result<Option<Parsed>, PodmanError> {
+fn parse(path: &Path) -> Result<Option<ElfLinks>, PodmanError> {
     let bytes = fs::read(path).map_err(PodmanError::file("read", path))?;
     Ok(parse_bytes(&bytes))
 }
 
-fn parse_bytes(bytes: &[u8]) -> Option<Parsed> {
+fn parse_bytes(bytes: &[u8]) -> Option<ElfLinks> {
     if bytes.get(..6)? != b"\x7fELF\x02\x01" {
         return None;
     }
@@ -98,26 +98,26 @@ fn parse_bytes(bytes: &[u8]) -> Option<Parsed> {
         number(bytes, 54, 2)?,
         number(bytes, 56, 2)?,
     );
-    let headers: Vec<Header> = (0..count)
-        .map(|index| Header::read(bytes, at.checked_add(index.checked_mul(size)?)?))
+    let headers: Vec<ProgramHeader> = (0..count)
+        .map(|index| ProgramHeader::read(bytes, at.checked_add(index.checked_mul(size)?)?))
         .collect::<Option<_>>()?;
     let of_kind = |kind| headers.iter().find(move |header| header.kind == kind);
     let interpreter = of_kind(INTERPRETER).and_then(|header| text(bytes, header.offset));
     let needed = of_kind(DYNAMIC).and_then(|header| needed(bytes, &headers, header));
-    Some(Parsed {
+    Some(ElfLinks {
         interpreter: interpreter.map(|path| PathBuf::from(OsStr::from_bytes(path))),
         needed: needed.unwrap_or_default(),
     })
 }
 
-struct Header {
+struct ProgramHeader {
     kind: u64,
     offset: u64,
     address: u64,
     size: u64,
 }
 
-impl Header {
+impl ProgramHeader {
     fn read(bytes: &[u8], at: u64) -> Option<Self> {
         Some(Self {
             kind: number(bytes, at, 4)?,
@@ -128,7 +128,7 @@ impl Header {
     }
 }
 
-fn needed(bytes: &[u8], headers: &[Header], dynamic: &Header) -> Option<Vec<String>> {
+fn needed(bytes: &[u8], headers: &[ProgramHeader], dynamic: &ProgramHeader) -> Option<Vec<String>> {
     const ENTRY_BYTES: u64 = 16;
     let entries: Vec<(u64, u64)> = (0..dynamic.size / ENTRY_BYTES)
         .map_while(|index| {

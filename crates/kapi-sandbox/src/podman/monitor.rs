@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::host::Host;
+use super::host::PodmanHost;
 
 /// How long the end of a monitor is waited for; podman's own removal still follows.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Kills what the monitor of a container watches until the monitor is gone.
-pub(super) fn end(host: &Host, container: &str) {
+pub(super) fn end(host: &PodmanHost, container: &str) {
     let started = Instant::now();
     while let Some(monitor) = find(host.uid, container) {
         if started.elapsed() > WAIT_MAX {

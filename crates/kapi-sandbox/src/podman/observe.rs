@@ -8,8 +8,8 @@ use std::fs;
 use rustix::io::Errno;
 
 use super::cgroup;
-use super::channel::Observed;
-use crate::status::Failure;
+use super::channel::RelayEnvironment;
+use crate::status::StepFailure;
 
 /// The status lines that must be there, word for word.
 const REQUIRED: &[(&str, &str)] = &[
@@ -22,26 +22,26 @@ const REQUIRED: &[(&str, &str)] = &[
 ];
 
 /// Looks, and refuses what must not be.
-pub(super) fn observe() -> Result<Observed, Failure> {
+pub(super) fn observe() -> Result<RelayEnvironment, StepFailure> {
     let status = read("/proc/self/status")?;
     for (name, expected) in REQUIRED {
         if field(&status, name) != Some(expected) {
             let found = field(&status, name).unwrap_or("nothing");
             let target = format!("{name}: {found} instead of {expected}");
-            return Err(Failure::new("give up privileges", &target, Errno::PERM));
+            return Err(StepFailure::new("give up privileges", &target, Errno::PERM));
         }
     }
-    Ok(Observed {
+    Ok(RelayEnvironment {
         is_user_mapped: !is_identity(&read("/proc/self/uid_map")?),
         is_filtered: field(&status, "Seccomp") == Some("2"),
         ..cgroup::limits()
     })
 }
 
-fn read(path: &str) -> Result<String, Failure> {
+fn read(path: &str) -> Result<String, StepFailure> {
     fs::read_to_string(path).map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        Failure::new("read", path, errno)
+        StepFailure::new("read", path, errno)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What only a container has: its image, its caches, and what podman is told.
 //!
-//! Every value is checked by [`Options::check`] before it becomes an argument: nothing in it can be
+//! Every value is checked by [`PodmanOptions::check`] before it becomes an argument: nothing in it can be
 //! read as another option. Does not know the command line.
 
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::podman::error::PodmanError;
 
 /// The options of the container level.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct PodmanOptions {
     /// The image to take the root from: `localhost/kapi:latest`.
     pub image: String,
     /// The program that makes the container, by name or absolute path; `None` is podman's choice.
@@ -122,7 +122,7 @@ const IMAGE_CHARS_MAX: usize = 255;
 /// The longest name of a container or volume.
 const NAME_CHARS_MAX: usize = 128;
 
-impl Options {
+impl PodmanOptions {
     /// Refuses every value that podman could take for something else, or that widens.
     pub fn check(&self) -> Result<(), PodmanError> {
         check_image(&self.image)?;
@@ -266,12 +266,14 @@ fn refused(what: &'static str, value: &str, why: &'static str) -> PodmanError {
 mod tests {
     use std::path::Path;
 
-    use super::{Options, Ulimit, Volume, check_hostname, check_image, check_inside, check_name};
+    use super::{
+        PodmanOptions, Ulimit, Volume, check_hostname, check_image, check_inside, check_name,
+    };
 
-    fn image(name: &str) -> Options {
-        Options {
+    fn image(name: &str) -> PodmanOptions {
+        PodmanOptions {
             image: name.to_owned(),
-            ..Options::default()
+            ..PodmanOptions::default()
         }
     }
 
@@ -355,7 +357,7 @@ mod tests {
             soft,
             hard,
         };
-        let with = |change: &dyn Fn(&mut Options)| {
+        let with = |change: &dyn Fn(&mut PodmanOptions)| {
             let mut options = image("a");
             change(&mut options);
             options.check().is_ok()

@@ -13,7 +13,7 @@ pub(super) const OWNER: &str = "kapi.owner";
 
 /// One process, ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct LauncherIdentity {
     boot: String,
     namespace: String,
     pid: u32,
@@ -22,7 +22,7 @@ pub(super) struct Owner {
 
 /// Whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Liveness {
     /// It does.
     Alive,
     /// It does not.
@@ -31,7 +31,7 @@ pub(super) enum Life {
     OutOfSight,
 }
 
-impl Owner {
+impl LauncherIdentity {
     /// Returns this process.
     pub(super) fn this() -> Result<Self, PodmanError> {
         let here = here()?;
@@ -67,28 +67,28 @@ impl Owner {
     }
 
     /// Tells whether it lives.
-    pub(super) fn life(&self) -> Result<Life, PodmanError> {
+    pub(super) fn life(&self) -> Result<Liveness, PodmanError> {
         let here = here()?;
         Ok(if self.boot != here.boot {
-            Life::Dead
+            Liveness::Dead
         } else if self.namespace != here.namespace {
-            Life::OutOfSight
+            Liveness::OutOfSight
         } else if began(self.pid) == Some(self.began) {
-            Life::Alive
+            Liveness::Alive
         } else {
-            Life::Dead
+            Liveness::Dead
         })
     }
 }
 
 /// Returns where this process is, without itself.
-fn here() -> Result<Owner, PodmanError> {
+fn here() -> Result<LauncherIdentity, PodmanError> {
     let boot = Path::new("/proc/sys/kernel/random/boot_id");
     let namespace = Path::new("/proc/self/ns/pid");
     let text = fs::read_to_string(boot).map_err(PodmanError::file("read", boot))?;
     let link = fs::read_link(namespace).map_err(PodmanError::file("read", namespace))?;
     let is_digit = |c: &char| c.is_ascii_digit();
-    Ok(Owner {
+    Ok(LauncherIdentity {
         boot: text.trim().to_owned(),
         namespace: link.to_string_lossy().chars().filter(is_digit).collect(),
         pid: 0,
@@ -106,28 +106,28 @@ fn began(pid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Life, Owner};
+    use super::{LauncherIdentity, Liveness};
 
     #[test]
     fn a_process_is_alive_only_as_itself() {
-        let this = Owner::this().unwrap();
-        assert_eq!(Owner::parse(&this.label()), Some(this.clone()));
-        assert_eq!(this.life().unwrap(), Life::Alive);
-        let check = |change: &dyn Fn(&mut Owner), expected| {
+        let this = LauncherIdentity::this().unwrap();
+        assert_eq!(LauncherIdentity::parse(&this.label()), Some(this.clone()));
+        assert_eq!(this.life().unwrap(), Liveness::Alive);
+        let check = |change: &dyn Fn(&mut LauncherIdentity), expected| {
             let mut other = this.clone();
             change(&mut other);
             assert_eq!(other.life().unwrap(), expected, "{other:?}");
         };
-        check(&|other| other.began += 1, Life::Dead);
-        check(&|other| other.pid = u32::MAX, Life::Dead);
-        check(&|other| other.boot.push('0'), Life::Dead);
-        check(&|other| other.namespace.push('0'), Life::OutOfSight);
+        check(&|other| other.began += 1, Liveness::Dead);
+        check(&|other| other.pid = u32::MAX, Liveness::Dead);
+        check(&|other| other.boot.push('0'), Liveness::Dead);
+        check(&|other| other.namespace.push('0'), Liveness::OutOfSight);
     }
 
     #[test]
     fn what_is_no_owner_is_none() {
         for text in ["", "a", "a/b/c/d", "a/1/2", "a/1/2/3/4", "a/1/-2/3"] {
-            assert_eq!(Owner::parse(text), None, "{text}");
+            assert_eq!(LauncherIdentity::parse(text), None, "{text}");
         }
     }
 }

@@ -12,27 +12,27 @@ use super::error::PodmanError;
 use super::options::{check_host, check_inside};
 use crate::error::SandboxError;
 use crate::launch::setup_error;
-use crate::spec::{Access, Layer, Spec};
-use crate::status::Failure;
+use crate::spec::{MountAccess, OverlayLayer, SandboxSpec};
+use crate::status::StepFailure;
 
 /// One thing in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct ContainerEntry {
     /// The place.
     pub inside: PathBuf,
     /// The thing.
-    pub thing: Thing,
+    pub thing: ContainerEntryKind,
 }
 
 /// The kinds of things.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Thing {
+pub(super) enum ContainerEntryKind {
     /// A host path.
     Bind {
         /// The path.
         host: PathBuf,
         /// Whether it can be written.
-        rights: Rights,
+        rights: BindRights,
     },
     /// A host directory under a layer; the number tells layers apart.
     Layered {
@@ -48,7 +48,7 @@ pub(super) enum Thing {
 
 /// Whether a host path can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rights {
+pub(super) enum BindRights {
     /// It cannot.
     Read,
     /// It can.
@@ -57,53 +57,56 @@ pub(super) enum Rights {
 
 /// Everything that stands in a container.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct ContainerLayout {
     /// The things, none of them covered by another.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<ContainerEntry>,
     /// What is under each layer, and the layer.
-    pub layers: Vec<(PathBuf, Layer)>,
+    pub layers: Vec<(PathBuf, OverlayLayer)>,
 }
 
 /// Works out what stands where; `sealed` are the host's copies of the spec's files, in their order.
-pub(super) fn arrange(spec: &Spec, sealed: &[PathBuf]) -> Result<Places, SandboxError> {
+pub(super) fn arrange(
+    spec: &SandboxSpec,
+    sealed: &[PathBuf],
+) -> Result<ContainerLayout, SandboxError> {
     let mut layers = Vec::new();
-    let mut placed = vec![bind(&spec.home_host, &spec.home_inside, Rights::Write)];
+    let mut placed = vec![bind(&spec.home_host, &spec.home_inside, BindRights::Write)];
     for mount in &spec.mounts {
         placed.push(match &mount.access {
-            Access::ReadOnly => bind(&mount.host, &mount.inside, Rights::Read),
-            Access::ReadWrite => bind(&mount.host, &mount.inside, Rights::Write),
-            Access::CopyOnWrite(layer) => {
+            MountAccess::ReadOnly => bind(&mount.host, &mount.inside, BindRights::Read),
+            MountAccess::ReadWrite => bind(&mount.host, &mount.inside, BindRights::Write),
+            MountAccess::CopyOnWrite(layer) => {
                 layers.push((mount.host.clone(), layer.clone()));
                 let index = layers.len() - 1;
-                Placed {
+                ContainerEntry {
                     inside: mount.inside.clone(),
-                    thing: Thing::Layered { index },
+                    thing: ContainerEntryKind::Layered { index },
                 }
             }
         });
     }
-    placed.extend(spec.podman.volumes.iter().map(|volume| Placed {
+    placed.extend(spec.podman.volumes.iter().map(|volume| ContainerEntry {
         inside: volume.inside.clone(),
-        thing: Thing::Volume {
+        thing: ContainerEntryKind::Volume {
             name: volume.name.clone(),
         },
     }));
     let files = spec.files.iter().zip(sealed);
-    placed.extend(files.map(|((inside, _), host)| bind(host, inside, Rights::Read)));
+    placed.extend(files.map(|((inside, _), host)| bind(host, inside, BindRights::Read)));
     for (shown, at) in &spec.aliases {
         let again = shown_again(&uncovered(&placed), shown, at)?;
         placed.extend(again);
     }
     let placed = uncovered(&placed);
-    let places = Places { placed, layers };
+    let places = ContainerLayout { placed, layers };
     check(&places)?;
     Ok(places)
 }
 
-fn bind(host: &Path, inside: &Path, rights: Rights) -> Placed {
-    Placed {
+fn bind(host: &Path, inside: &Path, rights: BindRights) -> ContainerEntry {
+    ContainerEntry {
         inside: inside.to_path_buf(),
-        thing: Thing::Bind {
+        thing: ContainerEntryKind::Bind {
             host: host.to_path_buf(),
             rights,
         },
@@ -111,8 +114,8 @@ fn bind(host: &Path, inside: &Path, rights: Rights) -> Placed {
 }
 
 /// Leaves out what a later thing lies over.
-fn uncovered(placed: &[Placed]) -> Vec<Placed> {
-    let is_covered = |index: usize, one: &Placed| {
+fn uncovered(placed: &[ContainerEntry]) -> Vec<ContainerEntry> {
+    let is_covered = |index: usize, one: &ContainerEntry| {
         let mut later = placed.iter().skip(index + 1);
         later.any(|other| one.inside.starts_with(&other.inside))
     };
@@ -124,7 +127,11 @@ fn uncovered(placed: &[Placed]) -> Vec<Placed> {
 }
 
 /// Returns what makes a place visible once more at another: the thing itself and all below it.
-fn shown_again(placed: &[Placed], shown: &Path, at: &Path) -> Result<Vec<Placed>, PodmanError> {
+fn shown_again(
+    placed: &[ContainerEntry],
+    shown: &Path,
+    at: &Path,
+) -> Result<Vec<ContainerEntry>, PodmanError> {
     let holder = placed
         .iter()
         .filter(|one| shown.starts_with(&one.inside))
@@ -137,19 +144,21 @@ fn shown_again(placed: &[Placed], shown: &Path, at: &Path) -> Result<Vec<Placed>
     let holder = holder.ok_or_else(|| refused("only what a mount shows can be shown again"))?;
     let rest = shown.strip_prefix(&holder.inside).unwrap_or(Path::new(""));
     let top = match &holder.thing {
-        Thing::Bind { host, rights } if rest.as_os_str().is_empty() => bind(host, at, *rights),
-        Thing::Bind { host, rights } => bind(&host.join(rest), at, *rights),
-        whole if rest.as_os_str().is_empty() => Placed {
+        ContainerEntryKind::Bind { host, rights } if rest.as_os_str().is_empty() => {
+            bind(host, at, *rights)
+        }
+        ContainerEntryKind::Bind { host, rights } => bind(&host.join(rest), at, *rights),
+        whole if rest.as_os_str().is_empty() => ContainerEntry {
             inside: at.to_path_buf(),
             thing: whole.clone(),
         },
-        Thing::Layered { .. } | Thing::Volume { .. } => {
+        ContainerEntryKind::Layered { .. } | ContainerEntryKind::Volume { .. } => {
             return Err(refused("a part of a layer or volume cannot be shown again"));
         }
     };
     let below = placed.iter().filter_map(|one| {
         let rest = one.inside.strip_prefix(shown).ok()?;
-        (!rest.as_os_str().is_empty()).then(|| Placed {
+        (!rest.as_os_str().is_empty()).then(|| ContainerEntry {
             inside: at.join(rest),
             thing: one.thing.clone(),
         })
@@ -157,10 +166,10 @@ fn shown_again(placed: &[Placed], shown: &Path, at: &Path) -> Result<Vec<Placed>
     Ok(std::iter::once(top).chain(below).collect())
 }
 
-fn check(places: &Places) -> Result<(), SandboxError> {
+fn check(places: &ContainerLayout) -> Result<(), SandboxError> {
     for one in &places.placed {
         check_inside(&one.inside)?;
-        if let Thing::Bind { host, .. } = &one.thing {
+        if let ContainerEntryKind::Bind { host, .. } = &one.thing {
             check_host(host)?;
             must_exist(host)?;
         }
@@ -184,7 +193,7 @@ fn must_exist(path: &Path) -> Result<(), PodmanError> {
 }
 
 /// Refuses a place whose way leads through a link that an earlier run may have left in a mount.
-fn refuse_links(one: &Placed, places: &Places) -> Result<(), SandboxError> {
+fn refuse_links(one: &ContainerEntry, places: &ContainerLayout) -> Result<(), SandboxError> {
     let Some(holder) = holder(one, places) else {
         return Ok(());
     };
@@ -193,23 +202,30 @@ fn refuse_links(one: &Placed, places: &Places) -> Result<(), SandboxError> {
         .strip_prefix(&holder.inside)
         .unwrap_or(Path::new(""));
     let views: Vec<&Path> = match &holder.thing {
-        Thing::Bind { host, .. } => vec![host],
-        Thing::Layered { index } => {
+        ContainerEntryKind::Bind { host, .. } => vec![host],
+        ContainerEntryKind::Layered { index } => {
             let layer = places.layers.get(*index);
             let both = layer.map(|(lower, layer)| [lower.as_path(), layer.upper.as_path()]);
             both.into_iter().flatten().collect()
         }
-        Thing::Volume { .. } => Vec::new(),
+        ContainerEntryKind::Volume { .. } => Vec::new(),
     };
     if views.into_iter().any(|view| leads_through_link(view, rest)) {
         let inside = one.inside.display().to_string();
-        return Err(setup_error(&Failure::new("resolve", &inside, Errno::LOOP)));
+        return Err(setup_error(&StepFailure::new(
+            "resolve",
+            &inside,
+            Errno::LOOP,
+        )));
     }
     Ok(())
 }
 
 /// Returns the thing that another stands on, if it is not the root.
-pub(super) fn holder<'a>(one: &Placed, places: &'a Places) -> Option<&'a Placed> {
+pub(super) fn holder<'a>(
+    one: &ContainerEntry,
+    places: &'a ContainerLayout,
+) -> Option<&'a ContainerEntry> {
     let holders = places
         .placed
         .iter()
@@ -229,31 +245,36 @@ fn leads_through_link(top: &Path, rest: &Path) -> bool {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{Placed, Rights, Thing, arrange, bind};
+    use super::{BindRights, ContainerEntry, ContainerEntryKind, arrange, bind};
     use crate::podman::options::Volume;
-    use crate::spec::{Access, Layer, Level, Mount, Spec};
+    use crate::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer, SandboxSpec};
 
-    fn spec(mounts: &[(&str, &str)]) -> Spec {
-        let mut spec = Spec::new(Level::Podman, "t", "/tmp".into(), "/bin/true".into());
+    fn spec(mounts: &[(&str, &str)]) -> SandboxSpec {
+        let mut spec = SandboxSpec::new(
+            IsolationLevel::Podman,
+            "t",
+            "/tmp".into(),
+            "/bin/true".into(),
+        );
         let mount = |(host, inside): &(&str, &str)| Mount {
             host: PathBuf::from(host),
             inside: PathBuf::from(inside),
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
         };
         spec.mounts = mounts.iter().map(mount).collect();
         spec
     }
 
-    fn places(spec: &Spec, sealed: &[PathBuf]) -> Vec<String> {
-        let show = |one: &Placed| {
+    fn places(spec: &SandboxSpec, sealed: &[PathBuf]) -> Vec<String> {
+        let show = |one: &ContainerEntry| {
             let thing = match &one.thing {
-                Thing::Bind {
+                ContainerEntryKind::Bind {
                     host,
-                    rights: Rights::Read,
+                    rights: BindRights::Read,
                 } => format!("{} ro", host.display()),
-                Thing::Bind { host, .. } => host.display().to_string(),
-                Thing::Layered { index } => format!("layer {index}"),
-                Thing::Volume { name } => format!("volume {name}"),
+                ContainerEntryKind::Bind { host, .. } => host.display().to_string(),
+                ContainerEntryKind::Layered { index } => format!("layer {index}"),
+                ContainerEntryKind::Volume { name } => format!("volume {name}"),
             };
             format!("{} = {thing}", one.inside.display())
         };
@@ -301,7 +322,7 @@ mod tests {
     #[test]
     fn a_layer_is_shown_again_as_a_whole_only() {
         let mut spec = spec(&[("/usr", "/workspace")]);
-        spec.mounts[0].access = Access::CopyOnWrite(Layer {
+        spec.mounts[0].access = MountAccess::CopyOnWrite(OverlayLayer {
             upper: "/tmp".into(),
             work: "/var".into(),
         });
@@ -336,7 +357,7 @@ mod tests {
                 "{host} {inside}"
             );
         }
-        let whole = bind(Path::new("/usr"), Path::new("/x"), Rights::Read);
+        let whole = bind(Path::new("/usr"), Path::new("/x"), BindRights::Read);
         assert_eq!(whole.inside, Path::new("/x"));
     }
 }

@@ -9,10 +9,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::error::PodmanError;
-use super::place::{Placed, Places, Rights, Thing, holder};
+use super::place::{BindRights, ContainerEntry, ContainerEntryKind, ContainerLayout, holder};
 
 /// Makes what is missing for every thing that stands in a writable mount.
-pub(super) fn make_all(places: &Places) -> Result<(), PodmanError> {
+pub(super) fn make_all(places: &ContainerLayout) -> Result<(), PodmanError> {
     for one in &places.placed {
         let Some(holder) = holder(one, places) else {
             continue;
@@ -22,15 +22,15 @@ pub(super) fn make_all(places: &Places) -> Result<(), PodmanError> {
             .strip_prefix(&holder.inside)
             .unwrap_or(Path::new(""));
         let (top, below) = match &holder.thing {
-            Thing::Bind {
+            ContainerEntryKind::Bind {
                 host,
-                rights: Rights::Write,
+                rights: BindRights::Write,
             } => (host, None),
-            Thing::Layered { index } => match places.layers.get(*index) {
+            ContainerEntryKind::Layered { index } => match places.layers.get(*index) {
                 Some((lower, layer)) => (&layer.upper, Some(lower)),
                 None => continue,
             },
-            Thing::Bind { .. } | Thing::Volume { .. } => continue,
+            ContainerEntryKind::Bind { .. } | ContainerEntryKind::Volume { .. } => continue,
         };
         let below = below.map(PathBuf::as_path);
         make(top, below, rest, is_directory(one))
@@ -39,10 +39,10 @@ pub(super) fn make_all(places: &Places) -> Result<(), PodmanError> {
     Ok(())
 }
 
-fn is_directory(one: &Placed) -> bool {
+fn is_directory(one: &ContainerEntry) -> bool {
     match &one.thing {
-        Thing::Bind { host, .. } => host.is_dir(),
-        Thing::Layered { .. } | Thing::Volume { .. } => true,
+        ContainerEntryKind::Bind { host, .. } => host.is_dir(),
+        ContainerEntryKind::Layered { .. } | ContainerEntryKind::Volume { .. } => true,
     }
 }
 

@@ -17,12 +17,12 @@ use rustix::process::{
 };
 
 use super::cgroup;
-use super::channel::{RelayLimits, RelayOrder, Said, read_order, send};
+use super::channel::{RelayLimits, RelayMessage, RelayOrder, read_order, send};
 use super::observe::observe;
 use crate::init::limit::lower_one;
 use crate::init::{NOT_RUN, release_standard_streams, seccomp};
-use crate::order::{Payload, Text};
-use crate::status::{Ending, Failure};
+use crate::order::{PayloadProgram, SystemText};
+use crate::status::{PayloadEnd, StepFailure};
 use crate::syscall::{
     Fork, close_later_from, execute, exit_now, fork, leave_session_keyring, place_descriptor,
     reset_signals, take_descriptor,
@@ -54,25 +54,25 @@ pub(super) fn relay_main() -> i32 {
     match obey(&socket) {
         Ok(code) => code,
         Err(failure) => {
-            tell(socket.as_fd(), &Said::Failed(failure));
+            tell(socket.as_fd(), &RelayMessage::Failed(failure));
             NOT_RUN
         }
     }
 }
 
 /// Sends a message whose loss changes nothing: a reader that is gone needs none.
-fn tell(socket: BorrowedFd<'_>, said: &Said) {
+fn tell(socket: BorrowedFd<'_>, said: &RelayMessage) {
     match send(socket, said, &[]) {
         // The host side is dead, and then so are we within moments.
         Ok(()) | Err(_) => {}
     }
 }
 
-fn failed(call: &'static str) -> impl Fn(Errno) -> Failure {
-    move |errno| Failure::new(call, "the relay", errno)
+fn failed(call: &'static str) -> impl Fn(Errno) -> StepFailure {
+    move |errno| StepFailure::new(call, "the relay", errno)
 }
 
-fn obey(socket: &OwnedFd) -> Result<i32, Failure> {
+fn obey(socket: &OwnedFd) -> Result<i32, StepFailure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(failed("prctl(PR_SET_DUMPABLE)"))?;
     let order: RelayOrder = take_descriptor(ORDER_FD)
@@ -82,7 +82,7 @@ fn obey(socket: &OwnedFd) -> Result<i32, Failure> {
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
     send(
         socket.as_fd(),
-        &Said::Up(observed.clone()),
+        &RelayMessage::Up(observed.clone()),
         &[pidfd.as_fd()],
     )
     .map_err(failed("sendmsg"))?;
@@ -101,12 +101,12 @@ fn obey(socket: &OwnedFd) -> Result<i32, Failure> {
         return Ok(NOT_RUN);
     };
     let met = cgroup::since(cgroup::met(), before);
-    tell(socket.as_fd(), &Said::Ended(ending, met));
+    tell(socket.as_fd(), &RelayMessage::Ended(ending, met));
     Ok(ending.code())
 }
 
 /// Listens at every address and hands the sockets to the host side.
-fn listen(socket: &OwnedFd, order: &RelayOrder) -> Result<(), Failure> {
+fn listen(socket: &OwnedFd, order: &RelayOrder) -> Result<(), StepFailure> {
     if order.listeners.is_empty() {
         return Ok(());
     }
@@ -114,16 +114,17 @@ fn listen(socket: &OwnedFd, order: &RelayOrder) -> Result<(), Failure> {
     for address in &order.listeners {
         let listener = TcpListener::bind(address).map_err(|error| {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Failure::new("bind", &address.to_string(), errno)
+            StepFailure::new("bind", &address.to_string(), errno)
         })?;
         listeners.push(listener);
     }
     let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(std::os::fd::AsFd::as_fd).collect();
-    send(socket.as_fd(), &Said::Listeners, &descriptors).map_err(failed("sendmsg(SCM_RIGHTS)"))
+    send(socket.as_fd(), &RelayMessage::Listeners, &descriptors)
+        .map_err(failed("sendmsg(SCM_RIGHTS)"))
 }
 
 /// Waits for the host side's word.
-fn may_go(socket: &OwnedFd) -> Result<bool, Failure> {
+fn may_go(socket: &OwnedFd) -> Result<bool, StepFailure> {
     let mut word = [0_u8];
     loop {
         match rustix::io::read(socket, &mut word) {
@@ -134,15 +135,15 @@ fn may_go(socket: &OwnedFd) -> Result<bool, Failure> {
     }
 }
 
-fn limit(limits: RelayLimits) -> Result<(), Failure> {
+fn limit(limits: RelayLimits) -> Result<(), StepFailure> {
     // What the container was given may be lower already, and nothing may raise it.
     lower_one(Resource::Data, "RLIMIT_DATA", limits.memory_bytes)?;
     lower_one(Resource::Nproc, "RLIMIT_NPROC", limits.processes)?;
     lower_one(Resource::Core, "RLIMIT_CORE", Some(0))
 }
 
-fn spawn(order: &RelayOrder, socket: &OwnedFd) -> Result<Pid, Failure> {
-    match fork().map_err(|errno| Failure::new("fork", "the payload", errno))? {
+fn spawn(order: &RelayOrder, socket: &OwnedFd) -> Result<Pid, StepFailure> {
+    match fork().map_err(|errno| StepFailure::new("fork", "the payload", errno))? {
         Fork::Child => become_payload(order, socket),
         Fork::Parent(child) => {
             release_standard_streams()?;
@@ -153,7 +154,7 @@ fn spawn(order: &RelayOrder, socket: &OwnedFd) -> Result<Pid, Failure> {
 }
 
 /// Leaves the payload's pipes to the payload, so that their ends are seen when it closes them.
-fn close_payload_descriptors(payload: &Payload) -> Result<(), Failure> {
+fn close_payload_descriptors(payload: &PayloadProgram) -> Result<(), StepFailure> {
     for index in 0..N_STANDARD + count(payload)? {
         drop(take_descriptor(PAYLOAD_FDS_FROM + index).map_err(failed("fcntl(F_GETFD)"))?);
     }
@@ -161,7 +162,7 @@ fn close_payload_descriptors(payload: &Payload) -> Result<(), Failure> {
 }
 
 /// Returns how many descriptors came for the payload after the standard ones, its terminal included.
-fn count(payload: &Payload) -> Result<i32, Failure> {
+fn count(payload: &PayloadProgram) -> Result<i32, StepFailure> {
     let n_fds = payload.n_fds + usize::from(payload.has_terminal);
     let n_fds = i32::try_from(n_fds).ok();
     let n_fds = n_fds.filter(|n| *n <= GIVEN_FDS_MAX);
@@ -175,13 +176,13 @@ fn become_payload(order: &RelayOrder, socket: &OwnedFd) -> ! {
         rustix::io::fcntl_dupfd_cloexec(socket, first).map_err(failed("fcntl(F_DUPFD_CLOEXEC)"))
     });
     match high {
-        Ok(high) => tell(high.as_fd(), &Said::Failed(start(order))),
-        Err(failure) => tell(socket.as_fd(), &Said::Failed(failure)),
+        Ok(high) => tell(high.as_fd(), &RelayMessage::Failed(start(order))),
+        Err(failure) => tell(socket.as_fd(), &RelayMessage::Failed(failure)),
     }
     exit_now(NOT_EXECUTED)
 }
 
-fn start(order: &RelayOrder) -> Failure {
+fn start(order: &RelayOrder) -> StepFailure {
     let path = order.payload.path.path().display().to_string();
     let prepared = prepare(&order.payload).and_then(|prepared| {
         seccomp::install(order.profile())?;
@@ -189,12 +190,12 @@ fn start(order: &RelayOrder) -> Failure {
     });
     prepared.map_or_else(
         |failure| failure,
-        |(program, args, env)| Failure::new("execve", &path, execute(&program, &args, &env)),
+        |(program, args, env)| StepFailure::new("execve", &path, execute(&program, &args, &env)),
     )
 }
 
 /// Takes the last steps before the program: session, signals, directory, descriptors.
-fn prepare(payload: &Payload) -> Result<(CString, Vec<CString>, Vec<CString>), Failure> {
+fn prepare(payload: &PayloadProgram) -> Result<(CString, Vec<CString>, Vec<CString>), StepFailure> {
     let path = c_string(payload.path.as_bytes().to_vec())?;
     let args = payload
         .args
@@ -212,13 +213,13 @@ fn prepare(payload: &Payload) -> Result<(CString, Vec<CString>, Vec<CString>), F
     umask(Mode::from_raw_mode(0o022));
     prefer_as_victim()?;
     let cwd = payload.cwd.path();
-    chdir(&cwd).map_err(|errno| Failure::new("chdir", &cwd.display().to_string(), errno))?;
+    chdir(&cwd).map_err(|errno| StepFailure::new("chdir", &cwd.display().to_string(), errno))?;
     place_descriptors(payload)?;
     Ok((path, args, env))
 }
 
 /// Moves the payload's descriptors down over the relay's and closes the rest at exec.
-fn place_descriptors(payload: &Payload) -> Result<(), Failure> {
+fn place_descriptors(payload: &PayloadProgram) -> Result<(), StepFailure> {
     let n_fds = N_STANDARD + count(payload)? - i32::from(payload.has_terminal);
     // Every number moves down, so none is overwritten before it was read.
     for index in 0..n_fds {
@@ -232,8 +233,9 @@ fn place_descriptors(payload: &Payload) -> Result<(), Failure> {
 }
 
 /// Makes a terminal the payload's controlling terminal and its standard streams.
-fn take_terminal(number: i32) -> Result<(), Failure> {
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, "the terminal", errno);
+fn take_terminal(number: i32) -> Result<(), StepFailure> {
+    let failed =
+        |call: &'static str| move |errno: Errno| StepFailure::new(call, "the terminal", errno);
     let terminal = take_descriptor(number).map_err(failed("fcntl"))?;
     ioctl_tiocsctty(&terminal).map_err(failed("ioctl(TIOCSCTTY)"))?;
     rustix::stdio::dup2_stdin(&terminal).map_err(failed("dup2"))?;
@@ -243,9 +245,9 @@ fn take_terminal(number: i32) -> Result<(), Failure> {
 
 /// Lets the kernel choose the payload before the relay when memory is used up, so that somebody is
 /// left to tell.
-fn prefer_as_victim() -> Result<(), Failure> {
+fn prefer_as_victim() -> Result<(), StepFailure> {
     let path = "/proc/self/oom_score_adj";
-    let failed = |call: &'static str| move |errno: Errno| Failure::new(call, path, errno);
+    let failed = |call: &'static str| move |errno: Errno| StepFailure::new(call, path, errno);
     // The file belongs to root while a process is opaque. Nothing foreign runs here yet.
     set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(failed("prctl(PR_SET_DUMPABLE)"))?;
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -255,20 +257,20 @@ fn prefer_as_victim() -> Result<(), Failure> {
 }
 
 /// Writes a variable as the kernel takes it.
-pub(super) fn assignment(name: &Text, value: &Text) -> Vec<u8> {
+pub(super) fn assignment(name: &SystemText, value: &SystemText) -> Vec<u8> {
     let mut line = name.as_bytes().to_vec();
     line.push(b'=');
     line.extend_from_slice(value.as_bytes());
     line
 }
 
-fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
-    let refused = |_| Failure::new("execve", "text with a NUL byte", Errno::INVAL);
+fn c_string(bytes: Vec<u8>) -> Result<CString, StepFailure> {
+    let refused = |_| StepFailure::new("execve", "text with a NUL byte", Errno::INVAL);
     CString::new(bytes).map_err(refused)
 }
 
 /// Waits for the payload, or `None` for the host side's end, collecting orphans meanwhile.
-fn watch(child: Pid, socket: &OwnedFd) -> Result<Option<WaitStatus>, Failure> {
+fn watch(child: Pid, socket: &OwnedFd) -> Result<Option<WaitStatus>, StepFailure> {
     let pidfd = pidfd_open(child, PidfdFlags::empty()).map_err(failed("pidfd_open"))?;
     let pause = Timespec::try_from(Duration::from_millis(COLLECT_EVERY_MS))
         .map_err(|_| failed("poll")(Errno::INVAL))?;
@@ -293,7 +295,7 @@ fn watch(child: Pid, socket: &OwnedFd) -> Result<Option<WaitStatus>, Failure> {
     }
 }
 
-fn collect() -> Result<Option<(Pid, WaitStatus)>, Failure> {
+fn collect() -> Result<Option<(Pid, WaitStatus)>, StepFailure> {
     match wait(WaitOptions::NOHANG) {
         Ok(ended) => Ok(ended),
         Err(Errno::CHILD) => Ok(None),
@@ -301,7 +303,7 @@ fn collect() -> Result<Option<(Pid, WaitStatus)>, Failure> {
     }
 }
 
-fn ending(ended: WaitStatus) -> Option<Ending> {
-    let signal = ended.terminating_signal().map(Ending::Signaled);
-    ended.exit_status().map(Ending::Exited).or(signal)
+fn ending(ended: WaitStatus) -> Option<PayloadEnd> {
+    let signal = ended.terminating_signal().map(PayloadEnd::Signaled);
+    ended.exit_status().map(PayloadEnd::Exited).or(signal)
 }

@@ -13,9 +13,9 @@ use rustix::io::Errno;
 
 use super::cleanup;
 use super::error::PodmanError;
-use super::host::Host;
+use super::host::PodmanHost;
 use super::options::{check_host, check_name};
-use crate::spec::{Layer, Spec};
+use crate::spec::{OverlayLayer, SandboxSpec};
 
 /// The directory of all rooms, below the user's runtime directory.
 const ROOMS: &str = "kapi-containers";
@@ -32,7 +32,7 @@ const ROOMS_MAX: usize = 10_000;
 
 /// A room, locked by this process.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct RunDirectory {
     /// Where it is.
     path: PathBuf,
     /// Its random name, the label of its container.
@@ -40,9 +40,9 @@ pub(super) struct Room {
     _lock: File,
 }
 
-impl Room {
+impl RunDirectory {
     /// Makes a room for one run of a sandbox, whose name its lock holds.
-    pub(super) fn new(host: &Host, sandbox: &str) -> Result<Self, PodmanError> {
+    pub(super) fn new(host: &PodmanHost, sandbox: &str) -> Result<Self, PodmanError> {
         let rooms = rooms(host)?;
         check_host(&rooms)?;
         let name = random_name()?;
@@ -71,7 +71,7 @@ impl Room {
     }
 
     /// Copies the spec's files and returns where the copies are, in their order.
-    pub(super) fn seal_files(&self, spec: &Spec) -> Result<Vec<PathBuf>, PodmanError> {
+    pub(super) fn seal_files(&self, spec: &SandboxSpec) -> Result<Vec<PathBuf>, PodmanError> {
         let files = self.path.join(FILES);
         make_private(&files).map_err(PodmanError::file("create directory", &files))?;
         let copy = |(index, (_, content)): (usize, &(PathBuf, Vec<u8>))| {
@@ -95,7 +95,7 @@ impl Room {
         &self,
         index: usize,
         lower: &Path,
-        layer: &Layer,
+        layer: &OverlayLayer,
     ) -> Result<String, PodmanError> {
         let mut words = Vec::new();
         let parts = [
@@ -127,7 +127,7 @@ impl Room {
 }
 
 /// Clears what host sides that died left: their containers, layer volumes and rooms.
-pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
+pub(super) fn sweep(host: &PodmanHost) -> Result<usize, PodmanError> {
     let rooms = rooms(host)?;
     let entries = fs::read_dir(&rooms).map_err(PodmanError::file("list", &rooms))?;
     let mut n_swept = 0;
@@ -162,7 +162,7 @@ pub(super) fn sweep(host: &Host) -> Result<usize, PodmanError> {
 
 /// Whether somebody is in a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum RunDirectoryState {
     /// Its launcher lives.
     BySomebody,
     /// Its launcher is dead.
@@ -172,15 +172,17 @@ pub(super) enum Held {
 }
 
 /// Tells whether somebody is in the room of this name.
-pub(super) fn held(host: &Host, name: &str) -> Result<Held, PodmanError> {
+pub(super) fn held(host: &PodmanHost, name: &str) -> Result<RunDirectoryState, PodmanError> {
     if check_name(name).is_err() {
-        return Ok(Held::NoRoom);
+        return Ok(RunDirectoryState::NoRoom);
     }
     let rooms = rooms(host)?;
     let _nobody_moves_in = hold(&rooms, FlockOperation::LockExclusive)?;
     let lock = match File::open(rooms.join(name).join(LOCK)) {
         Ok(lock) => lock,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::NoRoom),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(RunDirectoryState::NoRoom);
+        }
         Err(error) => {
             return Err(PodmanError::file("open the lock of", &rooms.join(name))(
                 error,
@@ -188,8 +190,8 @@ pub(super) fn held(host: &Host, name: &str) -> Result<Held, PodmanError> {
         }
     };
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Held::ByNobody),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(Held::BySomebody),
+        Ok(()) => Ok(RunDirectoryState::ByNobody),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(RunDirectoryState::BySomebody),
         Err(errno) => Err(PodmanError::call("lock a container's directory")(errno)),
     }
 }
@@ -207,7 +209,7 @@ fn hold(rooms: &Path, how: FlockOperation) -> Result<File, PodmanError> {
 }
 
 /// Returns the directory of all rooms, made when missing, owned by this user and closed to others.
-fn rooms(host: &Host) -> Result<PathBuf, PodmanError> {
+fn rooms(host: &PodmanHost) -> Result<PathBuf, PodmanError> {
     let path = match &host.runtime_dir {
         Some(dir) => dir.join(ROOMS),
         None => PathBuf::from(format!("/tmp/{ROOMS}-{}", host.uid)),

@@ -12,8 +12,8 @@ use kapi_sys::process::{End, Limits, Program, find_in_path, run_quiet};
 use rustix::process::geteuid;
 use serde_json::Value;
 
-use super::{Fact, Missing, Rung};
-use crate::spec::Level;
+use super::{HostFact, MissingFeature, Rung};
+use crate::spec::IsolationLevel;
 
 /// The longest podman may take to tell about itself; the first time it sets up its store.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -28,9 +28,9 @@ const SUBORDINATE_HINT: &str = "give this user subordinate ids: sudo usermod --a
      --add-subgids 100000-165535 $USER, then run: podman system migrate";
 
 /// Asks podman.
-pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (Rung, Vec<Fact>) {
+pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (Rung, Vec<HostFact>) {
     let mut rung = Rung {
-        level: Level::Podman,
+        level: IsolationLevel::Podman,
         works: false,
         gives: Vec::new(),
         missing: Vec::new(),
@@ -54,7 +54,7 @@ pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (Rung, Vec<Fact>) {
     };
     judge(&mut rung, &info, geteuid().is_root());
     let text = |pointer: &str| shown(&info, pointer);
-    let facts = vec![Fact {
+    let facts = vec![HostFact {
         name: "podman",
         value: format!(
             "{} at {}, runtime {}, storage {}, cgroup {}, rootless {}",
@@ -69,7 +69,7 @@ pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (Rung, Vec<Fact>) {
     (rung, facts)
 }
 
-fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<Missing>> {
+fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<MissingFeature>> {
     let target = podman.display().to_string();
     let refused = |why: &str| {
         let why: String = why.chars().take(COMPLAINT_CHARS_MAX).collect();
@@ -171,7 +171,7 @@ fn judge(rung: &mut Rung, info: &Value, is_root: bool) {
     for one in necessary.into_iter().rev() {
         rung.missing.insert(
             0,
-            Missing {
+            MissingFeature {
                 is_necessary: true,
                 ..one
             },
@@ -179,8 +179,8 @@ fn judge(rung: &mut Rung, info: &Value, is_root: bool) {
     }
 }
 
-fn missing(what: &str, call: &str, target: &str, hint: Option<&str>) -> Missing {
-    Missing {
+fn missing(what: &str, call: &str, target: &str, hint: Option<&str>) -> MissingFeature {
+    MissingFeature {
         what: what.to_owned(),
         is_necessary: what == "podman",
         call: call.to_owned(),
@@ -204,11 +204,11 @@ mod tests {
 
     use super::judge;
     use crate::probe::Rung;
-    use crate::spec::Level;
+    use crate::spec::IsolationLevel;
 
     fn check(info: &Value, works: bool, missing: &[&str]) {
         let mut rung = Rung {
-            level: Level::Podman,
+            level: IsolationLevel::Podman,
             works: false,
             gives: Vec::new(),
             missing: Vec::new(),

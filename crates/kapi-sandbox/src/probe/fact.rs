@@ -8,14 +8,14 @@ use std::path::Path;
 use rustix::process::geteuid;
 use rustix::system::uname;
 
-use super::Fact;
-use crate::hint::{Host, file_system};
+use super::HostFact;
+use crate::hint::{HostRestrictions, file_system};
 use crate::init::landlock::usable_version;
 
 /// Reads the facts.
-pub(super) fn observe(sandboxes: &Path, host: &Host) -> Vec<Fact> {
+pub(super) fn observe(sandboxes: &Path, host: &HostRestrictions) -> Vec<HostFact> {
     let mut facts = Vec::new();
-    let mut add = |name: &'static str, value: String| facts.push(Fact { name, value });
+    let mut add = |name: &'static str, value: String| facts.push(HostFact { name, value });
     add("kernel", uname().release().to_string_lossy().into_owned());
     add("user", geteuid().as_raw().to_string());
     let most = fs::read_to_string("/proc/sys/user/max_user_namespaces");

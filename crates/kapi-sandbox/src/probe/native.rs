@@ -5,14 +5,14 @@
 use std::path::Path;
 
 use super::trial::{TrialLayer, statuses};
-use super::{Fact, Missing, Rung};
-use crate::cgroup::{self, Controller, Version};
+use super::{HostFact, MissingFeature, Rung};
+use crate::cgroup::{self, CgroupVersion, Controller};
 use crate::error::SandboxError;
-use crate::hint::{Host, overlay_hint};
+use crate::hint::{HostRestrictions, overlay_hint};
 use crate::init::landlock::usable_version;
 use crate::init::steps::{LANDLOCK, OVERLAY};
-use crate::spec::{Level, Resources};
-use crate::status::{Failure, Status};
+use crate::spec::{IsolationLevel, Resources};
+use crate::status::{LauncherMessage, StepFailure};
 
 /// Limits that nothing on a trial could meet.
 const TRIAL: Resources = Resources {
@@ -28,12 +28,12 @@ const TRIAL: Resources = Resources {
 pub(super) fn climb(
     self_exe: &Path,
     sandboxes: &Path,
-    host: &Host,
-) -> Result<(Rung, Vec<Fact>), SandboxError> {
+    host: &HostRestrictions,
+) -> Result<(Rung, Vec<HostFact>), SandboxError> {
     let layer = TrialLayer::new(sandboxes);
     let binds = layer.iter().map(TrialLayer::bind).collect();
     let mut rung = Rung {
-        level: Level::Native,
+        level: IsolationLevel::Native,
         works: true,
         gives: vec![
             "own files, processes, users, host name and network".to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn climb(
     };
     let mut copies_on_write = layer.is_ok();
     for status in statuses(self_exe, binds)? {
-        let Status::Probed {
+        let LauncherMessage::Probed {
             step,
             failure: Some(failure),
         } = status
@@ -55,7 +55,8 @@ pub(super) fn climb(
         add(&mut rung, &step, failure, sandboxes, host);
     }
     if let Err(failure) = layer {
-        rung.missing.push(Missing::new(OVERLAY, failure, host));
+        rung.missing
+            .push(MissingFeature::new(OVERLAY, failure, host));
     }
     if copies_on_write {
         rung.gives.push("copy-on-write workspaces".to_owned());
@@ -71,13 +72,19 @@ pub(super) fn climb(
     Ok((rung, facts))
 }
 
-fn add(rung: &mut Rung, step: &str, failure: Failure, sandboxes: &Path, host: &Host) {
+fn add(
+    rung: &mut Rung,
+    step: &str,
+    failure: StepFailure,
+    sandboxes: &Path,
+    host: &HostRestrictions,
+) {
     let is_overlay = step == OVERLAY;
     let advice = is_overlay
         .then(|| overlay_hint(&failure, sandboxes))
         .flatten();
-    let missing = Missing::new(step, failure, host);
-    let missing = Missing {
+    let missing = MissingFeature::new(step, failure, host);
+    let missing = MissingFeature {
         hint: advice.or(missing.hint),
         ..missing
     };
@@ -90,7 +97,7 @@ fn add(rung: &mut Rung, step: &str, failure: Failure, sandboxes: &Path, host: &H
 }
 
 /// Makes control groups as a run would, and tells what holds each limit.
-fn groups(rung: &mut Rung, host: &Host) -> Vec<Fact> {
+fn groups(rung: &mut Rung, host: &HostRestrictions) -> Vec<HostFact> {
     let (group, unavailable) = cgroup::create("probe", &TRIAL);
     let mut held = Vec::new();
     for controller in Controller::ALL {
@@ -102,8 +109,8 @@ fn groups(rung: &mut Rung, host: &Host) -> Vec<Fact> {
         match group.holds(controller) {
             Some(version) => {
                 let version = match version {
-                    Version::One => "v1",
-                    Version::Two => "v2",
+                    CgroupVersion::One => "v1",
+                    CgroupVersion::Two => "v2",
                 };
                 held.push(format!("{} {version}", controller.name()));
                 rung.gives.push(format!("{what} limit by cgroup {version}"));
@@ -122,14 +129,15 @@ fn groups(rung: &mut Rung, host: &Host) -> Vec<Fact> {
         .push("limits of open files, file size and disk".to_owned());
     for one in unavailable {
         let what = format!("control group for {}", one.controller.name());
-        rung.missing.push(Missing::new(&what, one.failure, host));
+        rung.missing
+            .push(MissingFeature::new(&what, one.failure, host));
     }
     let value = if held.is_empty() {
         "none can be made here".to_owned()
     } else {
         held.join(", ")
     };
-    vec![Fact {
+    vec![HostFact {
         name: "control groups",
         value,
     }]

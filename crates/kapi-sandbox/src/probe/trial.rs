@@ -14,10 +14,10 @@ use rustix::process::getpid;
 
 use crate::error::SandboxError;
 use crate::guard::Guard;
-use crate::launch::{Around, Carried, Ears, Performed, perform};
-use crate::order::{Bind, Work};
-use crate::spec::{Access, Layer};
-use crate::status::{Failure, Status};
+use crate::launch::{Ears, LaunchContext, LaunchInput, LauncherRun, perform};
+use crate::order::{Bind, LauncherWork};
+use crate::spec::{MountAccess, OverlayLayer};
+use crate::status::{LauncherMessage, StepFailure};
 
 /// How long all steps together may take.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -30,14 +30,17 @@ const CLOSED: &[&str] = &[
 ];
 
 /// Has the launcher try every step, and these mounts.
-pub(super) fn statuses(self_exe: &Path, binds: Vec<Bind>) -> Result<Vec<Status>, SandboxError> {
+pub(super) fn statuses(
+    self_exe: &Path,
+    binds: Vec<Bind>,
+) -> Result<Vec<LauncherMessage>, SandboxError> {
     let limits = Limits {
         deadline: DEADLINE,
         idle: None,
         tail_bytes_max: 64 * 1024,
         line_bytes_max: 1024,
     };
-    let carried = Carried {
+    let carried = LaunchInput {
         stdin: Vec::new(),
         fds: Vec::new(),
         limits,
@@ -46,12 +49,17 @@ pub(super) fn statuses(self_exe: &Path, binds: Vec<Bind>) -> Result<Vec<Status>,
         on_line: &mut |_| {},
         on_listeners: &mut drop,
     };
-    let around = Around {
+    let around = LaunchContext {
         self_exe,
         guard: &Guard::none(),
     };
-    let Performed { over, statuses, .. } =
-        perform(around, Work::Probe { binds }, carried, &Cancel::new(), ears)?;
+    let LauncherRun { over, statuses, .. } = perform(
+        around,
+        LauncherWork::Probe { binds },
+        carried,
+        &Cancel::new(),
+        ears,
+    )?;
     let finished = over.wait().map_err(SandboxError::Launch)?;
     if finished.end != End::Exited(0) || statuses.is_empty() {
         return Err(SandboxError::Launcher {
@@ -70,7 +78,7 @@ pub(super) struct TrialLayer {
 
 impl TrialLayer {
     /// Makes them on the file system on which a directory lies or would lie.
-    pub(super) fn new(sandboxes: &Path) -> Result<Self, Failure> {
+    pub(super) fn new(sandboxes: &Path) -> Result<Self, StepFailure> {
         let existing = sandboxes.ancestors().find(|path| path.is_dir());
         let own = getpid().as_raw_nonzero();
         let top = existing
@@ -82,7 +90,7 @@ impl TrialLayer {
             let made = fs::DirBuilder::new().mode(0o700).create(&path);
             made.map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                Failure::new("mkdir", &path.display().to_string(), errno)
+                StepFailure::new("mkdir", &path.display().to_string(), errno)
             })?;
         }
         Ok(layer)
@@ -90,14 +98,14 @@ impl TrialLayer {
 
     /// Returns the mount to try.
     pub(super) fn bind(&self) -> Bind {
-        let layer = Layer {
+        let layer = OverlayLayer {
             upper: self.top.join("upper"),
             work: self.top.join("work"),
         };
         Bind::new(
             &self.top.join("lower"),
             Path::new("/workspace"),
-            &Access::CopyOnWrite(layer),
+            &MountAccess::CopyOnWrite(layer),
         )
     }
 }

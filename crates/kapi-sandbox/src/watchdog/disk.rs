@@ -24,20 +24,20 @@ const WALK_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 
 /// The watched directories before anything runs.
 #[derive(Debug)]
-pub(crate) struct Start {
-    places: Vec<Place>,
-    walked: Walked,
+pub(crate) struct DiskBaseline {
+    places: Vec<WatchedDirectory>,
+    walked: DiskWalk,
 }
 
 /// The watch over what a run adds to them.
 #[derive(Debug)]
 pub(super) struct Disk<'a> {
-    places: &'a [Place],
-    last_walk: Walked,
+    places: &'a [WatchedDirectory],
+    last_walk: DiskWalk,
 }
 
 #[derive(Debug)]
-struct Place {
+struct WatchedDirectory {
     path: PathBuf,
     /// Bytes it held at the start; not known of a tree that could not be walked to its end.
     bytes_at_start: Option<u64>,
@@ -46,7 +46,7 @@ struct Place {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Walked {
+struct DiskWalk {
     at: Instant,
     took: Duration,
     /// Bytes that all places together had grown by.
@@ -57,7 +57,7 @@ struct Walked {
 
 /// What one walk has found so far.
 #[derive(Debug, Default)]
-struct Count {
+struct WalkCount {
     bytes: u64,
     n_entries: u64,
     /// Files with several names, which count once.
@@ -66,7 +66,7 @@ struct Count {
     is_partial: bool,
 }
 
-impl Start {
+impl DiskBaseline {
     /// Measures directories; one inside another counts once.
     pub(crate) fn new(paths: &[PathBuf]) -> Self {
         let at = Instant::now();
@@ -79,8 +79,11 @@ impl Start {
             .iter()
             .filter(|path| !is_inside_another(path))
             .collect();
-        let places: Vec<Place> = unique.into_iter().map(|path| Place::new(path)).collect();
-        let walked = Walked {
+        let places: Vec<WatchedDirectory> = unique
+            .into_iter()
+            .map(|path| WatchedDirectory::new(path))
+            .collect();
+        let walked = DiskWalk {
             at,
             took: at.elapsed(),
             grown: 0,
@@ -92,7 +95,7 @@ impl Start {
 
 impl<'a> Disk<'a> {
     /// Begins to watch directories that were measured before the run.
-    pub(super) fn new(start: &'a Start) -> Self {
+    pub(super) fn new(start: &'a DiskBaseline) -> Self {
         Self {
             places: &start.places,
             last_walk: start.walked,
@@ -115,8 +118,8 @@ impl<'a> Disk<'a> {
             return false;
         }
         let at = Instant::now();
-        let grown = self.places.iter().map(Place::grown).sum();
-        self.last_walk = Walked {
+        let grown = self.places.iter().map(WatchedDirectory::grown).sum();
+        self.last_walk = DiskWalk {
             at,
             took: at.elapsed(),
             grown,
@@ -126,10 +129,10 @@ impl<'a> Disk<'a> {
     }
 }
 
-impl Place {
+impl WatchedDirectory {
     fn new(path: &Path) -> Self {
         let used_at_start = used(path);
-        let mut count = Count::default();
+        let mut count = WalkCount::default();
         let walked = count.walk(path);
         Self {
             path: path.to_path_buf(),
@@ -141,7 +144,7 @@ impl Place {
     /// Returns by how many bytes it has grown; what was removed since makes room. A tree that cannot be
     /// walked to its end, now or at the start, has grown as much as its file system at least.
     fn grown(&self) -> u64 {
-        let mut count = Count::default();
+        let mut count = WalkCount::default();
         let walked = count.walk(&self.path);
         let since = |bytes: u64| count.bytes.saturating_sub(bytes);
         let grown = self.bytes_at_start.map_or(0, since);
@@ -152,13 +155,13 @@ impl Place {
     }
 }
 
-impl Count {
+impl WalkCount {
     /// Adds a whole tree, except what is mounted in it.
     fn walk(&mut self, top: &Path) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = openat(CWD, top, flags, Mode::empty())?;
         let device = fstat(&top)?.st_dev;
-        let mut open = vec![Level::read(top)?];
+        let mut open = vec![WalkLevel::read(top)?];
         while let Some(level) = open.last_mut() {
             let Some(name) = level.names.pop() else {
                 open.pop();
@@ -181,7 +184,8 @@ impl Count {
                 continue;
             }
             let flags = flags | OFlags::NOFOLLOW;
-            let below = openat(&level.directory, &name, flags, Mode::empty()).and_then(Level::read);
+            let below =
+                openat(&level.directory, &name, flags, Mode::empty()).and_then(WalkLevel::read);
             match below {
                 Ok(below) if open.len() < DEPTH_MAX => open.push(below),
                 Err(Errno::NOENT) => {}
@@ -205,12 +209,12 @@ impl Count {
 }
 
 /// One directory on the way down, and the names in it that were not looked at yet.
-struct Level {
+struct WalkLevel {
     directory: OwnedFd,
     names: Vec<CString>,
 }
 
-impl Level {
+impl WalkLevel {
     fn read(directory: OwnedFd) -> Result<Self, Errno> {
         let mut names = Vec::new();
         for entry in Dir::read_from(directory.as_fd())? {
@@ -239,7 +243,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::{Count, DEPTH_MAX, Disk, Place, Start, WALK_AT_LEAST_EVERY};
+    use super::{DEPTH_MAX, Disk, DiskBaseline, WALK_AT_LEAST_EVERY, WalkCount, WatchedDirectory};
 
     fn fill(path: &Path, bytes: usize) {
         let mut file = fs::File::create(path).unwrap();
@@ -261,7 +265,7 @@ mod tests {
             .unwrap()
             .set_len(1 << 40)
             .unwrap();
-        let mut count = Count::default();
+        let mut count = WalkCount::default();
         count.walk(place.path()).unwrap();
         assert!(!count.is_partial);
         assert!(
@@ -279,13 +283,13 @@ mod tests {
             deep.push("d");
         }
         fs::create_dir_all(&deep).unwrap();
-        let mut count = Count::default();
+        let mut count = WalkCount::default();
         count.walk(place.path()).unwrap();
         assert!(count.is_partial);
     }
 
-    fn grown(start: &Start) -> u64 {
-        start.places.iter().map(Place::grown).sum()
+    fn grown(start: &DiskBaseline) -> u64 {
+        start.places.iter().map(WatchedDirectory::grown).sum()
     }
 
     #[test]
@@ -293,7 +297,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let inner = place.path().join("inner");
         fs::create_dir(&inner).unwrap();
-        let start = Start::new(&[inner.clone(), place.path().to_path_buf()]);
+        let start = DiskBaseline::new(&[inner.clone(), place.path().to_path_buf()]);
         assert_eq!(start.places.len(), 1);
         fill(&inner.join("file"), 3 << 20);
         assert_eq!(grown(&start) >> 20, 3);
@@ -310,7 +314,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let before = place.path().join("before");
         fill(&before, 8 << 20);
-        let start = Start::new(&[place.path().to_path_buf()]);
+        let start = DiskBaseline::new(&[place.path().to_path_buf()]);
         assert_eq!(grown(&start), 0);
         fill(&place.path().join("after"), 3 << 20);
         assert_eq!(grown(&start) >> 20, 3);

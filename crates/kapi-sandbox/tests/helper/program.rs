@@ -16,9 +16,11 @@ use std::time::Duration;
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
 use kapi_sandbox::launch::{Ears, interact, run};
-use kapi_sandbox::outcome::{Exceeded, Ran};
+use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
 use kapi_sandbox::probe::{Rung, ladder};
-use kapi_sandbox::spec::{Access, Layer, Level, Mount, Network, Spec};
+use kapi_sandbox::spec::{
+    IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
+};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{Limits, Line, Program};
 use request::{Reply, Request};
@@ -77,7 +79,7 @@ fn answer(request: &Request) -> Reply {
         on_listeners: &mut serve,
     };
     match run(&spec(request), program, &cancel, ears) {
-        Ok(Ran {
+        Ok(SandboxRun {
             finished,
             grade,
             exceeded,
@@ -97,7 +99,7 @@ fn answer(request: &Request) -> Reply {
     }
 }
 
-fn named(limit: &Exceeded) -> String {
+fn named(limit: &ExceededLimit) -> String {
     format!("{} {}", limit.resource, limit.limit)
 }
 
@@ -136,25 +138,25 @@ fn causes(error: &SandboxError) -> String {
     text
 }
 
-fn spec(request: &Request) -> Spec {
+fn spec(request: &Request) -> SandboxSpec {
     let mount = |(host, inside, access): &(String, String, String)| Mount {
         host: host.into(),
         inside: inside.into(),
         access: match access.split(':').collect::<Vec<_>>().as_slice() {
-            ["cow", upper, work] => Access::CopyOnWrite(Layer {
+            ["cow", upper, work] => MountAccess::CopyOnWrite(OverlayLayer {
                 upper: upper.into(),
                 work: work.into(),
             }),
-            ["rw"] => Access::ReadWrite,
-            _ => Access::ReadOnly,
+            ["rw"] => MountAccess::ReadWrite,
+            _ => MountAccess::ReadOnly,
         },
     };
     let level = if request.level == "native" {
-        Level::Native
+        IsolationLevel::Native
     } else {
-        Level::None
+        IsolationLevel::None
     };
-    let mut spec = Spec::new(
+    let mut spec = SandboxSpec::new(
         level,
         &request.name,
         PathBuf::from(&request.home),
@@ -191,7 +193,7 @@ fn spec(request: &Request) -> Spec {
     }
     spec.nested_namespaces = request.nested;
     if request.network == "host" {
-        spec.network = Network::Host;
+        spec.network = NetworkIsolation::Host;
     }
     spec
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use kapi_sandbox::expose::expose;
-use kapi_sandbox::spec::Access;
+use kapi_sandbox::spec::MountAccess;
 use kapi_sandbox::toolchain::toolchains;
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ impl Home {
                 .to_string()
         };
         let mounts = exposed.mounts.iter().map(|mount| {
-            assert_eq!(mount.access, Access::ReadOnly);
+            assert_eq!(mount.access, MountAccess::ReadOnly);
             if mount.host == mount.inside {
                 short(&mount.host)
             } else {

@@ -4,7 +4,7 @@
 use std::thread;
 
 use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::spec::Level;
+use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, End, Line};
 use rustix::process::{Pid, Signal, getpid, kill_process};
@@ -87,7 +87,7 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
         "f() {{ if [ $1 = 0 ]; then sleep {mark}; else f $(($1 - 1)) & wait; fi; }}; (exec >/dev/null 2>&1; f 40) & \
          until pgrep -f '^sleep {mark}' >/dev/null; do :; done; echo up; wait"
     );
-    for level in [Level::Native, Level::None] {
+    for level in [IsolationLevel::Native, IsolationLevel::None] {
         let mut kill_launcher = |_: Line<'_>| {
             kill_process(child_of(getpid()).unwrap(), Signal::KILL).unwrap();
         };

@@ -3,7 +3,7 @@
 use std::thread;
 
 use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::spec::Level;
+use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{End, Line, Program};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -85,7 +85,7 @@ fn no_descriptor_but_the_standard_ones_is_passed_on() {
 #[test]
 fn given_descriptors_are_there_in_order_from_three_on() {
     let home = TempDir::new().unwrap();
-    for level in [Level::Native, Level::None] {
+    for level in [IsolationLevel::Native, IsolationLevel::None] {
         let (first_read, first_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let (second_read, second_write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         for (write, text) in [(first_write, "one "), (second_write, "two")] {

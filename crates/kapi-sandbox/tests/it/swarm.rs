@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::spec::{Access, Layer, Level, Mount};
+use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::End;
 use rustix::process::geteuid;
@@ -69,13 +69,13 @@ fn a_hundred_at_once_leave_nothing() {
 
 /// Runs the sandbox of one number, which leaves a daemon and writes its number.
 fn run_one(place: &Workplace, index: usize, mark: &str) {
-    let mut spec = spec(Level::Native, &place.path("home"));
+    let mut spec = spec(IsolationLevel::Native, &place.path("home"));
     spec.self_exe = place.path("helper");
     spec.name = format!("swarm-{}-{index}", std::process::id());
     spec.mounts = vec![Mount {
         host: place.path("lower"),
         inside: "/workspace".into(),
-        access: Access::CopyOnWrite(Layer {
+        access: MountAccess::CopyOnWrite(OverlayLayer {
             upper: place.path(&format!("upper{index}")),
             work: place.path(&format!("scratch{index}")),
         }),

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_sandbox::spec::{Level, Spec};
+use kapi_sandbox::spec::{IsolationLevel, SandboxSpec};
 use kapi_sys::process::{Finished, Limits, Program, find_in_path, run_quiet};
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::geteuid;
@@ -189,9 +189,9 @@ impl Workplace {
 }
 
 /// Returns a sandbox without mounts, to be run from the test's own process.
-pub(crate) fn spec(level: Level, home: &Path) -> Spec {
+pub(crate) fn spec(level: IsolationLevel, home: &Path) -> SandboxSpec {
     let self_exe = PathBuf::from(env!("CARGO_BIN_EXE_kapi-sandbox-helper"));
-    Spec::new(level, "test", home.to_path_buf(), self_exe)
+    SandboxSpec::new(level, "test", home.to_path_buf(), self_exe)
 }
 
 /// Returns a shell line for it.

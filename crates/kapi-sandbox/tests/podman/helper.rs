@@ -14,10 +14,12 @@ use std::time::Duration;
 
 use ask::{Ask, Told};
 use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::podman::options::{CgroupManager, Options, Volume};
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::podman::options::{CgroupManager, PodmanOptions, Volume};
 use kapi_sandbox::podman::{ARGUMENT, interact, left, relay_main, sweep};
-use kapi_sandbox::spec::{Access, Layer, Level, Mount, Network, Spec};
+use kapi_sandbox::spec::{
+    IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
+};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{Limits, Line, Program};
 use rustix::thread::UnshareFlags;
@@ -106,7 +108,7 @@ fn answer(ask: &Ask) -> Told {
         on_listeners: &mut serve,
     };
     match run(&spec(ask), program(ask), &cancel, ears) {
-        Ok(Ran {
+        Ok(SandboxRun {
             finished,
             grade,
             exceeded,
@@ -158,9 +160,14 @@ fn greet(listener: &TcpListener) {
     }
 }
 
-fn spec(ask: &Ask) -> Spec {
+fn spec(ask: &Ask) -> SandboxSpec {
     let own = std::env::current_exe().unwrap_or_default();
-    let mut spec = Spec::new(Level::Podman, &ask.name, PathBuf::from(&ask.home), own);
+    let mut spec = SandboxSpec::new(
+        IsolationLevel::Podman,
+        &ask.name,
+        PathBuf::from(&ask.home),
+        own,
+    );
     spec.hostname.clone_from(&ask.hostname);
     spec.mounts = ask.mounts.iter().map(mount).collect();
     let pair = |(shown, at): &(String, String)| (shown.into(), at.into());
@@ -168,7 +175,7 @@ fn spec(ask: &Ask) -> Spec {
     let file = |(path, text): &(String, String)| (path.into(), text.clone().into_bytes());
     spec.files = ask.files.iter().map(file).collect();
     if ask.network == "host" {
-        spec.network = Network::Host;
+        spec.network = NetworkIsolation::Host;
     }
     let listeners = ask.listeners.iter();
     spec.listeners = listeners
@@ -180,7 +187,7 @@ fn spec(ask: &Ask) -> Spec {
     spec.resources.open_files = ask.open_files;
     spec.resources.file_bytes = ask.file_bytes;
     spec.nested_namespaces = ask.nested_namespaces;
-    spec.podman = Options {
+    spec.podman = PodmanOptions {
         image: ask.image.clone(),
         runtime: Some("runc".to_owned()),
         cgroup_manager: CgroupManager::Cgroupfs,
@@ -193,19 +200,19 @@ fn spec(ask: &Ask) -> Spec {
                 inside: inside.into(),
             })
             .collect(),
-        ..Options::default()
+        ..PodmanOptions::default()
     };
     spec
 }
 
 fn mount((host, inside, access): &(String, String, String)) -> Mount {
     let access = match access.split(':').collect::<Vec<_>>().as_slice() {
-        ["rw"] => Access::ReadWrite,
-        ["cow", upper, work] => Access::CopyOnWrite(Layer {
+        ["rw"] => MountAccess::ReadWrite,
+        ["cow", upper, work] => MountAccess::CopyOnWrite(OverlayLayer {
             upper: upper.into(),
             work: work.into(),
         }),
-        _ => Access::ReadOnly,
+        _ => MountAccess::ReadOnly,
     };
     Mount {
         host: host.into(),

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::launch::{Ears, run};
-use kapi_sandbox::podman::options::{CgroupManager, Options};
-use kapi_sandbox::spec::{Access, Layer, Level, Mount, Network, Spec};
+use kapi_sandbox::podman::options::{CgroupManager, PodmanOptions};
+use kapi_sandbox::spec::{
+    IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
+};
 use kapi_sandbox::{init, podman};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{Limits, Line, Program};
@@ -105,14 +107,14 @@ fn serve(listeners: Vec<TcpListener>) {
     }
 }
 
-fn spec(request: &Request) -> Spec {
+fn spec(request: &Request) -> SandboxSpec {
     let level = match request.level.as_str() {
-        "native" => Level::Native,
-        "podman" => Level::Podman,
-        _ => Level::None,
+        "native" => IsolationLevel::Native,
+        "podman" => IsolationLevel::Podman,
+        _ => IsolationLevel::None,
     };
     let own = std::env::current_exe().unwrap_or_default();
-    let mut spec = Spec::new(level, &request.name, PathBuf::from(&request.home), own);
+    let mut spec = SandboxSpec::new(level, &request.name, PathBuf::from(&request.home), own);
     spec.hostname.clone_from(&request.hostname);
     spec.mounts = request.mounts.iter().map(mount).collect();
     let pair = |(shown, at): &(String, String)| (shown.into(), at.into());
@@ -124,7 +126,7 @@ fn spec(request: &Request) -> Spec {
         .filter_map(|address| address.parse().ok())
         .collect();
     if request.is_on_host_network {
-        spec.network = Network::Host;
+        spec.network = NetworkIsolation::Host;
     }
     for (name, value) in &request.resources {
         let resources = &mut spec.resources;
@@ -139,23 +141,23 @@ fn spec(request: &Request) -> Spec {
         *limit = Some(*value);
     }
     spec.nested_namespaces = request.is_nested;
-    spec.podman = Options {
+    spec.podman = PodmanOptions {
         image: request.image.clone(),
         runtime: Some("runc".to_owned()),
         cgroup_manager: CgroupManager::Cgroupfs,
-        ..Options::default()
+        ..PodmanOptions::default()
     };
     spec
 }
 
 fn mount((host, inside, access): &(String, String, String)) -> Mount {
     let access = match access.split(':').collect::<Vec<_>>().as_slice() {
-        ["rw"] => Access::ReadWrite,
-        ["cow", upper, work] => Access::CopyOnWrite(Layer {
+        ["rw"] => MountAccess::ReadWrite,
+        ["cow", upper, work] => MountAccess::CopyOnWrite(OverlayLayer {
             upper: upper.into(),
             work: work.into(),
         }),
-        _ => Access::ReadOnly,
+        _ => MountAccess::ReadOnly,
     };
     Mount {
         host: host.into(),

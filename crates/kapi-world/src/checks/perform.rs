@@ -9,7 +9,7 @@ use kapi_core::checks::report::{Checked, Outcome, capped};
 use kapi_core::checks::{Check, Fate, Planned, Root};
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::words;
-use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{Captured, End};
 
 use super::shell::Line;
@@ -80,7 +80,7 @@ fn root<'a>(discovery: &'a Discovery, check: &Check) -> Result<&'a Root, Failure
     })
 }
 
-fn outcome(check: &Check, ran: &Ran) -> Outcome {
+fn outcome(check: &Check, ran: &SandboxRun) -> Outcome {
     let code = match ran.finished.end {
         End::DeadlinePassed | End::IdlePassed => return Outcome::TimedOut,
         End::Cancelled => return Outcome::Cancelled,

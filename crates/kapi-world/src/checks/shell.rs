@@ -14,8 +14,8 @@ use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::{Access, Layer as LayerMount};
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::{MountAccess, OverlayLayer as LayerMount};
 
 use super::Event;
 use super::perform::Work;
@@ -54,7 +54,7 @@ pub(super) struct Line<'a> {
 
 impl Work<'_> {
     /// Runs a line to its end; nothing of it is left.
-    pub(super) fn run(&self, line: &Line<'_>) -> Result<Ran, Failure> {
+    pub(super) fn run(&self, line: &Line<'_>) -> Result<SandboxRun, Failure> {
         let dir = self.scratch.join(line.name);
         let ran = self.run_in(&dir, line);
         let wiped = owned_dir::wipe(&dir).map_err(|error| failure::plain(&error));
@@ -63,14 +63,14 @@ impl Work<'_> {
         Ok(ran)
     }
 
-    fn run_in(&self, dir: &Path, line: &Line<'_>) -> Result<Ran, Failure> {
+    fn run_in(&self, dir: &Path, line: &Line<'_>) -> Result<SandboxRun, Failure> {
         let mut layers = Layers {
             dir,
             held: Vec::new(),
         };
         let level = self.setting.level;
         let (access, mut mounts) = match level {
-            SandboxLevel::None => (Access::ReadWrite, Vec::new()),
+            SandboxLevel::None => (MountAccess::ReadWrite, Vec::new()),
             SandboxLevel::Native | SandboxLevel::Podman => (
                 layers.add("tree")?,
                 state_cover(&self.discovery.top, &[], &dir.join("cover"))?,
@@ -158,13 +158,13 @@ struct Layers<'a> {
 
 impl Layers<'_> {
     /// Makes an empty layer.
-    fn add(&mut self, name: &str) -> Result<Access, Failure> {
+    fn add(&mut self, name: &str) -> Result<MountAccess, Failure> {
         let failed = |error: &dyn std::error::Error| failure::plain(error);
         let layer = Layer::open(&self.dir.join(name), Marks::User, OWNER);
         let layer = layer.map_err(|error| failed(&error))?;
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.held.push(layer);
-        Ok(Access::CopyOnWrite(LayerMount { upper, work }))
+        Ok(MountAccess::CopyOnWrite(LayerMount { upper, work }))
     }
 }

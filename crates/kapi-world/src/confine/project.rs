@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use kapi_core::goal::outcome::Failure;
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 
 use super::WORKSPACE_INSIDE;
 use crate::failure;
@@ -69,14 +69,14 @@ impl MountTargets {
     /// Makes the missing ones: a workspace that cannot be written inside has no place for them.
     pub(super) fn make(
         workspace: &Path,
-        access: &Access,
+        access: &MountAccess,
         mounts: &[Mount],
     ) -> Result<Self, Failure> {
         let mut points = Self {
             workspace: workspace.to_path_buf(),
             made: Vec::new(),
         };
-        if matches!(access, Access::CopyOnWrite(_)) {
+        if matches!(access, MountAccess::CopyOnWrite(_)) {
             return Ok(points);
         }
         for mount in mounts {
@@ -142,7 +142,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use kapi_sandbox::spec::Access;
+    use kapi_sandbox::spec::MountAccess;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
 
@@ -212,7 +212,7 @@ mod tests {
             read_only(&file, Path::new("/workspace/tool")),
             read_only(&file, Path::new("/elsewhere")),
         ];
-        let points = MountTargets::make(&workspace, &Access::ReadOnly, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &MountAccess::ReadOnly, &mounts).unwrap();
         assert!(workspace.join("a/b").is_dir() && workspace.join("tool").is_file());
         RealDisk.write(&workspace.join("a/kept"), b"").unwrap();
         drop(points);
@@ -227,7 +227,7 @@ mod tests {
         fs::create_dir(&workspace).unwrap();
         fs::create_dir_all(outside.join("b")).unwrap();
         let mounts = [read_only(top.path(), Path::new("/workspace/a/b"))];
-        let points = MountTargets::make(&workspace, &Access::ReadWrite, &mounts).unwrap();
+        let points = MountTargets::make(&workspace, &MountAccess::ReadWrite, &mounts).unwrap();
         fs::remove_dir_all(workspace.join("a")).unwrap();
         symlink(&outside, workspace.join("a")).unwrap();
         drop(points);

@@ -13,7 +13,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::{Access, Layer as LayerMount, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer as LayerMount};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
@@ -178,7 +178,7 @@ impl Open<'_> {
         let access = if writes == Writes::Layered && self.can_layer(host) {
             self.layer(&inside, kept)?
         } else {
-            Access::ReadOnly
+            MountAccess::ReadOnly
         };
         self.lent.mounts.push(Mount {
             host: host.to_path_buf(),
@@ -195,7 +195,7 @@ impl Open<'_> {
         self.is_fit && host.is_dir() && is_own && self.mounted.obstacle(host).is_none()
     }
 
-    fn layer(&mut self, inside: &Path, kept: Kept) -> Result<Access, Failure> {
+    fn layer(&mut self, inside: &Path, kept: Kept) -> Result<MountAccess, Failure> {
         let failed = |error: &dyn std::error::Error| failure::plain(error);
         let dir = self.lending.layers.join(layer_name(inside));
         if kept == Kept::ForOnce {
@@ -211,7 +211,7 @@ impl Open<'_> {
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.lent.layers.push(layer);
-        Ok(Access::CopyOnWrite(LayerMount { upper, work }))
+        Ok(MountAccess::CopyOnWrite(LayerMount { upper, work }))
     }
 
     /// Makes a directory that a variable names one that can be written; it is empty but for what is
@@ -223,7 +223,7 @@ impl Open<'_> {
         self.lent.mounts.push(Mount {
             host,
             inside: root.to_path_buf(),
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
         });
         Ok(())
     }

@@ -16,7 +16,7 @@ use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::goal::words;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::End;
 
 use super::bounds::{Bounds, Touch};
@@ -85,7 +85,7 @@ pub(crate) fn run(
         workspace: &ready.host,
         workspace_access: match bounds.touch {
             Touch::Workspace => ready.access.clone(),
-            Touch::Nothing => Access::ReadOnly,
+            Touch::Nothing => MountAccess::ReadOnly,
         },
         project: Some(&record.project),
         works_at: WorksAt::Workspace,

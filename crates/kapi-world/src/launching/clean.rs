@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use kapi_git::layer::{Layer, Marks, walk};
 use kapi_git::owned_dir;
 use kapi_sandbox::podman::cleanup;
-use kapi_sandbox::podman::options::{Options, Volume};
+use kapi_sandbox::podman::options::{PodmanOptions, Volume};
 
 use self::known::Known;
 use super::error::{Kind, LaunchError};
@@ -459,7 +459,7 @@ fn remove_volumes(book: &Book, place: &SandboxPlace) -> Result<(), LaunchError> 
     if volumes.is_empty() {
         return Ok(());
     }
-    let options = Options {
+    let options = PodmanOptions {
         volumes,
         ..book.grant.podman.clone()
     };

@@ -19,7 +19,7 @@ use kapi_core::goal::words;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::walk;
-use kapi_sandbox::outcome::Ran;
+use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, Limits, Line, Program};
 
@@ -199,7 +199,7 @@ pub(crate) fn at_terminal(
 }
 
 /// Words how an interactive launch ended; nobody reads what such a program says.
-fn ended(ran: &Ran, usage: Usage) -> Ended {
+fn ended(ran: &SandboxRun, usage: Usage) -> Ended {
     let exit_code = agent::code_of(ran.finished.end);
     let limit = ran
         .exceeded
@@ -222,7 +222,7 @@ fn ended(ran: &Ran, usage: Usage) -> Ended {
 }
 
 /// Tells which limits a program met: on the way, or at its end.
-fn tell_limits(ran: &Ran, notice: &(dyn Fn(Activity) + Sync)) {
+fn tell_limits(ran: &SandboxRun, notice: &(dyn Fn(Activity) + Sync)) {
     for met in ran.met.iter().chain(&ran.exceeded) {
         let text = words::limit_met(met.resource, &met.limit);
         notice(Activity::Note { text });
@@ -242,7 +242,7 @@ fn attend(
     guest: Guest<'_>,
     attended: Attended<'_>,
     (stage, run_dir): (&Stage<'_>, &RunDir),
-) -> Result<Ran, LaunchError> {
+) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
     super::place::make_private(&guest.home)?;
     let doors = Doors::new(record.level, record.network, &book.grant)?;
@@ -306,7 +306,7 @@ fn interact(
     book: &Book,
     payload: Payload,
     served: &Served<'_>,
-) -> Result<Ran, Failure> {
+) -> Result<SandboxRun, Failure> {
     let (mut spec, path_first) = cell.spec(book, &payload.program)?;
     spec.network = served.doors.network();
     spec.listeners = served.doors.addresses();

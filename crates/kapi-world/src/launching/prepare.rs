@@ -18,7 +18,7 @@ use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;
-use kapi_sandbox::spec::{Access, Layer as LayerMount, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer as LayerMount};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
@@ -45,7 +45,7 @@ pub(crate) struct Ready {
     /// The host's directory that is shown as the workspace.
     pub(crate) host: PathBuf,
     /// How it can be written.
-    pub(crate) access: Access,
+    pub(crate) access: MountAccess,
     /// Where on the host what is written shows first.
     pub(crate) written: PathBuf,
     /// The view of the repository, where it is linked to by a file.
@@ -177,7 +177,7 @@ pub(crate) fn found(
     Ok(Ready {
         written: layer.as_ref().map_or_else(|| host.clone(), Layer::upper),
         host,
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
         git_view: None,
         mounts: Vec::new(),
         env: Vec::new(),
@@ -263,7 +263,7 @@ fn over_project(
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(Ready {
         host: record.project.clone(),
-        access: Access::CopyOnWrite(LayerMount {
+        access: MountAccess::CopyOnWrite(LayerMount {
             upper: layer.upper(),
             work,
         }),
@@ -288,7 +288,7 @@ fn checkout(workspace: Option<&Workspace>) -> Result<Ready, LaunchError> {
     };
     Ok(Ready {
         host: workspace.path.clone(),
-        access: Access::ReadWrite,
+        access: MountAccess::ReadWrite,
         written: workspace.path.clone(),
         git_view: None,
         mounts: Vec::new(),
@@ -365,7 +365,7 @@ fn view(
         ready.mounts.push(Mount {
             host: to,
             inside,
-            access: Access::ReadWrite,
+            access: MountAccess::ReadWrite,
         });
         for (objects, at) in store.object_dirs.iter().zip(&objects_inside) {
             ready.mounts.push(confine::read_only(objects, at));

@@ -19,8 +19,8 @@ use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
 use kapi_git::private_view::Shown;
-use kapi_sandbox::outcome::Ran;
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::process::End;
 use kapi_sys::real_disk::RealDisk;
@@ -206,7 +206,7 @@ impl<'a> Checkout<'a> {
         Ok(found)
     }
 
-    fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<Ran, Failure> {
+    fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let layers = site.scratch.join("verify-dependencies");
         let means = Means {
@@ -239,7 +239,7 @@ impl<'a> Checkout<'a> {
         &self.to
     }
 
-    fn start(&self, line: &str, means: Means<'_>) -> Result<Ran, Failure> {
+    fn start(&self, line: &str, means: Means<'_>) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let view_dir = site.scratch.join("verify-git");
         let shown = Shown {
@@ -272,7 +272,7 @@ impl<'a> Checkout<'a> {
             name: site.name,
             level: site.level,
             workspace: &self.to,
-            workspace_access: Access::ReadWrite,
+            workspace_access: MountAccess::ReadWrite,
             project: Some(site.project),
             works_at: WorksAt::Project,
             home: &home,
@@ -341,7 +341,7 @@ fn literal(path: impl AsRef<str>) -> String {
     pattern
 }
 
-fn verify_run(line: &str, checks: Checks, ran: &Ran) -> VerifyRun {
+fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
     let finished = &ran.finished;
     let mut text = shell::output(finished);
     if let Some(exceeded) = &ran.exceeded {

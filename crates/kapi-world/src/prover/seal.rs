@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
-use kapi_sandbox::spec::{Access, Mount};
+use kapi_sandbox::spec::{Mount, MountAccess};
 use sha2::{Digest as _, Sha256};
 
 use crate::confine::WORKSPACE_INSIDE;
@@ -82,15 +82,15 @@ impl Seal {
         };
         // In the order of their names, so that each directory comes before what lies in it.
         let directories: BTreeSet<PathBuf> = files.iter().flat_map(above).collect();
-        let mount = |path: &Path, access: Access| Mount {
+        let mount = |path: &Path, access: MountAccess| Mount {
             host: root.join(path),
             inside: Path::new(WORKSPACE_INSIDE).join(path),
             access,
         };
         let directories = directories
             .iter()
-            .map(|path| mount(path, Access::ReadWrite));
-        let files = files.iter().map(|path| mount(path, Access::ReadOnly));
+            .map(|path| mount(path, MountAccess::ReadWrite));
+        let files = files.iter().map(|path| mount(path, MountAccess::ReadOnly));
         directories.chain(files).take(most).collect()
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use kapi_core::goal::contract::SandboxLevel;
-    use kapi_sandbox::spec::Access;
+    use kapi_sandbox::spec::MountAccess;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
 
@@ -198,7 +198,7 @@ mod tests {
         let shown: Vec<(String, bool)> = mounts
             .iter()
             .map(|mount| {
-                let is_read_only = mount.access == Access::ReadOnly;
+                let is_read_only = mount.access == MountAccess::ReadOnly;
                 (mount.inside.display().to_string(), is_read_only)
             })
             .collect();

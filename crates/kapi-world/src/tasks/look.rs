@@ -14,7 +14,7 @@ use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::Access;
+use kapi_sandbox::spec::MountAccess;
 use kapi_sys::process::End;
 
 use super::Performer;
@@ -84,7 +84,7 @@ fn look_in(
         name: &name,
         level,
         workspace: root,
-        workspace_access: Access::ReadOnly,
+        workspace_access: MountAccess::ReadOnly,
         project: Some(root),
         works_at: WorksAt::Project,
         home: &home::make_anew(&dir.join("home"))?,

@@ -7,7 +7,7 @@ use libc::sock_filter;
 
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum CallAction {
     /// It is made.
     Allow,
     /// It fails with `EPERM`.
@@ -71,7 +71,7 @@ const LENGTH_USUAL: usize = 512;
 
 /// Assembles the filter from rules by call number; calls without a rule are allowed. If a number has
 /// two rules, the last one holds.
-pub(super) fn assemble(rules: Vec<(u32, Rule)>) -> Vec<sock_filter> {
+pub(super) fn assemble(rules: Vec<(u32, CallAction)>) -> Vec<sock_filter> {
     // In one piece of memory: each new page costs a start more than all that is written to it.
     let mut program = Vec::with_capacity(LENGTH_USUAL);
     program.extend([
@@ -88,24 +88,24 @@ pub(super) fn assemble(rules: Vec<(u32, Rule)>) -> Vec<sock_filter> {
 }
 
 /// Returns where each stretch of calls with the same rule begins; the first begins at 0.
-fn ranges(mut rules: Vec<(u32, Rule)>) -> Vec<(u32, Rule)> {
+fn ranges(mut rules: Vec<(u32, CallAction)>) -> Vec<(u32, CallAction)> {
     // Stable, so that the last of those with one number stays the last.
     rules.sort_by_key(|(number, _)| *number);
     let mut ranges = Vec::with_capacity(rules.len() * 2 + 2);
-    ranges.push((0, Rule::Allow));
+    ranges.push((0, CallAction::Allow));
     let mut next = 0;
     for (number, rule) in rules {
         if number > next {
-            begin(&mut ranges, next, Rule::Allow);
+            begin(&mut ranges, next, CallAction::Allow);
         }
         begin(&mut ranges, number, rule);
         next = number.saturating_add(1);
     }
-    begin(&mut ranges, next, Rule::Allow);
+    begin(&mut ranges, next, CallAction::Allow);
     ranges
 }
 
-fn begin(ranges: &mut Vec<(u32, Rule)>, number: u32, rule: Rule) {
+fn begin(ranges: &mut Vec<(u32, CallAction)>, number: u32, rule: CallAction) {
     match ranges.last_mut() {
         Some((_, last)) if *last == rule => {}
         Some((from, last)) if *from == number => *last = rule,
@@ -114,7 +114,7 @@ fn begin(ranges: &mut Vec<(u32, Rule)>, number: u32, rule: Rule) {
 }
 
 /// Finds the stretch that holds the loaded number.
-fn bisect(program: &mut Vec<sock_filter>, ranges: &[(u32, Rule)]) {
+fn bisect(program: &mut Vec<sock_filter>, ranges: &[(u32, CallAction)]) {
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     let Some((from, first)) = upper.first() else {
         return;
@@ -136,7 +136,7 @@ fn bisect(program: &mut Vec<sock_filter>, ranges: &[(u32, Rule)]) {
 }
 
 /// Returns how many instructions [`bisect`] takes.
-fn search_length(ranges: &[(u32, Rule)]) -> usize {
+fn search_length(ranges: &[(u32, CallAction)]) -> usize {
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     match upper.first() {
         None => 0,
@@ -149,24 +149,24 @@ fn search_length(ranges: &[(u32, Rule)]) -> usize {
     }
 }
 
-fn leaf(program: &mut Vec<sock_filter>, rule: Rule) {
+fn leaf(program: &mut Vec<sock_filter>, rule: CallAction) {
     let allow = libc::SECCOMP_RET_ALLOW;
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
     match rule {
-        Rule::Allow => program.push(give(allow)),
-        Rule::Refuse => program.push(give(refuse)),
-        Rule::Absent => {
+        CallAction::Allow => program.push(give(allow)),
+        CallAction::Refuse => program.push(give(refuse)),
+        CallAction::Absent => {
             program.push(give(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
         }
-        Rule::AllowIf(sets) => any_of(program, sets, (allow, refuse)),
-        Rule::RefuseIf(sets) => any_of(program, sets, (refuse, allow)),
+        CallAction::AllowIf(sets) => any_of(program, sets, (allow, refuse)),
+        CallAction::RefuseIf(sets) => any_of(program, sets, (refuse, allow)),
     }
 }
 
-fn leaf_length(rule: Rule) -> usize {
+fn leaf_length(rule: CallAction) -> usize {
     match rule {
-        Rule::Allow | Rule::Refuse | Rule::Absent => 1,
-        Rule::AllowIf(sets) | Rule::RefuseIf(sets) => {
+        CallAction::Allow | CallAction::Refuse | CallAction::Absent => 1,
+        CallAction::AllowIf(sets) | CallAction::RefuseIf(sets) => {
             1 + sets.iter().map(|set| set_length(set)).sum::<usize>()
         }
     }

@@ -3,8 +3,8 @@
 //! Data only. A call that is not named here is allowed: what an ordinary user may do is bounded by
 //! namespaces, mounts and missing capabilities; this table takes away the kernel's odder corners.
 
-use super::Profile;
-use super::assembler::{Clause, Rule};
+use super::SeccompProfile;
+use super::assembler::{CallAction, Clause};
 
 /// Calls that make or enter namespaces and change what is mounted where.
 const NAMESPACES: &[libc::c_long] = &[
@@ -135,7 +135,7 @@ const PERSONALITIES: &[u32] = &[0, 0x0004_0000, u32::MAX];
 /// Looks at a whole argument.
 const WHOLE: u32 = u32::MAX;
 
-const SOCKET: Rule = Rule::AllowIf(&[
+const SOCKET: CallAction = CallAction::AllowIf(&[
     &[one_of(0, WHOLE, &[UNIX])],
     &[
         one_of(0, WHOLE, INTERNET),
@@ -146,24 +146,25 @@ const SOCKET: Rule = Rule::AllowIf(&[
         one_of(2, WHOLE, &[NETLINK_ROUTE]),
     ],
 ]);
-const SOCKET_PAIR: Rule = Rule::AllowIf(&[&[one_of(0, WHOLE, &[UNIX])]]);
-const CONTROL: Rule = Rule::RefuseIf(&[&[one_of(1, WHOLE, TYPING)]]);
-const CLONE: Rule = Rule::RefuseIf(&[&[any_bit(0, NEW_NAMESPACE)]]);
-const PERSONALITY: Rule = Rule::AllowIf(&[&[one_of(0, WHOLE, PERSONALITIES)]]);
-const MODE_FIRST: Rule = Rule::RefuseIf(&[&[any_bit(1, SET_USER_ID)]]);
-const MODE_SECOND: Rule = Rule::RefuseIf(&[&[any_bit(2, SET_USER_ID)]]);
+const SOCKET_PAIR: CallAction = CallAction::AllowIf(&[&[one_of(0, WHOLE, &[UNIX])]]);
+const CONTROL: CallAction = CallAction::RefuseIf(&[&[one_of(1, WHOLE, TYPING)]]);
+const CLONE: CallAction = CallAction::RefuseIf(&[&[any_bit(0, NEW_NAMESPACE)]]);
+const PERSONALITY: CallAction = CallAction::AllowIf(&[&[one_of(0, WHOLE, PERSONALITIES)]]);
+const MODE_FIRST: CallAction = CallAction::RefuseIf(&[&[any_bit(1, SET_USER_ID)]]);
+const MODE_SECOND: CallAction = CallAction::RefuseIf(&[&[any_bit(2, SET_USER_ID)]]);
 #[cfg(target_arch = "x86_64")]
-const CREATE: Rule = Rule::RefuseIf(&[&[any_bit(1, SET_ANY_ID)]]);
+const CREATE: CallAction = CallAction::RefuseIf(&[&[any_bit(1, SET_ANY_ID)]]);
 #[cfg(target_arch = "x86_64")]
-const OPEN: Rule = Rule::RefuseIf(&[&[any_bit(1, CREATES), any_bit(2, SET_ANY_ID)]]);
-const OPEN_AT: Rule = Rule::RefuseIf(&[&[any_bit(2, CREATES), any_bit(3, SET_ANY_ID)]]);
+const OPEN: CallAction = CallAction::RefuseIf(&[&[any_bit(1, CREATES), any_bit(2, SET_ANY_ID)]]);
+const OPEN_AT: CallAction = CallAction::RefuseIf(&[&[any_bit(2, CREATES), any_bit(3, SET_ANY_ID)]]);
 #[cfg(target_arch = "x86_64")]
-const NODE: Rule = Rule::RefuseIf(&[&[one_of(1, FILE_KIND, DEVICES)], &[any_bit(1, SET_ANY_ID)]]);
-const NODE_AT: Rule =
-    Rule::RefuseIf(&[&[one_of(2, FILE_KIND, DEVICES)], &[any_bit(2, SET_ANY_ID)]]);
+const NODE: CallAction =
+    CallAction::RefuseIf(&[&[one_of(1, FILE_KIND, DEVICES)], &[any_bit(1, SET_ANY_ID)]]);
+const NODE_AT: CallAction =
+    CallAction::RefuseIf(&[&[one_of(2, FILE_KIND, DEVICES)], &[any_bit(2, SET_ANY_ID)]]);
 
 /// Rules about arguments, and calls that callers have an older way for.
-const BY_ARGUMENT: &[(libc::c_long, Rule)] = &[
+const BY_ARGUMENT: &[(libc::c_long, CallAction)] = &[
     (libc::SYS_socket, SOCKET),
     (libc::SYS_socketpair, SOCKET_PAIR),
     (libc::SYS_ioctl, CONTROL),
@@ -185,14 +186,14 @@ const BY_ARGUMENT: &[(libc::c_long, Rule)] = &[
 
 /// What only the strict profile refuses by argument. The arguments of `clone3` and `openat2` lie in
 /// memory, where a filter cannot look, so these two do not exist.
-const BY_ARGUMENT_STRICT: &[(libc::c_long, Rule)] = &[
+const BY_ARGUMENT_STRICT: &[(libc::c_long, CallAction)] = &[
     (libc::SYS_clone, CLONE),
-    (libc::SYS_clone3, Rule::Absent),
-    (libc::SYS_openat2, Rule::Absent),
+    (libc::SYS_clone3, CallAction::Absent),
+    (libc::SYS_openat2, CallAction::Absent),
 ];
 
 /// Returns the rules of a profile by call number.
-pub(super) fn rules(profile: Profile) -> Vec<(u32, Rule)> {
+pub(super) fn rules(profile: SeccompProfile) -> Vec<(u32, CallAction)> {
     let always = [
         OTHER_PROCESSES,
         DEEP_KERNEL,
@@ -202,11 +203,11 @@ pub(super) fn rules(profile: Profile) -> Vec<(u32, Rule)> {
         OLD,
     ];
     let (namespaces, by_argument): (&[_], &[_]) = match profile {
-        Profile::Strict => (NAMESPACES, BY_ARGUMENT_STRICT),
-        Profile::Nested => (&[], &[]),
+        SeccompProfile::Strict => (NAMESPACES, BY_ARGUMENT_STRICT),
+        SeccompProfile::Nested => (&[], &[]),
     };
     let refused = always.into_iter().chain([namespaces]).flatten();
-    let refused = refused.map(|number| (*number, Rule::Refuse));
+    let refused = refused.map(|number| (*number, CallAction::Refuse));
     let by_argument = BY_ARGUMENT.iter().chain(by_argument).copied();
     refused
         .chain(by_argument)

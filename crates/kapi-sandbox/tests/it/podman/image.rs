@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_sandbox::podman::image::{Build, CONTAINERFILE, Source, describe};
+use kapi_sandbox::podman::image::{Build, CONTAINERFILE, ImageSource, describe};
 
 use super::yard::{IMAGE, as_each_user};
 
@@ -38,7 +38,7 @@ fn the_shipped_file_is_one_podman_reads_and_holds_the_layers() {
 fn a_directory_is_built_from_its_own_file() {
     let build = Build {
         tag: "localhost/own:1".to_owned(),
-        source: Source::Directory("/src/image".into()),
+        source: ImageSource::Directory("/src/image".into()),
         args: BTreeMap::from([("A".to_owned(), "b c".to_owned())]),
     };
     let expected = "podman build --tag=localhost/own:1 --build-arg=A=b c --file=/src/image/Containerfile /src/image\n";

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use kapi_sandbox::podman::left::{self, Left};
+use kapi_sandbox::podman::left::{self, LeftoverContainer};
 use kapi_sys::process;
 
 use super::{CleanPlan, Fate, Thing, What};
@@ -33,15 +33,15 @@ pub(super) fn remove(thing: &Thing) -> Result<(), LaunchError> {
     left::collect(&id).map_err(|error| LaunchError::failed(&error))
 }
 
-fn thing(left: &Left, plan: &CleanPlan) -> Thing {
+fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> Thing {
     let made_ms = left.created_s.saturating_mul(1000);
     let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
     let fate = match left.fate {
-        left::Fate::Unknown => {
+        left::LeftoverState::Unknown => {
             Fate::Stays("nobody can tell from here whether its launcher lives".to_owned())
         }
-        left::Fate::Deserted if is_younger => Fate::Stays("it was used since".to_owned()),
-        left::Fate::Deserted => Fate::Goes("its launcher was killed".to_owned()),
+        left::LeftoverState::Deserted if is_younger => Fate::Stays("it was used since".to_owned()),
+        left::LeftoverState::Deserted => Fate::Goes("its launcher was killed".to_owned()),
     };
     about(left.run.clone(), PathBuf::from(&left.id), fate)
 }

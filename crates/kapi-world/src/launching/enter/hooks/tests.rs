@@ -9,7 +9,7 @@ use kapi_agent::hook::HookAgent;
 use kapi_agent::hook::inject::settings_file;
 use kapi_agent::launch::HomeFile;
 use kapi_core::goal::contract::SandboxLevel;
-use kapi_sandbox::spec::Access;
+use kapi_sandbox::spec::MountAccess;
 use serde_json::{Value, json};
 
 use super::{Hooks, Merged, PRIVATE_MODE, rival};
@@ -150,7 +150,7 @@ fn a_project_with_hooks_of_its_own_gets_none_of_ours_with_them() {
         name: "run",
         level: SandboxLevel::Native,
         workspace: &workspace,
-        workspace_access: Access::ReadOnly,
+        workspace_access: MountAccess::ReadOnly,
         project: None,
         works_at: WorksAt::Workspace,
         home: &home,
