@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use kapi_agent::hook::agent_type::AgentType;
 use kapi_core::goal::contract::NetworkMode;
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 
 use crate::config::source::At;
@@ -83,7 +83,7 @@ pub(crate) struct Profile {
     /// What can be reached.
     pub(crate) network: Option<At<NetworkMode>>,
     /// Hosts that may be reached.
-    pub(crate) allow: Vec<At<Rule>>,
+    pub(crate) allow: Vec<At<EgressRule>>,
     /// Whether sandboxes may be made inside.
     pub(crate) nested_namespaces: Option<At<bool>>,
     /// Who the person is in a container.

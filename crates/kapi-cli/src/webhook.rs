@@ -16,9 +16,9 @@ use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::value::Value;
 use kapi_engine::kernel::leader::call::Call;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
-use kapi_gateway::http::reader::Reader;
-use kapi_gateway::http::timed::Timed;
-use kapi_gateway::http::{Error as HttpError, HeadLimits};
+use kapi_gateway::http::reader::MessageReader;
+use kapi_gateway::http::timed::TimedSocket;
+use kapi_gateway::http::{HeadLimits, HttpMessageError as HttpError};
 use serde_json::json;
 
 use crate::webhook::proof::Proof;
@@ -95,9 +95,9 @@ impl Counter<'_> {
         let Ok(stranger) = self.waiting.enter(stream) else {
             return;
         };
-        let mut socket = Timed::new(stream, IDLE_MAX);
+        let mut socket = TimedSocket::new(stream, IDLE_MAX);
         socket.set_deadline(Some(Instant::now() + LIFE_MAX));
-        let mut reader = Reader::new(socket);
+        let mut reader = MessageReader::new(socket);
         let answer = match self.answer(&mut reader, stranger) {
             Ok(Some(reply)) => written(&reply),
             Ok(None) => return,
@@ -113,7 +113,7 @@ impl Counter<'_> {
 
     fn answer(
         &self,
-        reader: &mut Reader<Timed<'_>>,
+        reader: &mut MessageReader<TimedSocket<'_>>,
         stranger: Stranger<'_>,
     ) -> Result<Option<Reply>, HttpError> {
         let Some(head) = reader.request(&HEAD)? else {

@@ -24,18 +24,18 @@ use kapi_core::spend::tokens::TokenCounts;
 use kapi_sys::cancel::Cancel;
 use serde_json::Value;
 
-use crate::ask::answer::{Answer, Channel, Read};
+use crate::ask::answer::{AnswerChannel, ModelAnswer, ParsedAnswer};
 use crate::ask::error::AskError;
 use crate::ask::form::Form;
-use crate::ask::line::{Line, Raw};
-use crate::ask::server::{Api, Server};
+use crate::ask::line::{AskConnection, RawAnswer};
+use crate::ask::server::{ModelApi, ModelEndpoint};
 
 /// Requests of one question: each channel once, and once more with the limit's other name.
 const TRIES_MAX: u32 = 4;
 
 /// One question.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ModelQuestion<'a> {
     /// The model, as its server names it.
     pub model: &'a str,
     /// What the model is told to be; may be empty.
@@ -50,9 +50,9 @@ pub struct Question<'a> {
 
 /// What became of a question.
 #[derive(Debug)]
-pub struct Asked {
+pub struct QuestionOutcome {
     /// The answer, or why there is none.
-    pub outcome: Result<Answer, AskError>,
+    pub outcome: Result<ModelAnswer, AskError>,
     /// Everything that servers said was used, also by answers that are of no use.
     pub usage: TokenCounts,
     /// Requests that may have cost something and whose use nobody told.
@@ -61,7 +61,7 @@ pub struct Asked {
 
 /// What is known of the use of several requests.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct UsageTally {
     pub(crate) usage: TokenCounts,
     pub(crate) n_unmetered: u32,
 }
@@ -70,11 +70,16 @@ pub(crate) struct Tally {
 ///
 /// Raising `cancel` ends it within a moment.
 #[must_use]
-pub fn ask(server: &Server, question: &Question<'_>, deadline: Duration, cancel: &Cancel) -> Asked {
+pub fn ask(
+    server: &ModelEndpoint,
+    question: &ModelQuestion<'_>,
+    deadline: Duration,
+    cancel: &Cancel,
+) -> QuestionOutcome {
     let (outcome, tally) = watch::within(server, deadline, cancel, |line, tally| {
         converse(line, question, tally)
     });
-    Asked {
+    QuestionOutcome {
         outcome,
         usage: tally.usage,
         n_unmetered: tally.n_unmetered,
@@ -84,7 +89,7 @@ pub fn ask(server: &Server, question: &Question<'_>, deadline: Duration, cancel:
 /// How one request is worded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wording {
-    pub(crate) channel: Channel,
+    pub(crate) channel: AnswerChannel,
     pub(crate) limit: LimitName,
 }
 
@@ -97,13 +102,13 @@ pub(crate) enum LimitName {
 
 /// Asks, and asks in other words where the server does not understand.
 pub(crate) fn converse(
-    line: &Line<'_>,
-    question: &Question<'_>,
-    tally: &mut Tally,
-) -> Result<Answer, AskError> {
+    line: &AskConnection<'_>,
+    question: &ModelQuestion<'_>,
+    tally: &mut UsageTally,
+) -> Result<ModelAnswer, AskError> {
     let mut channels = channels(line.api, question.form).iter().copied();
     let mut wording = Wording {
-        channel: channels.next().unwrap_or(Channel::Text),
+        channel: channels.next().unwrap_or(AnswerChannel::Text),
         // A server that does not know this name says so; one that does not know the other
         // would write without end.
         limit: LimitName::MaxTokens,
@@ -135,32 +140,40 @@ pub(crate) fn converse(
 }
 
 /// Returns the channels to try for an answer, the surest first.
-const fn channels(api: Api, form: Form) -> &'static [Channel] {
+const fn channels(api: ModelApi, form: Form) -> &'static [AnswerChannel] {
     match (form, api) {
-        (Form::Words, _) => &[Channel::Text],
-        (Form::Object(_), Api::Anthropic) => &[Channel::Tool, Channel::Format, Channel::Text],
-        (Form::Object(_), Api::Chat) => &[Channel::Format, Channel::Tool, Channel::Text],
-        (Form::Object(_), Api::Gemini) => &[Channel::Format, Channel::Text],
+        (Form::Words, _) => &[AnswerChannel::Text],
+        (Form::Object(_), ModelApi::Anthropic) => &[
+            AnswerChannel::Tool,
+            AnswerChannel::Format,
+            AnswerChannel::Text,
+        ],
+        (Form::Object(_), ModelApi::Chat) => &[
+            AnswerChannel::Format,
+            AnswerChannel::Tool,
+            AnswerChannel::Text,
+        ],
+        (Form::Object(_), ModelApi::Gemini) => &[AnswerChannel::Format, AnswerChannel::Text],
     }
 }
 
 fn ask_once(
-    line: &Line<'_>,
-    question: &Question<'_>,
+    line: &AskConnection<'_>,
+    question: &ModelQuestion<'_>,
     wording: Wording,
-    tally: &mut Tally,
-) -> Result<Answer, AskError> {
+    tally: &mut UsageTally,
+) -> Result<ModelAnswer, AskError> {
     let model = path_model(line, question.model)?;
     let (path, body) = match line.api {
-        Api::Anthropic => (
+        ModelApi::Anthropic => (
             "/v1/messages".to_owned(),
             anthropic::body(question, model, wording),
         ),
-        Api::Chat => (
+        ModelApi::Chat => (
             "/v1/chat/completions".to_owned(),
             chat::body(question, model, wording),
         ),
-        Api::Gemini => (
+        ModelApi::Gemini => (
             format!("/v1beta/models/{model}:generateContent"),
             gemini::body(question, wording),
         ),
@@ -181,7 +194,7 @@ fn ask_once(
         None => tally.n_unmetered += 1,
     }
     let said = read.said?;
-    Ok(Answer {
+    Ok(ModelAnswer {
         text: said.text,
         channel: said.channel,
         model: read.model.unwrap_or_else(|| question.model.to_owned()),
@@ -189,22 +202,25 @@ fn ask_once(
     })
 }
 
-fn read(line: &Line<'_>, channel: Channel, raw: &Raw) -> Read {
+fn read(line: &AskConnection<'_>, channel: AnswerChannel, raw: &RawAnswer) -> ParsedAnswer {
     match line.api {
-        Api::Anthropic => anthropic::read(&line.host, channel, &raw.body),
-        Api::Chat => chat::read(&line.host, channel, &raw.body),
-        Api::Gemini => gemini::read(&line.host, channel, &raw.body),
+        ModelApi::Anthropic => anthropic::read(&line.host, channel, &raw.body),
+        ModelApi::Chat => chat::read(&line.host, channel, &raw.body),
+        ModelApi::Gemini => gemini::read(&line.host, channel, &raw.body),
     }
 }
 
 /// Returns a model's name as it may stand in a path.
-pub(crate) fn path_model<'m>(line: &Line<'_>, model: &'m str) -> Result<&'m str, AskError> {
+pub(crate) fn path_model<'m>(
+    line: &AskConnection<'_>,
+    model: &'m str,
+) -> Result<&'m str, AskError> {
     let name = match line.api {
-        Api::Gemini => model.strip_prefix("models/").unwrap_or(model),
-        Api::Anthropic | Api::Chat => model,
+        ModelApi::Gemini => model.strip_prefix("models/").unwrap_or(model),
+        ModelApi::Anthropic | ModelApi::Chat => model,
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@/+".contains(&byte);
-    let fits_path = line.api != Api::Gemini || !name.contains(['/', ':', '@', '+']);
+    let fits_path = line.api != ModelApi::Gemini || !name.contains(['/', ':', '@', '+']);
     if !name.is_empty() && name.len() <= 200 && name.bytes().all(is_plain) && fits_path {
         Ok(name)
     } else {
@@ -216,16 +232,16 @@ pub(crate) fn path_model<'m>(line: &Line<'_>, model: &'m str) -> Result<&'m str,
 }
 
 /// Returns the system text, with what the channel needs said in words.
-pub(crate) fn system_text(question: &Question<'_>, channel: Channel) -> String {
+pub(crate) fn system_text(question: &ModelQuestion<'_>, channel: AnswerChannel) -> String {
     let more = match (question.form, channel) {
-        (Form::Words, _) | (Form::Object(_), Channel::Format) => String::new(),
-        (Form::Object(form), Channel::Tool) => {
+        (Form::Words, _) | (Form::Object(_), AnswerChannel::Format) => String::new(),
+        (Form::Object(form), AnswerChannel::Tool) => {
             format!(
                 "Give your answer by calling the tool `{}`, once.",
                 form.name
             )
         }
-        (Form::Object(form), Channel::Text) => form.instruction(),
+        (Form::Object(form), AnswerChannel::Text) => form.instruction(),
     };
     let parts = [question.system.trim(), more.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -233,7 +249,9 @@ pub(crate) fn system_text(question: &Question<'_>, channel: Channel) -> String {
 }
 
 /// Returns an object's schema, where one is asked for.
-pub(crate) fn schema_of(question: &Question<'_>) -> Option<(&'static form::ObjectForm, Value)> {
+pub(crate) fn schema_of(
+    question: &ModelQuestion<'_>,
+) -> Option<(&'static form::ObjectForm, Value)> {
     match question.form {
         Form::Words => None,
         Form::Object(form) => Some((form, form.schema())),

@@ -22,7 +22,7 @@ use crate::http::HeadLimits;
 
 /// What the connections of one run may use.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct EgressLimits {
     /// Connections open at once at one listener.
     pub connections_max: usize,
     /// Requests on one connection that is kept alive.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub connection_time_max: Duration,
 }
 
-impl Limits {
+impl EgressLimits {
     /// Returns limits that honest agents never meet.
     #[must_use]
     pub const fn usual() -> Self {

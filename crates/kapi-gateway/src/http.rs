@@ -24,7 +24,7 @@ pub struct HeadLimits {
 
 /// Why a message could not be read or passed on.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum HttpMessageError {
     /// The peer closed before the message was complete.
     #[error("read the message: the peer closed in the middle of {part}")]
     Closed {
@@ -69,7 +69,7 @@ pub enum Error {
     Write(#[source] io::Error),
 }
 
-impl Error {
+impl HttpMessageError {
     /// Returns the status that tells a client of its mistake; none where nobody listens any more.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'static str)> {

@@ -35,11 +35,11 @@ use crate::egress::host_proxy::HostProxy;
 use crate::model::cassette::recorder::{RecordError, Recorder};
 use crate::model::cassette::replay::Replay;
 use crate::model::cassette::{Cassette, CassetteError};
-use crate::model::meter::Unknown;
-use crate::model::provider::Provider;
-use crate::model::route::{AuthStyle, Upstream};
+use crate::model::meter::UnknownUsage;
+use crate::model::provider::ProviderClient;
+use crate::model::route::{AuthStyle, ProviderRoute};
 use crate::model::trust::TrustError;
-use crate::serve::{self, ServeLimits, Stop};
+use crate::serve::{self, ServeLimits, StopSignal};
 
 /// Why a gateway cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +78,9 @@ pub struct Timeouts {
 
 /// What a gateway is made of.
 #[derive(Debug)]
-pub struct Config {
+pub struct GatewayConfig {
     /// The provider.
-    pub upstream: Upstream,
+    pub upstream: ProviderRoute,
     /// What agents send in place of a key.
     pub placeholder: String,
     /// How long to wait.
@@ -95,7 +95,7 @@ pub struct Config {
 
 /// What may happen after something was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum UsageVerdict {
     /// The run goes on.
     GoOn,
     /// The budget is spent: streams end at their next event and further calls are refused.
@@ -104,13 +104,13 @@ pub enum Verdict {
 
 /// What a call has used since it was last told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Used {
+pub enum MeteredUsage {
     /// So many tokens more, as the provider counts.
     Tokens(Usage),
     /// The call has ended and used more than was told, nobody knows exactly how much.
     Unknown {
         /// Why not.
-        why: Unknown,
+        why: UnknownUsage,
         /// What it used beyond what was told, at most as far as can be said.
         estimate: Usage,
     },
@@ -118,13 +118,13 @@ pub enum Used {
 
 /// A part of a call's usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metered<'a> {
+pub struct CallUsage<'a> {
     /// The call's number, counted from 1.
     pub call: u64,
     /// The model that the request named.
     pub model: &'a str,
     /// What was used.
-    pub used: Used,
+    pub used: MeteredUsage,
     /// The same by what each kind of token costs; where it is an estimate, nothing came from a
     /// cache.
     pub counts: TokenCounts,
@@ -132,7 +132,7 @@ pub struct Metered<'a> {
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum GatewayRefusal {
     /// It is none that an agent needs.
     NotAllowed,
     /// It has no key, or another than the placeholder.
@@ -149,7 +149,7 @@ pub enum Refusal {
 
 /// Something that happened at the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum GatewayEvent {
     /// A model call is sent on.
     Call {
         /// Its number.
@@ -183,14 +183,14 @@ pub enum Event {
         /// Its number.
         call: u64,
         /// Why not.
-        why: Unknown,
+        why: UnknownUsage,
         /// What it used beyond what was told, at most as far as can be said.
         estimate: Usage,
     },
     /// A request was refused before it reached the provider.
     Refused {
         /// Why.
-        why: Refusal,
+        why: GatewayRefusal,
     },
     /// A running answer was ended because the budget is spent.
     Cut {
@@ -243,16 +243,16 @@ pub enum Event {
 
 /// Who is told what happens. Called from every connection's thread, also at once.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct GatewayWatch<'a> {
     /// Is told every use as soon as it is known, and decides.
-    pub on_usage: &'a (dyn Fn(&Metered<'_>) -> Verdict + Sync),
+    pub on_usage: &'a (dyn Fn(&CallUsage<'_>) -> UsageVerdict + Sync),
     /// Is told everything.
-    pub on_event: &'a (dyn Fn(Event) + Sync),
+    pub on_event: &'a (dyn Fn(GatewayEvent) + Sync),
 }
 
 /// What went through a gateway so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct GatewayTotals {
     /// Model calls that were sent on.
     pub n_calls: u64,
     /// Requests that were refused.
@@ -268,26 +268,26 @@ pub struct Totals {
 }
 
 /// The gateway of one run to one provider.
-pub struct Gateway<'a> {
-    upstream: Upstream,
+pub struct ModelGateway<'a> {
+    upstream: ProviderRoute,
     placeholder: String,
     timeouts: Timeouts,
     connections_max: usize,
-    source: Source,
+    source: AnswerSource,
     recorder: Option<Recorder>,
-    watch: Watch<'a>,
+    watch: GatewayWatch<'a>,
     n_requests: AtomicU64,
     /// Bytes of request bodies that are held, of all connections.
     held_bytes: AtomicUsize,
     /// Answers that are read on although their agent went away.
     n_drains: AtomicUsize,
     is_spent: AtomicBool,
-    totals: Mutex<Totals>,
+    totals: Mutex<GatewayTotals>,
 }
 
 /// Where answers come from.
-enum Source {
-    Provider(Box<Provider>),
+enum AnswerSource {
+    Provider(Box<ProviderClient>),
     Replay(Replay),
 }
 
@@ -305,10 +305,10 @@ impl Timeouts {
     }
 }
 
-impl<'a> Gateway<'a> {
+impl<'a> ModelGateway<'a> {
     /// Makes a gateway; nothing is connected yet, but a cassette is opened.
-    pub fn new(config: Config, watch: Watch<'a>) -> Result<Self, GatewayError> {
-        let Config {
+    pub fn new(config: GatewayConfig, watch: GatewayWatch<'a>) -> Result<Self, GatewayError> {
+        let GatewayConfig {
             upstream,
             placeholder,
             timeouts,
@@ -333,11 +333,11 @@ impl<'a> Gateway<'a> {
             });
         }
         let source = match replayed {
-            Some(replay) => Source::Replay(replay),
+            Some(replay) => AnswerSource::Replay(replay),
             None => {
                 let tls = trust::client_config(extra_authorities.as_deref())?;
-                let provider = Provider::new(upstream.base_url.clone(), tls, timeouts);
-                Source::Provider(Box::new(provider))
+                let provider = ProviderClient::new(upstream.base_url.clone(), tls, timeouts);
+                AnswerSource::Provider(Box::new(provider))
             }
         };
         Ok(Self {
@@ -352,7 +352,7 @@ impl<'a> Gateway<'a> {
             held_bytes: AtomicUsize::new(0),
             n_drains: AtomicUsize::new(0),
             is_spent: AtomicBool::new(false),
-            totals: Mutex::new(Totals::default()),
+            totals: Mutex::new(GatewayTotals::default()),
         })
     }
 
@@ -360,14 +360,20 @@ impl<'a> Gateway<'a> {
     #[must_use]
     pub fn through(mut self, host_proxy: Option<HostProxy>) -> Self {
         self.source = match self.source {
-            Source::Provider(provider) => Source::Provider(Box::new(provider.through(host_proxy))),
-            replay @ Source::Replay(_) => replay,
+            AnswerSource::Provider(provider) => {
+                AnswerSource::Provider(Box::new(provider.through(host_proxy)))
+            }
+            replay @ AnswerSource::Replay(_) => replay,
         };
         self
     }
 
     /// Serves agents until `stop` is raised and the last connection is closed.
-    pub fn serve(&self, listener: &TcpListener, stop: &Stop) -> Result<(), serve::Error> {
+    pub fn serve(
+        &self,
+        listener: &TcpListener,
+        stop: &StopSignal,
+    ) -> Result<(), serve::ServeError> {
         let limits = ServeLimits {
             connections_max: self.connections_max,
         };
@@ -382,7 +388,7 @@ impl<'a> Gateway<'a> {
 
     /// Returns what went through so far.
     #[must_use]
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> GatewayTotals {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -391,62 +397,62 @@ impl<'a> Gateway<'a> {
     }
 
     /// Counts an event and passes it on.
-    fn tell(&self, event: Event) {
-        let count = |change: &dyn Fn(&mut Totals)| {
+    fn tell(&self, event: GatewayEvent) {
+        let count = |change: &dyn Fn(&mut GatewayTotals)| {
             change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner));
         };
         match &event {
-            Event::Call { .. } => count(&|totals| totals.n_calls += 1),
-            Event::Refused { .. } => count(&|totals| totals.n_refused += 1),
-            Event::Unmetered { estimate, .. } => count(&|totals| {
+            GatewayEvent::Call { .. } => count(&|totals| totals.n_calls += 1),
+            GatewayEvent::Refused { .. } => count(&|totals| totals.n_refused += 1),
+            GatewayEvent::Unmetered { estimate, .. } => count(&|totals| {
                 totals.n_unmetered += 1;
                 totals.estimated.add(estimate);
             }),
-            Event::Stalled { .. } => count(&|totals| totals.n_stalled += 1),
-            Event::Used { usage, .. } => count(&|totals| totals.usage.add(usage)),
-            Event::UsageAsked { .. }
-            | Event::Answered { .. }
-            | Event::Cut { .. }
-            | Event::Retried { .. }
-            | Event::Unreachable { .. }
-            | Event::BrokenOff { .. }
-            | Event::AgentLeft { .. }
-            | Event::RecordingStopped { .. }
-            | Event::ReplayDiffers { .. }
-            | Event::ReplayMissed { .. } => {}
+            GatewayEvent::Stalled { .. } => count(&|totals| totals.n_stalled += 1),
+            GatewayEvent::Used { usage, .. } => count(&|totals| totals.usage.add(usage)),
+            GatewayEvent::UsageAsked { .. }
+            | GatewayEvent::Answered { .. }
+            | GatewayEvent::Cut { .. }
+            | GatewayEvent::Retried { .. }
+            | GatewayEvent::Unreachable { .. }
+            | GatewayEvent::BrokenOff { .. }
+            | GatewayEvent::AgentLeft { .. }
+            | GatewayEvent::RecordingStopped { .. }
+            | GatewayEvent::ReplayDiffers { .. }
+            | GatewayEvent::ReplayMissed { .. } => {}
         }
         (self.watch.on_event)(event);
     }
 
     /// Tells what a call used, as the provider counts, and takes the verdict on it.
     fn meter_tokens(&self, call: u64, model: &str, counts: TokenCounts) {
-        self.tell_used(&Metered {
+        self.tell_used(&CallUsage {
             call,
             model,
-            used: Used::Tokens(counts.usage(None)),
+            used: MeteredUsage::Tokens(counts.usage(None)),
             counts,
         });
     }
 
     /// Tells what a call used beyond what its answer told, and takes the verdict on it.
-    fn meter_unknown(&self, call: u64, model: &str, (why, estimate): (Unknown, Usage)) {
-        self.tell_used(&Metered {
+    fn meter_unknown(&self, call: u64, model: &str, (why, estimate): (UnknownUsage, Usage)) {
+        self.tell_used(&CallUsage {
             call,
             model,
-            used: Used::Unknown { why, estimate },
+            used: MeteredUsage::Unknown { why, estimate },
             counts: TokenCounts::of_usage(&estimate),
         });
     }
 
-    fn tell_used(&self, metered: &Metered<'_>) {
-        let Metered { call, used, .. } = *metered;
+    fn tell_used(&self, metered: &CallUsage<'_>) {
+        let CallUsage { call, used, .. } = *metered;
         match (self.watch.on_usage)(metered) {
-            Verdict::GoOn => {}
-            Verdict::Spent => self.spend_out(),
+            UsageVerdict::GoOn => {}
+            UsageVerdict::Spent => self.spend_out(),
         }
         self.tell(match used {
-            Used::Tokens(usage) => Event::Used { call, usage },
-            Used::Unknown { why, estimate } => Event::Unmetered {
+            MeteredUsage::Tokens(usage) => GatewayEvent::Used { call, usage },
+            MeteredUsage::Unknown { why, estimate } => GatewayEvent::Unmetered {
                 call,
                 why,
                 estimate,
@@ -459,7 +465,7 @@ impl<'a> Gateway<'a> {
         if let Some(recorder) = &self.recorder
             && let Err(error) = write(recorder)
         {
-            self.tell(Event::RecordingStopped {
+            self.tell(GatewayEvent::RecordingStopped {
                 why: error.to_string(),
             });
         }

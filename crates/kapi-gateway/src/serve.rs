@@ -22,8 +22,8 @@ const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why accepting could not begin or go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The eventfd behind a [`Stop`] was refused.
+pub enum ServeError {
+    /// The eventfd behind a [`StopSignal`] was refused.
     #[error("make an eventfd")]
     Event(#[source] io::Error),
     /// The listener is not one, or it broke.
@@ -46,27 +46,27 @@ pub struct ServeLimits {
 /// Raising it wakes every listener and shuts down every watched socket, so that no thread stays
 /// blocked. It is never lowered.
 #[derive(Clone)]
-pub struct Stop(Arc<Shared>);
+pub struct StopSignal(Arc<StopState>);
 
-struct Shared {
+struct StopState {
     raised: AtomicBool,
     event: OwnedFd,
     next_id: AtomicU64,
     watched: Mutex<BTreeMap<u64, Arc<dyn AsFd + Send + Sync>>>,
 }
 
-/// Keeps a socket under a [`Stop`] until it is dropped.
-pub struct Watched {
-    stop: Stop,
+/// Keeps a socket under a [`StopSignal`] until it is dropped.
+pub struct StopGuard {
+    stop: StopSignal,
     id: u64,
 }
 
-impl Stop {
+impl StopSignal {
     /// Returns a stop sign that is not raised.
-    pub fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, ServeError> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| Error::Event(errno.into()))?;
-        Ok(Self(Arc::new(Shared {
+            .map_err(|errno| ServeError::Event(errno.into()))?;
+        Ok(Self(Arc::new(StopState {
             raised: AtomicBool::new(false),
             event,
             next_id: AtomicU64::new(0),
@@ -92,7 +92,7 @@ impl Stop {
 
     /// Puts a socket under the sign; if it is raised already, the socket is shut down at once.
     #[must_use]
-    pub fn watch<S: AsFd + Send + Sync + 'static>(&self, socket: &Arc<S>) -> Watched {
+    pub fn watch<S: AsFd + Send + Sync + 'static>(&self, socket: &Arc<S>) -> StopGuard {
         let id = self.0.next_id.fetch_add(1, Ordering::SeqCst);
         let mut watched = self.watched();
         if self.is_raised() {
@@ -101,7 +101,7 @@ impl Stop {
         let socket: Arc<dyn AsFd + Send + Sync> = Arc::<S>::clone(socket);
         watched.insert(id, socket);
         drop(watched);
-        Watched {
+        StopGuard {
             stop: self.clone(),
             id,
         }
@@ -121,7 +121,7 @@ impl Stop {
     }
 }
 
-impl Drop for Watched {
+impl Drop for StopGuard {
     fn drop(&mut self) {
         drop(self.stop.watched().remove(&self.id));
     }
@@ -133,11 +133,11 @@ impl Drop for Watched {
 /// reads and writes its own connection ends by itself; sockets that it opens are its to watch.
 pub fn serve(
     listener: &TcpListener,
-    stop: &Stop,
+    stop: &StopSignal,
     limits: ServeLimits,
     handle: &(dyn Fn(&TcpStream) + Sync),
-) -> Result<(), Error> {
-    listener.set_nonblocking(true).map_err(Error::Accept)?;
+) -> Result<(), ServeError> {
+    listener.set_nonblocking(true).map_err(ServeError::Accept)?;
     let accept = || listener.accept().map(|(stream, _)| stream);
     accept_until_raised((listener.as_fd(), &accept), stop, limits, handle)
 }
@@ -145,11 +145,11 @@ pub fn serve(
 /// Serves connections of a Unix socket, as [`serve`] does.
 pub fn serve_unix(
     listener: &UnixListener,
-    stop: &Stop,
+    stop: &StopSignal,
     limits: ServeLimits,
     handle: &(dyn Fn(&UnixStream) + Sync),
-) -> Result<(), Error> {
-    listener.set_nonblocking(true).map_err(Error::Accept)?;
+) -> Result<(), ServeError> {
+    listener.set_nonblocking(true).map_err(ServeError::Accept)?;
     let accept = || listener.accept().map(|(stream, _)| stream);
     accept_until_raised((listener.as_fd(), &accept), stop, limits, handle)
 }
@@ -159,12 +159,12 @@ type Source<'a, S> = (BorrowedFd<'a>, &'a (dyn Fn() -> io::Result<S> + Sync));
 
 fn accept_until_raised<S: AsFd + Send + Sync + 'static>(
     (listener, accept): Source<'_, S>,
-    stop: &Stop,
+    stop: &StopSignal,
     limits: ServeLimits,
     handle: &(dyn Fn(&S) + Sync),
-) -> Result<(), Error> {
+) -> Result<(), ServeError> {
     let closed = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-        .map_err(|errno| Error::Event(errno.into()))?;
+        .map_err(|errno| ServeError::Event(errno.into()))?;
     let n_open = AtomicUsize::new(0);
     thread::scope(|scope| {
         while !stop.is_raised() {
@@ -203,7 +203,7 @@ fn accept_until_raised<S: AsFd + Send + Sync + 'static>(
 }
 
 /// Sorts what accepting gave: a connection, nothing this time, or a listener that is broken.
-fn taken<S>(accepted: io::Result<S>, stop: &Stop) -> Result<Option<S>, Error> {
+fn taken<S>(accepted: io::Result<S>, stop: &StopSignal) -> Result<Option<S>, ServeError> {
     let error = match accepted {
         Ok(stream) => return Ok(Some(stream)),
         Err(error) => error,
@@ -226,7 +226,7 @@ fn taken<S>(accepted: io::Result<S>, stop: &Stop) -> Result<Option<S>, Error> {
             | rustix::io::Errno::INVAL
             | rustix::io::Errno::NOTSOCK
             | rustix::io::Errno::OPNOTSUPP,
-        ) => Err(Error::Accept(error)),
+        ) => Err(ServeError::Accept(error)),
         // The peer gave up, or another process that holds the listener took the connection.
         _ => Ok(None),
     }
@@ -236,7 +236,7 @@ fn wait_for_either(
     one: BorrowedFd<'_>,
     other: BorrowedFd<'_>,
     timeout: Option<Duration>,
-) -> Result<(), Error> {
+) -> Result<(), ServeError> {
     let timeout = timeout.map(|timeout| Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
@@ -247,7 +247,7 @@ fn wait_for_either(
     ];
     match rustix::event::poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(Error::Wait(errno.into())),
+        Err(errno) => Err(ServeError::Wait(errno.into())),
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
 
-    use super::{Error, ServeLimits, Stop, serve, serve_unix};
+    use super::{ServeError, ServeLimits, StopSignal, serve, serve_unix};
 
     const LIMITS: ServeLimits = ServeLimits { connections_max: 3 };
 
@@ -300,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
         let listener = UnixListener::bind(&path).expect("a listener");
-        let stop = Stop::new().expect("a stop sign");
+        let stop = StopSignal::new().expect("a stop sign");
         thread::scope(|scope| {
             let served = scope.spawn(|| serve_unix(&listener, &stop, LIMITS, &echo));
             let mut client = UnixStream::connect(&path).expect("connect");
@@ -316,17 +316,17 @@ mod tests {
     #[test]
     fn a_listener_that_broke_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-        let stop = Stop::new().expect("a stop sign");
+        let stop = StopSignal::new().expect("a stop sign");
         rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).expect("shut down");
         let served = serve(&listener, &stop, LIMITS, &|_| {});
-        assert!(matches!(served, Err(Error::Accept(_))), "{served:?}");
+        assert!(matches!(served, Err(ServeError::Accept(_))), "{served:?}");
     }
 
     #[test]
     fn a_socket_that_comes_after_the_stop_is_shut_down_at_once() {
         let (one, mut other) = UnixStream::pair().expect("a pair");
         let one = Arc::new(one);
-        let stop = Stop::new().expect("a stop sign");
+        let stop = StopSignal::new().expect("a stop sign");
         stop.raise();
         let watched = stop.watch(&one);
         assert_eq!(other.read(&mut [0]).ok(), Some(0));
@@ -338,7 +338,7 @@ mod tests {
     fn no_more_connections_are_open_than_allowed() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let address = listener.local_addr().expect("an address");
-        let stop = Stop::new().expect("a stop sign");
+        let stop = StopSignal::new().expect("a stop sign");
         let (began, has_begun) = channel();
         thread::scope(|scope| {
             let handle = |mut stream: &TcpStream| {

@@ -17,8 +17,8 @@ use kapi_agent::launch::upstream::{Gateway, Upstream};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_gateway::egress::policy::{Mode, Policy};
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::policy::{EgressMode, EgressPolicy};
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_gateway::model::cassette::Cassette;
 use kapi_sandbox::spec::NetworkIsolation;
 
@@ -44,7 +44,7 @@ pub(crate) struct Doors {
     /// Whether the model's traffic is recorded or replayed.
     pub(crate) cassette: Option<Cassette>,
     /// What the proxy lets through; `None` where there is no proxy.
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policy: Option<EgressPolicy>,
     /// The proxies that this host needs.
     pub(crate) host_proxy: Option<HostProxy>,
     /// What listens inside, in the order of the addresses.
@@ -101,8 +101,8 @@ impl Doors {
         doors.listen(GATEWAY_PORT, Door::Model);
         if mode == NetworkMode::Filtered {
             doors.listen(PROXY_PORT, Door::Proxy);
-            doors.policy = Some(Policy {
-                mode: Mode::Filtered,
+            doors.policy = Some(EgressPolicy {
+                mode: EgressMode::Filtered,
                 rules: grant.allow.clone(),
             });
             for port in &grant.forward {
@@ -143,7 +143,7 @@ impl Doors {
             return Ok(());
         };
         for host in hosts {
-            let rule = Rule::parse(host).map_err(|error| failure::plain(&error))?;
+            let rule = EgressRule::parse(host).map_err(|error| failure::plain(&error))?;
             policy.rules.push(rule);
         }
         Ok(())

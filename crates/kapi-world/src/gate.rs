@@ -24,7 +24,7 @@ use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
-use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
 use crate::post::Post;
@@ -140,7 +140,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Answers questions until the run is over.
-    pub(crate) fn serve(&self, stop: &Stop) {
+    pub(crate) fn serve(&self, stop: &StopSignal) {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };
@@ -150,7 +150,7 @@ impl<'a> Gate<'a> {
         }));
     }
 
-    fn attend(&self, stream: &UnixStream, stop: &Stop) -> io::Result<()> {
+    fn attend(&self, stream: &UnixStream, stop: &StopSignal) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
         let payload = read_to_end(stream)?;
@@ -167,7 +167,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Returns why a tool may not run, if it may not.
-    fn refusal(&self, question: &Question, stop: &Stop) -> Option<String> {
+    fn refusal(&self, question: &Question, stop: &StopSignal) -> Option<String> {
         let refused = match self.rules {
             Rules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
             Rules::Fixed(list) => {
@@ -189,7 +189,7 @@ impl<'a> Gate<'a> {
         &self,
         caller: Caller<'_>,
         question: &Question,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Option<String> {
         let list = match list_of(&caller) {
             Ok((_, list)) => list,

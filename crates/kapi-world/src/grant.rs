@@ -8,7 +8,7 @@ pub mod lending;
 use std::path::PathBuf;
 
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::PodmanOptions;
 use kapi_sandbox::spec::Resources;
 
@@ -39,7 +39,7 @@ pub struct Grant {
     /// the run may change its copy.
     pub home_copies: Vec<PathBuf>,
     /// Hosts that may be reached in filtered mode, besides those of the agent's own manifest.
-    pub allow: Vec<Rule>,
+    pub allow: Vec<EgressRule>,
     /// Ports of the host's loopback that are reachable at the same address inside; not 0, and not
     /// [`GATEWAY_PORT`] or [`PROXY_PORT`], where Kapi listens.
     pub forward: Vec<u16>,

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
 use anyhow::{Context as _, bail};
-use kapi_gateway::egress::Limits;
+use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
-use kapi_gateway::egress::policy::{Mode, Policy};
-use kapi_gateway::egress::proxy::{Config, Proxy};
-use kapi_gateway::egress::rule::Rule;
-use kapi_gateway::serve::Stop;
+use kapi_gateway::egress::policy::{EgressMode, EgressPolicy};
+use kapi_gateway::egress::proxy::{Proxy, ProxyConfig};
+use kapi_gateway::egress::rule::EgressRule;
+use kapi_gateway::serve::StopSignal;
 use kapi_git::candidate::{Author, CandidatePlan};
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
@@ -124,18 +124,18 @@ fn extract(project: &Path, layer: &Path) -> anyhow::Result<()> {
 /// Serves a proxy on a free port until standard input ends; only one port of loopback is allowed.
 fn serve_proxy(port: &str) -> anyhow::Result<()> {
     let port: u16 = port.parse().context("read the port")?;
-    let rule = Rule::parse(&format!("private:127.0.0.1:{port}"))?;
-    let config = Config {
-        policy: Policy {
-            mode: Mode::Filtered,
+    let rule = EgressRule::parse(&format!("private:127.0.0.1:{port}"))?;
+    let config = ProxyConfig {
+        policy: EgressPolicy {
+            mode: EgressMode::Filtered,
             rules: vec![rule],
         },
         resolve: system_resolve(),
-        limits: Limits::usual(),
+        limits: EgressLimits::usual(),
     };
     let proxy = Proxy::new(config, &SystemClock, &drop);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let stop = Stop::new()?;
+    let stop = StopSignal::new()?;
     say(&listener.local_addr()?.port().to_string());
     thread::scope(|scope| {
         let serving = scope.spawn(|| proxy.serve(&listener, &stop));

@@ -14,7 +14,7 @@ use kapi_core::proof::conclusion::Standing;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock as _;
@@ -199,7 +199,7 @@ fn allowed_now(ui: Ui, proof: &Proof) -> Option<Vec<String>> {
 
 /// Reads a host that may be reached, with or without a port.
 fn registry(text: &str) -> Result<String, String> {
-    let rule = Rule::parse(text).map_err(|error| error.problem.to_string());
+    let rule = EgressRule::parse(text).map_err(|error| error.problem.to_string());
     rule.map(|_| text.to_owned())
 }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;
 use kapi_world::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
@@ -110,7 +110,7 @@ pub(crate) fn granted(
         .allow
         .iter()
         .map(|text| {
-            Rule::parse(text).map_err(|error| {
+            EgressRule::parse(text).map_err(|error| {
                 let place = file.at("network.allow");
                 Error::usage(format!("{place}: `network.allow`: {error}"))
                     .with_hint("write a rule as `host`, `host:port`, `*.host` or `GET host/path`.")

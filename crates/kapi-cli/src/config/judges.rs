@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_gateway::ask::server::Api;
+use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_world::judge::provider::Settings;
 use serde::Deserialize;
@@ -49,9 +49,9 @@ pub(crate) fn providers(
             })?;
         }
         let api = table.api.map(|word| match word {
-            ApiWord::Anthropic => Api::Anthropic,
-            ApiWord::Openai => Api::Chat,
-            ApiWord::Gemini => Api::Gemini,
+            ApiWord::Anthropic => ModelApi::Anthropic,
+            ApiWord::Openai => ModelApi::Chat,
+            ApiWord::Gemini => ModelApi::Gemini,
         });
         let settings = Settings {
             api,

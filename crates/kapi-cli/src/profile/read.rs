@@ -8,7 +8,7 @@ use std::path::Path;
 use kapi_agent::hook::agent_type::AgentType;
 use kapi_core::goal::contract::NetworkMode;
 use kapi_engine::yaml::{self, Entry, Node, Value};
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 
 use crate::amount;
@@ -371,8 +371,8 @@ pub(super) fn variable_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn rule(text: &str) -> Result<Rule, String> {
-    Rule::parse(text).map_err(|error| format!("{}; {}", error.problem, error.problem.hint()))
+fn rule(text: &str) -> Result<EgressRule, String> {
+    EgressRule::parse(text).map_err(|error| format!("{}; {}", error.problem, error.problem.hint()))
 }
 
 fn network_mode(text: &str) -> Result<NetworkMode, String> {

@@ -9,7 +9,7 @@ use crate::ask::error::AskError;
 
 /// The way by which an answer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub enum AnswerChannel {
     /// As the arguments of the one tool that the model had to call.
     Tool,
     /// As text that the server held to the asked form.
@@ -20,12 +20,12 @@ pub enum Channel {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it said. Where an object was asked for and the channel is not plain text, this is the
     /// object's JSON as the server sent it.
     pub text: String,
     /// By which way it came.
-    pub channel: Channel,
+    pub channel: AnswerChannel,
     /// The model that answered, as the server names it.
     pub model: String,
     /// The server's own name for the request.
@@ -34,8 +34,8 @@ pub struct Answer {
 
 /// What could be read of an answer's body.
 #[derive(Debug)]
-pub(crate) struct Read {
-    pub(crate) said: Result<Said, AskError>,
+pub(crate) struct ParsedAnswer {
+    pub(crate) said: Result<AnswerText, AskError>,
     /// None where the body does not tell.
     pub(crate) usage: Option<TokenCounts>,
     pub(crate) model: Option<String>,
@@ -44,12 +44,12 @@ pub(crate) struct Read {
 
 /// What a model said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct AnswerText {
     pub(crate) text: String,
-    pub(crate) channel: Channel,
+    pub(crate) channel: AnswerChannel,
 }
 
-impl Read {
+impl ParsedAnswer {
     /// Returns what is left of a body that is no answer.
     pub(crate) const fn nothing(error: AskError) -> Self {
         Self {
@@ -70,11 +70,15 @@ pub(crate) fn parse<'b, T: Deserialize<'b>>(host: &str, body: &'b [u8]) -> Resul
 }
 
 /// Returns text as an answer, unless there is none.
-pub(crate) fn said(host: &str, text: String, channel: Channel) -> Result<Said, AskError> {
+pub(crate) fn said(
+    host: &str,
+    text: String,
+    channel: AnswerChannel,
+) -> Result<AnswerText, AskError> {
     if text.trim().is_empty() {
         return Err(AskError::Empty {
             host: host.to_owned(),
         });
     }
-    Ok(Said { text, channel })
+    Ok(AnswerText { text, channel })
 }

@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::ask::answer::{Channel, Read, Said, parse, said};
+use crate::ask::answer::{AnswerChannel, AnswerText, ParsedAnswer, parse, said};
 use crate::ask::error::AskError;
-use crate::ask::{Question, Wording, schema_of, system_text};
+use crate::ask::{ModelQuestion, Wording, schema_of, system_text};
 
 #[derive(Deserialize)]
-struct Message {
+struct AnthropicMessage {
     #[serde(default)]
-    content: Vec<Block>,
+    content: Vec<ContentBlock>,
     stop_reason: Option<String>,
     model: Option<String>,
     id: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ContentBlock {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -30,14 +30,14 @@ struct Block {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Value {
+pub(super) fn body(question: &ModelQuestion<'_>, model: &str, wording: Wording) -> Value {
     let mut body = json!({
         "model": model,
         "max_tokens": question.output_tokens_max,
@@ -49,29 +49,29 @@ pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Va
     }
     if let Some((form, schema)) = schema_of(question) {
         match wording.channel {
-            Channel::Tool => {
+            AnswerChannel::Tool => {
                 body["tools"] = json!([{
                     "name": form.name, "description": form.purpose, "input_schema": schema,
                 }]);
                 body["tool_choice"] = json!({ "type": "tool", "name": form.name });
             }
-            Channel::Format => {
+            AnswerChannel::Format => {
                 body["output_config"] =
                     json!({ "format": { "type": "json_schema", "schema": schema } });
             }
-            Channel::Text => {}
+            AnswerChannel::Text => {}
         }
     }
     body
 }
 
-pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
-    let message: Message = match parse(host, body) {
+pub(super) fn read(host: &str, channel: AnswerChannel, body: &[u8]) -> ParsedAnswer {
+    let message: AnthropicMessage = match parse(host, body) {
         Ok(message) => message,
-        Err(error) => return Read::nothing(error),
+        Err(error) => return ParsedAnswer::nothing(error),
     };
-    let usage = message.usage.as_ref().and_then(Usage::counts);
-    Read {
+    let usage = message.usage.as_ref().and_then(AnthropicUsage::counts);
+    ParsedAnswer {
         said: said_in(host, channel, &message),
         usage,
         model: message.model,
@@ -79,7 +79,11 @@ pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
     }
 }
 
-fn said_in(host: &str, channel: Channel, message: &Message) -> Result<Said, AskError> {
+fn said_in(
+    host: &str,
+    channel: AnswerChannel,
+    message: &AnthropicMessage,
+) -> Result<AnswerText, AskError> {
     let host_name = || host.to_owned();
     match message.stop_reason.as_deref() {
         Some("refusal") => {
@@ -103,11 +107,11 @@ fn said_in(host: &str, channel: Channel, message: &Message) -> Result<Said, AskE
         .content
         .iter()
         .filter(|block| block.kind == "tool_use");
-    if let (Channel::Tool, Some(call)) = (channel, calls.next()) {
+    if let (AnswerChannel::Tool, Some(call)) = (channel, calls.next()) {
         let input = call.input.as_ref().map(|input| input.get().to_owned());
         // Two verdicts would be a contradiction that nobody may settle by choosing.
         return match (input, calls.next()) {
-            (Some(text), None) => said(host, text, Channel::Tool),
+            (Some(text), None) => said(host, text, AnswerChannel::Tool),
             _ => Err(AskError::Malformed {
                 host: host_name(),
                 source: None,
@@ -121,13 +125,13 @@ fn said_in(host: &str, channel: Channel, message: &Message) -> Result<Said, AskE
         .filter_map(|block| block.text.as_deref())
         .collect();
     let channel = match channel {
-        Channel::Tool | Channel::Text => Channel::Text,
-        Channel::Format => Channel::Format,
+        AnswerChannel::Tool | AnswerChannel::Text => AnswerChannel::Text,
+        AnswerChannel::Format => AnswerChannel::Format,
     };
     said(host, texts.concat(), channel)
 }
 
-impl Usage {
+impl AnthropicUsage {
     fn counts(&self) -> Option<TokenCounts> {
         Some(TokenCounts {
             input: self.input_tokens?,

@@ -6,33 +6,33 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::answer::{Channel, Read, Said, parse, said};
+use crate::ask::answer::{AnswerChannel, AnswerText, ParsedAnswer, parse, said};
 use crate::ask::error::AskError;
-use crate::ask::{LimitName, Question, Wording, schema_of, system_text};
+use crate::ask::{LimitName, ModelQuestion, Wording, schema_of, system_text};
 
 #[derive(Deserialize)]
-struct Completion {
-    choices: Option<Vec<Choice>>,
+struct ChatCompletion {
+    choices: Option<Vec<ChatChoice>>,
     model: Option<String>,
     id: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<ChatUsage>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Option<Message>,
+struct ChatChoice {
+    message: Option<ChatMessage>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ChatMessage {
     content: Option<String>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<ChatToolCall>>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct ChatToolCall {
     function: Function,
 }
 
@@ -42,7 +42,7 @@ struct Function {
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct ChatUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
@@ -57,7 +57,7 @@ struct Details {
     cache_write_tokens: Option<u64>,
 }
 
-pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Value {
+pub(super) fn body(question: &ModelQuestion<'_>, model: &str, wording: Wording) -> Value {
     let mut messages = Vec::new();
     let system = system_text(question, wording.channel);
     if !system.is_empty() {
@@ -72,13 +72,13 @@ pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Va
     body[limit] = json!(question.output_tokens_max);
     if let Some((form, schema)) = schema_of(question) {
         match wording.channel {
-            Channel::Format => {
+            AnswerChannel::Format => {
                 body["response_format"] = json!({
                     "type": "json_schema",
                     "json_schema": { "name": form.name, "strict": true, "schema": schema },
                 });
             }
-            Channel::Tool => {
+            AnswerChannel::Tool => {
                 body["tools"] = json!([{
                     "type": "function",
                     "function": {
@@ -88,20 +88,20 @@ pub(super) fn body(question: &Question<'_>, model: &str, wording: Wording) -> Va
                 body["tool_choice"] =
                     json!({ "type": "function", "function": { "name": form.name } });
             }
-            Channel::Text => {}
+            AnswerChannel::Text => {}
         }
     }
     body
 }
 
-pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
-    let completion: Completion = match parse(host, body) {
+pub(super) fn read(host: &str, channel: AnswerChannel, body: &[u8]) -> ParsedAnswer {
+    let completion: ChatCompletion = match parse(host, body) {
         Ok(completion) => completion,
-        Err(error) => return Read::nothing(error),
+        Err(error) => return ParsedAnswer::nothing(error),
     };
-    let usage = completion.usage.as_ref().and_then(Usage::counts);
+    let usage = completion.usage.as_ref().and_then(ChatUsage::counts);
     let choice = completion.choices.and_then(|mut choices| choices.pop());
-    Read {
+    ParsedAnswer {
         said: said_in(host, channel, choice),
         usage,
         model: completion.model,
@@ -109,7 +109,11 @@ pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
     }
 }
 
-fn said_in(host: &str, channel: Channel, choice: Option<Choice>) -> Result<Said, AskError> {
+fn said_in(
+    host: &str,
+    channel: AnswerChannel,
+    choice: Option<ChatChoice>,
+) -> Result<AnswerText, AskError> {
     let malformed = || AskError::Malformed {
         host: host.to_owned(),
         source: None,
@@ -133,21 +137,21 @@ fn said_in(host: &str, channel: Channel, choice: Option<Choice>) -> Result<Said,
         Some(_) | None => {}
     }
     let mut calls = message.tool_calls.unwrap_or_default().into_iter();
-    if let (Channel::Tool, Some(call)) = (channel, calls.next()) {
+    if let (AnswerChannel::Tool, Some(call)) = (channel, calls.next()) {
         // Two verdicts would be a contradiction that nobody may settle by choosing.
         return match calls.next() {
-            None => said(host, call.function.arguments, Channel::Tool),
+            None => said(host, call.function.arguments, AnswerChannel::Tool),
             Some(_) => Err(malformed()),
         };
     }
     let channel = match channel {
-        Channel::Tool | Channel::Text => Channel::Text,
-        Channel::Format => Channel::Format,
+        AnswerChannel::Tool | AnswerChannel::Text => AnswerChannel::Text,
+        AnswerChannel::Format => AnswerChannel::Format,
     };
     said(host, message.content.unwrap_or_default(), channel)
 }
 
-impl Usage {
+impl ChatUsage {
     fn counts(&self) -> Option<TokenCounts> {
         let prompt = self.prompt_tokens?;
         let details = self.prompt_tokens_details.as_ref();

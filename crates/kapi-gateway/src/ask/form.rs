@@ -22,12 +22,12 @@ pub struct ObjectForm {
     /// What it is for.
     pub purpose: &'static str,
     /// Its fields, all of them needed, and no others.
-    pub fields: &'static [Field],
+    pub fields: &'static [FormField],
 }
 
 /// A field with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct FormField {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
@@ -50,17 +50,17 @@ pub const SEALED_VERDICT: ObjectForm = ObjectForm {
     ..VERDICT
 };
 
-const WHETHER: Field = Field {
+const WHETHER: FormField = FormField {
     name: "verdict",
     purpose: "Whether the criteria are met.",
     words: &["done", "continue", "blocked", "impossible"],
 };
-const WHY: Field = Field {
+const WHY: FormField = FormField {
     name: "reason",
     purpose: "Why, in one or two sentences.",
     words: &[],
 };
-const TOKEN: Field = Field {
+const TOKEN: FormField = FormField {
     name: "token",
     purpose: "The token of this question, as the instructions name it.",
     words: &[],
@@ -90,7 +90,7 @@ impl ObjectForm {
 
     /// Returns it in words, for a server without a channel for it.
     pub(crate) fn instruction(&self) -> String {
-        let fields: Vec<String> = self.fields.iter().map(Field::example).collect();
+        let fields: Vec<String> = self.fields.iter().map(FormField::example).collect();
         format!(
             "Answer with one JSON object and nothing else, not even around it: {{{}}}",
             fields.join(", ")
@@ -102,7 +102,7 @@ impl ObjectForm {
     }
 
     fn properties(&self, text_type: &str) -> Map<String, Value> {
-        let property = |field: &Field| {
+        let property = |field: &FormField| {
             let mut property = json!({ "type": text_type, "description": field.purpose });
             if !field.words.is_empty() {
                 property["enum"] = json!(field.words);
@@ -113,7 +113,7 @@ impl ObjectForm {
     }
 }
 
-impl Field {
+impl FormField {
     fn example(&self) -> String {
         let quoted = |text: &str| format!("\"{text}\"");
         let value = if self.words.is_empty() {

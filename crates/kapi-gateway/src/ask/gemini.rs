@@ -6,35 +6,35 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::answer::{Channel, Read, Said, parse, said};
+use crate::ask::answer::{AnswerChannel, AnswerText, ParsedAnswer, parse, said};
 use crate::ask::error::AskError;
 use crate::ask::form::Form;
-use crate::ask::{Question, Wording, system_text};
+use crate::ask::{ModelQuestion, Wording, system_text};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Generated {
-    candidates: Option<Vec<Candidate>>,
+struct GeminiResponse {
+    candidates: Option<Vec<GeminiCandidate>>,
     prompt_feedback: Option<Feedback>,
-    usage_metadata: Option<Usage>,
+    usage_metadata: Option<GeminiUsage>,
     model_version: Option<String>,
     response_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
-    content: Option<Content>,
+struct GeminiCandidate {
+    content: Option<GeminiContent>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Content {
-    parts: Option<Vec<Part>>,
+struct GeminiContent {
+    parts: Option<Vec<GeminiPart>>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct GeminiPart {
     text: Option<String>,
     /// Marks what the model thought and did not say.
     #[serde(default)]
@@ -49,7 +49,7 @@ struct Feedback {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Usage {
+struct GeminiUsage {
     prompt_token_count: Option<u64>,
     tool_use_prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
@@ -58,9 +58,9 @@ struct Usage {
     total_token_count: Option<u64>,
 }
 
-pub(super) fn body(question: &Question<'_>, wording: Wording) -> Value {
+pub(super) fn body(question: &ModelQuestion<'_>, wording: Wording) -> Value {
     let mut config = json!({ "maxOutputTokens": question.output_tokens_max });
-    if let (Form::Object(form), Channel::Format) = (question.form, wording.channel) {
+    if let (Form::Object(form), AnswerChannel::Format) = (question.form, wording.channel) {
         config["responseMimeType"] = json!("application/json");
         config["responseSchema"] = form.gemini_schema();
     }
@@ -75,12 +75,15 @@ pub(super) fn body(question: &Question<'_>, wording: Wording) -> Value {
     body
 }
 
-pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
-    let generated: Generated = match parse(host, body) {
+pub(super) fn read(host: &str, channel: AnswerChannel, body: &[u8]) -> ParsedAnswer {
+    let generated: GeminiResponse = match parse(host, body) {
         Ok(generated) => generated,
-        Err(error) => return Read::nothing(error),
+        Err(error) => return ParsedAnswer::nothing(error),
     };
-    let usage = generated.usage_metadata.as_ref().and_then(Usage::counts);
+    let usage = generated
+        .usage_metadata
+        .as_ref()
+        .and_then(GeminiUsage::counts);
     let blocked = generated
         .prompt_feedback
         .and_then(|feedback| feedback.block_reason);
@@ -89,7 +92,7 @@ pub(super) fn read(host: &str, channel: Channel, body: &[u8]) -> Read {
         (Some(reason), _) => Err(refused(host, &reason)),
         (None, candidate) => said_in(host, channel, candidate),
     };
-    Read {
+    ParsedAnswer {
         said,
         usage,
         model: generated.model_version,
@@ -104,7 +107,11 @@ fn refused(host: &str, reason: &str) -> AskError {
     }
 }
 
-fn said_in(host: &str, channel: Channel, candidate: Option<Candidate>) -> Result<Said, AskError> {
+fn said_in(
+    host: &str,
+    channel: AnswerChannel,
+    candidate: Option<GeminiCandidate>,
+) -> Result<AnswerText, AskError> {
     let malformed = || AskError::Malformed {
         host: host.to_owned(),
         source: None,
@@ -131,13 +138,13 @@ fn said_in(host: &str, channel: Channel, candidate: Option<Candidate>) -> Result
         .filter_map(|part| part.text)
         .collect();
     let channel = match channel {
-        Channel::Tool | Channel::Text => Channel::Text,
-        Channel::Format => Channel::Format,
+        AnswerChannel::Tool | AnswerChannel::Text => AnswerChannel::Text,
+        AnswerChannel::Format => AnswerChannel::Format,
     };
     said(host, texts.concat(), channel)
 }
 
-impl Usage {
+impl GeminiUsage {
     fn counts(&self) -> Option<TokenCounts> {
         let prompt = self.prompt_token_count?;
         let input = prompt.saturating_add(self.tool_use_prompt_token_count.unwrap_or(0));

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::ask::error::AskError;
-use crate::ask::server::{Api, Server};
-use crate::http::head::{Headers, RequestHead, Version};
-use crate::model::provider::{Provider, SendError};
-use crate::model::route::{self, Upstream};
+use crate::ask::server::{ModelApi, ModelEndpoint};
+use crate::http::head::{Headers, HttpVersion, RequestHead};
+use crate::model::provider::{ProviderClient, SendError};
+use crate::model::route::{self, ProviderRoute};
 use crate::model::{Timeouts, trust};
-use crate::serve::Stop;
+use crate::serve::StopSignal;
 
 /// The longest answer: far more than any limit of tokens lets a model write.
 const ANSWER_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -24,29 +24,29 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 const ANTHROPIC_VERSION: &[u8] = b"2023-06-01";
 
 /// A way to one server, for the time of one question.
-pub(crate) struct Line<'a> {
-    pub(crate) api: Api,
+pub(crate) struct AskConnection<'a> {
+    pub(crate) api: ModelApi,
     /// The server's name for errors.
     pub(crate) host: String,
-    pub(crate) upstream: Upstream,
-    provider: Provider,
+    pub(crate) upstream: ProviderRoute,
+    provider: ProviderClient,
     deadline: Duration,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
 }
 
 /// An answer as it came.
 #[derive(Debug)]
-pub(crate) struct Raw {
+pub(crate) struct RawAnswer {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
     pub(crate) body: Vec<u8>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> AskConnection<'a> {
     pub(crate) fn new(
-        server: &Server,
+        server: &ModelEndpoint,
         deadline: Duration,
-        stop: &'a Stop,
+        stop: &'a StopSignal,
     ) -> Result<Self, AskError> {
         let upstream = server.upstream();
         let host = upstream.base_url.authority();
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
             drain: deadline,
             agent: deadline,
         };
-        let provider = Provider::new(upstream.base_url.clone(), tls, timeouts);
+        let provider = ProviderClient::new(upstream.base_url.clone(), tls, timeouts);
         Ok(Self {
             api: server.api,
             host,
@@ -74,15 +74,15 @@ impl<'a> Line<'a> {
         })
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Raw, AskError> {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<RawAnswer, AskError> {
         self.send("POST", path, body.to_string().as_bytes())
     }
 
-    pub(crate) fn get(&self, path: &str) -> Result<Raw, AskError> {
+    pub(crate) fn get(&self, path: &str) -> Result<RawAnswer, AskError> {
         self.send("GET", path, b"")
     }
 
-    fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Raw, AskError> {
+    fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<RawAnswer, AskError> {
         let dialect = self.upstream.dialect;
         let request = dialect.request(method, path);
         let target = request.map(|request| self.upstream.base_url.target(dialect, &request, ""));
@@ -96,20 +96,20 @@ impl<'a> Line<'a> {
         let head = RequestHead {
             method: method.to_owned(),
             target: String::new(),
-            version: Version::Http11,
+            version: HttpVersion::Http11,
             headers: self.headers(),
         };
         let head = route::outgoing(&self.upstream, &head, target, body.len());
         let sent = self.provider.send(&head, body, self.stop);
         let (mut answer, _) = sent.map_err(|error| self.not_sent(error))?;
-        let broken = |error: crate::http::Error| AskError::BrokenOff {
+        let broken = |error: crate::http::HttpMessageError| AskError::BrokenOff {
             host: self.host.clone(),
             source: error.into(),
         };
         let framing = answer.head.framing(method).map_err(broken)?;
         let reader = answer.reader.body(framing, ANSWER_BYTES_MAX);
         let body = reader.read_all().map_err(broken)?;
-        Ok(Raw {
+        Ok(RawAnswer {
             status: answer.head.status,
             headers: answer.head.headers,
             body,
@@ -125,8 +125,8 @@ impl<'a> Line<'a> {
             concat!("kapi/", env!("CARGO_PKG_VERSION")).as_bytes(),
         );
         match self.api {
-            Api::Anthropic => headers.add("anthropic-version", ANTHROPIC_VERSION),
-            Api::Chat | Api::Gemini => {}
+            ModelApi::Anthropic => headers.add("anthropic-version", ANTHROPIC_VERSION),
+            ModelApi::Chat | ModelApi::Gemini => {}
         }
         headers
     }
@@ -150,7 +150,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Raw {
+impl RawAnswer {
     /// Returns a header's first value as text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.headers.0.iter();

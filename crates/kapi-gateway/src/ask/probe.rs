@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::ask::error::AskError;
 use crate::ask::form::Form;
-use crate::ask::line::Line;
-use crate::ask::server::{Api, Server};
-use crate::ask::{Question, Tally, converse, path_model, refusal, watch};
+use crate::ask::line::AskConnection;
+use crate::ask::server::{ModelApi, ModelEndpoint};
+use crate::ask::{ModelQuestion, UsageTally, converse, path_model, refusal, watch};
 
 /// Tokens of a call that only asks whether anybody is there; fewer are refused by some servers.
 const OUTPUT_TOKENS: u32 = 16;
 
 /// What became of a probe.
 #[derive(Debug)]
-pub struct Probed {
+pub struct ProbeOutcome {
     /// The model that is there, or why it is of no use.
-    pub outcome: Result<Present, AskError>,
+    pub outcome: Result<AvailableModel, AskError>,
     /// What it used.
     pub usage: TokenCounts,
     /// Requests whose use nobody told.
@@ -31,16 +31,16 @@ pub struct Probed {
 
 /// A model that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Present {
+pub struct AvailableModel {
     /// The model, as the server names it: some serve another than was asked for.
     pub model: String,
     /// How it was seen.
-    pub seen: Seen,
+    pub seen: AvailabilitySource,
 }
 
 /// How a model was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum AvailabilitySource {
     /// The server lists it, and accepted the key for that.
     Listed,
     /// It answered.
@@ -49,36 +49,45 @@ pub enum Seen {
 
 /// Finds out whether a model can be asked, within `deadline`.
 #[must_use]
-pub fn probe(server: &Server, model: &str, deadline: Duration, cancel: &Cancel) -> Probed {
+pub fn probe(
+    server: &ModelEndpoint,
+    model: &str,
+    deadline: Duration,
+    cancel: &Cancel,
+) -> ProbeOutcome {
     let (outcome, tally) = watch::within(server, deadline, cancel, |line, tally| {
         look(line, model, tally)
     });
-    Probed {
+    ProbeOutcome {
         outcome,
         usage: tally.usage,
         n_unmetered: tally.n_unmetered,
     }
 }
 
-fn look(line: &Line<'_>, model: &str, tally: &mut Tally) -> Result<Present, AskError> {
+fn look(
+    line: &AskConnection<'_>,
+    model: &str,
+    tally: &mut UsageTally,
+) -> Result<AvailableModel, AskError> {
     let name = path_model(line, model)?;
     let path = match line.api {
-        Api::Anthropic => format!("/v1/models/{name}"),
-        Api::Gemini => format!("/v1beta/models/{name}"),
+        ModelApi::Anthropic => format!("/v1/models/{name}"),
+        ModelApi::Gemini => format!("/v1beta/models/{name}"),
         // Many of these list models to everybody, or not at all: only an answer proves anything.
-        Api::Chat => return call(line, model, tally),
+        ModelApi::Chat => return call(line, model, tally),
     };
     let raw = line.get(&path)?;
     match raw.status {
         200 => {
             let body: Value = crate::ask::answer::parse(&line.host, &raw.body)?;
             let named = ["id", "name"].iter().find_map(|key| body[*key].as_str());
-            Ok(Present {
+            Ok(AvailableModel {
                 model: named
                     .unwrap_or(model)
                     .trim_start_matches("models/")
                     .to_owned(),
-                seen: Seen::Listed,
+                seen: AvailabilitySource::Listed,
             })
         }
         // A server that only speaks alike may have no list; the model itself then tells.
@@ -87,17 +96,21 @@ fn look(line: &Line<'_>, model: &str, tally: &mut Tally) -> Result<Present, AskE
     }
 }
 
-fn call(line: &Line<'_>, model: &str, tally: &mut Tally) -> Result<Present, AskError> {
-    let question = Question {
+fn call(
+    line: &AskConnection<'_>,
+    model: &str,
+    tally: &mut UsageTally,
+) -> Result<AvailableModel, AskError> {
+    let question = ModelQuestion {
         model,
         system: "",
         user: "Say: ok",
         output_tokens_max: OUTPUT_TOKENS,
         form: Form::Words,
     };
-    let answered = |model: String| Present {
+    let answered = |model: String| AvailableModel {
         model,
-        seen: Seen::Answered,
+        seen: AvailabilitySource::Answered,
     };
     match converse(line, &question, tally) {
         Ok(answer) => Ok(answered(answer.model)),

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::ask::error::AskError;
-use crate::ask::line::{Line, Raw};
+use crate::ask::line::{AskConnection, RawAnswer};
 use crate::ask::reset;
 use crate::model::secret::Scrubber;
 
@@ -23,7 +23,7 @@ const EMPTY_ACCOUNT: [&str; 4] = [
 const WRONG_KEY: [&str; 2] = ["api_key_invalid", "invalid_api_key"];
 
 /// Returns what an answer that is none means.
-pub(crate) fn error_of(line: &Line<'_>, model: &str, raw: &Raw) -> AskError {
+pub(crate) fn error_of(line: &AskConnection<'_>, model: &str, raw: &RawAnswer) -> AskError {
     let host = line.host.clone();
     let shown = Scrubber::new(line.upstream.key.as_ref()).whole(&raw.body);
     let body: Value = serde_json::from_slice(&shown).unwrap_or(Value::Null);

@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use crate::ask::line::Raw;
+use crate::ask::line::RawAnswer;
 
 /// The longest wait that is believed: a quota of a month.
 const WAIT_MS_MAX: u64 = 31 * 86_400_000;
 
 /// Returns the milliseconds after which to ask again, when the answer tells.
-pub(crate) fn after_ms(raw: &Raw, body: &Value) -> Option<u64> {
+pub(crate) fn after_ms(raw: &RawAnswer, body: &Value) -> Option<u64> {
     let in_ms = || raw.header("retry-after-ms").and_then(millis);
     let in_seconds = || raw.header("retry-after").and_then(seconds);
     let found = in_ms()
@@ -21,7 +21,7 @@ pub(crate) fn after_ms(raw: &Raw, body: &Value) -> Option<u64> {
 }
 
 /// Reads the reset of whichever quota has nothing left.
-fn of_used_up(raw: &Raw) -> Option<u64> {
+fn of_used_up(raw: &RawAnswer) -> Option<u64> {
     let waits = ["requests", "tokens"].map(|what| {
         let left = raw.header(&format!("x-ratelimit-remaining-{what}"))?;
         let reset = raw.header(&format!("x-ratelimit-reset-{what}"))?;
@@ -91,7 +91,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{after_ms, duration};
-    use crate::ask::line::Raw;
+    use crate::ask::line::RawAnswer;
     use crate::http::head::Headers;
 
     fn check(headers: &[(&str, &str)], body: &Value, expected: Option<u64>) {
@@ -99,7 +99,7 @@ mod tests {
         for (name, value) in headers {
             lines.add(name, value.as_bytes());
         }
-        let raw = Raw {
+        let raw = RawAnswer {
             status: 429,
             headers: lines,
             body: Vec::new(),

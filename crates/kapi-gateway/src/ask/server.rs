@@ -5,13 +5,13 @@
 use std::path::PathBuf;
 
 use crate::egress::host_proxy::HostProxy;
-use crate::model::dialect::Dialect;
-use crate::model::route::{AuthStyle, BaseUrl, Upstream};
-use crate::model::secret::Secret;
+use crate::model::dialect::ModelDialect;
+use crate::model::route::{AuthStyle, BaseUrl, ProviderRoute};
+use crate::model::secret::ProviderKey;
 
 /// The ways of speaking in which one question can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
+pub enum ModelApi {
     /// Anthropic Messages.
     Anthropic,
     /// Chat Completions, as OpenAI, Ollama, LM Studio, vLLM and most others speak it.
@@ -22,20 +22,20 @@ pub enum Api {
 
 /// A server that is asked.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct ModelEndpoint {
     /// How it speaks.
-    pub api: Api,
+    pub api: ModelApi,
     /// Its address: the vendor's own, or another that speaks the same.
     pub base_url: BaseUrl,
     /// The key; `None` for a server that wants none.
-    pub key: Option<Secret>,
+    pub key: Option<ProviderKey>,
     /// A file of authorities to believe beside the system's.
     pub extra_authorities: Option<PathBuf>,
     /// The proxies that this host needs to get out.
     pub host_proxy: Option<HostProxy>,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the address of the vendor whose way of speaking it is.
     #[must_use]
     pub const fn vendor_url(self) -> &'static str {
@@ -46,24 +46,24 @@ impl Api {
         }
     }
 
-    pub(crate) const fn dialect(self) -> Dialect {
+    pub(crate) const fn dialect(self) -> ModelDialect {
         match self {
-            Self::Anthropic => Dialect::Anthropic,
-            Self::Chat => Dialect::Chat,
-            Self::Gemini => Dialect::Gemini,
+            Self::Anthropic => ModelDialect::Anthropic,
+            Self::Chat => ModelDialect::Chat,
+            Self::Gemini => ModelDialect::Gemini,
         }
     }
 }
 
-impl Server {
-    pub(crate) fn upstream(&self) -> Upstream {
+impl ModelEndpoint {
+    pub(crate) fn upstream(&self) -> ProviderRoute {
         let auth = match (&self.key, self.api) {
             (None, _) => AuthStyle::None,
-            (Some(_), Api::Anthropic) => AuthStyle::XApiKey,
-            (Some(_), Api::Chat) => AuthStyle::Bearer,
-            (Some(_), Api::Gemini) => AuthStyle::XGoogApiKey,
+            (Some(_), ModelApi::Anthropic) => AuthStyle::XApiKey,
+            (Some(_), ModelApi::Chat) => AuthStyle::Bearer,
+            (Some(_), ModelApi::Gemini) => AuthStyle::XGoogApiKey,
         };
-        Upstream {
+        ProviderRoute {
             base_url: self.base_url.clone(),
             dialect: self.api.dialect(),
             auth,

@@ -8,32 +8,35 @@ use std::time::{Duration, Instant};
 
 use kapi_sys::cancel::Cancel;
 
-use crate::ask::Tally;
+use crate::ask::UsageTally;
 use crate::ask::error::AskError;
-use crate::ask::line::Line;
-use crate::ask::server::Server;
+use crate::ask::line::AskConnection;
+use crate::ask::server::ModelEndpoint;
 use crate::http::timed::moment_after;
-use crate::serve::Stop;
+use crate::serve::StopSignal;
 
 /// How often it is asked whether the answer is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs a conversation with a server for at most `deadline`.
 pub(crate) fn within<T: Send>(
-    server: &Server,
+    server: &ModelEndpoint,
     deadline: Duration,
     cancel: &Cancel,
-    converse: impl FnOnce(&Line<'_>, &mut Tally) -> Result<T, AskError> + Send,
-) -> (Result<T, AskError>, Tally) {
+    converse: impl FnOnce(&AskConnection<'_>, &mut UsageTally) -> Result<T, AskError> + Send,
+) -> (Result<T, AskError>, UsageTally) {
     let host = server.upstream().base_url.authority();
     if cancel.is_raised() {
-        return (Err(AskError::Cancelled { host }), Tally::default());
+        return (Err(AskError::Cancelled { host }), UsageTally::default());
     }
-    let stop = match Stop::new() {
+    let stop = match StopSignal::new() {
         Ok(stop) => stop,
         Err(error) => {
             let source = error.into();
-            return (Err(AskError::Prepare { host, source }), Tally::default());
+            return (
+                Err(AskError::Prepare { host, source }),
+                UsageTally::default(),
+            );
         }
     };
     let end = moment_after(deadline);
@@ -41,8 +44,8 @@ pub(crate) fn within<T: Send>(
     thread::scope(|scope| {
         let stop = &stop;
         let worker = scope.spawn(move || {
-            let mut tally = Tally::default();
-            let line = Line::new(server, deadline, stop);
+            let mut tally = UsageTally::default();
+            let line = AskConnection::new(server, deadline, stop);
             let outcome = line.and_then(|line| converse(&line, &mut tally));
             // Wakes the one who waits; what was said comes with the thread's end.
             drop(sender);

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What an address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum AddressClass {
     /// Reachable by everybody.
     Public,
     /// A private network, and what was site-local.
@@ -37,7 +37,7 @@ pub enum Class {
 
 /// How far a rule reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum AddressReach {
     /// Public addresses only.
     Public,
     /// Also private addresses of the name that the person wrote.
@@ -46,26 +46,29 @@ pub enum Reach {
     PrivateByAddress,
 }
 
-impl Reach {
+impl AddressReach {
     /// Returns whether an address of `class` may be dialled.
     #[must_use]
-    pub fn covers(self, class: Class) -> bool {
+    pub fn covers(self, class: AddressClass) -> bool {
         match class {
-            Class::Public => true,
+            AddressClass::Public => true,
             // Nobody routes the addresses of texts, so a network that has them has them for itself.
-            Class::Private
-            | Class::Loopback
-            | Class::CarrierShared
-            | Class::UniqueLocal
-            | Class::Documentation => self >= Self::PrivateByName,
+            AddressClass::Private
+            | AddressClass::Loopback
+            | AddressClass::CarrierShared
+            | AddressClass::UniqueLocal
+            | AddressClass::Documentation => self >= Self::PrivateByName,
             // A name's owner could point it at credentials, so the address itself must be written.
-            Class::LinkLocal | Class::Metadata => self >= Self::PrivateByAddress,
-            Class::Multicast | Class::Unspecified | Class::Broadcast | Class::Reserved => false,
+            AddressClass::LinkLocal | AddressClass::Metadata => self >= Self::PrivateByAddress,
+            AddressClass::Multicast
+            | AddressClass::Unspecified
+            | AddressClass::Broadcast
+            | AddressClass::Reserved => false,
         }
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for AddressClass {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Public => "public",
@@ -86,40 +89,40 @@ impl fmt::Display for Class {
 
 /// Returns what an address is for.
 #[must_use]
-pub fn classify(address: IpAddr) -> Class {
+pub fn classify(address: IpAddr) -> AddressClass {
     match address {
         IpAddr::V4(address) => classify_v4(address),
         IpAddr::V6(address) => classify_v6(address),
     }
 }
 
-fn classify_v4(address: Ipv4Addr) -> Class {
+fn classify_v4(address: Ipv4Addr) -> AddressClass {
     match address.octets() {
-        [169, 254, 169, 254] | [169, 254, 170, 2 | 23] => Class::Metadata,
-        [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => Class::Metadata,
-        [0, ..] => Class::Unspecified,
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Class::Private,
-        [100, 64..=127, ..] => Class::CarrierShared,
-        [127, ..] => Class::Loopback,
-        [169, 254, ..] => Class::LinkLocal,
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Class::Documentation,
-        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18 | 19, ..] => Class::Reserved,
-        [224..=239, ..] => Class::Multicast,
-        [255, 255, 255, 255] => Class::Broadcast,
-        [240..=255, ..] => Class::Reserved,
-        _ => Class::Public,
+        [169, 254, 169, 254] | [169, 254, 170, 2 | 23] => AddressClass::Metadata,
+        [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => AddressClass::Metadata,
+        [0, ..] => AddressClass::Unspecified,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => AddressClass::Private,
+        [100, 64..=127, ..] => AddressClass::CarrierShared,
+        [127, ..] => AddressClass::Loopback,
+        [169, 254, ..] => AddressClass::LinkLocal,
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => AddressClass::Documentation,
+        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18 | 19, ..] => AddressClass::Reserved,
+        [224..=239, ..] => AddressClass::Multicast,
+        [255, 255, 255, 255] => AddressClass::Broadcast,
+        [240..=255, ..] => AddressClass::Reserved,
+        _ => AddressClass::Public,
     }
 }
 
-fn classify_v6(address: Ipv6Addr) -> Class {
+fn classify_v6(address: Ipv6Addr) -> AddressClass {
     let embedded = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
         let [c, d] = low.to_be_bytes();
         classify_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0] => Class::Unspecified,
-        [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 0] => AddressClass::Unspecified,
+        [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
         [0, 0, 0, 0, 0, 0xffff, high, low] => embedded(high, low),
         [0, 0, 0, 0, 0xffff, 0, high, low] | [0, 0, 0, 0, 0, 0, high, low] => {
             never_public(embedded(high, low))
@@ -127,24 +130,24 @@ fn classify_v6(address: Ipv6Addr) -> Class {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => never_public(embedded(high, low)),
         [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => {
-            Class::Metadata
+            AddressClass::Metadata
         }
-        [0xfc00..=0xfdff, ..] => Class::UniqueLocal,
-        [0xfe80..=0xfebf, ..] => Class::LinkLocal,
-        [0xfec0..=0xfeff, ..] => Class::Private,
-        [0xff00..=0xffff, ..] => Class::Multicast,
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Documentation,
+        [0xfc00..=0xfdff, ..] => AddressClass::UniqueLocal,
+        [0xfe80..=0xfebf, ..] => AddressClass::LinkLocal,
+        [0xfec0..=0xfeff, ..] => AddressClass::Private,
+        [0xff00..=0xffff, ..] => AddressClass::Multicast,
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => AddressClass::Documentation,
         // Teredo and the other protocol assignments.
-        [0x2001, 0..=0x1ff, ..] => Class::Reserved,
-        [0x2000..=0x3fff, ..] => Class::Public,
-        _ => Class::Reserved,
+        [0x2001, 0..=0x1ff, ..] => AddressClass::Reserved,
+        [0x2000..=0x3fff, ..] => AddressClass::Public,
+        _ => AddressClass::Reserved,
     }
 }
 
 /// Old spellings of IPv4 addresses are of no use to anybody honest even where they are public.
-fn never_public(class: Class) -> Class {
-    if class == Class::Public {
-        Class::Reserved
+fn never_public(class: AddressClass) -> AddressClass {
+    if class == AddressClass::Public {
+        AddressClass::Reserved
     } else {
         class
     }
@@ -152,9 +155,9 @@ fn never_public(class: Class) -> Class {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Reach, classify};
+    use super::{AddressClass, AddressReach, classify};
 
-    fn check(class: Class, addresses: &[&str]) {
+    fn check(class: AddressClass, addresses: &[&str]) {
         for text in addresses {
             let address = text.parse().expect("an address");
             assert_eq!(classify(address), class, "{text}");
@@ -164,7 +167,7 @@ mod tests {
     #[test]
     fn every_address_that_is_not_public_is_known() {
         check(
-            Class::Private,
+            AddressClass::Private,
             &[
                 "10.0.0.1",
                 "172.16.0.1",
@@ -173,10 +176,16 @@ mod tests {
                 "fec0::1",
             ],
         );
-        check(Class::Loopback, &["127.0.0.1", "127.255.255.254", "::1"]);
-        check(Class::LinkLocal, &["169.254.0.1", "fe80::1", "febf::1"]);
         check(
-            Class::Metadata,
+            AddressClass::Loopback,
+            &["127.0.0.1", "127.255.255.254", "::1"],
+        );
+        check(
+            AddressClass::LinkLocal,
+            &["169.254.0.1", "fe80::1", "febf::1"],
+        );
+        check(
+            AddressClass::Metadata,
             &[
                 "169.254.169.254",
                 "169.254.170.2",
@@ -185,19 +194,22 @@ mod tests {
             ],
         );
         check(
-            Class::Metadata,
+            AddressClass::Metadata,
             &["fd00:ec2::254", "fd20:ce::254", "192.0.0.192"],
         );
-        check(Class::CarrierShared, &["100.64.0.1", "100.127.255.255"]);
-        check(Class::UniqueLocal, &["fc00::1", "fdff::1"]);
         check(
-            Class::Multicast,
+            AddressClass::CarrierShared,
+            &["100.64.0.1", "100.127.255.255"],
+        );
+        check(AddressClass::UniqueLocal, &["fc00::1", "fdff::1"]);
+        check(
+            AddressClass::Multicast,
             &["224.0.0.1", "239.255.255.255", "ff02::1"],
         );
-        check(Class::Unspecified, &["0.0.0.0", "0.1.2.3", "::"]);
-        check(Class::Broadcast, &["255.255.255.255"]);
+        check(AddressClass::Unspecified, &["0.0.0.0", "0.1.2.3", "::"]);
+        check(AddressClass::Broadcast, &["255.255.255.255"]);
         check(
-            Class::Documentation,
+            AddressClass::Documentation,
             &[
                 "192.0.2.1",
                 "198.51.100.1",
@@ -207,7 +219,7 @@ mod tests {
             ],
         );
         check(
-            Class::Reserved,
+            AddressClass::Reserved,
             &[
                 "192.0.0.1",
                 "192.88.99.1",
@@ -217,7 +229,7 @@ mod tests {
             ],
         );
         check(
-            Class::Reserved,
+            AddressClass::Reserved,
             &[
                 "100::1",
                 "2001::1",
@@ -232,7 +244,7 @@ mod tests {
     #[test]
     fn an_ipv4_address_inside_an_ipv6_one_is_seen() {
         check(
-            Class::Loopback,
+            AddressClass::Loopback,
             &[
                 "::ffff:127.0.0.1",
                 "::127.0.0.1",
@@ -241,7 +253,7 @@ mod tests {
             ],
         );
         check(
-            Class::Metadata,
+            AddressClass::Metadata,
             &[
                 "::ffff:169.254.169.254",
                 "64:ff9b::169.254.169.254",
@@ -249,7 +261,7 @@ mod tests {
             ],
         );
         check(
-            Class::Private,
+            AddressClass::Private,
             &[
                 "::ffff:10.0.0.1",
                 "::ffff:0:10.0.0.1",
@@ -257,14 +269,17 @@ mod tests {
                 "::10.0.0.1",
             ],
         );
-        check(Class::Public, &["64:ff9b::1.1.1.1", "::ffff:1.1.1.1"]);
-        check(Class::Reserved, &["::1.1.1.1", "2002:101:101::1"]);
+        check(
+            AddressClass::Public,
+            &["64:ff9b::1.1.1.1", "::ffff:1.1.1.1"],
+        );
+        check(AddressClass::Reserved, &["::1.1.1.1", "2002:101:101::1"]);
     }
 
     #[test]
     fn neighbours_of_private_ranges_are_public() {
         check(
-            Class::Public,
+            AddressClass::Public,
             &[
                 "1.1.1.1",
                 "9.255.255.255",
@@ -274,7 +289,7 @@ mod tests {
             ],
         );
         check(
-            Class::Public,
+            AddressClass::Public,
             &[
                 "100.63.255.255",
                 "100.128.0.0",
@@ -283,7 +298,7 @@ mod tests {
             ],
         );
         check(
-            Class::Public,
+            AddressClass::Public,
             &[
                 "169.253.255.255",
                 "223.255.255.255",
@@ -295,17 +310,17 @@ mod tests {
 
     #[test]
     fn a_private_rule_reaches_private_addresses_and_never_more() {
-        assert!(!Reach::Public.covers(Class::Loopback));
-        assert!(Reach::PrivateByName.covers(Class::Loopback));
-        assert!(!Reach::PrivateByName.covers(Class::Metadata));
-        assert!(Reach::PrivateByAddress.covers(Class::Metadata));
+        assert!(!AddressReach::Public.covers(AddressClass::Loopback));
+        assert!(AddressReach::PrivateByName.covers(AddressClass::Loopback));
+        assert!(!AddressReach::PrivateByName.covers(AddressClass::Metadata));
+        assert!(AddressReach::PrivateByAddress.covers(AddressClass::Metadata));
         for class in [
-            Class::Unspecified,
-            Class::Multicast,
-            Class::Broadcast,
-            Class::Reserved,
+            AddressClass::Unspecified,
+            AddressClass::Multicast,
+            AddressClass::Broadcast,
+            AddressClass::Reserved,
         ] {
-            assert!(!Reach::PrivateByAddress.covers(class), "{class}");
+            assert!(!AddressReach::PrivateByAddress.covers(class), "{class}");
         }
     }
 }

@@ -17,11 +17,11 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::address::{Class, Reach, classify};
-use super::host::{Endpoint, Host};
-use super::host_proxy::{HostProxy, Upstream};
+use super::address::{AddressClass, AddressReach, classify};
+use super::host::{HostEndpoint, TargetHost};
+use super::host_proxy::{HostProxy, ParentProxy};
 use crate::http::timed::ready;
-use crate::serve::Stop;
+use crate::serve::StopSignal;
 
 /// Lookups under way at once; a resolver that hangs cannot gather more threads than this.
 const LOOKUPS_MAX: usize = 64;
@@ -44,7 +44,7 @@ pub struct Dialer {
 
 /// Why no connection was made.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum DialError {
     /// The resolver found nothing.
     #[error("look up {host}")]
     Lookup {
@@ -70,11 +70,11 @@ pub enum Error {
     #[error("reach {endpoint}: its address {address} is {class}")]
     Forbidden {
         /// What was asked for.
-        endpoint: Endpoint,
+        endpoint: HostEndpoint,
         /// One of its addresses.
         address: IpAddr,
         /// What that address is for.
-        class: Class,
+        class: AddressClass,
     },
     /// The last address that was tried refused.
     #[error("connect to {address}")]
@@ -97,7 +97,7 @@ pub enum Error {
         /// What was asked for.
         endpoint: String,
         /// The proxy.
-        proxy: Endpoint,
+        proxy: HostEndpoint,
         /// What it said.
         why: String,
     },
@@ -147,7 +147,12 @@ impl Dialer {
     /// Connects to an endpoint whose addresses `reach` covers; `stop` ends every wait.
     ///
     /// The socket is non-blocking and not watched by `stop` yet.
-    pub fn dial(&self, endpoint: &Endpoint, reach: Reach, stop: &Stop) -> Result<TcpStream, Error> {
+    pub fn dial(
+        &self,
+        endpoint: &HostEndpoint,
+        reach: AddressReach,
+        stop: &StopSignal,
+    ) -> Result<TcpStream, DialError> {
         let way = self
             .host_proxy
             .as_ref()
@@ -159,10 +164,10 @@ impl Dialer {
         let covered = |address: &&SocketAddr| reach.covers(classify(address.ip()));
         let addresses: Vec<SocketAddr> = found.iter().filter(covered).copied().collect();
         let mut error = match found.first() {
-            None => Error::NoAddress {
+            None => DialError::NoAddress {
                 host: endpoint.host.to_string(),
             },
-            Some(first) => Error::Forbidden {
+            Some(first) => DialError::Forbidden {
                 endpoint: endpoint.clone(),
                 address: first.ip(),
                 class: classify(first.ip()),
@@ -171,7 +176,7 @@ impl Dialer {
         for address in addresses.into_iter().take(ADDRESSES_MAX) {
             match self.connect(address, stop) {
                 Ok(stream) => return Ok(stream),
-                Err(Error::Stopped) => return Err(Error::Stopped),
+                Err(DialError::Stopped) => return Err(DialError::Stopped),
                 Err(refused) => error = refused,
             }
         }
@@ -182,30 +187,30 @@ impl Dialer {
     /// private addresses too and so nothing is left to judge.
     fn dial_through(
         &self,
-        way: &Upstream,
-        endpoint: &Endpoint,
-        reach: Reach,
-        stop: &Stop,
-    ) -> Result<TcpStream, Error> {
-        let asked = if reach >= Reach::PrivateByName {
+        way: &ParentProxy,
+        endpoint: &HostEndpoint,
+        reach: AddressReach,
+        stop: &StopSignal,
+    ) -> Result<TcpStream, DialError> {
+        let asked = if reach >= AddressReach::PrivateByName {
             endpoint.to_string()
         } else {
             let found = self.addresses(endpoint, stop)?;
             let Some(first) = found.first() else {
-                return Err(Error::NoAddress {
+                return Err(DialError::NoAddress {
                     host: endpoint.host.to_string(),
                 });
             };
             let mut judged = found.iter();
             let covered = judged.find(|address| reach.covers(classify(address.ip())));
-            let covered = covered.ok_or_else(|| Error::Forbidden {
+            let covered = covered.ok_or_else(|| DialError::Forbidden {
                 endpoint: endpoint.clone(),
                 address: first.ip(),
                 class: classify(first.ip()),
             })?;
             covered.to_string()
         };
-        let mut error = Error::NoAddress {
+        let mut error = DialError::NoAddress {
             host: way.endpoint.host.to_string(),
         };
         // The person named the proxy, wherever it is.
@@ -220,7 +225,9 @@ impl Dialer {
             });
             match tunnel {
                 Ok(stream) => return Ok(stream),
-                Err(stopped @ (Error::Stopped | Error::Refused { .. })) => return Err(stopped),
+                Err(stopped @ (DialError::Stopped | DialError::Refused { .. })) => {
+                    return Err(stopped);
+                }
                 Err(refused) => error = refused,
             }
         }
@@ -228,15 +235,15 @@ impl Dialer {
     }
 
     /// Connects to one address.
-    pub fn connect(&self, address: SocketAddr, stop: &Stop) -> Result<TcpStream, Error> {
+    pub fn connect(&self, address: SocketAddr, stop: &StopSignal) -> Result<TcpStream, DialError> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
             SocketAddr::V6(_) => AddressFamily::INET6,
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)
-            .map_err(|errno| Error::System(errno.into()))?;
-        let refused = |errno: Errno| Error::Connect {
+            .map_err(|errno| DialError::System(errno.into()))?;
+        let refused = |errno: Errno| DialError::Connect {
             address,
             source: errno.into(),
         };
@@ -247,12 +254,12 @@ impl Dialer {
                     PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::OUT),
                     PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
                 ];
-                let in_time = ready(&mut fds, self.connect_time_max).map_err(Error::System)?;
+                let in_time = ready(&mut fds, self.connect_time_max).map_err(DialError::System)?;
                 if stop.is_raised() {
-                    return Err(Error::Stopped);
+                    return Err(DialError::Stopped);
                 }
                 if !in_time {
-                    return Err(Error::SlowConnect { address });
+                    return Err(DialError::SlowConnect { address });
                 }
                 rustix::net::sockopt::socket_error(&socket)
                     .and_then(|outcome| outcome)
@@ -261,21 +268,30 @@ impl Dialer {
             Err(errno) => return Err(refused(errno)),
         }
         let stream = TcpStream::from(socket);
-        stream.set_nodelay(true).map_err(Error::System)?;
+        stream.set_nodelay(true).map_err(DialError::System)?;
         Ok(stream)
     }
 
-    fn addresses(&self, endpoint: &Endpoint, stop: &Stop) -> Result<Vec<SocketAddr>, Error> {
+    fn addresses(
+        &self,
+        endpoint: &HostEndpoint,
+        stop: &StopSignal,
+    ) -> Result<Vec<SocketAddr>, DialError> {
         match &endpoint.host {
-            Host::Address(address) => Ok(vec![SocketAddr::new(*address, endpoint.port)]),
-            Host::Name(name) => self.look_up(name, endpoint.port, stop),
+            TargetHost::Address(address) => Ok(vec![SocketAddr::new(*address, endpoint.port)]),
+            TargetHost::Name(name) => self.look_up(name, endpoint.port, stop),
         }
     }
 
     /// Asks the resolver on a thread of its own, which is left behind when it takes too long: the
     /// system's resolver cannot be interrupted, and it gives up by itself.
-    fn look_up(&self, host: &str, port: u16, stop: &Stop) -> Result<Vec<SocketAddr>, Error> {
-        let slow = || Error::SlowLookup {
+    fn look_up(
+        &self,
+        host: &str,
+        port: u16,
+        stop: &StopSignal,
+    ) -> Result<Vec<SocketAddr>, DialError> {
+        let slow = || DialError::SlowLookup {
             host: host.to_owned(),
         };
         let lookup = Arc::new(Lookup::new()?);
@@ -294,15 +310,15 @@ impl Dialer {
             });
         if let Err(error) = started {
             self.n_lookups.fetch_sub(1, Ordering::SeqCst);
-            return Err(Error::System(error));
+            return Err(DialError::System(error));
         }
         let mut fds = [
             PollFd::from_borrowed_fd(lookup.done.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
         ];
-        ready(&mut fds, self.lookup_time_max).map_err(Error::System)?;
+        ready(&mut fds, self.lookup_time_max).map_err(DialError::System)?;
         if stop.is_raised() {
-            return Err(Error::Stopped);
+            return Err(DialError::Stopped);
         }
         let answer = lookup
             .answer
@@ -310,7 +326,7 @@ impl Dialer {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let answer = answer.ok_or_else(slow)?;
-        answer.map_err(|source| Error::Lookup {
+        answer.map_err(|source| DialError::Lookup {
             host: host.to_owned(),
             source,
         })
@@ -324,9 +340,9 @@ struct Lookup {
 }
 
 impl Lookup {
-    fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, DialError> {
         let done = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| Error::System(errno.into()))?;
+            .map_err(|errno| DialError::System(errno.into()))?;
         Ok(Self {
             done,
             answer: Mutex::new(None),

@@ -8,71 +8,76 @@ use std::sync::Arc;
 
 use kapi_sys::clock::Clock;
 
-use super::Limits;
+use super::EgressLimits;
 use super::dial::{Dialer, Resolve};
-use super::log::{Draft, Kind, Record, Verdict};
-use super::relay::{Allowance, Times, relay};
+use super::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict, RecordDraft};
+use super::relay::{ByteAllowance, RelayTimes, relay};
 use crate::http::timed::moment_after;
-use crate::serve::{self, ServeLimits, Stop};
+use crate::serve::{self, ServeLimits, StopSignal};
 
 /// A forward to one port of the host.
 pub struct Forward<'a> {
     address: SocketAddr,
-    limits: Limits,
+    limits: EgressLimits,
     dialer: Dialer,
-    allowance: Allowance,
+    allowance: ByteAllowance,
     clock: &'a dyn Clock,
-    on_record: &'a (dyn Fn(Record) + Sync),
+    on_record: &'a (dyn Fn(ConnectionRecord) + Sync),
 }
 
 impl<'a> Forward<'a> {
     /// Returns a forward to `port` of the host's loopback, whose limits are its own.
     pub fn new(
         port: u16,
-        limits: Limits,
+        limits: EgressLimits,
         clock: &'a dyn Clock,
-        on_record: &'a (dyn Fn(Record) + Sync),
+        on_record: &'a (dyn Fn(ConnectionRecord) + Sync),
     ) -> Self {
         let no_names: Resolve = Arc::new(|_, _| Ok(Vec::new()));
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             limits,
             dialer: Dialer::new(no_names, limits.lookup_time_max, limits.connect_time_max),
-            allowance: Allowance::new(limits.run_bytes_max),
+            allowance: ByteAllowance::new(limits.run_bytes_max),
             clock,
             on_record,
         }
     }
 
     /// Serves a listener until `stop` is raised and its last connection is closed.
-    pub fn serve(&self, listener: &TcpListener, stop: &Stop) -> Result<(), serve::Error> {
+    pub fn serve(
+        &self,
+        listener: &TcpListener,
+        stop: &StopSignal,
+    ) -> Result<(), serve::ServeError> {
         let limits = ServeLimits {
             connections_max: self.limits.connections_max,
         };
         serve::serve(listener, stop, limits, &|client| self.carry(client, stop))
     }
 
-    fn carry(&self, client: &TcpStream, stop: &Stop) {
+    fn carry(&self, client: &TcpStream, stop: &StopSignal) {
         let host = self.address.ip().to_string();
-        let draft = Draft::new(self.clock.now_ms(), Kind::Forward).to(&host, self.address.port());
+        let draft = RecordDraft::new(self.clock.now_ms(), ConnectionKind::Forward)
+            .to(&host, self.address.port());
         let rule = format!("forward:{}", self.address.port());
         let target = match self.dialer.connect(self.address, stop) {
             Ok(target) => Arc::new(target),
             Err(error) => {
                 let reason = error.to_string();
-                (self.on_record)(draft.end(Verdict::Failed { rule, reason }));
+                (self.on_record)(draft.end(ConnectionVerdict::Failed { rule, reason }));
                 return;
             }
         };
         let watched = stop.watch(&target);
-        let times = Times {
+        let times = RelayTimes {
             idle_max: self.limits.idle_time_max,
             deadline: moment_after(self.limits.connection_time_max),
         };
         let relayed = relay((client, &target), &[], (times, &self.allowance), stop);
         drop(watched);
         let cut = relayed.end.cut().map(str::to_owned);
-        let verdict = Verdict::Allowed { rule, cut };
+        let verdict = ConnectionVerdict::Allowed { rule, cut };
         (self.on_record)(
             draft
                 .moving(relayed.bytes_up, relayed.bytes_down)

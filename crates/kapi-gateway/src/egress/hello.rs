@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8]) -> Hello {
         Some(_) => return Hello::NotTls,
     }
     let mut message = Vec::new();
-    let mut records = Cursor(bytes);
+    let mut records = HelloCursor(bytes);
     loop {
         if let Some(hello) = whole_message(&message) {
             return hello;
@@ -54,7 +54,7 @@ pub fn read(bytes: &[u8]) -> Hello {
 
 /// Returns the answer once the handshake message is complete, whatever the records cut it into.
 fn whole_message(message: &[u8]) -> Option<Hello> {
-    let mut cursor = Cursor(message);
+    let mut cursor = HelloCursor(message);
     if cursor.byte()? != HANDSHAKE_CLIENT_HELLO {
         return Some(Hello::Malformed);
     }
@@ -72,7 +72,7 @@ fn whole_message(message: &[u8]) -> Option<Hello> {
 
 /// Returns the name in a ClientHello's body, or nothing where the body cannot be read.
 fn server_name(body: &[u8]) -> Option<Option<String>> {
-    let mut cursor = Cursor(body);
+    let mut cursor = HelloCursor(body);
     cursor.bytes(2 + 32)?;
     for length_bytes in [1, 2, 1] {
         let length = cursor.number(length_bytes)?;
@@ -82,7 +82,7 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
         return Some(None);
     }
     let length = cursor.number(2)?;
-    let mut extensions = Cursor(cursor.bytes(length)?);
+    let mut extensions = HelloCursor(cursor.bytes(length)?);
     let mut found = None;
     while !extensions.0.is_empty() {
         let kind = extensions.number(2)?;
@@ -100,9 +100,9 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
 }
 
 fn host_name(content: &[u8]) -> Option<String> {
-    let mut cursor = Cursor(content);
+    let mut cursor = HelloCursor(content);
     let length = cursor.number(2)?;
-    let mut names = Cursor(cursor.bytes(length)?);
+    let mut names = HelloCursor(cursor.bytes(length)?);
     let kind = names.byte()?;
     let length = names.number(2)?;
     let name = names.bytes(length)?;
@@ -110,9 +110,9 @@ fn host_name(content: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok().filter(|_| is_only)
 }
 
-struct Cursor<'a>(&'a [u8]);
+struct HelloCursor<'a>(&'a [u8]);
 
-impl<'a> Cursor<'a> {
+impl<'a> HelloCursor<'a> {
     fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

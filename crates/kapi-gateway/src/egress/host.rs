@@ -14,7 +14,7 @@ const LABEL_MAX: usize = 63;
 
 /// A host as a rule or a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Host {
+pub enum TargetHost {
     /// A name: lower case ASCII, no dot at its end, and never a number in disguise.
     Name(String),
     /// An address; an IPv4 address in IPv6 clothing is the IPv4 address.
@@ -23,9 +23,9 @@ pub enum Host {
 
 /// A host and the port wanted there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct HostEndpoint {
     /// The host.
-    pub host: Host,
+    pub host: TargetHost,
     /// The port, never zero.
     pub port: u16,
 }
@@ -59,7 +59,7 @@ pub enum HostError {
     Port,
 }
 
-impl Host {
+impl TargetHost {
     /// Parses a name, an IPv4 address, or an IPv6 address in brackets.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         if text.is_empty() {
@@ -89,7 +89,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for TargetHost {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => out.write_str(name),
@@ -99,7 +99,7 @@ impl fmt::Display for Host {
     }
 }
 
-impl Endpoint {
+impl HostEndpoint {
     /// Parses `host:port`; without a port it is `default_port`, if there is one.
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, HostError> {
         let (host, port) = split_port(text);
@@ -107,12 +107,12 @@ impl Endpoint {
             Some(port) => parse_port(port)?,
             None => default_port.ok_or(HostError::Port)?,
         };
-        let host = Host::parse(host)?;
+        let host = TargetHost::parse(host)?;
         Ok(Self { host, port })
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for HostEndpoint {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}", self.host, self.port)
     }
@@ -168,12 +168,12 @@ fn ends_in_number(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Endpoint, Host};
+    use super::{HostEndpoint, TargetHost};
 
     fn check(text: &str, expected: &str) {
-        let found = match Host::parse(text) {
-            Ok(Host::Name(name)) => format!("name {name}"),
-            Ok(Host::Address(address)) => format!("address {address}"),
+        let found = match TargetHost::parse(text) {
+            Ok(TargetHost::Name(name)) => format!("name {name}"),
+            Ok(TargetHost::Address(address)) => format!("address {address}"),
             Err(error) => format!("{error:?}"),
         };
         assert_eq!(found, expected, "{text:?}");
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_port_is_plain_decimal_and_never_zero() {
         let parse = |text| {
-            Endpoint::parse(text, None)
+            HostEndpoint::parse(text, None)
                 .map(|endpoint| endpoint.to_string())
                 .ok()
         };

@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::IpAddr;
 
-use super::address::{Class, classify};
-use super::host::{Endpoint, Host, HostError};
+use super::address::{AddressClass, classify};
+use super::host::{HostEndpoint, HostError, TargetHost};
 
 /// The port of a proxy that names none.
 const PORT_DEFAULT: u16 = 80;
@@ -19,16 +19,16 @@ const PLAIN_PORT: u16 = 80;
 /// The proxies of this host, and what is reached without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostProxy {
-    plain: Option<Upstream>,
-    secure: Option<Upstream>,
+    plain: Option<ParentProxy>,
+    secure: Option<ParentProxy>,
     direct: Direct,
 }
 
 /// One proxy.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Upstream {
+pub struct ParentProxy {
     /// Where it listens.
-    pub endpoint: Endpoint,
+    pub endpoint: HostEndpoint,
     /// What follows `Proxy-Authorization: Basic`, if it wants to know who asks.
     pub(super) credentials: Option<String>,
 }
@@ -67,7 +67,7 @@ struct Direct {
     networks: Vec<(IpAddr, u8)>,
 }
 
-impl fmt::Debug for Upstream {
+impl fmt::Debug for ParentProxy {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Who asks is a password.
         out.debug_struct("Upstream")
@@ -105,10 +105,10 @@ impl HostProxy {
     }
 
     /// Returns the proxy for an endpoint; what is not public is never asked of a proxy.
-    pub(super) fn way(&self, endpoint: &Endpoint) -> Option<&Upstream> {
+    pub(super) fn way(&self, endpoint: &HostEndpoint) -> Option<&ParentProxy> {
         let is_home = match &endpoint.host {
-            Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
-            Host::Address(address) => classify(*address) != Class::Public,
+            TargetHost::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            TargetHost::Address(address) => classify(*address) != AddressClass::Public,
         };
         if is_home || self.direct.covers(endpoint) {
             return None;
@@ -142,7 +142,7 @@ fn variable<'a>(
 fn upstream(
     environment: &BTreeMap<OsString, OsString>,
     name: &str,
-) -> Result<Option<Upstream>, HostProxyError> {
+) -> Result<Option<ParentProxy>, HostProxyError> {
     let Some((variable, text)) = variable(environment, name)? else {
         return Ok(None);
     };
@@ -156,9 +156,9 @@ fn upstream(
         Some((who, host)) => (Some(who), host),
         None => (None, authority),
     };
-    let endpoint = Endpoint::parse(host, Some(PORT_DEFAULT))
+    let endpoint = HostEndpoint::parse(host, Some(PORT_DEFAULT))
         .map_err(|source| HostProxyError::Host { variable, source })?;
-    Ok(Some(Upstream {
+    Ok(Some(ParentProxy {
         endpoint,
         credentials: who.map(|who| base64(&unescaped(who))),
     }))
@@ -223,7 +223,7 @@ impl Direct {
         direct
     }
 
-    fn covers(&self, endpoint: &Endpoint) -> bool {
+    fn covers(&self, endpoint: &HostEndpoint) -> bool {
         let is_named = |(name, port): &(String, Option<u16>)| {
             let host = endpoint.host.to_string();
             let below = host.strip_suffix(name.as_str());
@@ -231,8 +231,8 @@ impl Direct {
             fits && port.is_none_or(|port| port == endpoint.port)
         };
         let is_in = |(network, bits): &(IpAddr, u8)| match &endpoint.host {
-            Host::Address(address) => contains(*network, *bits, *address),
-            Host::Name(_) => false,
+            TargetHost::Address(address) => contains(*network, *bits, *address),
+            TargetHost::Name(_) => false,
         };
         self.everything || self.names.iter().any(is_named) || self.networks.iter().any(is_in)
     }
@@ -272,7 +272,7 @@ fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Endpoint, HostProxy, base64};
+    use super::{HostEndpoint, HostProxy, base64};
 
     fn of(pairs: &[(&str, &str)]) -> Result<Option<HostProxy>, String> {
         let pairs = pairs
@@ -284,7 +284,7 @@ mod tests {
     /// Returns the proxy for an endpoint, or `direct`.
     fn way(pairs: &[(&str, &str)], endpoint: &str) -> String {
         let proxy = of(pairs).unwrap().unwrap();
-        let endpoint = Endpoint::parse(endpoint, None).unwrap();
+        let endpoint = HostEndpoint::parse(endpoint, None).unwrap();
         let way = proxy.way(&endpoint).map(|way| way.endpoint.to_string());
         way.unwrap_or_else(|| "direct".to_owned())
     }

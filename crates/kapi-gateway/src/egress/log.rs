@@ -19,7 +19,7 @@ const REASON_MAX: usize = 1024;
 
 /// How a connection was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ConnectionKind {
     /// A tunnel by HTTP's CONNECT.
     Connect,
     /// A plain HTTP request.
@@ -32,7 +32,7 @@ pub enum Kind {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ConnectionVerdict {
     /// It was allowed, made, and has ended.
     Allowed {
         /// The rule that allowed it.
@@ -56,11 +56,11 @@ pub enum Verdict {
 
 /// One decision and what it led to. Every text is printable ASCII of limited length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct ConnectionRecord {
     /// When it was asked for, in milliseconds since the Unix epoch.
     pub at_ms: i64,
     /// How it was asked for.
-    pub kind: Kind,
+    pub kind: ConnectionKind,
     /// The host, or what stood in its place; empty when the request had none that could be read.
     pub host: String,
     /// The port, zero when there was none.
@@ -70,7 +70,7 @@ pub struct Record {
     /// The path of a plain request, without its query.
     pub path: Option<String>,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: ConnectionVerdict,
     /// Bytes from the sandbox to the target.
     pub bytes_up: u64,
     /// Bytes from the target to the sandbox.
@@ -81,22 +81,22 @@ pub struct Record {
 
 /// A record whose end is not known yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Draft {
-    record: Record,
+pub(crate) struct RecordDraft {
+    record: ConnectionRecord,
     started: Instant,
 }
 
-impl Draft {
+impl RecordDraft {
     /// Returns a draft about nothing that could be read yet.
-    pub(crate) fn new(at_ms: i64, kind: Kind) -> Self {
-        let record = Record {
+    pub(crate) fn new(at_ms: i64, kind: ConnectionKind) -> Self {
+        let record = ConnectionRecord {
             at_ms,
             kind,
             host: String::new(),
             port: 0,
             method: None,
             path: None,
-            verdict: Verdict::Denied {
+            verdict: ConnectionVerdict::Denied {
                 reason: String::new(),
             },
             bytes_up: 0,
@@ -131,17 +131,17 @@ impl Draft {
     }
 
     /// Returns the record of its end.
-    pub(crate) fn end(mut self, verdict: Verdict) -> Record {
+    pub(crate) fn end(mut self, verdict: ConnectionVerdict) -> ConnectionRecord {
         let safe = |text: String| safe(&text, REASON_MAX);
         self.record.verdict = match verdict {
-            Verdict::Allowed { rule, cut } => Verdict::Allowed {
+            ConnectionVerdict::Allowed { rule, cut } => ConnectionVerdict::Allowed {
                 rule: safe(rule),
                 cut: cut.map(safe),
             },
-            Verdict::Denied { reason } => Verdict::Denied {
+            ConnectionVerdict::Denied { reason } => ConnectionVerdict::Denied {
                 reason: safe(reason),
             },
-            Verdict::Failed { rule, reason } => Verdict::Failed {
+            ConnectionVerdict::Failed { rule, reason } => ConnectionVerdict::Failed {
                 rule: safe(rule),
                 reason: safe(reason),
             },
@@ -164,20 +164,20 @@ fn safe(text: &str, length_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Draft, Kind, Verdict};
+    use super::{ConnectionKind, ConnectionVerdict, RecordDraft};
 
     #[test]
     fn hostile_text_is_capped_and_harmless() {
-        let draft = Draft::new(7, Kind::Http)
+        let draft = RecordDraft::new(7, ConnectionKind::Http)
             .to("a\u{1b}[31m\u{202e}b\r\n", 80)
             .asking("G\0ET", &"/x".repeat(10_000));
-        let verdict = Verdict::Denied {
+        let verdict = ConnectionVerdict::Denied {
             reason: "no\u{7}".repeat(1000),
         };
         let record = draft.moving(1, 2).end(verdict);
         assert!(matches!(
             &record.verdict,
-            Verdict::Denied { reason } if reason.len() == 1024 && reason.starts_with("no?no?")
+            ConnectionVerdict::Denied { reason } if reason.len() == 1024 && reason.starts_with("no?no?")
         ));
         assert_eq!(record.host, "a?[31m?b??");
         assert_eq!(record.method.as_deref(), Some("G?ET"));

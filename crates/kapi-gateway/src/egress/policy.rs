@@ -3,13 +3,13 @@
 //! Pure: the same question has the same answer. Where a name leads is judged later, by
 //! [`super::address`], as far as the rule found here reaches.
 
-use super::address::{Class, Reach, classify};
-use super::host::{Endpoint, Host};
-use super::rule::{Fit, Rule};
+use super::address::{AddressClass, AddressReach, classify};
+use super::host::{HostEndpoint, TargetHost};
+use super::rule::{EgressRule, RuleMismatch};
 
 /// How much network a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum EgressMode {
     /// Nothing.
     None,
     /// What a rule allows.
@@ -20,25 +20,25 @@ pub enum Mode {
 
 /// A run's mode and the person's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
+pub struct EgressPolicy {
     /// How much network.
-    pub mode: Mode,
+    pub mode: EgressMode,
     /// What is allowed, in any order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<EgressRule>,
 }
 
 /// What a sandbox asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct EgressTarget {
     /// Host and port.
-    pub endpoint: Endpoint,
+    pub endpoint: HostEndpoint,
     /// The request, where it can be seen; a tunnel has none.
-    pub request: Option<Request>,
+    pub request: Option<PlainRequest>,
 }
 
 /// A plain HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct PlainRequest {
     /// Its method.
     pub method: String,
     /// Its path without the query.
@@ -47,7 +47,7 @@ pub struct Request {
 
 /// A policy's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum EgressDecision {
     /// Go on, as far as the rule reaches.
     Allow(Permit),
     /// No.
@@ -60,7 +60,7 @@ pub struct Permit {
     /// The rule's text.
     pub rule: String,
     /// Which addresses it may lead to.
-    pub reach: Reach,
+    pub reach: AddressReach,
 }
 
 /// Why something is denied.
@@ -73,19 +73,19 @@ pub enum Denial {
     #[error("no rule allows {endpoint}")]
     Host {
         /// What was asked for.
-        endpoint: Endpoint,
+        endpoint: HostEndpoint,
     },
     /// Rules name other ports of the host.
     #[error("no rule allows port {} of {}", .endpoint.port, .endpoint.host)]
     Port {
         /// What was asked for.
-        endpoint: Endpoint,
+        endpoint: HostEndpoint,
     },
     /// Rules allow other requests to the host.
     #[error("the rules for {endpoint} allow only some plain HTTP requests, and not {asked}")]
     Request {
         /// What was asked for.
-        endpoint: Endpoint,
+        endpoint: HostEndpoint,
         /// The request, or that it is a tunnel.
         asked: String,
     },
@@ -93,7 +93,7 @@ pub enum Denial {
     #[error("the path of the request to {endpoint} can be read in two ways")]
     UnclearPath {
         /// What was asked for.
-        endpoint: Endpoint,
+        endpoint: HostEndpoint,
     },
 }
 
@@ -111,14 +111,16 @@ impl Denial {
 }
 
 /// Returns the rule for one endpoint, private where the endpoint itself says that it must be.
-fn rule_for(endpoint: &Endpoint) -> Option<String> {
+fn rule_for(endpoint: &HostEndpoint) -> Option<String> {
     let class = match &endpoint.host {
-        Host::Address(address) => classify(*address),
-        Host::Name(name) if name == "localhost" || name.ends_with(".localhost") => Class::Loopback,
-        Host::Name(_) => Class::Public,
+        TargetHost::Address(address) => classify(*address),
+        TargetHost::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
+            AddressClass::Loopback
+        }
+        TargetHost::Name(_) => AddressClass::Public,
     };
-    if class != Class::Public {
-        let reachable = Reach::PrivateByAddress.covers(class);
+    if class != AddressClass::Public {
+        let reachable = AddressReach::PrivateByAddress.covers(class);
         return reachable.then(|| format!("private:{endpoint}"));
     }
     Some(if endpoint.port == 443 {
@@ -128,17 +130,17 @@ fn rule_for(endpoint: &Endpoint) -> Option<String> {
     })
 }
 
-impl Policy {
+impl EgressPolicy {
     /// Decides about a target.
     #[must_use]
-    pub fn decide(&self, target: &Target) -> Decision {
-        let Endpoint { host, port } = &target.endpoint;
+    pub fn decide(&self, target: &EgressTarget) -> EgressDecision {
+        let HostEndpoint { host, port } = &target.endpoint;
         let request = target
             .request
             .as_ref()
             .map(|request| (request.method.as_str(), request.path.as_str()));
-        if self.mode == Mode::None {
-            return Decision::Deny(Denial::NoNetwork);
+        if self.mode == EgressMode::None {
+            return EgressDecision::Deny(Denial::NoNetwork);
         }
         let fits = || {
             self.rules
@@ -146,33 +148,36 @@ impl Policy {
                 .map(|rule| (rule.fit(host, *port, request), rule))
         };
         let best = fits()
-            .filter(|(fit, _)| *fit == Fit::Whole)
+            .filter(|(fit, _)| *fit == RuleMismatch::Whole)
             .map(|(_, rule)| Permit {
                 rule: rule.text().to_owned(),
                 reach: rule.reach(),
             })
             .reduce(|best, next| if next.reach > best.reach { next } else { best });
         match (best, self.mode) {
-            (Some(permit), _) => Decision::Allow(permit),
-            (None, Mode::Open) => Decision::Allow(Permit {
+            (Some(permit), _) => EgressDecision::Allow(permit),
+            (None, EgressMode::Open) => EgressDecision::Allow(Permit {
                 rule: "open".to_owned(),
-                reach: Reach::Public,
+                reach: AddressReach::Public,
             }),
-            (None, Mode::None | Mode::Filtered) => {
-                let closest = fits().map(|(fit, _)| fit).max().unwrap_or(Fit::OtherHost);
-                Decision::Deny(denial(target, closest))
+            (None, EgressMode::None | EgressMode::Filtered) => {
+                let closest = fits()
+                    .map(|(fit, _)| fit)
+                    .max()
+                    .unwrap_or(RuleMismatch::OtherHost);
+                EgressDecision::Deny(denial(target, closest))
             }
         }
     }
 }
 
-fn denial(target: &Target, closest: Fit) -> Denial {
+fn denial(target: &EgressTarget, closest: RuleMismatch) -> Denial {
     let endpoint = target.endpoint.clone();
     match closest {
-        Fit::OtherHost => Denial::Host { endpoint },
-        Fit::OtherPort => Denial::Port { endpoint },
-        Fit::UnclearPath => Denial::UnclearPath { endpoint },
-        Fit::OtherRequest | Fit::Whole => Denial::Request {
+        RuleMismatch::OtherHost => Denial::Host { endpoint },
+        RuleMismatch::OtherPort => Denial::Port { endpoint },
+        RuleMismatch::UnclearPath => Denial::UnclearPath { endpoint },
+        RuleMismatch::OtherRequest | RuleMismatch::Whole => Denial::Request {
             endpoint,
             asked: target.request.as_ref().map_or_else(
                 || "a tunnel".to_owned(),
@@ -184,35 +189,35 @@ fn denial(target: &Target, closest: Fit) -> Denial {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decision, Mode, Policy, Request, Target};
-    use crate::egress::address::Reach;
-    use crate::egress::host::Endpoint;
-    use crate::egress::rule::{Problem, Rule};
+    use super::{EgressDecision, EgressMode, EgressPolicy, EgressTarget, PlainRequest};
+    use crate::egress::address::AddressReach;
+    use crate::egress::host::HostEndpoint;
+    use crate::egress::rule::{EgressRule, RuleProblem};
 
-    fn decide(mode: Mode, rules: &[&str], wanted: &str) -> Decision {
+    fn decide(mode: EgressMode, rules: &[&str], wanted: &str) -> EgressDecision {
         let rules = rules
             .iter()
-            .map(|text| Rule::parse(text).expect("a rule"))
+            .map(|text| EgressRule::parse(text).expect("a rule"))
             .collect();
         let (request, authority) = match wanted.split_once(' ') {
             None => (None, wanted),
             Some((method, rest)) => {
                 let (authority, path) = rest.split_once('/').expect("a path");
-                let request = Request {
+                let request = PlainRequest {
                     method: method.to_owned(),
                     path: format!("/{path}"),
                 };
                 (Some(request), authority)
             }
         };
-        let endpoint = Endpoint::parse(authority, None).expect("an endpoint");
-        Policy { mode, rules }.decide(&Target { endpoint, request })
+        let endpoint = HostEndpoint::parse(authority, None).expect("an endpoint");
+        EgressPolicy { mode, rules }.decide(&EgressTarget { endpoint, request })
     }
 
     fn check(rules: &[&str], wanted: &str, expected: &str) {
-        let found = match decide(Mode::Filtered, rules, wanted) {
-            Decision::Allow(permit) => format!("allowed by {}", permit.rule),
-            Decision::Deny(denial) => denial.to_string(),
+        let found = match decide(EgressMode::Filtered, rules, wanted) {
+            EgressDecision::Allow(permit) => format!("allowed by {}", permit.rule),
+            EgressDecision::Deny(denial) => denial.to_string(),
         };
         assert_eq!(found, expected, "{wanted}");
     }
@@ -327,30 +332,33 @@ mod tests {
     #[test]
     fn modes_bound_the_rules() {
         let allowed =
-            |mode, wanted| matches!(decide(mode, &["a.test"], wanted), Decision::Allow(_));
-        assert!(!allowed(Mode::None, "a.test:443"));
-        assert!(allowed(Mode::Open, "other.test:22"));
-        assert!(!allowed(Mode::Filtered, "other.test:22"));
+            |mode, wanted| matches!(decide(mode, &["a.test"], wanted), EgressDecision::Allow(_));
+        assert!(!allowed(EgressMode::None, "a.test:443"));
+        assert!(allowed(EgressMode::Open, "other.test:22"));
+        assert!(!allowed(EgressMode::Filtered, "other.test:22"));
     }
 
     #[test]
     fn the_rule_that_reaches_furthest_is_taken() {
-        let reach = |rules: &[&str], wanted| match decide(Mode::Open, rules, wanted) {
-            Decision::Allow(permit) => permit.reach,
-            Decision::Deny(denial) => panic!("{denial}"),
+        let reach = |rules: &[&str], wanted| match decide(EgressMode::Open, rules, wanted) {
+            EgressDecision::Allow(permit) => permit.reach,
+            EgressDecision::Deny(denial) => panic!("{denial}"),
         };
         let rules = ["a.test:*", "private:a.test:443", "private:10.0.0.1:443"];
-        assert_eq!(reach(&rules, "a.test:443"), Reach::PrivateByName);
-        assert_eq!(reach(&rules, "a.test:80"), Reach::Public);
-        assert_eq!(reach(&rules, "10.0.0.1:443"), Reach::PrivateByAddress);
-        assert_eq!(reach(&rules, "10.0.0.2:443"), Reach::Public);
+        assert_eq!(reach(&rules, "a.test:443"), AddressReach::PrivateByName);
+        assert_eq!(reach(&rules, "a.test:80"), AddressReach::Public);
+        assert_eq!(
+            reach(&rules, "10.0.0.1:443"),
+            AddressReach::PrivateByAddress
+        );
+        assert_eq!(reach(&rules, "10.0.0.2:443"), AddressReach::Public);
     }
 
     #[test]
     fn a_denial_names_the_rule_that_is_missing() {
-        let missing = |wanted| match decide(Mode::Filtered, &["c.test/x"], wanted) {
-            Decision::Allow(permit) => panic!("{permit:?}"),
-            Decision::Deny(denial) => denial.missing_rule(),
+        let missing = |wanted| match decide(EgressMode::Filtered, &["c.test/x"], wanted) {
+            EgressDecision::Allow(permit) => panic!("{permit:?}"),
+            EgressDecision::Deny(denial) => denial.missing_rule(),
         };
         assert_eq!(missing("a.test:443").as_deref(), Some("a.test"));
         assert_eq!(missing("a.test:8443").as_deref(), Some("a.test:8443"));
@@ -371,22 +379,22 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_rule_says_why() {
-        let problem = |text| Rule::parse(text).expect_err(text).problem;
+        let problem = |text| EgressRule::parse(text).expect_err(text).problem;
         for (text, expected) in [
-            ("https://github.com", Problem::Scheme),
-            ("GET a.test/ b", Problem::Words),
-            ("get a.test/", Problem::Method),
-            ("*", Problem::Star),
-            ("*.com", Problem::Star),
-            ("*.*.test", Problem::Star),
-            ("a.*.test", Problem::Star),
-            ("*a.test", Problem::Star),
-            ("*.10.0.0.1", Problem::Star),
-            ("a.test/x?y", Problem::Path),
-            ("a.test/../x", Problem::Path),
-            ("private:a.test", Problem::Private),
-            ("private:a.test:*", Problem::Private),
-            ("private:*.a.test:80", Problem::Private),
+            ("https://github.com", RuleProblem::Scheme),
+            ("GET a.test/ b", RuleProblem::Words),
+            ("get a.test/", RuleProblem::Method),
+            ("*", RuleProblem::Star),
+            ("*.com", RuleProblem::Star),
+            ("*.*.test", RuleProblem::Star),
+            ("a.*.test", RuleProblem::Star),
+            ("*a.test", RuleProblem::Star),
+            ("*.10.0.0.1", RuleProblem::Star),
+            ("a.test/x?y", RuleProblem::Path),
+            ("a.test/../x", RuleProblem::Path),
+            ("private:a.test", RuleProblem::Private),
+            ("private:a.test:*", RuleProblem::Private),
+            ("private:*.a.test:80", RuleProblem::Private),
         ] {
             assert_eq!(problem(text), expected, "{text}");
         }
@@ -400,9 +408,9 @@ mod tests {
             "::1",
             "u@a.test",
         ] {
-            assert!(matches!(problem(text), Problem::Host(_)), "{text}");
+            assert!(matches!(problem(text), RuleProblem::Host(_)), "{text}");
         }
-        let error = Rule::parse("https://a.test").expect_err("a scheme");
+        let error = EgressRule::parse("https://a.test").expect_err("a scheme");
         assert_eq!(
             error.to_string(),
             "read network rule `https://a.test`: it has a scheme"

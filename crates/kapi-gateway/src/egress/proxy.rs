@@ -15,43 +15,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kapi_sys::clock::Clock;
 
 use self::session::Session;
-use super::Limits;
+use super::EgressLimits;
 use super::dial::{Dialer, Resolve};
 use super::host_proxy::HostProxy;
-use super::log::{Draft, Kind, Record, Verdict};
-use super::policy::Policy;
-use super::relay::Allowance;
-use crate::serve::{self, ServeLimits, Stop};
+use super::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict, RecordDraft};
+use super::policy::EgressPolicy;
+use super::relay::ByteAllowance;
+use crate::serve::{self, ServeLimits, StopSignal};
 
 /// What a proxy is told.
-pub struct Config {
+pub struct ProxyConfig {
     /// What may be reached.
-    pub policy: Policy,
+    pub policy: EgressPolicy,
     /// How names are looked up on the host.
     pub resolve: Resolve,
     /// What all connections of the run may use.
-    pub limits: Limits,
+    pub limits: EgressLimits,
 }
 
 /// The proxy of one run; several listeners may share it, and with it its limits.
 pub struct Proxy<'a> {
-    policy: Policy,
-    limits: Limits,
+    policy: EgressPolicy,
+    limits: EgressLimits,
     dialer: Dialer,
-    allowance: Allowance,
+    allowance: ByteAllowance,
     n_requests: AtomicU64,
     clock: &'a dyn Clock,
-    on_record: &'a (dyn Fn(Record) + Sync),
+    on_record: &'a (dyn Fn(ConnectionRecord) + Sync),
 }
 
 impl<'a> Proxy<'a> {
     /// Returns a proxy that hands every decision to `on_record` when what it led to has ended.
     pub fn new(
-        config: Config,
+        config: ProxyConfig,
         clock: &'a dyn Clock,
-        on_record: &'a (dyn Fn(Record) + Sync),
+        on_record: &'a (dyn Fn(ConnectionRecord) + Sync),
     ) -> Self {
-        let Config {
+        let ProxyConfig {
             policy,
             resolve,
             limits,
@@ -60,7 +60,7 @@ impl<'a> Proxy<'a> {
             policy,
             limits,
             dialer: Dialer::new(resolve, limits.lookup_time_max, limits.connect_time_max),
-            allowance: Allowance::new(limits.run_bytes_max),
+            allowance: ByteAllowance::new(limits.run_bytes_max),
             n_requests: AtomicU64::new(0),
             clock,
             on_record,
@@ -75,7 +75,11 @@ impl<'a> Proxy<'a> {
     }
 
     /// Serves a listener until `stop` is raised and its last connection is closed.
-    pub fn serve(&self, listener: &TcpListener, stop: &Stop) -> Result<(), serve::Error> {
+    pub fn serve(
+        &self,
+        listener: &TcpListener,
+        stop: &StopSignal,
+    ) -> Result<(), serve::ServeError> {
         let limits = ServeLimits {
             connections_max: self.limits.connections_max,
         };
@@ -84,8 +88,8 @@ impl<'a> Proxy<'a> {
     }
 
     /// Begins a record, or nothing once the run has asked too often, which is recorded once.
-    fn begin(&self, kind: Kind) -> Option<Draft> {
-        let draft = Draft::new(self.clock.now_ms(), kind);
+    fn begin(&self, kind: ConnectionKind) -> Option<RecordDraft> {
+        let draft = RecordDraft::new(self.clock.now_ms(), kind);
         let n_before = self.n_requests.fetch_add(1, Ordering::SeqCst);
         let max = self.limits.run_requests_max;
         if n_before < max {
@@ -93,7 +97,7 @@ impl<'a> Proxy<'a> {
         }
         if n_before == max {
             let reason = format!("the run asked more than {max} times; the rest is not recorded");
-            (self.on_record)(draft.end(Verdict::Denied { reason }));
+            (self.on_record)(draft.end(ConnectionVerdict::Denied { reason }));
         }
         None
     }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::http::timed::ready;
-use crate::serve::Stop;
+use crate::serve::StopSignal;
 
 /// Bytes read at first; a quiet connection needs no more.
 const SMALL: usize = 8 * 1024;
@@ -26,11 +26,11 @@ const ROUNDS_MAX: usize = 8;
 
 /// Bytes that are left to a whole run.
 #[derive(Debug)]
-pub struct Allowance(AtomicU64);
+pub struct ByteAllowance(AtomicU64);
 
 /// How long a relay may be silent and live.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub struct RelayTimes {
     /// Silence in both directions.
     pub idle_max: Duration,
     /// Its last moment.
@@ -39,7 +39,7 @@ pub struct Times {
 
 /// How a relay ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum RelayEnd {
     /// Both sides said that they were done.
     Closed,
     /// One side broke off.
@@ -54,7 +54,7 @@ pub enum End {
     Stopped,
 }
 
-impl End {
+impl RelayEnd {
     /// Returns why it was cut, where it did not end by its own sides.
     #[must_use]
     pub fn cut(self) -> Option<&'static str> {
@@ -70,16 +70,16 @@ impl End {
 
 /// What a relay carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relayed {
+pub struct RelayOutcome {
     /// Bytes from the first socket to the second.
     pub bytes_up: u64,
     /// Bytes from the second socket to the first.
     pub bytes_down: u64,
     /// How it ended.
-    pub end: End,
+    pub end: RelayEnd,
 }
 
-impl Allowance {
+impl ByteAllowance {
     /// Returns an allowance of so many bytes.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
@@ -102,9 +102,9 @@ impl Allowance {
 pub fn relay(
     (client, target): (&TcpStream, &TcpStream),
     ahead: &[u8],
-    (times, allowance): (Times, &Allowance),
-    stop: &Stop,
-) -> Relayed {
+    (times, allowance): (RelayTimes, &ByteAllowance),
+    stop: &StopSignal,
+) -> RelayOutcome {
     let mut up = Direction::new(ahead);
     let mut down = Direction::new(&[]);
     let end = if allowance.take(ahead.len() as u64) {
@@ -115,9 +115,9 @@ pub fn relay(
             stop,
         )
     } else {
-        End::Spent
+        RelayEnd::Spent
     };
-    Relayed {
+    RelayOutcome {
         bytes_up: up.n_sent,
         bytes_down: down.n_sent,
         end,
@@ -127,9 +127,9 @@ pub fn relay(
 fn carry(
     (client, target): (&TcpStream, &TcpStream),
     (up, down): (&mut Direction, &mut Direction),
-    (times, allowance): (Times, &Allowance),
-    stop: &Stop,
-) -> End {
+    (times, allowance): (RelayTimes, &ByteAllowance),
+    stop: &StopSignal,
+) -> RelayEnd {
     let mut moved_at = Instant::now();
     loop {
         let before = (up.progress(), down.progress());
@@ -139,7 +139,7 @@ fn carry(
             }
         }
         if up.shut && down.shut {
-            return End::Closed;
+            return RelayEnd::Closed;
         }
         let now = Instant::now();
         let moved = before != (up.progress(), down.progress());
@@ -154,10 +154,10 @@ fn carry(
             PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
         ];
         match ready(&mut fds, idle_left.min(left)) {
-            Err(_) => return End::Reset,
-            Ok(_) if stop.is_raised() => return End::Stopped,
-            Ok(false) if left <= idle_left => return End::Late,
-            Ok(false) => return End::Idle,
+            Err(_) => return RelayEnd::Reset,
+            Ok(_) if stop.is_raised() => return RelayEnd::Stopped,
+            Ok(false) if left <= idle_left => return RelayEnd::Late,
+            Ok(false) => return RelayEnd::Idle,
             Ok(true) => {}
         }
         let gone = PollFlags::ERR | PollFlags::HUP;
@@ -165,7 +165,7 @@ fn carry(
         let broken =
             |fd: &PollFd<'_>| fd.revents().intersects(gone) && !fd.revents().intersects(useful);
         if fds.iter().any(broken) {
-            return End::Reset;
+            return RelayEnd::Reset;
         }
     }
 }
@@ -177,7 +177,7 @@ fn carry(
 fn awaited<'a>(
     socket: &'a TcpStream,
     (outward, inward): (&Direction, &Direction),
-    stop: &'a Stop,
+    stop: &'a StopSignal,
 ) -> PollFd<'a> {
     let mut flags = PollFlags::empty();
     if outward.open && outward.is_empty() {
@@ -229,7 +229,12 @@ impl Direction {
     }
 
     /// Moves what can be moved without waiting, a few buffers at most.
-    fn step(&mut self, from: &TcpStream, to: &TcpStream, allowance: &Allowance) -> Result<(), End> {
+    fn step(
+        &mut self,
+        from: &TcpStream,
+        to: &TcpStream,
+        allowance: &ByteAllowance,
+    ) -> Result<(), RelayEnd> {
         for _ in 0..ROUNDS_MAX {
             if self.is_empty() && self.open && !self.read(from, allowance)? {
                 return Ok(());
@@ -244,16 +249,16 @@ impl Direction {
         Ok(())
     }
 
-    fn pass_end_on(&mut self, to: &TcpStream) -> Result<(), End> {
+    fn pass_end_on(&mut self, to: &TcpStream) -> Result<(), RelayEnd> {
         if self.shut {
             return Ok(());
         }
         self.shut = true;
-        to.shutdown(Shutdown::Write).map_err(|_| End::Reset)
+        to.shutdown(Shutdown::Write).map_err(|_| RelayEnd::Reset)
     }
 
     /// Reads once and returns whether anything, or the end, was there.
-    fn read(&mut self, from: &TcpStream, allowance: &Allowance) -> Result<bool, End> {
+    fn read(&mut self, from: &TcpStream, allowance: &ByteAllowance) -> Result<bool, RelayEnd> {
         if self.end == self.buffer.len() && self.end < LARGE {
             self.buffer = vec![0; LARGE];
         }
@@ -261,15 +266,15 @@ impl Direction {
         match rustix::net::recv(from, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT) {
             Ok((_, 0)) => self.open = false,
             Ok((_, n_bytes)) if allowance.take(n_bytes as u64) => self.end = n_bytes,
-            Ok(_) => return Err(End::Spent),
+            Ok(_) => return Err(RelayEnd::Spent),
             Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-            Err(_) => return Err(End::Reset),
+            Err(_) => return Err(RelayEnd::Reset),
         }
         Ok(true)
     }
 
     /// Writes once and returns whether everything was taken.
-    fn write(&mut self, to: &TcpStream) -> Result<bool, End> {
+    fn write(&mut self, to: &TcpStream) -> Result<bool, RelayEnd> {
         let bytes = self.buffer.get(self.begin..self.end).unwrap_or_default();
         match rustix::net::send(to, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(n_bytes) => {
@@ -278,7 +283,7 @@ impl Direction {
                 Ok(self.is_empty())
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(false),
-            Err(_) => Err(End::Reset),
+            Err(_) => Err(RelayEnd::Reset),
         }
     }
 }

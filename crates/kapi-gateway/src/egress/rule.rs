@@ -4,8 +4,8 @@
 //! name below it, by whole labels, and not `host` itself; `METHOD host/path` or `host/path` is plain
 //! HTTP, on port 80 unless another is written; `private:host:port` may lead to a private address.
 
-use super::address::Reach;
-use super::host::{Host, HostError, parse_port, split_port};
+use super::address::AddressReach;
+use super::host::{HostError, TargetHost, parse_port, split_port};
 
 /// Port of a rule that names none.
 const TLS_PORT: u16 = 443;
@@ -15,7 +15,7 @@ const HTTP_PORT: u16 = 80;
 
 /// What a sandbox may reach, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct EgressRule {
     text: String,
     host: HostPattern,
     port: PortPattern,
@@ -25,7 +25,7 @@ pub struct Rule {
 
 /// Which part of a rule does not fit what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fit {
+pub enum RuleMismatch {
     /// Another host.
     OtherHost,
     /// Another port of the same host.
@@ -40,7 +40,7 @@ pub enum Fit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HostPattern {
-    Exactly(Host),
+    Exactly(TargetHost),
     /// Ends with this text, which begins with a dot.
     Below(String),
 }
@@ -70,12 +70,12 @@ pub struct RuleError {
     /// The line.
     pub text: String,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: RuleProblem,
 }
 
 /// What is wrong with a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum RuleProblem {
     /// The host or port.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -99,7 +99,7 @@ pub enum Problem {
     Private,
 }
 
-impl Problem {
+impl RuleProblem {
     /// Returns what the person can do about it.
     #[must_use]
     pub fn hint(self) -> &'static str {
@@ -118,7 +118,7 @@ impl Problem {
     }
 }
 
-impl Rule {
+impl EgressRule {
     /// Parses one line.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         parse(text).map_err(|problem| RuleError {
@@ -135,68 +135,74 @@ impl Rule {
 
     /// Returns how well the rule fits; a tunnel has no `request`, which is a method and a path.
     #[must_use]
-    pub fn fit(&self, host: &Host, port: u16, request: Option<(&str, &str)>) -> Fit {
+    pub fn fit(&self, host: &TargetHost, port: u16, request: Option<(&str, &str)>) -> RuleMismatch {
         let same_host = match &self.host {
             HostPattern::Exactly(exactly) => exactly == host,
             HostPattern::Below(suffix) => match host {
-                Host::Name(name) => name.ends_with(suffix.as_str()),
-                Host::Address(_) => false,
+                TargetHost::Name(name) => name.ends_with(suffix.as_str()),
+                TargetHost::Address(_) => false,
             },
         };
         if !same_host {
-            return Fit::OtherHost;
+            return RuleMismatch::OtherHost;
         }
         if matches!(self.port, PortPattern::Exactly(exactly) if exactly != port) {
-            return Fit::OtherPort;
+            return RuleMismatch::OtherPort;
         }
         match (&self.request, request) {
-            (None, _) => Fit::Whole,
-            (Some(_), None) => Fit::OtherRequest,
+            (None, _) => RuleMismatch::Whole,
+            (Some(_), None) => RuleMismatch::OtherRequest,
             (Some(pattern), Some((method, path))) => pattern.fit(method, path),
         }
     }
 
     /// Returns how far the rule reaches.
     #[must_use]
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> AddressReach {
         match (self.private, &self.host) {
-            (Private::Refused, _) => Reach::Public,
-            (Private::Allowed, HostPattern::Exactly(Host::Address(_))) => Reach::PrivateByAddress,
-            (Private::Allowed, _) => Reach::PrivateByName,
+            (Private::Refused, _) => AddressReach::Public,
+            (Private::Allowed, HostPattern::Exactly(TargetHost::Address(_))) => {
+                AddressReach::PrivateByAddress
+            }
+            (Private::Allowed, _) => AddressReach::PrivateByName,
         }
     }
 }
 
 impl RequestPattern {
-    fn fit(&self, method: &str, path: &str) -> Fit {
+    fn fit(&self, method: &str, path: &str) -> RuleMismatch {
         if self.method.as_deref().is_some_and(|only| only != method) {
-            return Fit::OtherRequest;
+            return RuleMismatch::OtherRequest;
         }
         if !is_plain_path(path) {
-            return Fit::UnclearPath;
+            return RuleMismatch::UnclearPath;
         }
         let below = path
             .strip_prefix(self.path_prefix.as_str())
             .is_some_and(|rest| {
                 rest.is_empty() || rest.starts_with('/') || self.path_prefix.ends_with('/')
             });
-        if below { Fit::Whole } else { Fit::OtherRequest }
+        if below {
+            RuleMismatch::Whole
+        } else {
+            RuleMismatch::OtherRequest
+        }
     }
 }
 
-fn parse(text: &str) -> Result<Rule, Problem> {
+fn parse(text: &str) -> Result<EgressRule, RuleProblem> {
     let mut words = text.split_ascii_whitespace();
     let (method, rest) = match (words.next(), words.next(), words.next()) {
         (Some(rest), None, None) => (None, rest),
         (Some(method), Some(rest), None) => (Some(method), rest),
         (None, ..) => return Err(HostError::Empty.into()),
-        _ => return Err(Problem::Words),
+        _ => return Err(RuleProblem::Words),
     };
     if method.is_some_and(|method| !method.bytes().all(|byte| byte.is_ascii_uppercase())) {
-        return Err(Problem::Method);
+        return Err(RuleProblem::Method);
     }
     if rest.contains("://") {
-        return Err(Problem::Scheme);
+        return Err(RuleProblem::Scheme);
     }
     let (private, rest) = match rest.strip_prefix("private:") {
         Some(rest) => (Private::Allowed, rest),
@@ -207,7 +213,7 @@ fn parse(text: &str) -> Result<Rule, Problem> {
         None => (rest, ""),
     };
     if !path.is_empty() && !is_plain_path(path) {
-        return Err(Problem::Path);
+        return Err(RuleProblem::Path);
     }
     let request = (method.is_some() || !path.is_empty()).then(|| RequestPattern {
         method: method.map(str::to_owned),
@@ -228,9 +234,9 @@ fn parse(text: &str) -> Result<Rule, Problem> {
     let names_one = matches!(host_pattern, HostPattern::Exactly(_))
         && matches!(port, Some(port) if port != "*");
     if private == Private::Allowed && !names_one {
-        return Err(Problem::Private);
+        return Err(RuleProblem::Private);
     }
-    Ok(Rule {
+    Ok(EgressRule {
         text: text.split_ascii_whitespace().collect::<Vec<_>>().join(" "),
         host: host_pattern,
         port: port_pattern,
@@ -239,20 +245,20 @@ fn parse(text: &str) -> Result<Rule, Problem> {
     })
 }
 
-fn parse_host(text: &str) -> Result<HostPattern, Problem> {
+fn parse_host(text: &str) -> Result<HostPattern, RuleProblem> {
     let Some(parent) = text.strip_prefix("*.") else {
         return if text.contains('*') {
-            Err(Problem::Star)
+            Err(RuleProblem::Star)
         } else {
-            Ok(HostPattern::Exactly(Host::parse(text)?))
+            Ok(HostPattern::Exactly(TargetHost::parse(text)?))
         };
     };
     if parent.contains('*') {
-        return Err(Problem::Star);
+        return Err(RuleProblem::Star);
     }
-    match Host::parse(parent)? {
-        Host::Name(name) if name.contains('.') => Ok(HostPattern::Below(format!(".{name}"))),
-        Host::Name(_) | Host::Address(_) => Err(Problem::Star),
+    match TargetHost::parse(parent)? {
+        TargetHost::Name(name) if name.contains('.') => Ok(HostPattern::Below(format!(".{name}"))),
+        TargetHost::Name(_) | TargetHost::Address(_) => Err(RuleProblem::Star),
     }
 }
 

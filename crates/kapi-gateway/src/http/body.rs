@@ -5,9 +5,9 @@
 
 use std::io::{Read, Write};
 
-use super::Error;
+use super::HttpMessageError;
 use super::head::Framing;
-use super::reader::Reader;
+use super::reader::MessageReader;
 
 /// Longest chunk size line, extensions included.
 const SIZE_LINE_MAX: usize = 256;
@@ -20,15 +20,15 @@ const PART: &str = "its body";
 
 /// A body that is being read. Dropped before its end, the stream is of no use any more.
 #[derive(Debug)]
-pub struct Body<'a, R> {
-    reader: &'a mut Reader<R>,
-    place: Place,
+pub struct BodyReader<'a, R> {
+    reader: &'a mut MessageReader<R>,
+    place: BodyPosition,
     n_read: u64,
     bytes_max: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum BodyPosition {
     /// Inside a body of known length, or of a chunk: so many bytes are left, then `after`.
     Within { left: u64, after: After },
     /// Before a chunk's size line.
@@ -45,16 +45,16 @@ enum After {
     Chunk,
 }
 
-impl<'a, R: Read> Body<'a, R> {
-    pub(crate) fn new(reader: &'a mut Reader<R>, framing: Framing, bytes_max: u64) -> Self {
+impl<'a, R: Read> BodyReader<'a, R> {
+    pub(crate) fn new(reader: &'a mut MessageReader<R>, framing: Framing, bytes_max: u64) -> Self {
         let place = match framing {
-            Framing::Empty | Framing::Length(0) => Place::Done,
-            Framing::Length(left) => Place::Within {
+            Framing::Empty | Framing::Length(0) => BodyPosition::Done,
+            Framing::Length(left) => BodyPosition::Within {
                 left,
                 after: After::End,
             },
-            Framing::Chunked => Place::Size,
-            Framing::UntilClose => Place::UntilClose,
+            Framing::Chunked => BodyPosition::Size,
+            Framing::UntilClose => BodyPosition::UntilClose,
         };
         Self {
             reader,
@@ -65,19 +65,19 @@ impl<'a, R: Read> Body<'a, R> {
     }
 
     /// Returns the bytes of the next piece as soon as there are any, or nothing at the end.
-    pub fn piece(&mut self) -> Result<Option<&[u8]>, Error> {
-        while matches!(self.place, Place::Size) {
+    pub fn piece(&mut self) -> Result<Option<&[u8]>, HttpMessageError> {
+        while matches!(self.place, BodyPosition::Size) {
             self.read_size()?;
         }
         match self.place {
-            Place::Done | Place::Size => Ok(None),
-            Place::Within { left, after } => self.piece_within(left, after).map(Some),
-            Place::UntilClose => self.piece_until_close(),
+            BodyPosition::Done | BodyPosition::Size => Ok(None),
+            BodyPosition::Within { left, after } => self.piece_within(left, after).map(Some),
+            BodyPosition::UntilClose => self.piece_until_close(),
         }
     }
 
     /// Reads the whole body into memory.
-    pub fn read_all(mut self) -> Result<Vec<u8>, Error> {
+    pub fn read_all(mut self) -> Result<Vec<u8>, HttpMessageError> {
         let mut bytes = Vec::new();
         while let Some(piece) = self.piece()? {
             bytes.extend_from_slice(piece);
@@ -93,7 +93,7 @@ impl<'a, R: Read> Body<'a, R> {
         onto: Framing,
         to: &mut dyn Write,
         tee: &mut dyn FnMut(&[u8]),
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, HttpMessageError> {
         while let Some(piece) = self.piece()? {
             tee(piece);
             write_piece(onto, piece, to)?;
@@ -102,32 +102,32 @@ impl<'a, R: Read> Body<'a, R> {
         Ok(self.n_read)
     }
 
-    fn piece_within(&mut self, left: u64, after: After) -> Result<&[u8], Error> {
+    fn piece_within(&mut self, left: u64, after: After) -> Result<&[u8], HttpMessageError> {
         let length = self.available(left)?;
         if length == 0 {
-            return Err(Error::Closed { part: PART });
+            return Err(HttpMessageError::Closed { part: PART });
         }
         // A chunk's own line end is read with the next size line.
         let left = left.saturating_sub(length as u64);
         self.place = match (left, after) {
-            (0, After::End) => Place::Done,
-            (0, After::Chunk) => Place::Size,
-            _ => Place::Within { left, after },
+            (0, After::End) => BodyPosition::Done,
+            (0, After::Chunk) => BodyPosition::Size,
+            _ => BodyPosition::Within { left, after },
         };
         self.taken(length)
     }
 
-    fn piece_until_close(&mut self) -> Result<Option<&[u8]>, Error> {
+    fn piece_until_close(&mut self) -> Result<Option<&[u8]>, HttpMessageError> {
         let length = self.available(u64::MAX)?;
         if length == 0 {
-            self.place = Place::Done;
+            self.place = BodyPosition::Done;
             return Ok(None);
         }
         self.taken(length).map(Some)
     }
 
     /// Returns how many of the next `left` bytes are in the buffer, after a read if none are.
-    fn available(&mut self, left: u64) -> Result<usize, Error> {
+    fn available(&mut self, left: u64) -> Result<usize, HttpMessageError> {
         if self.reader.unused().is_empty() {
             self.reader.fill(PART)?;
         }
@@ -135,17 +135,17 @@ impl<'a, R: Read> Body<'a, R> {
         Ok(usize::try_from(left).map_or(unused, |left| left.min(unused)))
     }
 
-    fn taken(&mut self, length: usize) -> Result<&[u8], Error> {
+    fn taken(&mut self, length: usize) -> Result<&[u8], HttpMessageError> {
         self.n_read = self.n_read.saturating_add(length as u64);
         if self.n_read > self.bytes_max {
-            return Err(Error::BodyTooLong {
+            return Err(HttpMessageError::BodyTooLong {
                 bytes_max: self.bytes_max,
             });
         }
         Ok(self.reader.take(length))
     }
 
-    fn read_size(&mut self) -> Result<(), Error> {
+    fn read_size(&mut self) -> Result<(), HttpMessageError> {
         if self.n_read > 0 {
             let line = self.line(2)?;
             if !line.is_empty() {
@@ -162,7 +162,7 @@ impl<'a, R: Read> Body<'a, R> {
             .and_then(|size| u64::from_str_radix(size, 16).ok())
             .ok_or(malformed("a chunk's size is not a number"))?;
         if left > 0 {
-            self.place = Place::Within {
+            self.place = BodyPosition::Within {
                 left,
                 after: After::Chunk,
             };
@@ -172,7 +172,7 @@ impl<'a, R: Read> Body<'a, R> {
         loop {
             let length = self.line(trailers)?.len();
             if length == 0 {
-                self.place = Place::Done;
+                self.place = BodyPosition::Done;
                 return Ok(());
             }
             trailers = trailers.saturating_sub(length + 2);
@@ -180,7 +180,7 @@ impl<'a, R: Read> Body<'a, R> {
     }
 
     /// Reads one line of at most `bytes_max` bytes with its end, and returns it without.
-    fn line(&mut self, bytes_max: usize) -> Result<Vec<u8>, Error> {
+    fn line(&mut self, bytes_max: usize) -> Result<Vec<u8>, HttpMessageError> {
         loop {
             let unused = self.reader.unused();
             if let Some(position) = unused.iter().position(|byte| *byte == b'\n') {
@@ -195,14 +195,18 @@ impl<'a, R: Read> Body<'a, R> {
                 return Err(malformed("a line of its chunks is too long"));
             }
             if self.reader.fill(PART)? == 0 {
-                return Err(Error::Closed { part: PART });
+                return Err(HttpMessageError::Closed { part: PART });
             }
         }
     }
 }
 
 /// Writes one piece of a body in a framing; an empty piece is nothing.
-pub fn write_piece(framing: Framing, piece: &[u8], to: &mut dyn Write) -> Result<(), Error> {
+pub fn write_piece(
+    framing: Framing,
+    piece: &[u8],
+    to: &mut dyn Write,
+) -> Result<(), HttpMessageError> {
     if piece.is_empty() {
         return Ok(());
     }
@@ -215,20 +219,22 @@ pub fn write_piece(framing: Framing, piece: &[u8], to: &mut dyn Write) -> Result
         }
         Framing::Empty | Framing::Length(_) | Framing::UntilClose => to.write_all(piece),
     };
-    written.and_then(|()| to.flush()).map_err(Error::Write)
+    written
+        .and_then(|()| to.flush())
+        .map_err(HttpMessageError::Write)
 }
 
 /// Writes what ends a body in a framing.
-pub fn write_end(framing: Framing, to: &mut dyn Write) -> Result<(), Error> {
+pub fn write_end(framing: Framing, to: &mut dyn Write) -> Result<(), HttpMessageError> {
     let end: &[u8] = match framing {
         Framing::Chunked => b"0\r\n\r\n",
         Framing::Empty | Framing::Length(_) | Framing::UntilClose => b"",
     };
     to.write_all(end)
         .and_then(|()| to.flush())
-        .map_err(Error::Write)
+        .map_err(HttpMessageError::Write)
 }
 
-fn malformed(problem: &'static str) -> Error {
-    Error::Malformed { problem }
+fn malformed(problem: &'static str) -> HttpMessageError {
+    HttpMessageError::Malformed { problem }
 }

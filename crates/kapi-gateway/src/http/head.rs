@@ -3,15 +3,15 @@
 //! Header order, case and bytes are kept. Knows how a head frames its body, and refuses a head whose
 //! body two readers could cut at different places.
 
-use super::{Error, HeadLimits};
+use super::{HeadLimits, HttpMessageError};
 
 /// Header lines of one message, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Headers(pub Vec<Header>);
+pub struct Headers(pub Vec<HttpHeader>);
 
 /// One header line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct HttpHeader {
     /// Its name in the case it was sent in.
     pub name: String,
     /// Its value without the white space around it; never with a line break.
@@ -20,7 +20,7 @@ pub struct Header {
 
 /// The versions that are spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0, where a connection ends with its answer.
     Http10,
     /// HTTP/1.1.
@@ -48,7 +48,7 @@ pub struct RequestHead {
     /// The target, printable ASCII.
     pub target: String,
     /// The version.
-    pub version: Version,
+    pub version: HttpVersion,
     /// The header lines.
     pub headers: Headers,
 }
@@ -57,7 +57,7 @@ pub struct RequestHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The version.
-    pub version: Version,
+    pub version: HttpVersion,
     /// The status code.
     pub status: u16,
     /// The words after it, without meaning.
@@ -102,7 +102,7 @@ impl Headers {
             !breaks(name.as_bytes()) && !breaks(value),
             "header lines are made of parsed text or our own"
         );
-        self.0.push(Header {
+        self.0.push(HttpHeader {
             name: name.to_owned(),
             value: value.to_vec(),
         });
@@ -160,7 +160,7 @@ impl Headers {
 
 impl RequestHead {
     /// Parses the bytes up to and with the empty line.
-    pub fn parse(bytes: &[u8], limits: &HeadLimits) -> Result<Self, Error> {
+    pub fn parse(bytes: &[u8], limits: &HeadLimits) -> Result<Self, HttpMessageError> {
         check_lines(bytes)?;
         let mut lines = vec![httparse::EMPTY_HEADER; limits.headers_max];
         let mut request = httparse::Request::new(&mut lines);
@@ -189,7 +189,7 @@ impl RequestHead {
     }
 
     /// Returns where the body ends, or why nobody can tell.
-    pub fn framing(&self) -> Result<Framing, Error> {
+    pub fn framing(&self) -> Result<Framing, HttpMessageError> {
         let declared = declared_framing(&self.headers, self.version)?;
         Ok(declared.unwrap_or(Framing::Empty))
     }
@@ -212,7 +212,7 @@ impl RequestHead {
 
 impl ResponseHead {
     /// Parses the bytes up to and with the empty line.
-    pub fn parse(bytes: &[u8], limits: &HeadLimits) -> Result<Self, Error> {
+    pub fn parse(bytes: &[u8], limits: &HeadLimits) -> Result<Self, HttpMessageError> {
         check_lines(bytes)?;
         let mut lines = vec![httparse::EMPTY_HEADER; limits.headers_max];
         let mut response = httparse::Response::new(&mut lines);
@@ -234,7 +234,7 @@ impl ResponseHead {
     }
 
     /// Returns where the body of the answer to a request with `method` ends.
-    pub fn framing(&self, method: &str) -> Result<Framing, Error> {
+    pub fn framing(&self, method: &str) -> Result<Framing, HttpMessageError> {
         let declared = declared_framing(&self.headers, self.version)?;
         if method == "HEAD" || self.status < 200 || matches!(self.status, 204 | 304) {
             return Ok(Framing::Empty);
@@ -266,7 +266,7 @@ pub fn closing_answer(status: (u16, &str), content_type: &str, body: &[u8]) -> V
     headers.add("Content-Length", body.len().to_string().as_bytes());
     headers.add("Connection", b"close");
     let head = ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status: status.0,
         reason: status.1.to_owned(),
         headers,
@@ -277,7 +277,7 @@ pub fn closing_answer(status: (u16, &str), content_type: &str, body: &[u8]) -> V
 }
 
 /// Refuses line ends that some readers take for one and others do not, and folded lines.
-fn check_lines(head: &[u8]) -> Result<(), Error> {
+fn check_lines(head: &[u8]) -> Result<(), HttpMessageError> {
     let mut before = 0_u8;
     for (byte_idx, byte) in head.iter().copied().enumerate() {
         if (byte == b'\n') != (before == b'\r') {
@@ -292,7 +292,10 @@ fn check_lines(head: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn declared_framing(headers: &Headers, version: Version) -> Result<Option<Framing>, Error> {
+fn declared_framing(
+    headers: &Headers,
+    version: HttpVersion,
+) -> Result<Option<Framing>, HttpMessageError> {
     let mut encodings = headers.all("transfer-encoding");
     let mut lengths = headers.all("content-length");
     match (encodings.next(), lengths.next()) {
@@ -303,8 +306,8 @@ fn declared_framing(headers: &Headers, version: Version) -> Result<Option<Framin
                 return Err(malformed("its transfer encoding is not just `chunked`"));
             }
             match version {
-                Version::Http10 => Err(malformed("HTTP/1.0 has no transfer encoding")),
-                Version::Http11 => Ok(Some(Framing::Chunked)),
+                HttpVersion::Http10 => Err(malformed("HTTP/1.0 has no transfer encoding")),
+                HttpVersion::Http11 => Ok(Some(Framing::Chunked)),
             }
         }
         (None, Some(length)) => {
@@ -316,7 +319,7 @@ fn declared_framing(headers: &Headers, version: Version) -> Result<Option<Framin
     }
 }
 
-fn parse_length(text: &[u8]) -> Result<u64, Error> {
+fn parse_length(text: &[u8]) -> Result<u64, HttpMessageError> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text)
         .ok()
@@ -325,10 +328,10 @@ fn parse_length(text: &[u8]) -> Result<u64, Error> {
         .ok_or(malformed("its length is not a number"))
 }
 
-fn keeps_alive(headers: &Headers, version: Version) -> bool {
+fn keeps_alive(headers: &Headers, version: HttpVersion) -> bool {
     match version {
-        Version::Http11 => !headers.has_word("connection", "close"),
-        Version::Http10 => headers.has_word("connection", "keep-alive"),
+        HttpVersion::Http11 => !headers.has_word("connection", "close"),
+        HttpVersion::Http10 => headers.has_word("connection", "keep-alive"),
     }
 }
 
@@ -336,7 +339,7 @@ fn headers(lines: &[httparse::Header<'_>]) -> Headers {
     Headers(
         lines
             .iter()
-            .map(|line| Header {
+            .map(|line| HttpHeader {
                 name: line.name.to_owned(),
                 value: line.value.trim_ascii().to_vec(),
             })
@@ -344,27 +347,27 @@ fn headers(lines: &[httparse::Header<'_>]) -> Headers {
     )
 }
 
-fn version(minor: u8) -> Version {
+fn version(minor: u8) -> HttpVersion {
     if minor == 0 {
-        Version::Http10
+        HttpVersion::Http10
     } else {
-        Version::Http11
+        HttpVersion::Http11
     }
 }
 
-fn version_text(version: Version) -> &'static str {
+fn version_text(version: HttpVersion) -> &'static str {
     match version {
-        Version::Http10 => "HTTP/1.0",
-        Version::Http11 => "HTTP/1.1",
+        HttpVersion::Http10 => "HTTP/1.0",
+        HttpVersion::Http11 => "HTTP/1.1",
     }
 }
 
-fn of_parse(error: httparse::Error, limits: &HeadLimits) -> Error {
+fn of_parse(error: httparse::Error, limits: &HeadLimits) -> HttpMessageError {
     let headers_max = limits.headers_max;
     match error {
         httparse::Error::HeaderName => malformed("a header name has bytes that no name has"),
         httparse::Error::HeaderValue => malformed("a header value has control bytes"),
-        httparse::Error::TooManyHeaders => Error::TooManyHeaders { headers_max },
+        httparse::Error::TooManyHeaders => HttpMessageError::TooManyHeaders { headers_max },
         httparse::Error::Version => malformed("it is not HTTP/1.1"),
         httparse::Error::NewLine | httparse::Error::Status | httparse::Error::Token => {
             malformed("its first line is not one of HTTP")
@@ -372,15 +375,15 @@ fn of_parse(error: httparse::Error, limits: &HeadLimits) -> Error {
     }
 }
 
-fn malformed(problem: &'static str) -> Error {
-    Error::Malformed { problem }
+fn malformed(problem: &'static str) -> HttpMessageError {
+    HttpMessageError::Malformed { problem }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Framing, RequestHead, ResponseHead, Version};
+    use super::{Framing, HttpVersion, RequestHead, ResponseHead};
     use crate::http::HeadLimits;
 
     const LIMITS: HeadLimits = HeadLimits {
@@ -448,9 +451,12 @@ mod tests {
             let head = RequestHead::parse(text.as_bytes(), &LIMITS).expect("a head");
             (head.version, head.keeps_alive())
         };
-        assert_eq!(keeps("GET / HTTP/1.0\r\n\r\n"), (Version::Http10, false));
+        assert_eq!(
+            keeps("GET / HTTP/1.0\r\n\r\n"),
+            (HttpVersion::Http10, false)
+        );
         let kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-        assert_eq!(keeps(kept), (Version::Http10, true));
-        assert_eq!(keeps("GET / HTTP/1.1\r\n\r\n"), (Version::Http11, true));
+        assert_eq!(keeps(kept), (HttpVersion::Http10, true));
+        assert_eq!(keeps("GET / HTTP/1.1\r\n\r\n"), (HttpVersion::Http11, true));
     }
 }

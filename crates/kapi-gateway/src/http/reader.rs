@@ -6,9 +6,9 @@
 use std::io::Read;
 use std::time::Instant;
 
-use super::body::Body;
+use super::body::BodyReader;
 use super::head::{Framing, RequestHead, ResponseHead};
-use super::{Error, HeadLimits};
+use super::{HeadLimits, HttpMessageError};
 
 /// Bytes asked for at first, enough for nearly every head.
 const SMALL: usize = 8 * 1024;
@@ -18,14 +18,14 @@ const LARGE: usize = 64 * 1024;
 
 /// A reader of messages from `R`, which should never wait for ever.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct MessageReader<R> {
     inner: R,
     buffer: Vec<u8>,
     begin: usize,
     end: usize,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> MessageReader<R> {
     /// Returns a reader that has read nothing yet.
     pub fn new(inner: R) -> Self {
         Self {
@@ -48,7 +48,10 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the head of a request, or nothing when the peer closed between two messages.
-    pub fn request(&mut self, limits: &HeadLimits) -> Result<Option<RequestHead>, Error> {
+    pub fn request(
+        &mut self,
+        limits: &HeadLimits,
+    ) -> Result<Option<RequestHead>, HttpMessageError> {
         let Some(length) = self.head_length(limits)? else {
             return Ok(None);
         };
@@ -57,20 +60,20 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the head of a response.
-    pub fn response(&mut self, limits: &HeadLimits) -> Result<ResponseHead, Error> {
+    pub fn response(&mut self, limits: &HeadLimits) -> Result<ResponseHead, HttpMessageError> {
         let Some(length) = self.head_length(limits)? else {
-            return Err(Error::Closed { part: "its head" });
+            return Err(HttpMessageError::Closed { part: "its head" });
         };
         ResponseHead::parse(self.take(length), limits)
     }
 
     /// Returns the body that follows, of at most `bytes_max` bytes.
-    pub fn body(&mut self, framing: Framing, bytes_max: u64) -> Body<'_, R> {
-        Body::new(self, framing, bytes_max)
+    pub fn body(&mut self, framing: Framing, bytes_max: u64) -> BodyReader<'_, R> {
+        BodyReader::new(self, framing, bytes_max)
     }
 
     /// Reads once into the buffer and returns how many bytes came; none means the end.
-    pub fn fill(&mut self, part: &'static str) -> Result<usize, Error> {
+    pub fn fill(&mut self, part: &'static str) -> Result<usize, HttpMessageError> {
         let was_full = self.end == self.buffer.len();
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
@@ -86,7 +89,7 @@ impl<R: Read> Reader<R> {
         let n_bytes = loop {
             match self.inner.read(space) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::of_read(error, part)),
+                Err(error) => return Err(HttpMessageError::of_read(error, part)),
                 Ok(n_bytes) => break n_bytes,
             }
         };
@@ -95,7 +98,11 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads until `length` bytes are there, which must be few; fewer mean that the peer closed.
-    pub fn fill_to(&mut self, length: usize, part: &'static str) -> Result<&[u8], Error> {
+    pub fn fill_to(
+        &mut self,
+        length: usize,
+        part: &'static str,
+    ) -> Result<&[u8], HttpMessageError> {
         while self.unused().len() < length && self.fill(part)? > 0 {}
         Ok(self.unused())
     }
@@ -112,7 +119,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads until the empty line and returns the length of the head with it.
-    fn head_length(&mut self, limits: &HeadLimits) -> Result<Option<usize>, Error> {
+    fn head_length(&mut self, limits: &HeadLimits) -> Result<Option<usize>, HttpMessageError> {
         const PART: &str = "its head";
         let mut searched = 0_usize;
         let mut started = (!self.unused().is_empty()).then(Instant::now);
@@ -121,7 +128,7 @@ impl<R: Read> Reader<R> {
             let from = searched.saturating_sub(3);
             let length = end_of_head(unused, from);
             if length.unwrap_or(unused.len()) > limits.bytes_max {
-                return Err(Error::HeadTooLong {
+                return Err(HttpMessageError::HeadTooLong {
                     bytes_max: limits.bytes_max,
                 });
             }
@@ -132,12 +139,12 @@ impl<R: Read> Reader<R> {
             if self.fill(PART)? == 0 {
                 return match started {
                     None => Ok(None),
-                    Some(_) => Err(Error::Closed { part: PART }),
+                    Some(_) => Err(HttpMessageError::Closed { part: PART }),
                 };
             }
             let started = *started.get_or_insert_with(Instant::now);
             if started.elapsed() > limits.time_max {
-                return Err(Error::Slow { part: PART });
+                return Err(HttpMessageError::Slow { part: PART });
             }
         }
     }
@@ -156,9 +163,9 @@ mod tests {
     use std::io;
     use std::time::Duration;
 
-    use super::Reader;
+    use super::MessageReader;
     use crate::http::head::Framing;
-    use crate::http::{Error, HeadLimits};
+    use crate::http::{HeadLimits, HttpMessageError};
 
     const LIMITS: HeadLimits = HeadLimits {
         bytes_max: 64,
@@ -180,8 +187,8 @@ mod tests {
     }
 
     /// Reads two requests with chunked bodies and returns everything that was understood.
-    fn two_requests(bytes: &[u8], piece: usize) -> Result<String, Error> {
-        let mut reader = Reader::new(Pieces(bytes, piece));
+    fn two_requests(bytes: &[u8], piece: usize) -> Result<String, HttpMessageError> {
+        let mut reader = MessageReader::new(Pieces(bytes, piece));
         let mut understood = String::new();
         while let Some(head) = reader.request(&LIMITS)? {
             let body = reader.body(head.framing()?, 100).read_all()?;
@@ -209,7 +216,7 @@ mod tests {
         for length in 1..bytes.len() {
             let cut = two_requests(&bytes[..length], 7);
             assert!(
-                matches!(cut, Err(Error::Closed { .. })),
+                matches!(cut, Err(HttpMessageError::Closed { .. })),
                 "{length}: {cut:?}"
             );
         }
@@ -223,11 +230,14 @@ mod tests {
         for piece in [1, 100] {
             assert!(two_requests(head(46).as_bytes(), piece).is_ok());
             let over = two_requests(head(47).as_bytes(), piece);
-            assert!(matches!(over, Err(Error::HeadTooLong { bytes_max: 64 })));
+            assert!(matches!(
+                over,
+                Err(HttpMessageError::HeadTooLong { bytes_max: 64 })
+            ));
         }
         let body = |length: u64| {
             let bytes = vec![b'x'; 200];
-            let mut reader = Reader::new(Pieces(&bytes, 3));
+            let mut reader = MessageReader::new(Pieces(&bytes, 3));
             reader
                 .body(Framing::Length(length), 100)
                 .read_all()
@@ -236,7 +246,7 @@ mod tests {
         assert_eq!(body(100).ok(), Some(100));
         assert!(matches!(
             body(101),
-            Err(Error::BodyTooLong { bytes_max: 100 })
+            Err(HttpMessageError::BodyTooLong { bytes_max: 100 })
         ));
     }
 
@@ -247,8 +257,8 @@ mod tests {
             ..LIMITS
         };
         let bytes = b"GET / HTTP/1.1\r\n\r\n";
-        let read = |piece| Reader::new(Pieces(bytes, piece)).request(&limits);
-        assert!(matches!(read(1), Err(Error::Slow { .. })));
+        let read = |piece| MessageReader::new(Pieces(bytes, piece)).request(&limits);
+        assert!(matches!(read(1), Err(HttpMessageError::Slow { .. })));
     }
 
     #[test]
@@ -265,7 +275,7 @@ mod tests {
         ] {
             let refused = two_requests(format!("{start}{body}").as_bytes(), 5);
             assert!(
-                matches!(refused, Err(Error::Malformed { .. })),
+                matches!(refused, Err(HttpMessageError::Malformed { .. })),
                 "{refused:?}"
             );
         }

@@ -13,13 +13,13 @@ use rustix::net::{RecvFlags, SendFlags};
 
 /// A socket read and written with time limits; each wait that runs out is `TimedOut`.
 #[derive(Debug)]
-pub struct Timed<'a> {
+pub struct TimedSocket<'a> {
     socket: BorrowedFd<'a>,
     idle_max: Duration,
     deadline: Option<Instant>,
 }
 
-impl<'a> Timed<'a> {
+impl<'a> TimedSocket<'a> {
     /// Returns `socket` with at most `idle_max` of silence in each read or write.
     #[must_use]
     pub fn new(socket: &'a impl AsFd, idle_max: Duration) -> Self {
@@ -54,7 +54,7 @@ impl<'a> Timed<'a> {
     }
 }
 
-impl io::Read for Timed<'_> {
+impl io::Read for TimedSocket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match rustix::net::recv(self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
@@ -67,7 +67,7 @@ impl io::Read for Timed<'_> {
     }
 }
 
-impl io::Write for Timed<'_> {
+impl io::Write for TimedSocket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         loop {

@@ -4,37 +4,40 @@
 //! answer.
 
 use crate::http::head::RequestHead;
-use crate::model::dialect::{Fault, Purpose, Request};
+use crate::model::dialect::{GatewayErrorKind, ProviderRequest, RequestPurpose};
 use crate::model::route::{AuthStyle, take_keys, take_private};
-use crate::model::{Gateway, Refusal};
+use crate::model::{GatewayRefusal, ModelGateway};
 
 /// Whether another request may follow on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum KeepAlive {
     Keep,
     Close,
 }
 
 /// A request that is not sent on.
 #[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) why: Refusal,
-    pub(crate) fault: Fault,
+pub(crate) struct RefusedRequest {
+    pub(crate) why: GatewayRefusal,
+    pub(crate) fault: GatewayErrorKind,
     pub(crate) message: String,
 }
 
 /// A request that may pass.
-pub(crate) struct Allowed {
-    pub(crate) request: Request,
+pub(crate) struct AllowedRequest {
+    pub(crate) request: ProviderRequest,
     /// Without keys and private headers; its target has no key either.
     pub(crate) head: RequestHead,
     /// The query without a key.
     pub(crate) query: String,
-    pub(crate) keep: Next,
+    pub(crate) keep: KeepAlive,
 }
 
 /// Decides whether a request may pass.
-pub(crate) fn allow(gateway: &Gateway<'_>, head: &RequestHead) -> Result<Allowed, Refused> {
+pub(crate) fn allow(
+    gateway: &ModelGateway<'_>,
+    head: &RequestHead,
+) -> Result<AllowedRequest, RefusedRequest> {
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let dialect = gateway.upstream.dialect;
     let known = dialect.request(&head.method, path);
@@ -43,7 +46,11 @@ pub(crate) fn allow(gateway: &Gateway<'_>, head: &RequestHead) -> Result<Allowed
             "kapi: {} {path} is not among the requests that this run's model gateway passes on",
             head.method
         );
-        return Err(refused(Refusal::NotAllowed, Fault::Forbidden, message));
+        return Err(refused(
+            GatewayRefusal::NotAllowed,
+            GatewayErrorKind::Forbidden,
+            message,
+        ));
     };
     let mut headers = head.headers.clone();
     let query = match gateway.upstream.auth {
@@ -51,27 +58,35 @@ pub(crate) fn allow(gateway: &Gateway<'_>, head: &RequestHead) -> Result<Allowed
         AuthStyle::XApiKey | AuthStyle::Bearer | AuthStyle::XGoogApiKey | AuthStyle::None => {
             take_keys(&mut headers, query, &gateway.placeholder).map_err(|error| {
                 let message = format!("kapi: failed to {error}");
-                refused(Refusal::Key, Fault::Forbidden, message)
+                refused(GatewayRefusal::Key, GatewayErrorKind::Forbidden, message)
             })?
         }
     };
     take_private(&mut headers);
-    if request.purpose == Purpose::ModelCall {
+    if request.purpose == RequestPurpose::ModelCall {
         let is_encoded = |coding: &[u8]| !coding.eq_ignore_ascii_case(b"identity");
         if headers.all("content-encoding").any(is_encoded) {
             let message = "kapi: an encoded request cannot be read; send it in the clear";
             let message = message.to_owned();
-            return Err(refused(Refusal::Unreadable, Fault::BadRequest, message));
+            return Err(refused(
+                GatewayRefusal::Unreadable,
+                GatewayErrorKind::BadRequest,
+                message,
+            ));
         }
         if gateway.is_spent() {
-            return Err(refused(Refusal::Spent, Fault::Spent, spent_message()));
+            return Err(refused(
+                GatewayRefusal::Spent,
+                GatewayErrorKind::Spent,
+                spent_message(),
+            ));
         }
     }
     let target = match query.as_str() {
         "" => path.to_owned(),
         query => format!("{path}?{query}"),
     };
-    Ok(Allowed {
+    Ok(AllowedRequest {
         request,
         head: RequestHead {
             method: head.method.clone(),
@@ -91,8 +106,12 @@ pub(crate) fn spent_message() -> String {
 }
 
 /// Words a refusal.
-pub(crate) fn refused(why: Refusal, fault: Fault, message: String) -> Refused {
-    Refused {
+pub(crate) fn refused(
+    why: GatewayRefusal,
+    fault: GatewayErrorKind,
+    message: String,
+) -> RefusedRequest {
+    RefusedRequest {
         why,
         fault,
         message,
@@ -100,10 +119,10 @@ pub(crate) fn refused(why: Refusal, fault: Fault, message: String) -> Refused {
 }
 
 /// Tells whether the agent wants to ask again on the connection.
-pub(crate) fn keep_of(head: &RequestHead) -> Next {
+pub(crate) fn keep_of(head: &RequestHead) -> KeepAlive {
     if head.keeps_alive() {
-        Next::Keep
+        KeepAlive::Keep
     } else {
-        Next::Close
+        KeepAlive::Close
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::model::dialect::Dialect;
+use crate::model::dialect::ModelDialect;
 
 /// The longest model name that is passed on to those who watch.
 const MODEL_CHARS_MAX: usize = 128;
@@ -41,7 +41,7 @@ pub(crate) enum AskedBy {
 
 /// A model call as it will be sent on.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ModelCall<'a> {
     /// The model's name, safe to show.
     pub(crate) model: String,
     pub(crate) body: Cow<'a, [u8]>,
@@ -87,15 +87,15 @@ struct GeminiGeneration {
 }
 
 impl Fields<'_> {
-    fn output_tokens_max(&self, dialect: Dialect) -> Option<u64> {
+    fn output_tokens_max(&self, dialect: ModelDialect) -> Option<u64> {
         match dialect {
-            Dialect::Anthropic => number(self.max_tokens),
-            Dialect::Responses => number(self.max_output_tokens),
-            Dialect::Chat => {
+            ModelDialect::Anthropic => number(self.max_tokens),
+            ModelDialect::Responses => number(self.max_output_tokens),
+            ModelDialect::Chat => {
                 let named = number(self.max_tokens).max(number(self.max_completion_tokens));
                 named.map(|tokens| tokens.saturating_mul(number(self.n).unwrap_or(1).max(1)))
             }
-            Dialect::Gemini => None,
+            ModelDialect::Gemini => None,
         }
     }
 }
@@ -119,17 +119,17 @@ fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValu
 
 /// Reads a model call's body.
 pub(crate) fn read<'a>(
-    dialect: Dialect,
+    dialect: ModelDialect,
     tail: &str,
     body: &'a [u8],
-) -> Result<Call<'a>, CallError> {
-    let passed = |model: &str, output_tokens_max| Call {
+) -> Result<ModelCall<'a>, CallError> {
+    let passed = |model: &str, output_tokens_max| ModelCall {
         model: shown(model),
         body: Cow::Borrowed(body),
         usage_asked_by: AskedBy::Agent,
         output_tokens_max,
     };
-    if dialect == Dialect::Gemini {
+    if dialect == ModelDialect::Gemini {
         let model = tail.strip_prefix("/models/").unwrap_or(tail);
         let model = model.split(':').next().unwrap_or_default();
         return Ok(passed(model, gemini_output_tokens_max(body)));
@@ -140,16 +140,16 @@ pub(crate) fn read<'a>(
     let fields: Fields<'_> = serde_json::from_slice(body).map_err(CallError::Malformed)?;
     let model = fields.model.as_deref().unwrap_or_default();
     let output_tokens_max = fields.output_tokens_max(dialect);
-    if dialect == Dialect::Responses && fields.background == Some(true) {
+    if dialect == ModelDialect::Responses && fields.background == Some(true) {
         return Err(CallError::Background);
     }
-    if dialect != Dialect::Chat || fields.stream != Some(true) {
+    if dialect != ModelDialect::Chat || fields.stream != Some(true) {
         return Ok(passed(model, output_tokens_max));
     }
     let Some(asking) = asking_for_usage(body, fields.stream_options)? else {
         return Ok(passed(model, output_tokens_max));
     };
-    Ok(Call {
+    Ok(ModelCall {
         body: Cow::Owned(asking),
         usage_asked_by: AskedBy::Gateway,
         ..passed(model, output_tokens_max)
@@ -196,9 +196,9 @@ fn shown(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{AskedBy, CallError, read};
-    use crate::model::dialect::Dialect;
+    use crate::model::dialect::ModelDialect;
 
-    fn rewritten(dialect: Dialect, body: &str) -> (String, String, AskedBy) {
+    fn rewritten(dialect: ModelDialect, body: &str) -> (String, String, AskedBy) {
         let call = read(dialect, "/chat/completions", body.as_bytes()).expect("a call");
         let text = String::from_utf8(call.body.into_owned()).expect("text");
         (call.model, text, call.usage_asked_by)
@@ -208,7 +208,7 @@ mod tests {
     fn a_chat_stream_is_asked_for_usage_and_nothing_else_changes() {
         let check = |body: &str, expected: &str, asked_by: AskedBy| {
             let expected = ("m".to_owned(), expected.to_owned(), asked_by);
-            assert_eq!(rewritten(Dialect::Chat, body), expected);
+            assert_eq!(rewritten(ModelDialect::Chat, body), expected);
         };
         check(
             r#" {"model":"m","stream":true, "x":1.50}"#,
@@ -237,12 +237,12 @@ mod tests {
     #[test]
     fn other_dialects_pass_as_they_are() {
         let body = r#"{"stream":true,"model":"m"}"#;
-        for dialect in [Dialect::Anthropic, Dialect::Responses] {
+        for dialect in [ModelDialect::Anthropic, ModelDialect::Responses] {
             let expected = ("m".to_owned(), body.to_owned(), AskedBy::Agent);
             assert_eq!(rewritten(dialect, body), expected);
         }
         let tail = "/models/gemini-2.5-pro:streamGenerateContent";
-        let call = read(Dialect::Gemini, tail, b"not json").expect("a call");
+        let call = read(ModelDialect::Gemini, tail, b"not json").expect("a call");
         assert_eq!(
             (call.model.as_str(), &*call.body),
             ("gemini-2.5-pro", b"not json".as_slice())
@@ -251,29 +251,33 @@ mod tests {
 
     #[test]
     fn the_longest_answer_that_a_request_lets_a_model_write() {
-        let check = |dialect: Dialect, body: &str, expected: Option<u64>| {
+        let check = |dialect: ModelDialect, body: &str, expected: Option<u64>| {
             let call = read(dialect, "/models/g:generateContent", body.as_bytes());
             let found = call.expect("a call").output_tokens_max;
             assert_eq!(found, expected, "{dialect:?} {body}");
         };
-        check(Dialect::Anthropic, r#"{"max_tokens":7}"#, Some(7));
-        check(Dialect::Responses, r#"{"max_output_tokens":7}"#, Some(7));
+        check(ModelDialect::Anthropic, r#"{"max_tokens":7}"#, Some(7));
+        check(
+            ModelDialect::Responses,
+            r#"{"max_output_tokens":7}"#,
+            Some(7),
+        );
         // A limit that only another provider knows is none.
-        check(Dialect::Responses, r#"{"max_tokens":7}"#, None);
+        check(ModelDialect::Responses, r#"{"max_tokens":7}"#, None);
         let both = r#"{"stream":true,"max_tokens":7,"max_completion_tokens":9,"n":3}"#;
-        check(Dialect::Chat, both, Some(27));
+        check(ModelDialect::Chat, both, Some(27));
         for odd in ["null", "-1", "1.5", "\"7\"", "{}"] {
             let body = format!(r#"{{"max_tokens":{odd}}}"#);
-            check(Dialect::Anthropic, &body, None);
+            check(ModelDialect::Anthropic, &body, None);
         }
         for body in [
             r#"{"generationConfig":{"maxOutputTokens":7,"candidateCount":2}}"#,
             r#"{"generation_config":{"max_output_tokens":7,"candidate_count":2}}"#,
         ] {
-            check(Dialect::Gemini, body, Some(14));
+            check(ModelDialect::Gemini, body, Some(14));
         }
         let twice = r#"{"generationConfig":{"maxOutputTokens":7,"max_output_tokens":9000}}"#;
-        check(Dialect::Gemini, twice, None);
+        check(ModelDialect::Gemini, twice, None);
     }
 
     #[test]
@@ -284,25 +288,25 @@ mod tests {
             r#"{"stream":true,"stream":false}"#,
             r#"{"stream":true,"stream_options":{},"stream_options":{}}"#,
         ] {
-            let refused = read(Dialect::Chat, "/chat/completions", body.as_bytes());
+            let refused = read(ModelDialect::Chat, "/chat/completions", body.as_bytes());
             assert!(matches!(refused, Err(CallError::Malformed(_))), "{body}");
         }
         for body in ["", "[]", r#"["m",true]"#, "7", " "] {
-            let refused = read(Dialect::Chat, "/chat/completions", body.as_bytes());
+            let refused = read(ModelDialect::Chat, "/chat/completions", body.as_bytes());
             assert!(matches!(refused, Err(CallError::NotAnObject)), "{body}");
         }
         let odd = br#"{"stream":true,"stream_options":7}"#;
-        let refused = read(Dialect::Chat, "/chat/completions", odd);
+        let refused = read(ModelDialect::Chat, "/chat/completions", odd);
         assert!(matches!(refused, Err(CallError::StreamOptions)));
         let hidden = br#"{"model":"m","background":true}"#;
-        let refused = read(Dialect::Responses, "/responses", hidden);
+        let refused = read(ModelDialect::Responses, "/responses", hidden);
         assert!(matches!(refused, Err(CallError::Background)));
     }
 
     #[test]
     fn a_model_name_is_made_safe_to_show() {
         let body = format!(r#"{{"model":"\u001b[2J{}"}}"#, "m".repeat(500));
-        let (model, _, _) = rewritten(Dialect::Chat, &body);
+        let (model, _, _) = rewritten(ModelDialect::Chat, &body);
         assert!(model.len() <= 128 && !model.contains('\u{1b}'), "{model}");
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::http::head::{Header, Headers};
+use crate::http::head::{Headers, HttpHeader};
 
 /// The version of the format that is written and read.
 const VERSION: u32 = 1;
@@ -87,7 +87,7 @@ pub enum CassetteError {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Line {
+pub(crate) enum CassetteLine {
     /// The first line.
     Cassette { version: u32 },
     /// A request, before it is sent.
@@ -97,7 +97,7 @@ pub(crate) enum Line {
         /// Path and query as the agent wrote them, without a key.
         target: String,
         headers: Vec<(String, String)>,
-        body: Bytes,
+        body: CassetteBytes,
     },
     /// The head of its answer.
     Head {
@@ -106,15 +106,15 @@ pub(crate) enum Line {
         headers: Vec<(String, String)>,
     },
     /// The next piece of its answer's body.
-    Piece { call: u64, bytes: Bytes },
+    Piece { call: u64, bytes: CassetteBytes },
     /// How its answer ended.
-    End { call: u64, ending: Ending },
+    End { call: u64, ending: ExchangeEnd },
 }
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ending {
+pub(crate) enum ExchangeEnd {
     /// With the answer's end.
     Complete,
     /// The provider broke off.
@@ -132,14 +132,14 @@ pub(crate) enum Ending {
 /// Bytes as text where they are text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Bytes {
+pub(crate) enum CassetteBytes {
     /// UTF-8.
     Text(String),
     /// Anything else, two hexadecimal digits a byte.
     Hex(String),
 }
 
-impl Bytes {
+impl CassetteBytes {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -179,7 +179,7 @@ fn digit(byte: u8) -> Option<u8> {
 
 /// Writes headers as pairs; bytes that are not text become the replacement character.
 fn pairs(headers: &Headers) -> Vec<(String, String)> {
-    let pair = |line: &Header| {
+    let pair = |line: &HttpHeader| {
         let value = String::from_utf8_lossy(&line.value).into_owned();
         (line.name.clone(), value)
     };
@@ -188,30 +188,33 @@ fn pairs(headers: &Headers) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bytes, Ending, Line};
+    use super::{CassetteBytes, CassetteLine, ExchangeEnd};
 
     #[test]
     fn every_line_has_its_golden_form() {
-        let check = |line: Line, golden: &str| {
+        let check = |line: CassetteLine, golden: &str| {
             assert_eq!(serde_json::to_string(&line).expect("a line"), golden);
-            assert_eq!(serde_json::from_str::<Line>(golden).expect("a line"), line);
+            assert_eq!(
+                serde_json::from_str::<CassetteLine>(golden).expect("a line"),
+                line
+            );
         };
         check(
-            Line::Cassette { version: 1 },
+            CassetteLine::Cassette { version: 1 },
             r#"{"type":"cassette","version":1}"#,
         );
         check(
-            Line::Request {
+            CassetteLine::Request {
                 call: 3,
                 method: "POST".to_owned(),
                 target: "/v1/messages?beta=true".to_owned(),
                 headers: vec![("accept".to_owned(), "*/*".to_owned())],
-                body: Bytes::of(b"{}"),
+                body: CassetteBytes::of(b"{}"),
             },
             r#"{"type":"request","call":3,"method":"POST","target":"/v1/messages?beta=true","headers":[["accept","*/*"]],"body":{"text":"{}"}}"#,
         );
         check(
-            Line::Head {
+            CassetteLine::Head {
                 call: 3,
                 status: 200,
                 headers: Vec::new(),
@@ -219,16 +222,16 @@ mod tests {
             r#"{"type":"head","call":3,"status":200,"headers":[]}"#,
         );
         check(
-            Line::Piece {
+            CassetteLine::Piece {
                 call: 3,
-                bytes: Bytes::of(&[0xff, 0x0a]),
+                bytes: CassetteBytes::of(&[0xff, 0x0a]),
             },
             r#"{"type":"piece","call":3,"bytes":{"hex":"ff0a"}}"#,
         );
         check(
-            Line::End {
+            CassetteLine::End {
                 call: 3,
-                ending: Ending::Complete,
+                ending: ExchangeEnd::Complete,
             },
             r#"{"type":"end","call":3,"ending":"complete"}"#,
         );
@@ -242,10 +245,14 @@ mod tests {
             &[0, 255, 16, 128],
             "ä".as_bytes(),
         ] {
-            assert_eq!(Bytes::of(bytes).to_vec().as_deref(), Some(bytes));
+            assert_eq!(CassetteBytes::of(bytes).to_vec().as_deref(), Some(bytes));
         }
         for digits in ["f", "fg", "FF", "f\u{e4}"] {
-            assert_eq!(Bytes::Hex(digits.to_owned()).to_vec(), None, "{digits}");
+            assert_eq!(
+                CassetteBytes::Hex(digits.to_owned()).to_vec(),
+                None,
+                "{digits}"
+            );
         }
     }
 }

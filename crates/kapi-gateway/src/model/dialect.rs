@@ -15,7 +15,7 @@ use crate::model::pick::Path;
 
 /// One of the four ways to speak to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ModelDialect {
     /// Anthropic Messages, as Claude Code speaks it.
     Anthropic,
     /// OpenAI Responses, as Codex speaks it.
@@ -28,7 +28,7 @@ pub enum Dialect {
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// It makes a model work, and so costs.
     ModelCall,
     /// It lists models or counts tokens, and costs nothing.
@@ -37,8 +37,8 @@ pub enum Purpose {
 
 /// An allowed request: what it is for, and its path below the provider's version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) purpose: Purpose,
+pub(crate) struct ProviderRequest {
+    pub(crate) purpose: RequestPurpose,
     /// The version the agent wrote before the path, such as `v1`.
     pub(crate) version: Option<String>,
     /// The path after the version, with its first slash.
@@ -47,7 +47,7 @@ pub(crate) struct Request {
 
 /// The kinds of error that the gateway answers with by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum GatewayErrorKind {
     /// The request is not allowed; asking again will not help.
     Forbidden,
     /// The request cannot be read.
@@ -66,7 +66,7 @@ pub(crate) enum Fault {
     NotRecorded,
 }
 
-impl Fault {
+impl GatewayErrorKind {
     /// Returns the status code that agents act rightly on.
     pub(crate) const fn status(self) -> u16 {
         match self {
@@ -86,9 +86,9 @@ impl Fault {
     }
 }
 
-impl Dialect {
+impl ModelDialect {
     /// Returns what a request is for, or nothing where it is none that an agent needs.
-    pub(crate) fn request(self, method: &str, path: &str) -> Option<Request> {
+    pub(crate) fn request(self, method: &str, path: &str) -> Option<ProviderRequest> {
         if !path.starts_with('/') || path.contains("//") || path.split('/').any(is_dots) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Dialect {
             Self::Chat => chat::purpose(method, tail),
             Self::Gemini => gemini::purpose(method, tail),
         }?;
-        Some(Request {
+        Some(ProviderRequest {
             purpose,
             version: version.map(str::to_owned),
             tail: tail.to_owned(),
@@ -160,7 +160,7 @@ impl Dialect {
     }
 
     /// Words an error as the provider would.
-    pub(crate) fn error_body(self, fault: Fault, message: &str) -> Value {
+    pub(crate) fn error_body(self, fault: GatewayErrorKind, message: &str) -> Value {
         match self {
             Self::Anthropic => anthropic::error_body(fault, message),
             Self::Responses | Self::Chat => chat::error_body(fault, message),
@@ -169,7 +169,7 @@ impl Dialect {
     }
 
     /// Words an error as an event of a running stream.
-    pub(crate) fn error_event(self, fault: Fault, message: &str) -> String {
+    pub(crate) fn error_event(self, fault: GatewayErrorKind, message: &str) -> String {
         match self {
             Self::Anthropic => format!(
                 "event: error\ndata: {}\n\n",
@@ -209,9 +209,9 @@ fn split_version(path: &str) -> (Option<&str>, &str) {
 }
 
 /// Returns what a request that every provider but Google's knows in this form is for.
-fn models_purpose(method: &str, tail: &str) -> Option<Purpose> {
+fn models_purpose(method: &str, tail: &str) -> Option<RequestPurpose> {
     let is_list = tail == "/models" || tail.starts_with("/models/");
-    (method == "GET" && is_list).then_some(Purpose::Inquiry)
+    (method == "GET" && is_list).then_some(RequestPurpose::Inquiry)
 }
 
 #[cfg(test)]

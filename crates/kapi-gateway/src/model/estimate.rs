@@ -5,7 +5,7 @@
 
 use kapi_core::usage::Usage;
 
-use crate::model::meter::Reach;
+use crate::model::meter::AnswerExtent;
 
 /// Tokens have more bytes than this, but for rare scripts.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -25,7 +25,7 @@ pub(crate) struct Basis {
 
 impl Basis {
     /// Returns what was used at most beyond what the answer has told.
-    pub(crate) fn beyond(&self, told: Usage, answer_bytes: u64, reach: Reach) -> Usage {
+    pub(crate) fn beyond(&self, told: Usage, answer_bytes: u64, reach: AnswerExtent) -> Usage {
         // Answers tell the input exactly, or not at all.
         let input_tokens = if told.input_tokens > 0 {
             0
@@ -34,8 +34,8 @@ impl Basis {
         };
         let read = answer_bytes / BYTES_PER_TOKEN;
         let output_tokens = match reach {
-            Reach::Complete => read,
-            Reach::BrokenOff => read.max(self.unread()),
+            AnswerExtent::Complete => read,
+            AnswerExtent::BrokenOff => read.max(self.unread()),
         };
         Usage {
             input_tokens,
@@ -57,11 +57,11 @@ mod tests {
     use kapi_core::usage::Usage;
 
     use super::{Basis, OUTPUT_TOKENS_MAX};
-    use crate::model::meter::Reach;
+    use crate::model::meter::AnswerExtent;
 
     #[test]
     fn an_estimate_is_what_may_have_been_used_beyond_what_was_told() {
-        let check = |named: Option<u64>, told: (u64, u64), read: (u64, Reach), expected| {
+        let check = |named: Option<u64>, told: (u64, u64), read: (u64, AnswerExtent), expected| {
             let basis = Basis {
                 body_bytes: 3000,
                 output_tokens_max: named,
@@ -75,7 +75,7 @@ mod tests {
             let found = (found.input_tokens, found.output_tokens);
             assert_eq!(found, expected, "{named:?} {told:?} {read:?}");
         };
-        let (complete, broken_off) = (Reach::Complete, Reach::BrokenOff);
+        let (complete, broken_off) = (AnswerExtent::Complete, AnswerExtent::BrokenOff);
         check(None, (0, 0), (300, complete), (1000, 100));
         check(None, (0, 0), (300, broken_off), (1000, 4096));
         check(Some(50), (0, 0), (300, broken_off), (1000, 100));

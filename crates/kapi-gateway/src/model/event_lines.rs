@@ -5,7 +5,7 @@
 
 /// What was met, in order.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Met<'a> {
+pub(crate) enum EventToken<'a> {
     /// Bytes of the event's data; a line break between two data lines is one byte of it.
     Data(&'a [u8]),
     /// The event ended; `offset` is the place after it in the piece that was fed.
@@ -16,7 +16,7 @@ pub(crate) enum Met<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LinePosition {
     /// At the start of a line; so many bytes of the field's name have matched.
     Name(usize),
     /// After `data:`, where one space is not part of the data.
@@ -30,7 +30,7 @@ const FIELD: &[u8] = b"data:";
 /// The state between two pieces.
 #[derive(Debug)]
 pub(crate) struct EventLines {
-    line: Line,
+    line: LinePosition,
     /// A carriage return ended the last line; a line feed right after it belongs to it.
     after_return: bool,
     /// The event being read has some line.
@@ -42,7 +42,7 @@ pub(crate) struct EventLines {
 impl EventLines {
     pub(crate) const fn new() -> Self {
         Self {
-            line: Line::Name(0),
+            line: LinePosition::Name(0),
             after_return: false,
             has_lines: false,
             has_data: false,
@@ -51,11 +51,11 @@ impl EventLines {
 
     /// Tells whether everything fed so far is whole events.
     pub(crate) fn is_between_events(&self) -> bool {
-        !self.has_lines && self.line == Line::Name(0)
+        !self.has_lines && self.line == LinePosition::Name(0)
     }
 
     /// Reads on, telling what it meets.
-    pub(crate) fn feed(&mut self, bytes: &[u8], on: &mut dyn FnMut(Met<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], on: &mut dyn FnMut(EventToken<'_>)) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             if byte == b'\n' && self.after_return {
@@ -70,46 +70,46 @@ impl EventLines {
                 continue;
             }
             at += match self.line {
-                Line::Name(matched) => self.name(matched, byte, on),
-                Line::Space => {
-                    self.line = Line::Data;
+                LinePosition::Name(matched) => self.name(matched, byte, on),
+                LinePosition::Space => {
+                    self.line = LinePosition::Data;
                     usize::from(byte == b' ')
                 }
-                Line::Data => {
+                LinePosition::Data => {
                     let text = until_break(bytes, at);
-                    on(Met::Data(text));
+                    on(EventToken::Data(text));
                     text.len()
                 }
-                Line::Other => until_break(bytes, at).len(),
+                LinePosition::Other => until_break(bytes, at).len(),
             };
         }
     }
 
     /// Reads a byte of a field's name; returns how many bytes were used.
-    fn name(&mut self, matched: usize, byte: u8, on: &mut dyn FnMut(Met<'_>)) -> usize {
+    fn name(&mut self, matched: usize, byte: u8, on: &mut dyn FnMut(EventToken<'_>)) -> usize {
         self.has_lines = true;
         if FIELD.get(matched) != Some(&byte) {
-            self.line = Line::Other;
+            self.line = LinePosition::Other;
             return 0;
         }
-        self.line = Line::Name(matched + 1);
+        self.line = LinePosition::Name(matched + 1);
         if matched + 1 == FIELD.len() {
-            self.line = Line::Space;
+            self.line = LinePosition::Space;
             if self.has_data {
-                on(Met::Data(b"\n"));
+                on(EventToken::Data(b"\n"));
             }
             self.has_data = true;
         }
         1
     }
 
-    fn end_line(&mut self, offset: usize, on: &mut dyn FnMut(Met<'_>)) {
-        let was_empty = self.line == Line::Name(0);
-        self.line = Line::Name(0);
+    fn end_line(&mut self, offset: usize, on: &mut dyn FnMut(EventToken<'_>)) {
+        let was_empty = self.line == LinePosition::Name(0);
+        self.line = LinePosition::Name(0);
         if was_empty && self.has_lines {
             self.has_lines = false;
             self.has_data = false;
-            on(Met::End { offset });
+            on(EventToken::End { offset });
         }
     }
 }
@@ -125,7 +125,7 @@ fn until_break(bytes: &[u8], from: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventLines, Met};
+    use super::{EventLines, EventToken};
 
     /// The data of each event, whole.
     fn events(pieces: &[&[u8]]) -> Vec<String> {
@@ -134,8 +134,8 @@ mod tests {
         let mut data = Vec::new();
         for piece in pieces {
             lines.feed(piece, &mut |met| match met {
-                Met::Data(bytes) => data.extend_from_slice(bytes),
-                Met::End { offset } => {
+                EventToken::Data(bytes) => data.extend_from_slice(bytes),
+                EventToken::End { offset } => {
                     assert!(offset <= piece.len());
                     done.push(String::from_utf8(std::mem::take(&mut data)).expect("text"));
                 }
@@ -172,8 +172,8 @@ mod tests {
         let mut after = |bytes: &[u8]| {
             let mut ends = Vec::new();
             lines.feed(bytes, &mut |met| match met {
-                Met::End { offset } => ends.push(offset),
-                Met::Data(_) => {}
+                EventToken::End { offset } => ends.push(offset),
+                EventToken::Data(_) => {}
             });
             (lines.is_between_events(), ends)
         };

@@ -9,23 +9,23 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::http::head::{Framing, Headers, RequestHead, ResponseHead, Version, closing_answer};
-use crate::http::reader::Reader;
-use crate::http::timed::Timed;
-use crate::http::{Error as HttpError, HeadLimits};
-use crate::model::admission::{Allowed, Next, Refused, allow, keep_of, refused};
+use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead, closing_answer};
+use crate::http::reader::MessageReader;
+use crate::http::timed::TimedSocket;
+use crate::http::{HeadLimits, HttpMessageError as HttpError};
+use crate::model::admission::{AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, refused};
 use crate::model::call::{self, AskedBy};
-use crate::model::cassette::Ending;
-use crate::model::cassette::replay::{Likeness, Recorded};
-use crate::model::dialect::{Fault, Purpose};
+use crate::model::cassette::ExchangeEnd;
+use crate::model::cassette::replay::{Likeness, RecordedAnswer};
+use crate::model::dialect::{GatewayErrorKind, RequestPurpose};
 use crate::model::estimate::Basis;
-use crate::model::meter::Unknown;
-use crate::model::provider::{Answer, Provider, SendError, Sent};
-use crate::model::relay::{Job, Relay, Stream};
+use crate::model::meter::UnknownUsage;
+use crate::model::provider::{ProviderAnswer, ProviderClient, SendAttempt, SendError};
+use crate::model::relay::{AnswerBody, AnswerRelay, RelayJob};
 use crate::model::route::{outgoing, without_keys};
 use crate::model::secret::Scrubber;
-use crate::model::{Event, Gateway, Refusal, Source};
-use crate::serve::Stop;
+use crate::model::{AnswerSource, GatewayEvent, GatewayRefusal, ModelGateway};
+use crate::serve::StopSignal;
 
 /// The head of a request.
 const HEAD_LIMITS: HeadLimits = HeadLimits {
@@ -43,44 +43,49 @@ const ANSWER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// An agent's side of a connection.
 struct Agent<'a> {
-    reader: Reader<Timed<'a>>,
-    writer: Timed<'a>,
+    reader: MessageReader<TimedSocket<'a>>,
+    writer: TimedSocket<'a>,
 }
 
 /// A body in memory, counted among all that are.
-struct Held<'a> {
+struct CountedBody<'a> {
     counter: &'a AtomicUsize,
     bytes: Vec<u8>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for CountedBody<'_> {
     fn drop(&mut self) {
         self.counter.fetch_sub(self.bytes.len(), Ordering::SeqCst);
     }
 }
 
 /// Serves one connection to its end.
-pub(crate) fn serve(gateway: &Gateway<'_>, stream: &TcpStream, stop: &Stop) {
+pub(crate) fn serve(gateway: &ModelGateway<'_>, stream: &TcpStream, stop: &StopSignal) {
     let patience = gateway.timeouts.agent;
     // Without it, small events wait for each other; that is slow and nothing worse.
     let _nodelay: std::io::Result<()> = stream.set_nodelay(true);
     let mut agent = Agent {
-        reader: Reader::new(Timed::new(stream, patience)),
-        writer: Timed::new(stream, patience),
+        reader: MessageReader::new(TimedSocket::new(stream, patience)),
+        writer: TimedSocket::new(stream, patience),
     };
     while !stop.is_raised() {
         let next = match agent.reader.request(&HEAD_LIMITS) {
             Ok(Some(head)) => one(gateway, &head, &mut agent, stop),
-            Ok(None) => Next::Close,
+            Ok(None) => KeepAlive::Close,
             Err(error) => malformed(gateway, &error, &mut agent),
         };
-        if next == Next::Close {
+        if next == KeepAlive::Close {
             return;
         }
     }
 }
 
-fn one(gateway: &Gateway<'_>, head: &RequestHead, agent: &mut Agent<'_>, stop: &Stop) -> Next {
+fn one(
+    gateway: &ModelGateway<'_>,
+    head: &RequestHead,
+    agent: &mut Agent<'_>,
+    stop: &StopSignal,
+) -> KeepAlive {
     let framing = match head.framing() {
         Ok(framing) => framing,
         Err(error) => return malformed(gateway, &error, agent),
@@ -94,7 +99,7 @@ fn one(gateway: &Gateway<'_>, head: &RequestHead, agent: &mut Agent<'_>, stop: &
     if head.headers.has_word("expect", "100-continue") {
         let go_on = agent.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
         if go_on.is_err() {
-            return Next::Close;
+            return KeepAlive::Close;
         }
     }
     let is_probe = head.method == "HEAD" && head.target == "/";
@@ -117,8 +122,12 @@ fn one(gateway: &Gateway<'_>, head: &RequestHead, agent: &mut Agent<'_>, stop: &
         (Ok(Some(allowed)), Some(body)) => forward(gateway, &allowed, &body.bytes, agent, stop),
         (Ok(Some(_)), None) => {
             let message = "kapi: too many large requests are under way";
-            let refused = refused(Refusal::Busy, Fault::Busy, message.to_owned());
-            refuse(gateway, &refused, agent, Next::Close)
+            let refused = refused(
+                GatewayRefusal::Busy,
+                GatewayErrorKind::Busy,
+                message.to_owned(),
+            );
+            refuse(gateway, &refused, agent, KeepAlive::Close)
         }
         (Err(refused), _) => refuse(gateway, &refused, agent, keep_of(head)),
     }
@@ -126,36 +135,40 @@ fn one(gateway: &Gateway<'_>, head: &RequestHead, agent: &mut Agent<'_>, stop: &
 
 /// Sends a request on and its answer back.
 fn forward(
-    gateway: &Gateway<'_>,
-    allowed: &Allowed,
+    gateway: &ModelGateway<'_>,
+    allowed: &AllowedRequest,
     body: &[u8],
     agent: &mut Agent<'_>,
-    stop: &Stop,
-) -> Next {
+    stop: &StopSignal,
+) -> KeepAlive {
     let dialect = gateway.upstream.dialect;
     let read = match allowed.request.purpose {
-        Purpose::Inquiry => None,
-        Purpose::ModelCall => Some(call::read(dialect, &allowed.request.tail, body)),
+        RequestPurpose::Inquiry => None,
+        RequestPurpose::ModelCall => Some(call::read(dialect, &allowed.request.tail, body)),
     };
     let read = match read.transpose() {
         Ok(read) => read,
         Err(error) => {
-            let refused = refused(Refusal::Unreadable, Fault::BadRequest, reason(&error));
+            let refused = refused(
+                GatewayRefusal::Unreadable,
+                GatewayErrorKind::BadRequest,
+                reason(&error),
+            );
             return refuse(gateway, &refused, agent, allowed.keep);
         }
     };
     let number = gateway.n_requests.fetch_add(1, Ordering::SeqCst) + 1;
     if let Some(read) = &read {
-        gateway.tell(Event::Call {
+        gateway.tell(GatewayEvent::Call {
             call: number,
             model: read.model.clone(),
         });
         if read.usage_asked_by == AskedBy::Gateway {
-            gateway.tell(Event::UsageAsked { call: number });
+            gateway.tell(GatewayEvent::UsageAsked { call: number });
         }
     }
     gateway.record(&|recorder| recorder.request(number, &without_keys(&allowed.head), body));
-    let job = Job {
+    let job = RelayJob {
         call: number,
         model: read.as_ref().map(|read| read.model.as_str()),
         basis: Basis {
@@ -166,11 +179,11 @@ fn forward(
         keep: allowed.keep,
     };
     match &gateway.source {
-        Source::Replay(replay) => {
+        AnswerSource::Replay(replay) => {
             let found = replay.take(&allowed.head.method, &allowed.head.target, body);
             replayed(gateway, &job, found, agent, stop)
         }
-        Source::Provider(provider) => {
+        AnswerSource::Provider(provider) => {
             let body = read.as_ref().map_or(body, |read| &read.body);
             let target =
                 gateway
@@ -181,8 +194,8 @@ fn forward(
             let sent = provider.send(&head, body, stop);
             match sent {
                 Ok((answer, sent)) => {
-                    if sent == Sent::Again {
-                        gateway.tell(Event::Retried { call: number });
+                    if sent == SendAttempt::Again {
+                        gateway.tell(GatewayEvent::Retried { call: number });
                     }
                     live(gateway, &job, (provider, answer), agent, stop)
                 }
@@ -194,26 +207,26 @@ fn forward(
 
 /// Passes a provider's answer back.
 fn live(
-    gateway: &Gateway<'_>,
-    job: &Job<'_>,
-    (provider, mut answer): (&Provider, Answer),
+    gateway: &ModelGateway<'_>,
+    job: &RelayJob<'_>,
+    (provider, mut answer): (&ProviderClient, ProviderAnswer),
     agent: &mut Agent<'_>,
-    stop: &Stop,
-) -> Next {
+    stop: &StopSignal,
+) -> KeepAlive {
     let framing = match acceptable(&answer.head, job) {
         Ok(framing) => framing,
         Err(why) => {
             let status = answer.head.status;
             let why = format!("kapi: the provider's answer ({status}) was not passed on: {why}");
-            job.charge_unseen(gateway, Unknown::Encoded);
-            return fail(gateway, job, (Ending::Unreachable, &why), agent);
+            job.charge_unseen(gateway, UnknownUsage::Encoded);
+            return fail(gateway, job, (ExchangeEnd::Unreachable, &why), agent);
         }
     };
     let patience = answer.reader.inner_mut().patience().clone();
-    let mut relay = Relay::new(gateway, job, &answer.head, framing);
+    let mut relay = AnswerRelay::new(gateway, job, &answer.head, framing);
     let body = answer.reader.body(framing, ANSWER_BYTES_MAX);
-    let (ending, next) = relay.run(Stream::Live(body, patience), &mut agent.writer, stop);
-    if ending == Ending::Complete {
+    let (ending, next) = relay.run(AnswerBody::Live(body, patience), &mut agent.writer, stop);
+    if ending == ExchangeEnd::Complete {
         provider.keep(answer);
     }
     next
@@ -221,78 +234,84 @@ fn live(
 
 /// Passes a recorded answer back.
 fn replayed(
-    gateway: &Gateway<'_>,
-    job: &Job<'_>,
-    found: Option<(Recorded, Likeness)>,
+    gateway: &ModelGateway<'_>,
+    job: &RelayJob<'_>,
+    found: Option<(RecordedAnswer, Likeness)>,
     agent: &mut Agent<'_>,
-    stop: &Stop,
-) -> Next {
+    stop: &StopSignal,
+) -> KeepAlive {
     let call = job.call;
     let Some((recorded, likeness)) = found else {
-        gateway.tell(Event::ReplayMissed { call });
+        gateway.tell(GatewayEvent::ReplayMissed { call });
         let message = format!("kapi: the cassette has no answer to request {call}");
-        return fault(gateway, Fault::NotRecorded, &message, agent, job.keep);
+        return fault(
+            gateway,
+            GatewayErrorKind::NotRecorded,
+            &message,
+            agent,
+            job.keep,
+        );
     };
     if likeness == Likeness::OtherBody {
-        gateway.tell(Event::ReplayDiffers { call });
+        gateway.tell(GatewayEvent::ReplayDiffers { call });
     }
     let Some(head) = recorded.head else {
         let why = "kapi: no answer was recorded, for there was none";
         return fail(gateway, job, (recorded.ending, why), agent);
     };
     // What was recorded is what is played, whatever length its head once told.
-    let mut relay = Relay::new(gateway, job, &head, Framing::Chunked);
-    let stream = Stream::Tape(recorded.pieces, recorded.ending);
+    let mut relay = AnswerRelay::new(gateway, job, &head, Framing::Chunked);
+    let stream = AnswerBody::Tape(recorded.pieces, recorded.ending);
     let (_ending, next) = relay.run(stream, &mut agent.writer, stop);
     next
 }
 
 /// Answers for a provider that did not.
 fn no_answer(
-    gateway: &Gateway<'_>,
-    job: &Job<'_>,
+    gateway: &ModelGateway<'_>,
+    job: &RelayJob<'_>,
     error: &SendError,
     agent: &mut Agent<'_>,
-    stop: &Stop,
-) -> Next {
+    stop: &StopSignal,
+) -> KeepAlive {
     if error.may_have_cost() {
-        job.charge_unseen(gateway, Unknown::BrokenOff);
+        job.charge_unseen(gateway, UnknownUsage::BrokenOff);
     }
     if stop.is_raised() {
-        return Next::Close;
+        return KeepAlive::Close;
     }
     let ending = if error.is_stall() {
-        Ending::Stalled
+        ExchangeEnd::Stalled
     } else {
-        Ending::Unreachable
+        ExchangeEnd::Unreachable
     };
     fail(gateway, job, (ending, &reason(error)), agent)
 }
 
 /// Tells of a request that the provider did not answer, and answers it.
 fn fail(
-    gateway: &Gateway<'_>,
-    job: &Job<'_>,
-    (ending, why): (Ending, &str),
+    gateway: &ModelGateway<'_>,
+    job: &RelayJob<'_>,
+    (ending, why): (ExchangeEnd, &str),
     agent: &mut Agent<'_>,
-) -> Next {
+) -> KeepAlive {
     let call = job.call;
     let why = Scrubber::new(gateway.upstream.key.as_ref()).whole(why.as_bytes());
     let why = String::from_utf8_lossy(&why).into_owned();
     gateway.record(&|recorder| recorder.end(call, ending));
-    let kind = if ending == Ending::Stalled {
-        gateway.tell(Event::Stalled { call });
-        Fault::Stalled
+    let kind = if ending == ExchangeEnd::Stalled {
+        gateway.tell(GatewayEvent::Stalled { call });
+        GatewayErrorKind::Stalled
     } else {
         let why = why.clone();
-        gateway.tell(Event::Unreachable { call, why });
-        Fault::Unreachable
+        gateway.tell(GatewayEvent::Unreachable { call, why });
+        GatewayErrorKind::Unreachable
     };
     fault(gateway, kind, &why, agent, job.keep)
 }
 
 /// Returns where an answer's body ends, or why it is not passed on.
-fn acceptable(head: &ResponseHead, job: &Job<'_>) -> Result<Framing, &'static str> {
+fn acceptable(head: &ResponseHead, job: &RelayJob<'_>) -> Result<Framing, &'static str> {
     if (300..400).contains(&head.status) {
         return Err("it is a redirect, and keys do not follow those");
     }
@@ -305,19 +324,24 @@ fn acceptable(head: &ResponseHead, job: &Job<'_>) -> Result<Framing, &'static st
         .map_err(|_two_readings| "nobody can tell where its body ends")
 }
 
-fn refuse(gateway: &Gateway<'_>, refused: &Refused, agent: &mut Agent<'_>, keep: Next) -> Next {
-    gateway.tell(Event::Refused { why: refused.why });
+fn refuse(
+    gateway: &ModelGateway<'_>,
+    refused: &RefusedRequest,
+    agent: &mut Agent<'_>,
+    keep: KeepAlive,
+) -> KeepAlive {
+    gateway.tell(GatewayEvent::Refused { why: refused.why });
     fault(gateway, refused.fault, &refused.message, agent, keep)
 }
 
 /// Answers with an error in the provider's own shape.
 fn fault(
-    gateway: &Gateway<'_>,
-    fault: Fault,
+    gateway: &ModelGateway<'_>,
+    fault: GatewayErrorKind,
     message: &str,
     agent: &mut Agent<'_>,
-    keep: Next,
-) -> Next {
+    keep: KeepAlive,
+) -> KeepAlive {
     let body = gateway.upstream.dialect.error_body(fault, message);
     let mut headers = Headers::default();
     headers.add("content-type", b"application/json");
@@ -333,41 +357,41 @@ fn fault(
 }
 
 /// Answers a message that is no HTTP, where somebody may still listen.
-fn malformed(gateway: &Gateway<'_>, error: &HttpError, agent: &mut Agent<'_>) -> Next {
+fn malformed(gateway: &ModelGateway<'_>, error: &HttpError, agent: &mut Agent<'_>) -> KeepAlive {
     let is_idle = matches!(error, HttpError::Slow { .. }) && agent.reader.unused().is_empty();
     if let Some(status) = error.status()
         && !is_idle
     {
         let why = match error {
-            HttpError::BodyTooLong { .. } => Refusal::TooLarge,
-            _ => Refusal::Unreadable,
+            HttpError::BodyTooLong { .. } => GatewayRefusal::TooLarge,
+            _ => GatewayRefusal::Unreadable,
         };
-        gateway.tell(Event::Refused { why });
+        gateway.tell(GatewayEvent::Refused { why });
         let kind = match error {
-            HttpError::BodyTooLong { .. } => Fault::TooLarge,
-            _ => Fault::BadRequest,
+            HttpError::BodyTooLong { .. } => GatewayErrorKind::TooLarge,
+            _ => GatewayErrorKind::BadRequest,
         };
         let body = gateway.upstream.dialect.error_body(kind, &reason(error));
         let bytes = closing_answer(status, "application/json", body.to_string().as_bytes());
         // The agent may have gone; it is the one who broke the rules.
         let _gone: std::io::Result<()> = agent.writer.write_all(&bytes);
     }
-    Next::Close
+    KeepAlive::Close
 }
 
 /// Writes a whole answer of our own.
-fn answer(agent: &mut Agent<'_>, head: &ResponseHead, body: &[u8], keep: Next) -> Next {
+fn answer(agent: &mut Agent<'_>, head: &ResponseHead, body: &[u8], keep: KeepAlive) -> KeepAlive {
     let mut head = head.clone();
     let length = body.len().to_string();
     head.headers.add("content-length", length.as_bytes());
-    if keep == Next::Close {
+    if keep == KeepAlive::Close {
         head.headers.add("connection", b"close");
     }
     let mut bytes = head.to_bytes();
     bytes.extend_from_slice(body);
     match agent.writer.write_all(&bytes) {
         Ok(()) => keep,
-        Err(_agent_left) => Next::Close,
+        Err(_agent_left) => KeepAlive::Close,
     }
 }
 
@@ -377,7 +401,7 @@ fn probe_answer() -> ResponseHead {
 
 fn own_head(status: u16, headers: Headers) -> ResponseHead {
     ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status,
         reason: String::new(),
         headers,
@@ -386,11 +410,11 @@ fn own_head(status: u16, headers: Headers) -> ResponseHead {
 
 /// Reads a body into memory; nothing if all connections together hold too much.
 fn hold<'g>(
-    gateway: &'g Gateway<'_>,
+    gateway: &'g ModelGateway<'_>,
     agent: &mut Agent<'_>,
     framing: Framing,
-) -> Result<Option<Held<'g>>, HttpError> {
-    let mut held = Held {
+) -> Result<Option<CountedBody<'g>>, HttpError> {
+    let mut held = CountedBody {
         counter: &gateway.held_bytes,
         bytes: Vec::new(),
     };

@@ -5,13 +5,13 @@
 
 use kapi_core::spend::tokens::TokenCounts;
 
-use crate::model::dialect::Dialect;
-use crate::model::event_lines::{EventLines, Met};
-use crate::model::pick::{Picked, Picker};
+use crate::model::dialect::ModelDialect;
+use crate::model::event_lines::{EventLines, EventToken};
+use crate::model::pick::{PickedObject, Picker};
 
 /// Why what a call used is not exactly known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownUsage {
     /// The provider's answer tells no usage.
     NotTold,
     /// The answer broke off before its last word on usage; what it told by then was counted.
@@ -24,14 +24,14 @@ pub enum Unknown {
 
 /// How far an answer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AnswerExtent {
     Complete,
     BrokenOff,
 }
 
 /// What one piece of an answer held.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fed {
+pub(crate) struct PieceUsage {
     /// What was used beyond what was known before.
     pub(crate) more: Option<TokenCounts>,
     /// The place in the piece after the first event that ended in it.
@@ -40,16 +40,16 @@ pub(crate) struct Fed {
 
 /// The counter of one call.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct CallMeter {
     picker: Picker,
     /// Only where the answer is a stream of events.
     lines: Option<EventLines>,
-    count: Count,
+    count: EventCount,
 }
 
 #[derive(Debug)]
-struct Count {
-    dialect: Dialect,
+struct EventCount {
+    dialect: ModelDialect,
     seen: Option<TokenCounts>,
     n_events: u64,
     /// The event that first told any usage.
@@ -58,16 +58,16 @@ struct Count {
     is_flawed: bool,
 }
 
-impl Meter {
+impl CallMeter {
     /// Returns a counter for an answer of this content type.
-    pub(crate) fn new(dialect: Dialect, content_type: &[u8]) -> Self {
+    pub(crate) fn new(dialect: ModelDialect, content_type: &[u8]) -> Self {
         let kind = content_type.split(|&byte| byte == b';').next();
         let kind = kind.unwrap_or_default().trim_ascii();
         let has_events = kind.eq_ignore_ascii_case(b"text/event-stream");
         Self {
             picker: Picker::new(dialect.usage_paths()),
             lines: has_events.then(EventLines::new),
-            count: Count {
+            count: EventCount {
                 dialect,
                 seen: None,
                 n_events: 0,
@@ -79,7 +79,7 @@ impl Meter {
     }
 
     /// Reads on in the answer.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Fed {
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> PieceUsage {
         let before = self.count.seen;
         let mut first_end = None;
         let Self {
@@ -90,15 +90,15 @@ impl Meter {
         match lines {
             None => count.take(picker.feed(piece)),
             Some(lines) => lines.feed(piece, &mut |met| match met {
-                Met::Data(bytes) => count.take(picker.feed(bytes)),
-                Met::End { offset } => {
+                EventToken::Data(bytes) => count.take(picker.feed(bytes)),
+                EventToken::End { offset } => {
                     count.n_events += 1;
                     picker.reset();
                     first_end = first_end.or(Some(offset));
                 }
             }),
         }
-        Fed {
+        PieceUsage {
             more: difference(before, self.count.seen),
             first_end,
         }
@@ -122,30 +122,33 @@ impl Meter {
     }
 
     /// Returns why the count is not exact; nothing if it is.
-    pub(crate) fn doubt(&self, reach: Reach) -> Option<Unknown> {
+    pub(crate) fn doubt(&self, reach: AnswerExtent) -> Option<UnknownUsage> {
         let count = &self.count;
         if count.is_flawed {
-            return Some(Unknown::Unreadable);
+            return Some(UnknownUsage::Unreadable);
         }
         let is_exact = match (count.seen, &self.lines) {
             (None, _) => false,
             (Some(_), None) => true,
             // Only Anthropic says more at the end than what a complete stream has told by then.
             (Some(_), Some(_)) => {
-                let has_all = reach == Reach::Complete && count.dialect != Dialect::Anthropic;
+                let has_all =
+                    reach == AnswerExtent::Complete && count.dialect != ModelDialect::Anthropic;
                 count.is_final || has_all
             }
         };
         match (is_exact, reach) {
             (true, _) => None,
-            (false, Reach::Complete) if count.seen.is_none() => Some(Unknown::NotTold),
-            (false, Reach::Complete | Reach::BrokenOff) => Some(Unknown::BrokenOff),
+            (false, AnswerExtent::Complete) if count.seen.is_none() => Some(UnknownUsage::NotTold),
+            (false, AnswerExtent::Complete | AnswerExtent::BrokenOff) => {
+                Some(UnknownUsage::BrokenOff)
+            }
         }
     }
 }
 
-impl Count {
-    fn take(&mut self, found: Vec<Picked>) {
+impl EventCount {
+    fn take(&mut self, found: Vec<PickedObject>) {
         for picked in found {
             let usage = picked.text.and_then(|text| self.dialect.usage(&text));
             let Some(usage) = usage else {

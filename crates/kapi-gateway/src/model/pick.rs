@@ -18,7 +18,7 @@ pub(crate) type Path = &'static [&'static str];
 
 /// One object that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Picked {
+pub(crate) struct PickedObject {
     /// The place of its path in the list of wanted ones.
     pub(crate) wanted_idx: usize,
     /// Its text; `None` if it was longer than can be kept.
@@ -26,7 +26,7 @@ pub(crate) struct Picked {
 }
 
 #[derive(Debug)]
-enum Level {
+enum JsonLevel {
     Object { key: Vec<u8>, expects: Expects },
     Array,
 }
@@ -38,7 +38,7 @@ enum Expects {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonPosition {
     Between,
     InString,
     /// After a backslash in a string.
@@ -57,9 +57,9 @@ struct Capture {
 #[derive(Debug)]
 pub(crate) struct Picker {
     wanted: &'static [Path],
-    levels: Vec<Level>,
+    levels: Vec<JsonLevel>,
     depth: usize,
-    place: Place,
+    place: JsonPosition,
     /// The string being read is a key of the innermost level.
     key: Option<Vec<u8>>,
     capture: Option<Capture>,
@@ -71,7 +71,7 @@ impl Picker {
             wanted,
             levels: Vec::new(),
             depth: 0,
-            place: Place::Between,
+            place: JsonPosition::Between,
             key: None,
             capture: None,
         }
@@ -83,17 +83,17 @@ impl Picker {
     }
 
     /// Reads on; returns the objects that ended in this piece, in order.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Vec<Picked> {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> Vec<PickedObject> {
         let mut found = Vec::new();
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.place {
-                Place::Between => self.between(byte, &mut found),
-                Place::Escaped => {
+                JsonPosition::Between => self.between(byte, &mut found),
+                JsonPosition::Escaped => {
                     self.keep(&[byte]);
-                    self.place = Place::InString;
+                    self.place = JsonPosition::InString;
                 }
-                Place::InString if byte == b'"' || byte == b'\\' => self.string_stop(byte),
-                Place::InString => {
+                JsonPosition::InString if byte == b'"' || byte == b'\\' => self.string_stop(byte),
+                JsonPosition::InString => {
                     let is_stop = |&byte: &u8| byte == b'"' || byte == b'\\';
                     let plain = bytes.iter().position(is_stop).unwrap_or(bytes.len());
                     let (text, after) = bytes.split_at(plain);
@@ -111,24 +111,24 @@ impl Picker {
     fn string_stop(&mut self, byte: u8) {
         if byte == b'\\' {
             self.keep(&[byte]);
-            self.place = Place::Escaped;
+            self.place = JsonPosition::Escaped;
             return;
         }
         if let Some(key) = self.key.take()
-            && let Some(Level::Object { key: slot, .. }) = self.levels.last_mut()
+            && let Some(JsonLevel::Object { key: slot, .. }) = self.levels.last_mut()
         {
             *slot = plain_key(key);
         }
         self.keep(&[byte]);
-        self.place = Place::Between;
+        self.place = JsonPosition::Between;
     }
 
-    fn between(&mut self, byte: u8, found: &mut Vec<Picked>) {
+    fn between(&mut self, byte: u8, found: &mut Vec<PickedObject>) {
         match byte {
             b'"' => {
                 self.keep(&[byte]);
-                self.place = Place::InString;
-                if let Some(Level::Object {
+                self.place = JsonPosition::InString;
+                if let Some(JsonLevel::Object {
                     expects: Expects::Key,
                     ..
                 }) = self.innermost()
@@ -139,14 +139,14 @@ impl Picker {
             b'{' => {
                 self.begin_capture();
                 self.keep(&[byte]);
-                self.push(Level::Object {
+                self.push(JsonLevel::Object {
                     key: Vec::new(),
                     expects: Expects::Key,
                 });
             }
             b'[' => {
                 self.keep(&[byte]);
-                self.push(Level::Array);
+                self.push(JsonLevel::Array);
             }
             b'}' | b']' => {
                 self.keep(&[byte]);
@@ -160,7 +160,7 @@ impl Picker {
                 } else {
                     Expects::Value
                 };
-                if let Some(Level::Object { expects, .. }) = self.innermost() {
+                if let Some(JsonLevel::Object { expects, .. }) = self.innermost() {
                     *expects = now;
                 }
             }
@@ -169,7 +169,7 @@ impl Picker {
     }
 
     /// The level the text is in, unless that is too deep to matter.
-    fn innermost(&mut self) -> Option<&mut Level> {
+    fn innermost(&mut self) -> Option<&mut JsonLevel> {
         if self.depth == self.levels.len() {
             self.levels.last_mut()
         } else {
@@ -177,7 +177,7 @@ impl Picker {
         }
     }
 
-    fn push(&mut self, level: Level) {
+    fn push(&mut self, level: JsonLevel) {
         if self.depth == self.levels.len() && self.depth < LEVELS_MAX {
             self.levels.push(level);
         }
@@ -214,8 +214,8 @@ impl Picker {
                     .iter()
                     .zip(&self.levels)
                     .all(|(name, level)| match level {
-                        Level::Object { key, .. } => key.as_slice() == name.as_bytes(),
-                        Level::Array => *name == ELEMENT,
+                        JsonLevel::Object { key, .. } => key.as_slice() == name.as_bytes(),
+                        JsonLevel::Array => *name == ELEMENT,
                     })
         });
         self.capture = wanted_idx.map(|wanted_idx| Capture {
@@ -225,11 +225,11 @@ impl Picker {
         });
     }
 
-    fn end_capture(&mut self) -> Option<Picked> {
+    fn end_capture(&mut self) -> Option<PickedObject> {
         let ended = self
             .capture
             .take_if(|capture| capture.depth == self.depth)?;
-        Some(Picked {
+        Some(PickedObject {
             wanted_idx: ended.wanted_idx,
             text: (ended.text.len() <= PICKED_BYTES_MAX).then_some(ended.text),
         })
@@ -250,7 +250,7 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
     use serde_json::Value;
 
-    use super::{PICKED_BYTES_MAX, Path, Picked, Picker};
+    use super::{PICKED_BYTES_MAX, Path, PickedObject, Picker};
 
     const WANTED: &[Path] = &[&["usage"], &["response", "usage"], &["[]", "usage"]];
 
@@ -263,7 +263,7 @@ mod tests {
             pieces.extend(picker.feed(two));
             assert_eq!(pieces, whole, "split at {at}: {text}");
         }
-        let text_of = |picked: Picked| {
+        let text_of = |picked: PickedObject| {
             let text = picked.text.expect("short enough");
             (picked.wanted_idx, String::from_utf8(text).expect("text"))
         };
@@ -385,7 +385,7 @@ mod tests {
         let picked = Picker::new(WANTED).feed(text.as_bytes());
         assert_eq!(
             picked,
-            [Picked {
+            [PickedObject {
                 wanted_idx: 0,
                 text: None
             }]

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
 
-use crate::egress::address::Reach;
+use crate::egress::address::AddressReach;
 use crate::egress::dial::{Dialer, system_resolve};
-use crate::egress::host::Host;
+use crate::egress::host::TargetHost;
 use crate::egress::host_proxy::HostProxy;
 use crate::http::head::{RequestHead, ResponseHead};
-use crate::http::reader::Reader;
-use crate::http::{Error as HttpError, HeadLimits};
+use crate::http::reader::MessageReader;
+use crate::http::{HeadLimits, HttpMessageError as HttpError};
 use crate::model::Timeouts;
 use crate::model::route::BaseUrl;
 use crate::model::wire::{ConnectError, Wire};
-use crate::serve::{Stop, Watched};
+use crate::serve::{StopGuard, StopSignal};
 
 /// Connections kept for later.
 const KEPT_MAX: usize = 16;
@@ -64,35 +64,35 @@ impl SendError {
 }
 
 /// A connection whose answer has begun.
-pub(crate) struct Answer {
+pub(crate) struct ProviderAnswer {
     pub(crate) head: ResponseHead,
-    pub(crate) reader: Reader<Wire>,
+    pub(crate) reader: MessageReader<Wire>,
     /// Ends the reading when the run is stopped.
-    _watched: Watched,
+    _watched: StopGuard,
 }
 
 /// Whether a request was sent once, or again on a fresh connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum SendAttempt {
     Once,
     Again,
 }
 
 /// The way to one provider.
-pub(crate) struct Provider {
+pub(crate) struct ProviderClient {
     base_url: BaseUrl,
     tls: Arc<ClientConfig>,
     timeouts: Timeouts,
     dialer: Dialer,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<IdleConnection>>,
 }
 
-struct Kept {
-    reader: Reader<Wire>,
+struct IdleConnection {
+    reader: MessageReader<Wire>,
     since: Instant,
 }
 
-impl Provider {
+impl ProviderClient {
     pub(crate) fn new(base_url: BaseUrl, tls: Arc<ClientConfig>, timeouts: Timeouts) -> Self {
         Self {
             base_url,
@@ -114,47 +114,52 @@ impl Provider {
         &self,
         head: &RequestHead,
         body: &[u8],
-        stop: &Stop,
-    ) -> Result<(Answer, Sent), SendError> {
+        stop: &StopSignal,
+    ) -> Result<(ProviderAnswer, SendAttempt), SendError> {
         let bytes = (head.to_bytes(), body);
         if let Some(reader) = self.take_kept() {
             match self.exchange(reader, &bytes, stop) {
-                Ok(answer) => return Ok((answer, Sent::Once)),
+                Ok(answer) => return Ok((answer, SendAttempt::Once)),
                 // The server may close a kept connection in the moment that we use it.
-                Err((error, Progress::Nothing)) if !error.is_stall() && !stop.is_raised() => {}
+                Err((error, AnswerProgress::Nothing)) if !error.is_stall() && !stop.is_raised() => {
+                }
                 Err((error, _)) => return Err(error),
             }
             let answer = self.send_freshly(&bytes, stop)?;
-            return Ok((answer, Sent::Again));
+            return Ok((answer, SendAttempt::Again));
         }
-        Ok((self.send_freshly(&bytes, stop)?, Sent::Once))
+        Ok((self.send_freshly(&bytes, stop)?, SendAttempt::Once))
     }
 
     /// Keeps a connection for the next request, its answer having been read to the end.
-    pub(crate) fn keep(&self, answer: Answer) {
-        let Answer { head, reader, .. } = answer;
+    pub(crate) fn keep(&self, answer: ProviderAnswer) {
+        let ProviderAnswer { head, reader, .. } = answer;
         let mut kept = self.kept();
         if head.keeps_alive() && reader.unused().is_empty() && kept.len() < KEPT_MAX {
-            kept.push(Kept {
+            kept.push(IdleConnection {
                 reader,
                 since: Instant::now(),
             });
         }
     }
 
-    fn send_freshly(&self, bytes: &(Vec<u8>, &[u8]), stop: &Stop) -> Result<Answer, SendError> {
+    fn send_freshly(
+        &self,
+        bytes: &(Vec<u8>, &[u8]),
+        stop: &StopSignal,
+    ) -> Result<ProviderAnswer, SendError> {
         let wire = self.connect(stop)?;
-        self.exchange(Reader::new(wire), bytes, stop)
+        self.exchange(MessageReader::new(wire), bytes, stop)
             .map_err(|(error, _)| error)
     }
 
-    fn connect(&self, stop: &Stop) -> Result<Wire, ConnectError> {
+    fn connect(&self, stop: &StopSignal) -> Result<Wire, ConnectError> {
         let deadline = Instant::now() + self.timeouts.connect;
         let endpoint = &self.base_url.endpoint;
         // The person named this provider, so it may be at home.
         let reach = match endpoint.host {
-            Host::Name(_) => Reach::PrivateByName,
-            Host::Address(_) => Reach::PrivateByAddress,
+            TargetHost::Name(_) => AddressReach::PrivateByName,
+            TargetHost::Address(_) => AddressReach::PrivateByAddress,
         };
         let stream = self.dialer.dial(endpoint, reach, stop)?;
         Wire::open(stream, &self.base_url, &self.tls, deadline, stop)
@@ -162,10 +167,10 @@ impl Provider {
 
     fn exchange(
         &self,
-        mut reader: Reader<Wire>,
+        mut reader: MessageReader<Wire>,
         (head, body): &(Vec<u8>, &[u8]),
-        stop: &Stop,
-    ) -> Result<Answer, (SendError, Progress)> {
+        stop: &StopSignal,
+    ) -> Result<ProviderAnswer, (SendError, AnswerProgress)> {
         let wire = reader.inner_mut();
         let watched = stop.watch(wire.socket());
         wire.patience().set(self.timeouts.silence, None);
@@ -179,7 +184,7 @@ impl Provider {
         {
             return Err((
                 SendError::Send(io::ErrorKind::TimedOut.into()),
-                Progress::Some,
+                AnswerProgress::Some,
             ));
         }
         let deadline = Instant::now() + self.timeouts.first_byte;
@@ -188,33 +193,33 @@ impl Provider {
         if reader.unused().is_empty() {
             let n_bytes = reader
                 .fill("its head")
-                .map_err(|error| (SendError::Answer(error), Progress::Nothing))?;
+                .map_err(|error| (SendError::Answer(error), AnswerProgress::Nothing))?;
             if n_bytes == 0 {
                 let closed = HttpError::Closed { part: "its head" };
                 let error = sent.map_or_else(SendError::Send, |()| SendError::Answer(closed));
-                return Err((error, Progress::Nothing));
+                return Err((error, AnswerProgress::Nothing));
             }
         }
         for _ in 0..=INTERIM_MAX {
             let head = reader
                 .response(&HEAD_LIMITS)
-                .map_err(|error| (SendError::Answer(error), Progress::Some))?;
+                .map_err(|error| (SendError::Answer(error), AnswerProgress::Some))?;
             if head.status >= 200 {
                 reader
                     .inner_mut()
                     .patience()
                     .set(self.timeouts.silence, None);
-                return Ok(Answer {
+                return Ok(ProviderAnswer {
                     head,
                     reader,
                     _watched: watched,
                 });
             }
         }
-        Err((SendError::Interim, Progress::Some))
+        Err((SendError::Interim, AnswerProgress::Some))
     }
 
-    fn take_kept(&self) -> Option<Reader<Wire>> {
+    fn take_kept(&self) -> Option<MessageReader<Wire>> {
         let mut kept = self.kept();
         while let Some(mut newest) = kept.pop() {
             if newest.since.elapsed() < KEPT_FOR && newest.reader.inner_mut().is_quiet() {
@@ -224,14 +229,14 @@ impl Provider {
         None
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
         // Every change is one push or pop, so a thread that panicked left nothing half done.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// How far a request came.
-enum Progress {
+enum AnswerProgress {
     /// Not a byte of an answer came.
     Nothing,
     Some,

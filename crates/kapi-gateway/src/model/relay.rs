@@ -9,20 +9,20 @@ use std::time::Instant;
 
 use kapi_core::usage::Usage;
 
-use crate::http::Error as HttpError;
-use crate::http::body::{Body, write_end, write_piece};
-use crate::http::head::{Framing, Header, Headers, ResponseHead, Version};
-use crate::http::timed::Timed;
-use crate::model::admission::{Next, spent_message};
-use crate::model::cassette::Ending;
-use crate::model::dialect::Fault;
+use crate::http::HttpMessageError as HttpError;
+use crate::http::body::{BodyReader, write_end, write_piece};
+use crate::http::head::{Framing, Headers, HttpHeader, HttpVersion, ResponseHead};
+use crate::http::timed::TimedSocket;
+use crate::model::admission::{KeepAlive, spent_message};
+use crate::model::cassette::ExchangeEnd;
+use crate::model::dialect::GatewayErrorKind;
 use crate::model::drain::Drain;
 use crate::model::estimate::Basis;
-use crate::model::meter::{Meter, Reach, Unknown};
+use crate::model::meter::{AnswerExtent, CallMeter, UnknownUsage};
 use crate::model::secret::Scrubber;
-use crate::model::wire::{Patience, Wire};
-use crate::model::{Event, Gateway, quota};
-use crate::serve::Stop;
+use crate::model::wire::{Wire, WirePatience};
+use crate::model::{GatewayEvent, ModelGateway, quota};
+use crate::serve::StopSignal;
 
 /// Headers of an answer that are none of the agent's business.
 const DROPPED: [&str; 5] = [
@@ -34,46 +34,48 @@ const DROPPED: [&str; 5] = [
 ];
 
 /// One request that is being answered.
-pub(crate) struct Job<'a> {
+pub(crate) struct RelayJob<'a> {
     pub(crate) call: u64,
     /// The model; nothing for an inquiry.
     pub(crate) model: Option<&'a str>,
     /// What its use is estimated by, where the answer does not tell.
     pub(crate) basis: Basis,
     /// The version that the agent speaks.
-    pub(crate) version: Version,
-    pub(crate) keep: Next,
+    pub(crate) version: HttpVersion,
+    pub(crate) keep: KeepAlive,
 }
 
-impl Job<'_> {
+impl RelayJob<'_> {
     /// Charges a call for an answer of which nothing could be read.
-    pub(crate) fn charge_unseen(&self, gateway: &Gateway<'_>, why: Unknown) {
+    pub(crate) fn charge_unseen(&self, gateway: &ModelGateway<'_>, why: UnknownUsage) {
         if let Some(model) = self.model {
-            let estimate = self.basis.beyond(Usage::default(), 0, Reach::BrokenOff);
+            let estimate = self
+                .basis
+                .beyond(Usage::default(), 0, AnswerExtent::BrokenOff);
             gateway.meter_unknown(self.call, model, (why, estimate));
         }
     }
 }
 
 /// Where an answer's body comes from.
-pub(crate) enum Stream<'a> {
+pub(crate) enum AnswerBody<'a> {
     /// From the provider.
-    Live(Body<'a, Wire>, Patience),
+    Live(BodyReader<'a, Wire>, WirePatience),
     /// From a cassette.
-    Tape(VecDeque<Vec<u8>>, Ending),
+    Tape(VecDeque<Vec<u8>>, ExchangeEnd),
 }
 
 /// Where the reading of an answer is.
-enum Met {
+enum BodyChunk {
     Piece(Vec<u8>),
     End,
     /// It broke off.
-    Failed(Ending),
+    Failed(ExchangeEnd),
 }
 
 /// Whether the agent still gets what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+enum AgentDelivery {
     Open,
     /// The agent went away.
     Gone,
@@ -82,62 +84,62 @@ enum Delivery {
 }
 
 /// The way back of one answer.
-pub(crate) struct Relay<'r> {
-    gateway: &'r Gateway<'r>,
-    job: &'r Job<'r>,
+pub(crate) struct AnswerRelay<'r> {
+    gateway: &'r ModelGateway<'r>,
+    job: &'r RelayJob<'r>,
     /// Only for a model's answer.
-    meter: Option<Meter>,
+    meter: Option<CallMeter>,
     scrubber: Scrubber,
     /// The head as the agent gets it.
     head: ResponseHead,
     framing: Framing,
     /// The answer ends where the provider hangs up, and so does one that a stop broke off.
     ends_by_close: bool,
-    delivery: Delivery,
+    delivery: AgentDelivery,
     /// The leave to read on when nobody gets the answer.
     drain: Option<Drain<'r>>,
     /// Bytes of the answer that were read.
     n_bytes: u64,
 }
 
-impl Stream<'_> {
-    fn next(&mut self) -> Met {
+impl AnswerBody<'_> {
+    fn next(&mut self) -> BodyChunk {
         match self {
             Self::Live(body, _) => match body.piece() {
-                Ok(Some(piece)) => Met::Piece(piece.to_vec()),
-                Ok(None) => Met::End,
-                Err(HttpError::Slow { .. }) => Met::Failed(Ending::Stalled),
-                Err(_broken) => Met::Failed(Ending::Broken),
+                Ok(Some(piece)) => BodyChunk::Piece(piece.to_vec()),
+                Ok(None) => BodyChunk::End,
+                Err(HttpError::Slow { .. }) => BodyChunk::Failed(ExchangeEnd::Stalled),
+                Err(_broken) => BodyChunk::Failed(ExchangeEnd::Broken),
             },
             Self::Tape(pieces, ending) => match (pieces.pop_front(), ending) {
-                (Some(piece), _) => Met::Piece(piece),
-                (None, Ending::Complete) => Met::End,
-                (None, Ending::Stalled) => Met::Failed(Ending::Stalled),
-                (None, _) => Met::Failed(Ending::Broken),
+                (Some(piece), _) => BodyChunk::Piece(piece),
+                (None, ExchangeEnd::Complete) => BodyChunk::End,
+                (None, ExchangeEnd::Stalled) => BodyChunk::Failed(ExchangeEnd::Stalled),
+                (None, _) => BodyChunk::Failed(ExchangeEnd::Broken),
             },
         }
     }
 }
 
-impl<'r> Relay<'r> {
+impl<'r> AnswerRelay<'r> {
     pub(crate) fn new(
-        gateway: &'r Gateway<'r>,
-        job: &'r Job<'r>,
+        gateway: &'r ModelGateway<'r>,
+        job: &'r RelayJob<'r>,
         head: &ResponseHead,
         framing: Framing,
     ) -> Self {
         let content_type = head.headers.first("content-type").unwrap_or_default();
         let is_answer = job.model.is_some() && (200..300).contains(&head.status);
         let dialect = gateway.upstream.dialect;
-        let meter = is_answer.then(|| Meter::new(dialect, content_type));
+        let meter = is_answer.then(|| CallMeter::new(dialect, content_type));
         // A stream may get an event of ours at its end, so its length is not known before.
-        let is_open = meter.as_ref().is_some_and(Meter::is_between_events);
+        let is_open = meter.as_ref().is_some_and(CallMeter::is_between_events);
         let ends_by_close = framing == Framing::UntilClose;
         let framing = match (framing, job.version) {
             (Framing::Empty, _) => framing,
             (Framing::Length(_), _) if !is_open => framing,
-            (_, Version::Http11) => Framing::Chunked,
-            (_, Version::Http10) => Framing::UntilClose,
+            (_, HttpVersion::Http11) => Framing::Chunked,
+            (_, HttpVersion::Http10) => Framing::UntilClose,
         };
         let mut scrubber = Scrubber::new(gateway.upstream.key.as_ref());
         let head = shown_head(head, framing, job, &mut scrubber);
@@ -149,7 +151,7 @@ impl<'r> Relay<'r> {
             head,
             framing,
             ends_by_close,
-            delivery: Delivery::Open,
+            delivery: AgentDelivery::Open,
             drain: None,
             n_bytes: 0,
         }
@@ -158,14 +160,14 @@ impl<'r> Relay<'r> {
     /// Passes the whole answer; returns how it ended and whether the agent may ask again here.
     pub(crate) fn run(
         &mut self,
-        mut stream: Stream<'_>,
-        agent: &mut Timed<'_>,
-        stop: &Stop,
-    ) -> (Ending, Next) {
+        mut stream: AnswerBody<'_>,
+        agent: &mut TimedSocket<'_>,
+        stop: &StopSignal,
+    ) -> (ExchangeEnd, KeepAlive) {
         let call = self.job.call;
         let status = self.head.status;
         let retry_after_ms = quota::retry_after_ms(&self.head.headers);
-        self.gateway.tell(Event::Answered {
+        self.gateway.tell(GatewayEvent::Answered {
             call,
             status,
             retry_after_ms,
@@ -183,26 +185,28 @@ impl<'r> Relay<'r> {
                 break None;
             }
             match stream.next() {
-                Met::Piece(piece) => self.pass(&piece, agent, &stream),
-                Met::End if self.ends_by_close && stop.is_raised() => break Some(Ending::Broken),
-                Met::End => break Some(Ending::Complete),
-                Met::Failed(ending) => break Some(ending),
+                BodyChunk::Piece(piece) => self.pass(&piece, agent, &stream),
+                BodyChunk::End if self.ends_by_close && stop.is_raised() => {
+                    break Some(ExchangeEnd::Broken);
+                }
+                BodyChunk::End => break Some(ExchangeEnd::Complete),
+                BodyChunk::Failed(ending) => break Some(ending),
             }
         };
         let ending = match (self.delivery, read) {
-            (Delivery::Cut, _) => Ending::Cut,
-            (Delivery::Gone, _) => Ending::Left,
-            (Delivery::Open, read) => read.unwrap_or(Ending::Broken),
+            (AgentDelivery::Cut, _) => ExchangeEnd::Cut,
+            (AgentDelivery::Gone, _) => ExchangeEnd::Left,
+            (AgentDelivery::Open, read) => read.unwrap_or(ExchangeEnd::Broken),
         };
-        if ending == Ending::Complete {
+        if ending == ExchangeEnd::Complete {
             self.finish(agent, &stream);
         }
-        self.settle(ending, read == Some(Ending::Complete), stop);
+        self.settle(ending, read == Some(ExchangeEnd::Complete), stop);
         let next = match (ending, self.delivery) {
-            (Ending::Complete, Delivery::Open) if self.framing != Framing::UntilClose => {
+            (ExchangeEnd::Complete, AgentDelivery::Open) if self.framing != Framing::UntilClose => {
                 self.job.keep
             }
-            _ => Next::Close,
+            _ => KeepAlive::Close,
         };
         (ending, next)
     }
@@ -210,24 +214,27 @@ impl<'r> Relay<'r> {
     /// Tells whether reading on is of no use.
     fn is_over(&self) -> bool {
         match self.delivery {
-            Delivery::Open => false,
-            Delivery::Cut => true,
+            AgentDelivery::Open => false,
+            AgentDelivery::Cut => true,
             // What nobody reads any more is still counted to its end, unless nothing more may be
             // used anyway.
-            Delivery::Gone => {
+            AgentDelivery::Gone => {
                 let is_late = |drain: &Drain<'_>| drain.until() <= Instant::now();
-                self.meter.as_ref().is_none_or(Meter::is_final)
+                self.meter.as_ref().is_none_or(CallMeter::is_final)
                     || self.drain.as_ref().is_none_or(is_late)
                     || self.gateway.is_spent()
             }
         }
     }
 
-    fn pass(&mut self, piece: &[u8], agent: &mut Timed<'_>, stream: &Stream<'_>) {
+    fn pass(&mut self, piece: &[u8], agent: &mut TimedSocket<'_>, stream: &AnswerBody<'_>) {
         let was_spent = self.gateway.is_spent();
-        let was_between = self.meter.as_ref().is_some_and(Meter::is_between_events);
+        let was_between = self
+            .meter
+            .as_ref()
+            .is_some_and(CallMeter::is_between_events);
         let first_end = self.count(piece);
-        let is_final = self.meter.as_ref().is_none_or(Meter::is_final);
+        let is_final = self.meter.as_ref().is_none_or(CallMeter::is_final);
         let cut_at = match (was_spent && !is_final, was_between) {
             (false, _) => None,
             (true, true) => Some(0),
@@ -236,7 +243,7 @@ impl<'r> Relay<'r> {
         let passed = piece.get(..cut_at.unwrap_or(piece.len()));
         let shown = self.scrubber.feed(passed.unwrap_or_default()).into_owned();
         self.write(&shown, agent, stream);
-        if cut_at.is_some() && self.delivery == Delivery::Open {
+        if cut_at.is_some() && self.delivery == AgentDelivery::Open {
             self.cut(agent, stream);
         }
     }
@@ -253,8 +260,8 @@ impl<'r> Relay<'r> {
         fed.first_end
     }
 
-    fn write(&mut self, shown: &[u8], agent: &mut Timed<'_>, stream: &Stream<'_>) {
-        if shown.is_empty() || self.delivery != Delivery::Open {
+    fn write(&mut self, shown: &[u8], agent: &mut TimedSocket<'_>, stream: &AnswerBody<'_>) {
+        if shown.is_empty() || self.delivery != AgentDelivery::Open {
             return;
         }
         let call = self.job.call;
@@ -265,56 +272,59 @@ impl<'r> Relay<'r> {
     }
 
     /// Ends the agent's side of a stream with an error that its client takes for final.
-    fn cut(&mut self, agent: &mut Timed<'_>, stream: &Stream<'_>) {
+    fn cut(&mut self, agent: &mut TimedSocket<'_>, stream: &AnswerBody<'_>) {
         let held = self.scrubber.finish();
         self.write(&held, agent, stream);
         let dialect = self.gateway.upstream.dialect;
-        let event = dialect.error_event(Fault::Spent, &spent_message());
+        let event = dialect.error_event(GatewayErrorKind::Spent, &spent_message());
         let written = write_piece(self.framing, event.as_bytes(), agent)
             .and_then(|()| write_end(self.framing, agent));
         // Whoever left before the end of the stream was to be cut off anyway.
         let _agent_left: Result<(), HttpError> = written;
-        self.delivery = Delivery::Cut;
-        self.gateway.tell(Event::Cut {
+        self.delivery = AgentDelivery::Cut;
+        self.gateway.tell(GatewayEvent::Cut {
             call: self.job.call,
         });
     }
 
-    fn finish(&mut self, agent: &mut Timed<'_>, stream: &Stream<'_>) {
+    fn finish(&mut self, agent: &mut TimedSocket<'_>, stream: &AnswerBody<'_>) {
         let held = self.scrubber.finish();
         self.write(&held, agent, stream);
-        if self.delivery == Delivery::Open && write_end(self.framing, agent).is_err() {
+        if self.delivery == AgentDelivery::Open && write_end(self.framing, agent).is_err() {
             self.agent_left(stream);
         }
     }
 
-    fn agent_left(&mut self, stream: &Stream<'_>) {
-        self.delivery = Delivery::Gone;
-        self.gateway.tell(Event::AgentLeft {
+    fn agent_left(&mut self, stream: &AnswerBody<'_>) {
+        self.delivery = AgentDelivery::Gone;
+        self.gateway.tell(GatewayEvent::AgentLeft {
             call: self.job.call,
         });
         let timeouts = &self.gateway.timeouts;
         self.drain = Drain::begin(&self.gateway.n_drains, timeouts.drain);
-        if let (Stream::Live(_, patience), Some(drain)) = (stream, &self.drain) {
+        if let (AnswerBody::Live(_, patience), Some(drain)) = (stream, &self.drain) {
             patience.set(timeouts.silence, Some(drain.until()));
         }
     }
 
     /// Tells how the answer ended and whether its usage is known.
-    fn settle(&self, ending: Ending, is_complete: bool, stop: &Stop) {
+    fn settle(&self, ending: ExchangeEnd, is_complete: bool, stop: &StopSignal) {
         let call = self.job.call;
         self.gateway.record(&|recorder| recorder.end(call, ending));
         if !stop.is_raised() {
             match ending {
-                Ending::Stalled => self.gateway.tell(Event::Stalled { call }),
-                Ending::Broken => self.gateway.tell(Event::BrokenOff { call }),
-                Ending::Complete | Ending::Unreachable | Ending::Cut | Ending::Left => {}
+                ExchangeEnd::Stalled => self.gateway.tell(GatewayEvent::Stalled { call }),
+                ExchangeEnd::Broken => self.gateway.tell(GatewayEvent::BrokenOff { call }),
+                ExchangeEnd::Complete
+                | ExchangeEnd::Unreachable
+                | ExchangeEnd::Cut
+                | ExchangeEnd::Left => {}
             }
         }
         let reach = if is_complete {
-            Reach::Complete
+            AnswerExtent::Complete
         } else {
-            Reach::BrokenOff
+            AnswerExtent::BrokenOff
         };
         if let (Some(meter), Some(model)) = (&self.meter, self.job.model)
             && let Some(why) = meter.doubt(reach)
@@ -332,7 +342,7 @@ impl<'r> Relay<'r> {
 fn shown_head(
     head: &ResponseHead,
     framing: Framing,
-    job: &Job<'_>,
+    job: &RelayJob<'_>,
     scrubber: &mut Scrubber,
 ) -> ResponseHead {
     let mut headers = head.headers.clone();
@@ -340,7 +350,7 @@ fn shown_head(
     for name in DROPPED {
         headers.remove(name);
     }
-    let lines = headers.0.into_iter().map(|line| Header {
+    let lines = headers.0.into_iter().map(|line| HttpHeader {
         value: scrubber.whole(&line.value),
         name: line.name,
     });
@@ -355,12 +365,12 @@ fn shown_head(
         }
         Framing::Empty | Framing::UntilClose => {}
     }
-    if job.keep == Next::Close || framing == Framing::UntilClose {
+    if job.keep == KeepAlive::Close || framing == Framing::UntilClose {
         headers.add("connection", b"close");
     }
     let reason = scrubber.whole(head.reason.as_bytes());
     ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status: head.status,
         reason: String::from_utf8_lossy(&reason).into_owned(),
         headers,

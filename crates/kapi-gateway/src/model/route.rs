@@ -3,10 +3,10 @@
 //! Pure: the provider's address, the check of the placeholder that an agent holds in place of a
 //! key, and the head that the provider gets. Knows no sockets and no budgets.
 
-use crate::egress::host::Endpoint;
-use crate::http::head::{Headers, RequestHead, Version};
-use crate::model::dialect::{Dialect, Request, is_version};
-use crate::model::secret::Secret;
+use crate::egress::host::HostEndpoint;
+use crate::http::head::{Headers, HttpVersion, RequestHead};
+use crate::model::dialect::{ModelDialect, ProviderRequest, is_version};
+use crate::model::secret::ProviderKey;
 
 /// How a connection to the provider is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     pub(crate) scheme: Scheme,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: HostEndpoint,
     /// With a first slash and no last one; empty for none.
     pub(crate) path: String,
 }
@@ -53,15 +53,15 @@ pub enum AuthStyle {
 
 /// A provider: where it is, how it speaks, and the key for it.
 #[derive(Debug, Clone)]
-pub struct Upstream {
+pub struct ProviderRoute {
     /// Its address.
     pub base_url: BaseUrl,
     /// How it speaks.
-    pub dialect: Dialect,
+    pub dialect: ModelDialect,
     /// Where it wants the key.
     pub auth: AuthStyle,
     /// The key; none where `auth` needs none, and none when a cassette is replayed.
-    pub key: Option<Secret>,
+    pub key: Option<ProviderKey>,
 }
 
 /// Why a request may not use the gateway.
@@ -119,7 +119,7 @@ impl BaseUrl {
             return Err(error("a key does not belong into it"));
         }
         let usual_port = scheme.usual_port();
-        let endpoint = Endpoint::parse(authority, Some(usual_port))
+        let endpoint = HostEndpoint::parse(authority, Some(usual_port))
             .map_err(|_no_host| error("it names no host and port"))?;
         let path = path.trim_end_matches('/');
         if path.contains("//") || path.split('/').any(|part| part == "." || part == "..") {
@@ -136,14 +136,19 @@ impl BaseUrl {
     ///
     /// A base URL may end with the version, as OpenAI's clients want it, or without, as Anthropic's
     /// and Google's do; what the agent wrote in its own path is of no weight where it is there.
-    pub(crate) fn target(&self, dialect: Dialect, request: &Request, query: &str) -> String {
+    pub(crate) fn target(
+        &self,
+        dialect: ModelDialect,
+        request: &ProviderRequest,
+        query: &str,
+    ) -> String {
         let mut target = self.path.clone();
         let has_version = match dialect {
-            Dialect::Anthropic | Dialect::Gemini => {
+            ModelDialect::Anthropic | ModelDialect::Gemini => {
                 self.path.rsplit('/').next().is_some_and(is_version)
             }
             // Their base URL is complete, unless it is a host and nothing else.
-            Dialect::Responses | Dialect::Chat => !self.path.is_empty(),
+            ModelDialect::Responses | ModelDialect::Chat => !self.path.is_empty(),
         };
         if !has_version {
             let version = request.version.as_deref();
@@ -160,7 +165,7 @@ impl BaseUrl {
 
     /// Returns the value of the `host` header.
     pub(crate) fn authority(&self) -> String {
-        let Endpoint { host, port } = &self.endpoint;
+        let HostEndpoint { host, port } = &self.endpoint;
         if *port == self.scheme.usual_port() {
             host.to_string()
         } else {
@@ -244,7 +249,7 @@ pub(crate) fn take_private(headers: &mut Headers) {
 /// Returns the head that the provider gets; `head` has been through [`take_keys`] and
 /// [`take_private`].
 pub(crate) fn outgoing(
-    upstream: &Upstream,
+    upstream: &ProviderRoute,
     head: &RequestHead,
     target: String,
     body_bytes: usize,
@@ -271,7 +276,7 @@ pub(crate) fn outgoing(
     RequestHead {
         method: head.method.clone(),
         target,
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         headers,
     }
 }

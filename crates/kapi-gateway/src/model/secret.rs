@@ -18,9 +18,9 @@ pub struct SecretError;
 
 /// A provider's key. Never shown: `Debug` tells nothing of it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct ProviderKey(String);
 
-impl Secret {
+impl ProviderKey {
     /// Parses a key, which may end with the line break of the file it was read from.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let text = text.trim_end_matches(['\r', '\n']);
@@ -36,7 +36,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ProviderKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Secret(…)")
     }
@@ -50,8 +50,8 @@ pub(crate) struct Scrubber {
 }
 
 impl Scrubber {
-    pub(crate) fn new(secret: Option<&Secret>) -> Self {
-        let secret = secret.map_or("", Secret::expose);
+    pub(crate) fn new(secret: Option<&ProviderKey>) -> Self {
+        let secret = secret.map_or("", ProviderKey::expose);
         let is_scrubbed = secret.len() >= SCRUBBED_BYTES_MIN;
         Self {
             secret: if is_scrubbed {
@@ -78,9 +78,9 @@ impl Scrubber {
         while let Some((begin, candidate)) = self.candidate(&shown, at, first) {
             at = begin + candidate.len();
             match candidate {
-                Candidate::Key(length) => blank(&mut shown, begin, length),
-                Candidate::Other => {}
-                Candidate::Beginning => {
+                KeyMatch::Key(length) => blank(&mut shown, begin, length),
+                KeyMatch::Other => {}
+                KeyMatch::Beginning => {
                     self.held = shown.get(begin..).unwrap_or_default().to_vec();
                     return truncated(shown, begin);
                 }
@@ -90,16 +90,16 @@ impl Scrubber {
     }
 
     /// Returns the next place where the key may stand.
-    fn candidate(&self, shown: &[u8], from: usize, first: u8) -> Option<(usize, Candidate)> {
+    fn candidate(&self, shown: &[u8], from: usize, first: u8) -> Option<(usize, KeyMatch)> {
         let rest = shown.get(from..)?;
         let skipped = rest.iter().position(|&byte| byte == first)?;
         let text = rest.get(skipped..)?;
         let candidate = if text.starts_with(&self.secret) {
-            Candidate::Key(self.secret.len())
+            KeyMatch::Key(self.secret.len())
         } else if self.secret.starts_with(text) {
-            Candidate::Beginning
+            KeyMatch::Beginning
         } else {
-            Candidate::Other
+            KeyMatch::Other
         };
         Some((from + skipped, candidate))
     }
@@ -119,7 +119,7 @@ impl Scrubber {
 
 /// What stands where the key's first byte stands.
 #[derive(Debug, Clone, Copy)]
-enum Candidate {
+enum KeyMatch {
     /// The key, of so many bytes.
     Key(usize),
     /// All that is there yet, and the key begins like it.
@@ -127,7 +127,7 @@ enum Candidate {
     Other,
 }
 
-impl Candidate {
+impl KeyMatch {
     /// Returns how many bytes need not be looked at again.
     const fn len(self) -> usize {
         match self {
@@ -155,11 +155,11 @@ fn truncated(bytes: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scrubber, Secret};
+    use super::{ProviderKey, Scrubber};
 
     #[test]
     fn a_key_is_blanked_wherever_the_pieces_end() {
-        let secret = Secret::parse("sk-sk-secret").expect("a key");
+        let secret = ProviderKey::parse("sk-sk-secret").expect("a key");
         let check = |text: &str, expected: &str| {
             for at in 0..=text.len() {
                 let mut scrubber = Scrubber::new(Some(&secret));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_back_that_cannot_be_the_key() {
-        let secret = Secret::parse("sk-secret").expect("a key");
+        let secret = ProviderKey::parse("sk-secret").expect("a key");
         let mut scrubber = Scrubber::new(Some(&secret));
         assert_eq!(&*scrubber.feed(b"data: 1\n\n"), b"data: 1\n\n");
         assert_eq!(&*scrubber.feed(b"x sk-"), b"x ");
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_key_is_not_shown_and_must_fit_a_header() {
-        let secret = Secret::parse("sk-secret\n").expect("a key");
+        let secret = ProviderKey::parse("sk-secret\n").expect("a key");
         assert_eq!(format!("{secret:?}"), "Secret(…)");
         assert_eq!(secret.expose(), "sk-secret");
         for text in ["", "\n", "two words", "line\r\nbreak: x", "ümlaut"] {
-            assert!(Secret::parse(text).is_err(), "{text:?}");
+            assert!(ProviderKey::parse(text).is_err(), "{text:?}");
         }
-        let mut short = Scrubber::new(Some(&Secret::parse("ollama").expect("a key")));
+        let mut short = Scrubber::new(Some(&ProviderKey::parse("ollama").expect("a key")));
         assert_eq!(short.whole(b"ask ollama"), b"ask ollama");
     }
 }

@@ -14,17 +14,17 @@ use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::egress::dial;
-use crate::egress::host::Host;
-use crate::http::timed::Timed;
+use crate::egress::host::TargetHost;
+use crate::http::timed::TimedSocket;
 use crate::model::route::{BaseUrl, Scheme};
-use crate::serve::Stop;
+use crate::serve::StopSignal;
 
 /// Why no connection could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The provider cannot be reached.
     #[error(transparent)]
-    Dial(#[from] dial::Error),
+    Dial(#[from] dial::DialError),
     /// The host cannot be named in a certificate.
     #[error("name {host} in a TLS handshake")]
     Name {
@@ -57,17 +57,17 @@ pub enum ConnectError {
 /// How long a connection may be waited for; every clone changes the same limits, also while
 /// somebody else reads.
 #[derive(Debug, Clone)]
-pub(crate) struct Patience(Arc<Mutex<Limits>>);
+pub(crate) struct WirePatience(Arc<Mutex<WireLimits>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct WireLimits {
     silence_max: Duration,
     deadline: Option<Instant>,
 }
 
-impl Patience {
+impl WirePatience {
     fn new(silence_max: Duration, deadline: Option<Instant>) -> Self {
-        Self(Arc::new(Mutex::new(Limits {
+        Self(Arc::new(Mutex::new(WireLimits {
             silence_max,
             deadline,
         })))
@@ -75,40 +75,40 @@ impl Patience {
 
     /// Sets how long each later wait may be, and when the last of them must end.
     pub(crate) fn set(&self, silence_max: Duration, deadline: Option<Instant>) {
-        *self.limits() = Limits {
+        *self.limits() = WireLimits {
             silence_max,
             deadline,
         };
     }
 
-    fn limits(&self) -> MutexGuard<'_, Limits> {
+    fn limits(&self) -> MutexGuard<'_, WireLimits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A socket whose time limits can be changed between two waits.
 #[derive(Debug)]
-struct Socket {
+struct WireSocket {
     stream: Arc<TcpStream>,
-    patience: Patience,
+    patience: WirePatience,
 }
 
-impl Socket {
-    fn timed(&self) -> Timed<'_> {
+impl WireSocket {
+    fn timed(&self) -> TimedSocket<'_> {
         let limits = *self.patience.limits();
-        let mut timed = Timed::new(&*self.stream, limits.silence_max);
+        let mut timed = TimedSocket::new(&*self.stream, limits.silence_max);
         timed.set_deadline(limits.deadline);
         timed
     }
 }
 
-impl Read for Socket {
+impl Read for WireSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.timed().read(buffer)
     }
 }
 
-impl Write for Socket {
+impl Write for WireSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.timed().write(bytes)
     }
@@ -120,12 +120,12 @@ impl Write for Socket {
 
 /// A connection to a provider.
 #[derive(Debug)]
-pub(crate) struct Wire(Layer);
+pub(crate) struct Wire(WireLayer);
 
 #[derive(Debug)]
-enum Layer {
-    Plain(Socket),
-    Tls(Box<StreamOwned<ClientConnection, Socket>>),
+enum WireLayer {
+    Plain(WireSocket),
+    Tls(Box<StreamOwned<ClientConnection, WireSocket>>),
 }
 
 impl Wire {
@@ -135,16 +135,16 @@ impl Wire {
         base_url: &BaseUrl,
         tls: &Arc<ClientConfig>,
         deadline: Instant,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Self, ConnectError> {
         let stream = Arc::new(stream);
         let left = deadline.saturating_duration_since(Instant::now());
-        let mut socket = Socket {
+        let mut socket = WireSocket {
             stream: Arc::clone(&stream),
-            patience: Patience::new(left, Some(deadline)),
+            patience: WirePatience::new(left, Some(deadline)),
         };
         if base_url.scheme == Scheme::Http {
-            return Ok(Self(Layer::Plain(socket)));
+            return Ok(Self(WireLayer::Plain(socket)));
         }
         let host = &base_url.endpoint.host;
         let _watched = stop.watch(&stream);
@@ -157,22 +157,22 @@ impl Wire {
             session.complete_io(&mut socket).map_err(failed)?;
         }
         let stream = StreamOwned::new(session, socket);
-        Ok(Self(Layer::Tls(Box::new(stream))))
+        Ok(Self(WireLayer::Tls(Box::new(stream))))
     }
 
     /// Returns the socket below, to be watched.
     pub(crate) fn socket(&self) -> &Arc<TcpStream> {
         match &self.0 {
-            Layer::Plain(socket) => &socket.stream,
-            Layer::Tls(stream) => &stream.sock.stream,
+            WireLayer::Plain(socket) => &socket.stream,
+            WireLayer::Tls(stream) => &stream.sock.stream,
         }
     }
 
     /// Returns the limits of every wait for it.
-    pub(crate) fn patience(&self) -> &Patience {
+    pub(crate) fn patience(&self) -> &WirePatience {
         match &self.0 {
-            Layer::Plain(socket) => &socket.patience,
-            Layer::Tls(stream) => &stream.sock.patience,
+            WireLayer::Plain(socket) => &socket.patience,
+            WireLayer::Tls(stream) => &stream.sock.patience,
         }
     }
 
@@ -187,8 +187,8 @@ impl Wire {
 impl Read for Wire {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Layer::Plain(socket) => socket.read(buffer),
-            Layer::Tls(stream) => stream.read(buffer),
+            WireLayer::Plain(socket) => socket.read(buffer),
+            WireLayer::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -196,23 +196,23 @@ impl Read for Wire {
 impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Layer::Plain(socket) => socket.write(bytes),
-            Layer::Tls(stream) => stream.write(bytes),
+            WireLayer::Plain(socket) => socket.write(bytes),
+            WireLayer::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Layer::Plain(socket) => socket.flush(),
-            Layer::Tls(stream) => stream.flush(),
+            WireLayer::Plain(socket) => socket.flush(),
+            WireLayer::Tls(stream) => stream.flush(),
         }
     }
 }
 
-fn client(host: &Host, tls: &Arc<ClientConfig>) -> Result<ClientConnection, ConnectError> {
+fn client(host: &TargetHost, tls: &Arc<ClientConfig>) -> Result<ClientConnection, ConnectError> {
     let name = match host {
-        Host::Address(address) => ServerName::from(*address),
-        Host::Name(name) => {
+        TargetHost::Address(address) => ServerName::from(*address),
+        TargetHost::Name(name) => {
             ServerName::try_from(name.clone()).map_err(|source| ConnectError::Name {
                 host: name.clone(),
                 source,

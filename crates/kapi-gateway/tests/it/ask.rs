@@ -1,11 +1,11 @@
 //! One question and its answer, in each of the three ways of speaking.
 
 use kapi_core::spend::tokens::TokenCounts;
-use kapi_gateway::ask::answer::Channel;
+use kapi_gateway::ask::answer::AnswerChannel;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::Form;
-use kapi_gateway::ask::probe::{Seen, probe};
-use kapi_gateway::ask::server::{Api, Server};
+use kapi_gateway::ask::probe::{AvailabilitySource, probe};
+use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_sys::cancel::Cancel;
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::scenario::{JudgeRule, Scenario, Step, ToolUse, Usage};
@@ -34,7 +34,7 @@ fn scenario() -> Scenario {
     scenario
 }
 
-fn at(model: &ModelServer, api: Api) -> Server {
+fn at(model: &ModelServer, api: ModelApi) -> ModelEndpoint {
     server(api, &model.base_url())
 }
 
@@ -53,7 +53,7 @@ fn words_are_asked_for_without_tools_or_history_and_counted_exactly() {
         let answer = answer(asked);
         assert_eq!(
             (answer.text.as_str(), answer.channel),
-            ("ok", Channel::Text)
+            ("ok", AnswerChannel::Text)
         );
         assert_eq!(answer.model, "test-model-1", "{api:?}");
         let request = model.requests().pop().expect("a request");
@@ -72,16 +72,16 @@ fn a_verdict_comes_by_a_channel_of_its_own() {
     let verdict = serde_json::from_str(DONE).expect("json");
     scenario.judges = vec![JudgeRule::new("Is it done?", vec![verdict])];
     let model = ModelServer::start(scenario.clone()).expect("a server");
-    for api in [Api::Chat, Api::Gemini] {
+    for api in [ModelApi::Chat, ModelApi::Gemini] {
         let answer = answer(ask_at(&at(&model, api), VERDICT_FORM));
-        assert_eq!(answer.channel, Channel::Format, "{api:?}");
+        assert_eq!(answer.channel, AnswerChannel::Format, "{api:?}");
         let found: Value = serde_json::from_str(&answer.text).expect("json");
         assert_eq!(found["verdict"], "done", "{api:?}");
     }
     scenario.judges = Vec::new();
     model.set_scenario(scenario);
-    let answer = answer(ask_at(&at(&model, Api::Anthropic), VERDICT_FORM));
-    assert_eq!(answer.channel, Channel::Tool);
+    let answer = answer(ask_at(&at(&model, ModelApi::Anthropic), VERDICT_FORM));
+    assert_eq!(answer.channel, AnswerChannel::Tool);
     let found: Value = serde_json::from_str(&answer.text).expect("json");
     assert_eq!(found, json!({ "verdict": "done", "reason": "all there" }));
     assert_eq!(model.requests().len(), 3, "one request each");
@@ -137,20 +137,20 @@ fn the_form_of_the_verdict_is_asked_for_in_each_apis_own_words() {
     assert_eq!(config["maxOutputTokens"], 300);
 }
 
-fn api_of(line: &str) -> Api {
+fn api_of(line: &str) -> ModelApi {
     if line.contains("/messages") {
-        Api::Anthropic
+        ModelApi::Anthropic
     } else if line.contains("generateContent") {
-        Api::Gemini
+        ModelApi::Gemini
     } else {
-        Api::Chat
+        ModelApi::Chat
     }
 }
 
 #[test]
 fn words_around_a_verdict_do_not_get_into_it() {
     let server = Scripted::start(|_| {
-        let mut said = spoken(Api::Anthropic, DONE);
+        let mut said = spoken(ModelApi::Anthropic, DONE);
         said["stop_reason"] = json!("tool_use");
         said["content"].as_array_mut().expect("a list").push(json!({
             "type": "tool_use", "id": "t1", "name": "verdict",
@@ -158,8 +158,8 @@ fn words_around_a_verdict_do_not_get_into_it() {
         }));
         Reply::json(200, &said)
     });
-    let answer = answer(ask_at(&server.server(Api::Anthropic), VERDICT_FORM));
-    assert_eq!(answer.channel, Channel::Tool);
+    let answer = answer(ask_at(&server.server(ModelApi::Anthropic), VERDICT_FORM));
+    assert_eq!(answer.channel, AnswerChannel::Tool);
     assert!(answer.text.contains("continue") && !answer.text.contains("done"));
 }
 
@@ -171,7 +171,7 @@ fn a_verdict_given_twice_over_is_none() {
         "usage": { "input_tokens": 1, "output_tokens": 1 },
     });
     let server = Scripted::start(move |_| Reply::json(200, &twice));
-    let asked = ask_at(&server.server(Api::Anthropic), VERDICT_FORM);
+    let asked = ask_at(&server.server(ModelApi::Anthropic), VERDICT_FORM);
     assert_eq!(asked.usage.total(), 2, "it cost all the same");
     assert!(matches!(error(asked), AskError::Malformed { .. }));
 }
@@ -185,7 +185,7 @@ fn repeated_fields_of_a_verdict_reach_the_reader_as_they_are() {
             "input":{"verdict":"continue","verdict":"done","reason":"r"}}]}"#
             .to_owned(),
     });
-    let asked = ask_at(&server.server(Api::Anthropic), VERDICT_FORM);
+    let asked = ask_at(&server.server(ModelApi::Anthropic), VERDICT_FORM);
     assert_eq!(asked.n_unmetered, 1, "the answer told no use");
     let text = answer(asked).text;
     assert_eq!(text.matches("\"verdict\"").count(), 2, "{text}");
@@ -195,14 +195,14 @@ fn repeated_fields_of_a_verdict_reach_the_reader_as_they_are() {
 fn a_server_without_a_channel_is_asked_in_words() {
     for (api, channels) in [
         (
-            Api::Anthropic,
+            ModelApi::Anthropic,
             &["tool_choice", "output_config", "JSON object"][..],
         ),
         (
-            Api::Chat,
+            ModelApi::Chat,
             &["response_format", "tool_choice", "JSON object"],
         ),
-        (Api::Gemini, &["responseSchema", "JSON object"]),
+        (ModelApi::Gemini, &["responseSchema", "JSON object"]),
     ] {
         let server = Scripted::start(move |request| {
             let body = request.body.to_string();
@@ -222,7 +222,7 @@ fn a_server_without_a_channel_is_asked_in_words() {
         let answer = answer(asked);
         assert_eq!(
             (answer.text.as_str(), answer.channel),
-            (DONE, Channel::Text),
+            (DONE, AnswerChannel::Text),
             "{api:?}"
         );
         let requests = server.requests();
@@ -242,12 +242,12 @@ fn chat_models_that_know_the_limit_by_its_new_name_are_asked_so() {
             return Reply::json(400, &json!({ "error": { "message": message } }));
         }
         assert_eq!(request.body["max_completion_tokens"], 300);
-        Reply::json(200, &spoken(Api::Chat, DONE))
+        Reply::json(200, &spoken(ModelApi::Chat, DONE))
     });
-    let answer = answer(ask_at(&server.server(Api::Chat), VERDICT_FORM));
+    let answer = answer(ask_at(&server.server(ModelApi::Chat), VERDICT_FORM));
     assert_eq!(
         answer.channel,
-        Channel::Format,
+        AnswerChannel::Format,
         "the channel was not given up for it"
     );
     assert_eq!(server.requests().len(), 2);
@@ -256,16 +256,16 @@ fn chat_models_that_know_the_limit_by_its_new_name_are_asked_so() {
 #[test]
 fn a_server_of_ones_own_is_asked_below_its_path_and_without_a_key() {
     let server = Scripted::start(|_| {
-        Reply::json(200, &spoken(Api::Chat, "yes")).header("X-Request-Id", "req-7")
+        Reply::json(200, &spoken(ModelApi::Chat, "yes")).header("X-Request-Id", "req-7")
     });
-    let mut own = server.server(Api::Chat);
+    let mut own = server.server(ModelApi::Chat);
     own.key = None;
     let answer = answer(ask_at(&own, Form::Words));
     assert_eq!(answer.request_id.as_deref(), Some("req-7"));
     let request = server.requests().pop().expect("a request");
     assert_eq!(request.line, "POST /v1/chat/completions HTTP/1.1");
     assert!(!request.head.to_lowercase().contains("authorization"));
-    let below = server.server_at(Api::Chat, "http", "/api/openai");
+    let below = server.server_at(ModelApi::Chat, "http", "/api/openai");
     ask_at(&below, Form::Words).outcome.expect("an answer");
     let request = server.requests().pop().expect("a request");
     assert_eq!(request.line, "POST /api/openai/chat/completions HTTP/1.1");
@@ -283,8 +283,8 @@ fn a_probe_finds_a_model_by_its_name() {
         other => panic!("{other}"),
     });
     for (api, name) in [
-        (Api::Anthropic, "test-model-1-20261001"),
-        (Api::Gemini, "test-model-1"),
+        (ModelApi::Anthropic, "test-model-1-20261001"),
+        (ModelApi::Gemini, "test-model-1"),
     ] {
         let probed = probe(
             &server.server(api),
@@ -294,7 +294,10 @@ fn a_probe_finds_a_model_by_its_name() {
         );
         assert_eq!((probed.usage.total(), probed.n_unmetered), (0, 0));
         let present = probed.outcome.expect("a model");
-        assert_eq!((present.model.as_str(), present.seen), (name, Seen::Listed));
+        assert_eq!(
+            (present.model.as_str(), present.seen),
+            (name, AvailabilitySource::Listed)
+        );
     }
 }
 
@@ -305,7 +308,7 @@ fn a_probe_asks_for_a_few_tokens_where_no_list_proves_anything() {
         let probed = probe(&at(&model, api), "test-model-1", PATIENCE, &Cancel::new());
         assert_eq!(
             probed.outcome.expect("a model").seen,
-            Seen::Answered,
+            AvailabilitySource::Answered,
             "{api:?}"
         );
         assert_eq!(probed.usage.output, 45);
@@ -313,12 +316,15 @@ fn a_probe_asks_for_a_few_tokens_where_no_list_proves_anything() {
         assert!(body.contains(":16"), "{body}");
     }
     let cut = Scripted::start(|_| {
-        let mut said = spoken(Api::Chat, "o");
+        let mut said = spoken(ModelApi::Chat, "o");
         said["choices"][0]["finish_reason"] = json!("length");
         Reply::json(200, &said)
     });
-    let probed = probe(&cut.server(Api::Chat), "m", PATIENCE, &Cancel::new());
-    assert_eq!(probed.outcome.expect("a model").seen, Seen::Answered);
+    let probed = probe(&cut.server(ModelApi::Chat), "m", PATIENCE, &Cancel::new());
+    assert_eq!(
+        probed.outcome.expect("a model").seen,
+        AvailabilitySource::Answered
+    );
     assert_eq!(probed.usage.total(), 13);
 }
 
@@ -326,15 +332,15 @@ fn a_probe_asks_for_a_few_tokens_where_no_list_proves_anything() {
 fn a_probe_finds_out_that_a_model_is_not_there() {
     for (api, body) in [
         (
-            Api::Anthropic,
+            ModelApi::Anthropic,
             json!({ "error": { "type": "not_found_error", "message": "model: nope" } }),
         ),
         (
-            Api::Chat,
+            ModelApi::Chat,
             json!({ "error": { "code": "model_not_found", "message": "no `nope`" } }),
         ),
         (
-            Api::Gemini,
+            ModelApi::Gemini,
             json!({ "error": { "message": "models/nope is not found for v1beta" } }),
         ),
     ] {
@@ -349,7 +355,12 @@ fn a_probe_finds_out_that_a_model_is_not_there() {
     }
     for name in ["", "two words", "a\"b", "../x", "models/a:b"] {
         let server = Scripted::start(|_| panic!("nothing is sent"));
-        let probed = probe(&server.server(Api::Gemini), name, PATIENCE, &Cancel::new());
+        let probed = probe(
+            &server.server(ModelApi::Gemini),
+            name,
+            PATIENCE,
+            &Cancel::new(),
+        );
         let error = probed.outcome.expect_err("no model");
         assert!(
             matches!(
@@ -363,6 +374,11 @@ fn a_probe_finds_out_that_a_model_is_not_there() {
     let name = "m".repeat(201);
     long.model = &name;
     let server = Scripted::start(|_| panic!("nothing is sent"));
-    let asked = kapi_gateway::ask::ask(&server.server(Api::Chat), &long, PATIENCE, &Cancel::new());
+    let asked = kapi_gateway::ask::ask(
+        &server.server(ModelApi::Chat),
+        &long,
+        PATIENCE,
+        &Cancel::new(),
+    );
     assert!(matches!(error(asked), AskError::UnknownModel { .. }));
 }

@@ -11,7 +11,7 @@ use kapi_gateway::ask::ask;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::Form;
 use kapi_gateway::ask::probe::probe;
-use kapi_gateway::ask::server::Api;
+use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_sys::cancel::Cancel;
 use kapi_testkit::model_server::ModelServer;
@@ -163,7 +163,7 @@ fn a_server_that_sends_a_byte_now_and_then_is_given_up_too() {
                 sent = stream.write_all(b" ");
             }
         });
-        let error = error(ask_for(&server(Api::Chat, &url), SHORT));
+        let error = error(ask_for(&server(ModelApi::Chat, &url), SHORT));
         assert_eq!(name(&error), "timed out", "{error:?}");
     });
 }
@@ -174,7 +174,7 @@ fn a_wait_can_be_cancelled() {
     let cancel = Cancel::new();
     let asked = thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let server = server(Api::Anthropic, &model.base_url());
+            let server = server(ModelApi::Anthropic, &model.base_url());
             ask(&server, &question(Form::Words), PATIENCE, &cancel)
         });
         assert!(model.wait_until(PATIENCE, &|requests| !requests.is_empty()));
@@ -186,7 +186,7 @@ fn a_wait_can_be_cancelled() {
     // Nothing is sent for one that is cancelled already.
     let server = Scripted::start(|_| panic!("nothing is sent"));
     let asked = ask(
-        &server.server(Api::Chat),
+        &server.server(ModelApi::Chat),
         &question(Form::Words),
         PATIENCE,
         &cancel,
@@ -214,7 +214,7 @@ fn nobody_at_an_address_is_unreachable() {
 #[test]
 fn a_server_without_the_right_certificate_is_unreachable() {
     let plain = Scripted::start(|_| panic!("nothing can be read"));
-    let secured = plain.server_at(Api::Chat, "https", "");
+    let secured = plain.server_at(ModelApi::Chat, "https", "");
     let error = error(ask_for(&secured, SHORT));
     assert!(
         ["unreachable", "timed out"].contains(&name(&error)),
@@ -223,7 +223,7 @@ fn a_server_without_the_right_certificate_is_unreachable() {
 }
 
 /// Returns what an answer of this status and body is taken for, in an API.
-fn taken_for(api: Api, status: u16, body: Value) -> String {
+fn taken_for(api: ModelApi, status: u16, body: Value) -> String {
     let server = Scripted::start(move |_| Reply::json(status, &body));
     name(&error(ask_at(&server.server(api), Form::Words))).to_owned()
 }
@@ -233,53 +233,53 @@ fn words_decide_where_the_status_does_not() {
     let worded = |message: &str| json!({ "error": { "message": message } });
     for (api, status, body, expected) in [
         (
-            Api::Anthropic,
+            ModelApi::Anthropic,
             400,
             worded("Your credit balance is too low to access it"),
             "out of credit",
         ),
-        (Api::Chat, 402, worded("pay"), "out of credit"),
+        (ModelApi::Chat, 402, worded("pay"), "out of credit"),
         (
-            Api::Chat,
+            ModelApi::Chat,
             429,
             json!({ "error": { "message": "quota", "code": "insufficient_quota" } }),
             "out of credit",
         ),
         (
-            Api::Gemini,
+            ModelApi::Gemini,
             400,
             json!({ "error": { "message": "API key not valid.", "details": [{ "reason": "API_KEY_INVALID" }] } }),
             "unauthorised",
         ),
         (
-            Api::Gemini,
+            ModelApi::Gemini,
             404,
             worded("models/x is not found for API version v1beta"),
             "unknown model",
         ),
         (
-            Api::Chat,
+            ModelApi::Chat,
             404,
             worded("The model `x` does not exist."),
             "unknown model",
         ),
         (
-            Api::Chat,
+            ModelApi::Chat,
             400,
             json!({ "error": { "message": "bad", "code": "model_not_found" } }),
             "unknown model",
         ),
-        (Api::Chat, 404, json!("404 page not found"), "rejected"),
-        (Api::Chat, 302, json!({}), "rejected"),
-        (Api::Chat, 200, json!([]), "malformed"),
+        (ModelApi::Chat, 404, json!("404 page not found"), "rejected"),
+        (ModelApi::Chat, 302, json!({}), "rejected"),
+        (ModelApi::Chat, 200, json!([]), "malformed"),
         (
-            Api::Chat,
+            ModelApi::Chat,
             200,
             json!({ "error": "Unexpected endpoint or method." }),
             "malformed",
         ),
-        (Api::Anthropic, 200, json!({}), "malformed"),
-        (Api::Gemini, 200, json!({}), "malformed"),
+        (ModelApi::Anthropic, 200, json!({}), "malformed"),
+        (ModelApi::Gemini, 200, json!({}), "malformed"),
     ] {
         assert_eq!(
             taken_for(api, status, body.clone()),
@@ -296,45 +296,45 @@ fn a_model_that_declines_or_is_cut_short_gives_no_answer_and_still_costs() {
         *said.pointer_mut(place).expect(place) = json!(value);
         said
     };
-    let mut refusing = spoken(Api::Chat, "");
+    let mut refusing = spoken(ModelApi::Chat, "");
     refusing["choices"][0]["message"]["refusal"] = json!("I cannot judge this.");
     let chat_end = "/choices/0/finish_reason";
     let gemini_end = "/candidates/0/finishReason";
     for (api, body, expected) in [
         (
-            Api::Anthropic,
-            changed(Api::Anthropic, "/stop_reason", "refusal"),
+            ModelApi::Anthropic,
+            changed(ModelApi::Anthropic, "/stop_reason", "refusal"),
             "refused",
         ),
         (
-            Api::Chat,
-            changed(Api::Chat, chat_end, "content_filter"),
+            ModelApi::Chat,
+            changed(ModelApi::Chat, chat_end, "content_filter"),
             "refused",
         ),
-        (Api::Chat, refusing, "refused"),
+        (ModelApi::Chat, refusing, "refused"),
         (
-            Api::Gemini,
-            changed(Api::Gemini, gemini_end, "SAFETY"),
+            ModelApi::Gemini,
+            changed(ModelApi::Gemini, gemini_end, "SAFETY"),
             "refused",
         ),
         (
-            Api::Anthropic,
-            changed(Api::Anthropic, "/stop_reason", "max_tokens"),
+            ModelApi::Anthropic,
+            changed(ModelApi::Anthropic, "/stop_reason", "max_tokens"),
             "cut short",
         ),
         (
-            Api::Chat,
-            changed(Api::Chat, chat_end, "length"),
+            ModelApi::Chat,
+            changed(ModelApi::Chat, chat_end, "length"),
             "cut short",
         ),
         (
-            Api::Gemini,
-            changed(Api::Gemini, gemini_end, "MAX_TOKENS"),
+            ModelApi::Gemini,
+            changed(ModelApi::Gemini, gemini_end, "MAX_TOKENS"),
             "cut short",
         ),
         (
-            Api::Gemini,
-            changed(Api::Gemini, gemini_end, "OTHER"),
+            ModelApi::Gemini,
+            changed(ModelApi::Gemini, gemini_end, "OTHER"),
             "malformed",
         ),
     ] {
@@ -353,7 +353,7 @@ fn a_model_that_declines_or_is_cut_short_gives_no_answer_and_still_costs() {
         "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
         "usageMetadata": { "promptTokenCount": 4 },
     });
-    assert_eq!(taken_for(Api::Gemini, 200, blocked), "refused");
+    assert_eq!(taken_for(ModelApi::Gemini, 200, blocked), "refused");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_servers_words_are_shown_without_the_key_and_without_tricks() {
         let message = format!("bad key {KEY}\u{1b}[2J\n{}", "x".repeat(9_000));
         Reply::json(401, &json!({ "error": { "message": message } }))
     });
-    let error = error(ask_at(&server.server(Api::Anthropic), Form::Words));
+    let error = error(ask_at(&server.server(ModelApi::Anthropic), Form::Words));
     let shown = format!("{error} {error:?}");
     assert!(
         !shown.contains(KEY) && !shown.contains('\u{1b}') && !shown.contains('\n'),
@@ -381,7 +381,7 @@ fn an_answer_without_end_is_not_read_without_end() {
         headers: Vec::new(),
         body: " ".repeat(9 * 1024 * 1024),
     });
-    let error = error(ask_at(&server.server(Api::Chat), Form::Words));
+    let error = error(ask_at(&server.server(ModelApi::Chat), Form::Words));
     assert_eq!(name(&error), "broken off", "{error:?}");
 }
 
@@ -397,11 +397,14 @@ fn the_hosts_own_proxy_is_gone_through() {
             "{}",
             asked.head
         );
-        write_reply(stream, &Reply::json(200, &spoken(Api::Chat, "from beyond")));
+        write_reply(
+            stream,
+            &Reply::json(200, &spoken(ModelApi::Chat, "from beyond")),
+        );
     });
     let named = format!("http://{}", proxy.address);
     let environment = BTreeMap::from([("http_proxy".into(), named.into())]);
-    let mut beyond = server(Api::Chat, "http://model.example");
+    let mut beyond = server(ModelApi::Chat, "http://model.example");
     beyond.host_proxy = HostProxy::of(&environment).expect("a proxy");
     let answer = answer(ask_at(&beyond, Form::Words));
     assert_eq!(answer.text, "from beyond");
@@ -412,7 +415,7 @@ fn a_redirect_does_not_take_the_key_along() {
     let server = Scripted::start(|_| {
         Reply::json(307, &json!({})).header("Location", "http://127.0.0.1:9/v1/messages")
     });
-    let error = error(ask_at(&server.server(Api::Anthropic), Form::Words));
+    let error = error(ask_at(&server.server(ModelApi::Anthropic), Form::Words));
     assert!(
         matches!(error, AskError::Rejected { status: 307, .. }),
         "{error:?}"

@@ -7,19 +7,19 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kapi_gateway::ask::answer::Answer;
+use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::{Form, VERDICT};
-use kapi_gateway::ask::server::{Api, Server};
-use kapi_gateway::ask::{Asked, Question, ask};
+use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
+use kapi_gateway::ask::{ModelQuestion, QuestionOutcome, ask};
 use kapi_gateway::model::route::BaseUrl;
-use kapi_gateway::model::secret::Secret;
+use kapi_gateway::model::secret::ProviderKey;
 use kapi_sys::cancel::Cancel;
 use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, Target};
 
-pub(crate) const APIS: [Api; 3] = [Api::Anthropic, Api::Chat, Api::Gemini];
+pub(crate) const APIS: [ModelApi; 3] = [ModelApi::Anthropic, ModelApi::Chat, ModelApi::Gemini];
 pub(crate) const KEY: &str = "sk-secret-of-the-test";
 pub(crate) const VERDICT_FORM: Form = Form::Object(&VERDICT);
 
@@ -73,11 +73,11 @@ impl Scripted {
         Self { target, requests }
     }
 
-    pub(crate) fn server(&self, api: Api) -> Server {
+    pub(crate) fn server(&self, api: ModelApi) -> ModelEndpoint {
         self.server_at(api, "http", "")
     }
 
-    pub(crate) fn server_at(&self, api: Api, scheme: &str, path: &str) -> Server {
+    pub(crate) fn server_at(&self, api: ModelApi, scheme: &str, path: &str) -> ModelEndpoint {
         server(api, &format!("{scheme}://{}{path}", self.target.address))
     }
 
@@ -87,18 +87,18 @@ impl Scripted {
 }
 
 /// Returns a server at an address, with the test's key.
-pub(crate) fn server(api: Api, url: &str) -> Server {
-    Server {
+pub(crate) fn server(api: ModelApi, url: &str) -> ModelEndpoint {
+    ModelEndpoint {
         api,
         base_url: BaseUrl::parse(url).expect("a base URL"),
-        key: Some(Secret::parse(KEY).expect("a key")),
+        key: Some(ProviderKey::parse(KEY).expect("a key")),
         extra_authorities: None,
         host_proxy: None,
     }
 }
 
-pub(crate) fn question(form: Form) -> Question<'static> {
-    Question {
+pub(crate) fn question(form: Form) -> ModelQuestion<'static> {
+    ModelQuestion {
         model: "test-model-1",
         system: "You judge.",
         user: "Is it done?",
@@ -108,36 +108,36 @@ pub(crate) fn question(form: Form) -> Question<'static> {
 }
 
 /// Asks with patience.
-pub(crate) fn ask_at(server: &Server, form: Form) -> Asked {
+pub(crate) fn ask_at(server: &ModelEndpoint, form: Form) -> QuestionOutcome {
     ask(server, &question(form), PATIENCE, &Cancel::new())
 }
 
-pub(crate) fn ask_for(server: &Server, deadline: Duration) -> Asked {
+pub(crate) fn ask_for(server: &ModelEndpoint, deadline: Duration) -> QuestionOutcome {
     ask(server, &question(Form::Words), deadline, &Cancel::new())
 }
 
-pub(crate) fn answer(asked: Asked) -> Answer {
+pub(crate) fn answer(asked: QuestionOutcome) -> ModelAnswer {
     asked.outcome.expect("an answer")
 }
 
-pub(crate) fn error(asked: Asked) -> AskError {
+pub(crate) fn error(asked: QuestionOutcome) -> AskError {
     asked.outcome.expect_err("no answer")
 }
 
 /// Returns a whole answer in an API's shape with this text.
-pub(crate) fn spoken(api: Api, text: &str) -> Value {
+pub(crate) fn spoken(api: ModelApi, text: &str) -> Value {
     match api {
-        Api::Anthropic => json!({
+        ModelApi::Anthropic => json!({
             "id": "msg_1", "model": "test-model-1", "stop_reason": "end_turn",
             "content": [{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": text }],
             "usage": { "input_tokens": 10, "output_tokens": 3 },
         }),
-        Api::Chat => json!({
+        ModelApi::Chat => json!({
             "id": "chatcmpl-1", "model": "test-model-1",
             "choices": [{ "message": { "content": text }, "finish_reason": "stop" }],
             "usage": { "prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13 },
         }),
-        Api::Gemini => json!({
+        ModelApi::Gemini => json!({
             "candidates": [{
                 "content": { "parts": [{ "text": "hm", "thought": true }, { "text": text }] },
                 "finishReason": "STOP",

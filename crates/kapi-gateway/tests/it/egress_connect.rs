@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kapi_gateway::egress::policy::Mode;
+use kapi_gateway::egress::policy::EgressMode;
 
 use crate::support::{
     Gate, PATIENCE, Setup, Target, at, client_hello, read_exactly, read_to_end, status,
@@ -267,7 +267,7 @@ fn an_allowed_name_that_leads_home_is_refused() {
 
 #[test]
 fn a_refused_address_says_which_rule_would_reach_it() {
-    let check = |address: &str, mode: Mode, expected: &str| {
+    let check = |address: &str, mode: EgressMode, expected: &str| {
         let mut setup = Setup::filtered(&["a.test"]).name("a.test", &[at(address)]);
         setup.mode = mode;
         let answer = setup.start().ask(&connect_request("a.test:443"));
@@ -277,21 +277,25 @@ fn a_refused_address_says_which_rule_would_reach_it() {
     };
     check(
         "10.0.0.1",
-        Mode::Filtered,
+        EgressMode::Filtered,
         "allow = [\"private:a.test:443\"]",
     );
-    check("127.0.0.1", Mode::Open, "allow = [\"private:a.test:443\"]");
+    check(
+        "127.0.0.1",
+        EgressMode::Open,
+        "allow = [\"private:a.test:443\"]",
+    );
     check(
         "169.254.169.254",
-        Mode::Open,
+        EgressMode::Open,
         "allow = [\"private:169.254.169.254:443\"]",
     );
     check(
         "fd00:ec2::254",
-        Mode::Open,
+        EgressMode::Open,
         "allow = [\"private:[fd00:ec2::254]:443\"]",
     );
-    check("0.0.0.0", Mode::Open, "none");
+    check("0.0.0.0", EgressMode::Open, "none");
 }
 
 #[test]
@@ -341,7 +345,7 @@ fn a_literal_is_reached_only_where_it_was_written() {
 #[test]
 fn no_network_is_none() {
     let mut setup = Setup::filtered(&["private:a.test:443"]).name("a.test", &[at("127.0.0.1")]);
-    setup.mode = Mode::None;
+    setup.mode = EgressMode::None;
     let gate = setup.start();
     let answer = gate.ask(&connect_request("a.test:443"));
     assert_eq!(status(&answer), "HTTP/1.1 403 Forbidden");

@@ -5,9 +5,9 @@ use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use kapi_gateway::egress::Limits;
+use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::forward::Forward;
-use kapi_gateway::egress::log::Record;
+use kapi_gateway::egress::log::ConnectionRecord;
 use kapi_sys::clock::SystemClock;
 
 use crate::support::{Background, PATIENCE, Target, connect, line, read_to_end};
@@ -15,10 +15,10 @@ use crate::support::{Background, PATIENCE, Target, connect, line, read_to_end};
 struct Forwarded {
     _background: Background,
     address: SocketAddr,
-    records: Receiver<Record>,
+    records: Receiver<ConnectionRecord>,
 }
 
-fn forward(listener: TcpListener, port: u16, limits: Limits) -> Forwarded {
+fn forward(listener: TcpListener, port: u16, limits: EgressLimits) -> Forwarded {
     let address = listener.local_addr().expect("an address");
     let (sender, records) = channel();
     let background = Background::start(move |stop| {
@@ -43,7 +43,7 @@ fn a_port_of_the_host_is_reached_from_both_loopbacks() {
     let port = target.address.port();
     for loopback in ["127.0.0.1:0", "[::1]:0"] {
         let listener = TcpListener::bind(loopback).expect("a listener");
-        let forwarded = forward(listener, port, Limits::usual());
+        let forwarded = forward(listener, port, EgressLimits::usual());
         let mut client = connect(forwarded.address);
         client.write_all(b"ping").expect("send");
         client.shutdown(Shutdown::Write).expect("half close");
@@ -59,7 +59,7 @@ fn what_the_client_says_does_not_change_where_it_leads() {
     let target = Target::echo();
     let other = Target::echo();
     let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).expect("a listener");
-    let forwarded = forward(listener, target.address.port(), Limits::usual());
+    let forwarded = forward(listener, target.address.port(), EgressLimits::usual());
     let mut client = connect(forwarded.address);
     let request = format!("CONNECT {} HTTP/1.1\r\n\r\n", other.address);
     client.write_all(request.as_bytes()).expect("send");
@@ -78,7 +78,7 @@ fn a_port_where_nobody_listens_is_closed_and_recorded() {
     let port = closed.local_addr().expect("an address").port();
     drop(closed);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-    let forwarded = forward(listener, port, Limits::usual());
+    let forwarded = forward(listener, port, EgressLimits::usual());
     assert_eq!(read_to_end(&mut connect(forwarded.address)), "");
     let record = forwarded.records.recv_timeout(PATIENCE).expect("a record");
     let start = format!("Forward 127.0.0.1:{port} allowed by forward:{port}, failed to connect to");
@@ -88,9 +88,9 @@ fn a_port_where_nobody_listens_is_closed_and_recorded() {
 #[test]
 fn a_silent_forward_is_closed() {
     let target = Target::echo();
-    let limits = Limits {
+    let limits = EgressLimits {
         idle_time_max: Duration::from_millis(50),
-        ..Limits::usual()
+        ..EgressLimits::usual()
     };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let forwarded = forward(listener, target.address.port(), limits);

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_gateway::model::dialect::Dialect;
+use kapi_gateway::model::dialect::ModelDialect;
 
 use crate::model_rig;
 use crate::support::{Gate, Setup, Target, read_exactly, status};
@@ -198,7 +198,7 @@ fn a_model_is_asked_through_it_by_name() {
     let setup = model_rig::Setup {
         base_url: Some("http://provider.test:8080".to_owned()),
         host_proxy: HostProxy::of(&variables.into()).expect("a proxy"),
-        ..model_rig::Setup::new(Dialect::Anthropic)
+        ..model_rig::Setup::new(ModelDialect::Anthropic)
     };
     model_rig::run(setup, &|_, _| model_rig::After::Close, &|rig| {
         let got = rig

@@ -3,10 +3,10 @@
 //! The provider is a few lines in each test, and both sides are real sockets.
 
 use kapi_core::usage::Usage;
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::meter::Unknown;
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::meter::UnknownUsage;
 use kapi_gateway::model::route::AuthStyle;
-use kapi_gateway::model::{Event, Refusal};
+use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 
 use crate::model_rig::{
     After, PATIENCE, PLACEHOLDER, Provide, SECRET, Setup, begin_events, end_chunks, put, put_chunk,
@@ -33,7 +33,7 @@ fn a_call_arrives_with_the_real_key_and_its_usage_is_told() {
             ANSWER,
         )
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let body = r#"{"model":"m-1", "messages":[]}"#;
         let got = rig.connect().post("/v1/messages?beta=true", body);
         assert_eq!(
@@ -53,16 +53,16 @@ fn a_call_arrives_with_the_real_key_and_its_usage_is_told() {
         assert_ne!(seen[0].header("host").as_deref(), Some("gateway"));
         assert_eq!(seen[0].body, body.as_bytes());
         let expected = [
-            Event::Call {
+            GatewayEvent::Call {
                 call: 1,
                 model: "m-1".to_owned(),
             },
-            Event::Answered {
+            GatewayEvent::Answered {
                 call: 1,
                 status: 200,
                 retry_after_ms: None,
             },
-            Event::Used {
+            GatewayEvent::Used {
                 call: 1,
                 usage: tokens(10, 5),
             },
@@ -78,7 +78,7 @@ fn a_call_arrives_with_the_real_key_and_its_usage_is_told() {
 #[test]
 fn a_sign_of_life_is_answered_here_without_a_key() {
     let provide: Provide<'_> = &|_, _| panic!("not for the provider");
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         for _ in 0..2 {
             agent.send("HEAD / HTTP/1.1\r\nhost: gateway\r\n\r\n");
@@ -92,7 +92,7 @@ fn a_sign_of_life_is_answered_here_without_a_key() {
 #[test]
 fn only_the_runs_own_placeholder_and_only_known_requests_pass() {
     let provide: Provide<'_> = &|_, _| panic!("not for the provider");
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         let mut refused = |request: &str, headers: &str, status: u16| {
             agent.send(&format!(
@@ -115,16 +115,16 @@ fn only_the_runs_own_placeholder_and_only_known_requests_pass() {
             &format!("{mine}content-encoding: gzip\r\n"),
             400,
         );
-        let whys: Vec<Event> = rig.events();
-        let why = |why: Refusal| Event::Refused { why };
+        let whys: Vec<GatewayEvent> = rig.events();
+        let why = |why: GatewayRefusal| GatewayEvent::Refused { why };
         let expected = [
-            why(Refusal::Key),
-            why(Refusal::Key),
-            why(Refusal::Key),
-            why(Refusal::NotAllowed),
-            why(Refusal::NotAllowed),
-            why(Refusal::NotAllowed),
-            why(Refusal::Unreadable),
+            why(GatewayRefusal::Key),
+            why(GatewayRefusal::Key),
+            why(GatewayRefusal::Key),
+            why(GatewayRefusal::NotAllowed),
+            why(GatewayRefusal::NotAllowed),
+            why(GatewayRefusal::NotAllowed),
+            why(GatewayRefusal::Unreadable),
         ];
         assert_eq!(whys, expected);
         assert_eq!((rig.totals().n_refused, rig.totals().n_calls), (7, 0));
@@ -134,7 +134,7 @@ fn only_the_runs_own_placeholder_and_only_known_requests_pass() {
 #[test]
 fn messages_that_two_readers_read_differently_are_refused() {
     let provide: Provide<'_> = &|_, _| panic!("not for the provider");
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let key = format!("x-api-key: {PLACEHOLDER}\r\n");
         for (headers, status) in [
             ("content-length: 2\r\ntransfer-encoding: chunked\r\n", 400),
@@ -148,11 +148,11 @@ fn messages_that_two_readers_read_differently_are_refused() {
             assert_eq!(agent.receive("POST").head.status, status, "{headers}");
             assert!(agent.is_closed());
         }
-        let why = |why: Refusal| Event::Refused { why };
+        let why = |why: GatewayRefusal| GatewayEvent::Refused { why };
         let expected = [
-            why(Refusal::Unreadable),
-            why(Refusal::Unreadable),
-            why(Refusal::TooLarge),
+            why(GatewayRefusal::Unreadable),
+            why(GatewayRefusal::Unreadable),
+            why(GatewayRefusal::TooLarge),
         ];
         assert_eq!(rig.events(), expected);
     });
@@ -161,7 +161,7 @@ fn messages_that_two_readers_read_differently_are_refused() {
 #[test]
 fn calls_follow_each_other_on_one_connection_here_and_there() {
     let provide: Provide<'_> = &|_, stream| put_json(stream, "200 OK", "", ANSWER);
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         for _ in 0..5 {
             assert_eq!(agent.post("/v1/messages", r#"{"model":"m"}"#).body, ANSWER);
@@ -182,7 +182,7 @@ fn errors_of_the_provider_pass_with_what_says_when_to_ask_again() {
             put_json(stream, "500 Oops", "", body)
         }
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         let got = agent.post("/v1/messages", r#"{"model":"4"}"#);
         assert_eq!(got.head.status, 429);
@@ -212,7 +212,7 @@ fn the_key_is_blanked_wherever_the_provider_says_it() {
         put_chunk(stream, &format!("{two}\n\ndata: {SECRET}\n\n"));
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         let failed = agent.post("/v1/messages", r#"{"x":"e"}"#);
         assert_eq!(failed.head.status, 401);
@@ -241,7 +241,7 @@ fn each_piece_of_a_stream_arrives_before_the_next_is_sent() {
         }
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Chat), provide, &|rig| {
+    run(Setup::new(ModelDialect::Chat), provide, &|rig| {
         let mut agent = rig.connect();
         agent.begin_post("/v1/chat/completions", r#"{"model":"m","stream":true}"#);
         let head = agent.receive_head();
@@ -249,11 +249,11 @@ fn each_piece_of_a_stream_arrives_before_the_next_is_sent() {
         agent.receive_each(&head, &pieces, &|| {
             sender.send(()).expect("the provider waits");
         });
-        let wanted = |event: &Event| matches!(event, Event::Unmetered { .. });
+        let wanted = |event: &GatewayEvent| matches!(event, GatewayEvent::Unmetered { .. });
         let body = r#"{"model":"m","stream":true}"#;
-        let expected = Event::Unmetered {
+        let expected = GatewayEvent::Unmetered {
             call: 1,
-            why: Unknown::NotTold,
+            why: UnknownUsage::NotTold,
             // What was read, and what was asked: three bytes a token.
             estimate: tokens(u64::try_from(body.len()).expect("short") / 3, 9),
         };
@@ -279,7 +279,7 @@ fn an_answer_of_fifty_megabytes_passes_whole_and_is_counted() {
         put(stream, after);
         After::Close
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert!(got.is_whole);
         assert_eq!(got.body.len(), before.len() + 800 * 64 * 1024 + after.len());
@@ -304,13 +304,13 @@ fn a_chat_stream_is_asked_for_its_usage() {
         put_chunk(stream, "\"completion_tokens\":2}}\n\ndata: [DONE]\n\n");
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Chat), provide, &|rig| {
+    run(Setup::new(ModelDialect::Chat), provide, &|rig| {
         let got = rig
             .connect()
             .post("/v1/chat/completions", r#"{"model":"m","stream":true}"#);
         assert!(got.is_whole && got.body.ends_with("data: [DONE]\n\n"));
         assert_eq!(rig.totals().usage, tokens(8, 2));
-        assert!(rig.events().contains(&Event::UsageAsked { call: 1 }));
+        assert!(rig.events().contains(&GatewayEvent::UsageAsked { call: 1 }));
         assert_eq!(
             rig.seen()[0].header("authorization"),
             Some(format!("Bearer {SECRET}"))
@@ -322,7 +322,7 @@ fn a_chat_stream_is_asked_for_its_usage() {
 fn an_agents_own_log_in_passes_unchanged() {
     let setup = Setup {
         auth: AuthStyle::AgentsOwn,
-        ..Setup::new(Dialect::Anthropic)
+        ..Setup::new(ModelDialect::Anthropic)
     };
     let provide: Provide<'_> = &|_, stream| put_json(stream, "200 OK", "", ANSWER);
     run(setup, provide, &|rig| {
@@ -348,7 +348,7 @@ fn an_agents_own_log_in_passes_unchanged() {
 #[test]
 fn an_agent_that_asks_first_is_told_to_go_on() {
     let provide: Provide<'_> = &|_, stream| put_json(stream, "200 OK", "", ANSWER);
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         agent.send(&format!(
             "POST /v1/messages HTTP/1.1\r\nx-api-key: {PLACEHOLDER}\r\nexpect: 100-continue\r\n\

@@ -5,9 +5,9 @@
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::meter::Unknown;
-use kapi_gateway::model::{Event, Refusal};
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::meter::UnknownUsage;
+use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 
 use crate::model_rig::{
     After, Provide, Setup, begin_events, end_chunks, put_chunk, put_json, run, wait_for_close,
@@ -24,7 +24,7 @@ const STOPPED: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\
 fn a_stream_ends_at_its_next_event_once_the_budget_is_spent() {
     let setup = Setup {
         tokens_max: 1000,
-        ..Setup::new(Dialect::Anthropic)
+        ..Setup::new(ModelDialect::Anthropic)
     };
     let provide: Provide<'_> = &|_, stream| {
         begin_events(stream);
@@ -58,15 +58,15 @@ fn a_stream_ends_at_its_next_event_once_the_budget_is_spent() {
         assert_ne!(count.head.status, 400, "counting tokens costs nothing");
         let events = rig.events();
         for expected in [
-            Event::Cut { call: 1 },
-            Event::Refused {
-                why: Refusal::Spent,
+            GatewayEvent::Cut { call: 1 },
+            GatewayEvent::Refused {
+                why: GatewayRefusal::Spent,
             },
         ] {
             assert!(events.contains(&expected), "{expected:?} in {events:?}");
         }
-        let is_estimated = |event: &Event| {
-            matches!(event, Event::Unmetered { call: 1, why: Unknown::BrokenOff, estimate }
+        let is_estimated = |event: &GatewayEvent| {
+            matches!(event, GatewayEvent::Unmetered { call: 1, why: UnknownUsage::BrokenOff, estimate }
                 if (estimate.input_tokens, estimate.output_tokens) == (0, 4095))
         };
         assert!(events.iter().any(is_estimated), "{events:?}");
@@ -78,7 +78,7 @@ fn a_stream_ends_at_its_next_event_once_the_budget_is_spent() {
 fn an_answer_that_is_paid_for_is_delivered_to_its_end() {
     let setup = Setup {
         tokens_max: 1050,
-        ..Setup::new(Dialect::Anthropic)
+        ..Setup::new(ModelDialect::Anthropic)
     };
     let provide: Provide<'_> = &|_, stream| {
         begin_events(stream);
@@ -115,7 +115,7 @@ fn one_calls_spending_ends_the_others_that_run() {
     };
     let setup = Setup {
         tokens_max: 1000,
-        ..Setup::new(Dialect::Anthropic)
+        ..Setup::new(ModelDialect::Anthropic)
     };
     run(setup, provide, &|rig| {
         thread::scope(|scope| {
@@ -162,7 +162,7 @@ fn fifty_calls_side_by_side_are_counted_exactly() {
         }
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let bodies = Mutex::new(Vec::new());
         let ask = |kind: &str| {
             let got = rig
@@ -189,10 +189,10 @@ fn fifty_calls_side_by_side_are_counted_exactly() {
 #[test]
 fn the_refusal_has_the_shape_that_each_client_takes_for_final() {
     for (dialect, path) in [
-        (Dialect::Anthropic, "/v1/messages"),
-        (Dialect::Responses, "/v1/responses"),
-        (Dialect::Chat, "/v1/chat/completions"),
-        (Dialect::Gemini, "/v1beta/models/g:generateContent"),
+        (ModelDialect::Anthropic, "/v1/messages"),
+        (ModelDialect::Responses, "/v1/responses"),
+        (ModelDialect::Chat, "/v1/chat/completions"),
+        (ModelDialect::Gemini, "/v1beta/models/g:generateContent"),
     ] {
         let provide: Provide<'_> = &|_, _| panic!("not for the provider");
         run(Setup::new(dialect), provide, &|rig| {

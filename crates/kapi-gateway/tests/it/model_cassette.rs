@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_gateway::model::cassette::{Cassette, CassetteError};
-use kapi_gateway::model::dialect::Dialect;
+use kapi_gateway::model::dialect::ModelDialect;
 use kapi_gateway::model::route::AuthStyle;
-use kapi_gateway::model::{Event, GatewayError};
+use kapi_gateway::model::{GatewayError, GatewayEvent};
 
 use crate::model_rig::{
     After, Provide, SECRET, Setup, begin_events, end_chunks, put_chunk, put_json, run, try_gateway,
@@ -52,7 +52,7 @@ const PROVIDER: Provide<'_> = &|seen, stream| {
 fn setup(cassette: Cassette) -> Setup {
     Setup {
         cassette: Some(cassette),
-        ..Setup::new(Dialect::Anthropic)
+        ..Setup::new(ModelDialect::Anthropic)
     }
 }
 
@@ -95,7 +95,7 @@ fn what_was_recorded_is_answered_again() {
             )
         };
         let told: String = bodies.iter().map(ask).collect();
-        rig.wait_for(&|event| *event == Event::BrokenOff { call: 4 });
+        rig.wait_for(&|event| *event == GatewayEvent::BrokenOff { call: 4 });
         format!("{told}{:?}", rig.totals())
     };
     let first = std::sync::Mutex::new(String::new());
@@ -112,7 +112,7 @@ fn what_was_recorded_is_answered_again() {
     assert_eq!(mode & 0o777, 0o600);
     run(replay(&path), NOBODY, &|rig| {
         assert_eq!(play(rig), *first.lock().expect("no panic"));
-        let differs = |event: &Event| matches!(event, Event::ReplayDiffers { .. });
+        let differs = |event: &GatewayEvent| matches!(event, GatewayEvent::ReplayDiffers { .. });
         assert!(!rig.events().iter().any(differs));
     });
 }
@@ -134,7 +134,7 @@ fn a_replay_finds_each_bodys_own_answer_and_says_what_differs_or_is_missing() {
         assert_eq!(
             rig.events()
                 .iter()
-                .filter(|event| **event == Event::ReplayDiffers { call: 2 })
+                .filter(|event| **event == GatewayEvent::ReplayDiffers { call: 2 })
                 .count(),
             1
         );
@@ -145,7 +145,10 @@ fn a_replay_finds_each_bodys_own_answer_and_says_what_differs_or_is_missing() {
             .connect()
             .post("/v1/messages/count_tokens", r#"{"n":1}"#);
         assert_eq!(elsewhere.head.status, 501);
-        assert!(rig.events().contains(&Event::ReplayMissed { call: 4 }));
+        assert!(
+            rig.events()
+                .contains(&GatewayEvent::ReplayMissed { call: 4 })
+        );
     });
 }
 
@@ -157,7 +160,8 @@ fn a_full_cassette_stops_the_recording_and_not_the_traffic() {
             let body = format!(r#"{{"n":{n}}}"#);
             assert_eq!(rig.connect().post("/v1/messages", &body).head.status, 200);
         }
-        let stopped = |event: &&Event| matches!(event, Event::RecordingStopped { .. });
+        let stopped =
+            |event: &&GatewayEvent| matches!(event, GatewayEvent::RecordingStopped { .. });
         assert_eq!(rig.events().iter().filter(stopped).count(), 1);
     });
     assert!(fs::metadata(&path).expect("a cassette").len() <= 1500);

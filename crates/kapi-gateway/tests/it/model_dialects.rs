@@ -2,7 +2,7 @@
 //!
 //! Neither knows of the other: the server was written for real agent CLIs.
 
-use kapi_gateway::model::dialect::Dialect;
+use kapi_gateway::model::dialect::ModelDialect;
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::KeyFingerprint;
 use kapi_testkit::model_server::scenario::{Scenario, Step, Usage};
@@ -29,7 +29,7 @@ fn server() -> ModelServer {
     .expect("a server")
 }
 
-fn check(dialect: Dialect, version: &str, (path, body): (&str, &str)) {
+fn check(dialect: ModelDialect, version: &str, (path, body): (&str, &str)) {
     let server = server();
     let setup = Setup {
         base_url: Some(format!("{}{version}", server.base_url())),
@@ -71,30 +71,30 @@ fn check(dialect: Dialect, version: &str, (path, body): (&str, &str)) {
 fn anthropic_whole_and_streamed() {
     let path = "/v1/messages?beta=true";
     let whole = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
-    check(Dialect::Anthropic, "", (path, whole));
+    check(ModelDialect::Anthropic, "", (path, whole));
     let streamed = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
-    check(Dialect::Anthropic, "", (path, streamed));
+    check(ModelDialect::Anthropic, "", (path, streamed));
 }
 
 #[test]
 fn responses_whole_and_streamed() {
     let path = "/v1/responses";
     check(
-        Dialect::Responses,
+        ModelDialect::Responses,
         "/v1",
         (path, r#"{"model":"m","input":"hi"}"#),
     );
     let streamed = r#"{"model":"m","stream":true,"input":"hi"}"#;
-    check(Dialect::Responses, "/v1", (path, streamed));
+    check(ModelDialect::Responses, "/v1", (path, streamed));
 }
 
 #[test]
 fn chat_whole_and_streamed_without_being_asked_for_usage() {
     let path = "/v1/chat/completions";
     let whole = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
-    check(Dialect::Chat, "/v1", (path, whole));
+    check(ModelDialect::Chat, "/v1", (path, whole));
     let streamed = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
-    check(Dialect::Chat, "/v1", (path, streamed));
+    check(ModelDialect::Chat, "/v1", (path, streamed));
 }
 
 #[test]
@@ -106,6 +106,6 @@ fn gemini_whole_and_streamed_in_both_forms() {
         "streamGenerateContent",
     ] {
         let path = format!("/v1beta/models/gemini-2.5-pro:{call}");
-        check(Dialect::Gemini, "", (&path, body));
+        check(ModelDialect::Gemini, "", (&path, body));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use kapi_core::usage::Usage;
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::{Event, Refusal};
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 
 use crate::model_rig::{
     After, PATIENCE, Provide, Rig, Setup, begin_events, end_chunks, put_chunk, run, wait_for_close,
@@ -51,16 +51,16 @@ fn ask_and_leave(rig: &Rig<'_>, body: &str) {
     agent.receive_each(&head, &["response.created"], &|| ());
 }
 
-fn count(events: &[Event], wanted: &dyn Fn(&Event) -> bool) -> usize {
+fn count(events: &[GatewayEvent], wanted: &dyn Fn(&GatewayEvent) -> bool) -> usize {
     events.iter().filter(|event| wanted(event)).count()
 }
 
-fn has_left(event: &Event) -> bool {
-    matches!(event, Event::AgentLeft { .. })
+fn has_left(event: &GatewayEvent) -> bool {
+    matches!(event, GatewayEvent::AgentLeft { .. })
 }
 
-fn is_estimated(event: &Event) -> bool {
-    matches!(event, Event::Unmetered { .. })
+fn is_estimated(event: &GatewayEvent) -> bool {
+    matches!(event, GatewayEvent::Unmetered { .. })
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn a_storm_of_hang_ups_costs_what_the_provider_counts() {
         put_chunk(stream, COMPLETED);
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Responses), provide, &|rig| {
+    run(Setup::new(ModelDialect::Responses), provide, &|rig| {
         for _ in 0..N_CALLS {
             ask_and_leave(rig, "{}");
         }
         left.open();
-        let is_used = |event: &Event| matches!(event, Event::Used { .. });
+        let is_used = |event: &GatewayEvent| matches!(event, GatewayEvent::Used { .. });
         rig.wait_until(&|events| count(events, &is_used) == N_CALLS);
         let events = rig.events();
         assert_eq!(count(&events, &has_left), N_CALLS);
@@ -111,7 +111,7 @@ fn too_many_hang_ups_at_once_and_the_end_of_a_run_cost_the_estimate() {
         wait_for_close(stream);
         After::Close
     };
-    run(Setup::new(Dialect::Responses), provide, &|rig| {
+    run(Setup::new(ModelDialect::Responses), provide, &|rig| {
         for _ in 0..N_CALLS {
             ask_and_leave(rig, &body);
         }
@@ -140,7 +140,7 @@ fn too_many_hang_ups_at_once_and_the_end_of_a_run_cost_the_estimate() {
 
 #[test]
 fn hanging_up_spends_the_budget() {
-    let mut setup = Setup::new(Dialect::Responses);
+    let mut setup = Setup::new(ModelDialect::Responses);
     setup.timeouts.drain = Duration::from_millis(100);
     setup.tokens_max = 10_000;
     let provide: Provide<'_> = &|_, stream| {
@@ -161,8 +161,8 @@ fn hanging_up_spends_the_budget() {
         }
         let got = rig.connect().post("/v1/responses", "{}");
         assert_eq!(got.head.status, 400, "{}", got.body);
-        let refused = Event::Refused {
-            why: Refusal::Spent,
+        let refused = GatewayEvent::Refused {
+            why: GatewayRefusal::Spent,
         };
         assert!(rig.events().contains(&refused));
     });

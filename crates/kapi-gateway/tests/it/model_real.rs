@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::{Event, Refusal};
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::{GatewayEvent, GatewayRefusal};
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 use kapi_testkit::model_server::ModelServer;
 use kapi_testkit::model_server::record::{Answer, RecordedRequest};
@@ -40,7 +40,7 @@ struct Launch {
 /// How a CLI is made to speak to a gateway.
 struct Driven {
     cli: Cli,
-    dialect: Dialect,
+    dialect: ModelDialect,
     /// What the scripted server's own base URL ends with.
     version: &'static str,
     launch: fn(&str) -> Launch,
@@ -52,7 +52,7 @@ fn words(text: &str) -> Vec<String> {
 
 const CLAUDE: Driven = Driven {
     cli: Cli::Claude,
-    dialect: Dialect::Anthropic,
+    dialect: ModelDialect::Anthropic,
     version: "",
     launch: |url| Launch {
         args: words(
@@ -72,7 +72,7 @@ const CLAUDE: Driven = Driven {
 
 const CODEX: Driven = Driven {
     cli: Cli::Codex,
-    dialect: Dialect::Responses,
+    dialect: ModelDialect::Responses,
     version: "/v1",
     launch: |url| Launch {
         args: words(
@@ -95,7 +95,7 @@ const CODEX: Driven = Driven {
 
 const GEMINI: Driven = Driven {
     cli: Cli::Gemini,
-    dialect: Dialect::Gemini,
+    dialect: ModelDialect::Gemini,
     version: "",
     launch: |url| Launch {
         args: words("-y --skip-trust -m gemini-2.5-pro -o stream-json -p Begin"),
@@ -116,7 +116,7 @@ const GEMINI: Driven = Driven {
 
 const PI: Driven = Driven {
     cli: Cli::Pi,
-    dialect: Dialect::Chat,
+    dialect: ModelDialect::Chat,
     version: "/v1",
     launch: |url| Launch {
         args: words("-p --mode json --provider gateway --model scripted Begin"),
@@ -260,8 +260,8 @@ fn works(driven: &Driven) {
 
 fn ends_when_spent(driven: &Driven) {
     drive(driven, 1, &|rig, server, _status, _made| {
-        let refused = Event::Refused {
-            why: Refusal::Spent,
+        let refused = GatewayEvent::Refused {
+            why: GatewayRefusal::Spent,
         };
         let events = rig.events();
         let n_refused = events.iter().filter(|event| **event == refused).count();

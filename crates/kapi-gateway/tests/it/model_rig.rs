@@ -13,15 +13,16 @@ use kapi_core::usage::Usage;
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::http::HeadLimits;
 use kapi_gateway::http::head::{RequestHead, ResponseHead};
-use kapi_gateway::http::reader::Reader;
+use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::model::cassette::Cassette;
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::route::{AuthStyle, BaseUrl, Upstream};
-use kapi_gateway::model::secret::Secret;
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::route::{AuthStyle, BaseUrl, ProviderRoute};
+use kapi_gateway::model::secret::ProviderKey;
 use kapi_gateway::model::{
-    Config, Event, Gateway, GatewayError, Metered, Timeouts, Totals, Used, Verdict, Watch,
+    CallUsage, GatewayConfig, GatewayError, GatewayEvent, GatewayTotals, GatewayWatch,
+    MeteredUsage, ModelGateway, Timeouts, UsageVerdict,
 };
-use kapi_gateway::serve::{ServeLimits, Stop, serve};
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 
 /// What the agent has in place of a key.
 pub(crate) const PLACEHOLDER: &str = "kapi-run-7";
@@ -64,7 +65,7 @@ pub(crate) type Provide<'a> = &'a (dyn Fn(&Seen, &TcpStream) -> After + Sync);
 
 /// What the gateway is made of, as far as tests differ.
 pub(crate) struct Setup {
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: ModelDialect,
     pub(crate) auth: AuthStyle,
     pub(crate) timeouts: Timeouts,
     pub(crate) cassette: Option<Cassette>,
@@ -76,11 +77,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(dialect: Dialect) -> Self {
+    pub(crate) fn new(dialect: ModelDialect) -> Self {
         let auth = match dialect {
-            Dialect::Anthropic => AuthStyle::XApiKey,
-            Dialect::Responses | Dialect::Chat => AuthStyle::Bearer,
-            Dialect::Gemini => AuthStyle::XGoogApiKey,
+            ModelDialect::Anthropic => AuthStyle::XApiKey,
+            ModelDialect::Responses | ModelDialect::Chat => AuthStyle::Bearer,
+            ModelDialect::Gemini => AuthStyle::XGoogApiKey,
         };
         Self {
             dialect,
@@ -104,22 +105,22 @@ impl Setup {
 /// The running gateway, as a test sees it.
 pub(crate) struct Rig<'a> {
     pub(crate) address: SocketAddr,
-    pub(crate) gateway: &'a Gateway<'a>,
-    pub(crate) stop: &'a Stop,
+    pub(crate) gateway: &'a ModelGateway<'a>,
+    pub(crate) stop: &'a StopSignal,
     events: &'a Log,
     seen: &'a Mutex<Vec<Seen>>,
 }
 
 #[derive(Default)]
 struct Log {
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<GatewayEvent>>,
     changed: Condvar,
     told: Mutex<Usage>,
     estimated: Mutex<Usage>,
 }
 
 impl Rig<'_> {
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<GatewayEvent> {
         self.events.events.lock().expect("no panic").clone()
     }
 
@@ -137,19 +138,19 @@ impl Rig<'_> {
         self.seen.lock().expect("no panic").clone()
     }
 
-    pub(crate) fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> GatewayTotals {
         self.gateway.totals()
     }
 
     /// Waits until something has happened.
-    pub(crate) fn wait_for(&self, wanted: &dyn Fn(&Event) -> bool) -> Event {
+    pub(crate) fn wait_for(&self, wanted: &dyn Fn(&GatewayEvent) -> bool) -> GatewayEvent {
         self.wait_until(&|events| events.iter().any(wanted));
         let mut events = self.events().into_iter();
         events.find(wanted).expect("it has happened")
     }
 
     /// Waits until all that has happened is as wanted.
-    pub(crate) fn wait_until(&self, is_wanted: &dyn Fn(&[Event]) -> bool) {
+    pub(crate) fn wait_until(&self, is_wanted: &dyn Fn(&[GatewayEvent]) -> bool) {
         let until = Instant::now() + PATIENCE;
         let mut events = self.events.events.lock().expect("no panic");
         loop {
@@ -176,36 +177,36 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
     let log = Log::default();
     let seen = Mutex::new(Vec::new());
     let tokens_max = setup.tokens_max;
-    let on_usage = |metered: &Metered<'_>| {
+    let on_usage = |metered: &CallUsage<'_>| {
         let mut told = log.told.lock().expect("no panic");
         let mut estimated = log.estimated.lock().expect("no panic");
         match metered.used {
-            Used::Tokens(usage) => told.add(&usage),
-            Used::Unknown { estimate, .. } => estimated.add(&estimate),
+            MeteredUsage::Tokens(usage) => told.add(&usage),
+            MeteredUsage::Unknown { estimate, .. } => estimated.add(&estimate),
         }
         if told.tokens().saturating_add(estimated.tokens()) >= tokens_max {
-            Verdict::Spent
+            UsageVerdict::Spent
         } else {
-            Verdict::GoOn
+            UsageVerdict::GoOn
         }
     };
-    let on_event = |event: Event| {
+    let on_event = |event: GatewayEvent| {
         log.events.lock().expect("no panic").push(event);
         log.changed.notify_all();
     };
-    let stop = Stop::new().expect("a stop sign");
+    let stop = StopSignal::new().expect("a stop sign");
     let provider = listen();
     let port = provider.local_addr().expect("an address").port();
     let base_url = setup
         .base_url
         .clone()
         .unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
-    let watch = Watch {
+    let watch = GatewayWatch {
         on_usage: &on_usage,
         on_event: &on_event,
     };
     let host_proxy = setup.host_proxy.clone();
-    let gateway = Gateway::new(config(setup, &base_url), watch).expect("a gateway");
+    let gateway = ModelGateway::new(config(setup, &base_url), watch).expect("a gateway");
     let gateway = gateway.through(host_proxy);
     let listener = listen();
     let address = listener.local_addr().expect("an address");
@@ -236,7 +237,7 @@ pub(crate) fn run(setup: Setup, provide: Provide<'_>, test: &dyn Fn(&Rig<'_>)) {
     });
 }
 
-struct RaiseAtEnd<'a>(&'a Stop);
+struct RaiseAtEnd<'a>(&'a StopSignal);
 
 impl Drop for RaiseAtEnd<'_> {
     fn drop(&mut self) {
@@ -246,22 +247,22 @@ impl Drop for RaiseAtEnd<'_> {
 
 /// Makes a gateway and drops it.
 pub(crate) fn try_gateway(setup: Setup) -> Result<(), GatewayError> {
-    let watch = Watch {
-        on_usage: &|_| Verdict::GoOn,
+    let watch = GatewayWatch {
+        on_usage: &|_| UsageVerdict::GoOn,
         on_event: &|_| (),
     };
-    Gateway::new(config(setup, "http://127.0.0.1:1"), watch).map(drop)
+    ModelGateway::new(config(setup, "http://127.0.0.1:1"), watch).map(drop)
 }
 
-fn config(setup: Setup, base_url: &str) -> Config {
+fn config(setup: Setup, base_url: &str) -> GatewayConfig {
     let is_replay = matches!(setup.cassette, Some(Cassette::Replay { .. }));
     let has_key = !is_replay && setup.auth != AuthStyle::AgentsOwn;
-    Config {
-        upstream: Upstream {
+    GatewayConfig {
+        upstream: ProviderRoute {
             base_url: BaseUrl::parse(base_url).expect("a base URL"),
             dialect: setup.dialect,
             auth: setup.auth,
-            key: has_key.then(|| Secret::parse(SECRET).expect("a key")),
+            key: has_key.then(|| ProviderKey::parse(SECRET).expect("a key")),
         },
         placeholder: PLACEHOLDER.to_owned(),
         timeouts: setup.timeouts,
@@ -282,7 +283,7 @@ fn serve_provider(
     provide: Provide<'_>,
 ) {
     stream.set_nonblocking(false).expect("a socket");
-    let mut reader = Reader::new(stream);
+    let mut reader = MessageReader::new(stream);
     while let Ok(Some(head)) = reader.request(&LIMITS) {
         let framing = head.framing().expect("a frame");
         let Ok(body) = reader.body(framing, u64::MAX).read_all() else {
@@ -365,14 +366,14 @@ impl Got {
 /// The agent's side of one connection.
 pub(crate) struct Agent {
     stream: TcpStream,
-    reader: Reader<TcpStream>,
+    reader: MessageReader<TcpStream>,
 }
 
 impl Agent {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the gateway listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let reader = Reader::new(stream.try_clone().expect("a socket"));
+        let reader = MessageReader::new(stream.try_clone().expect("a socket"));
         Self { stream, reader }
     }
 
@@ -417,7 +418,7 @@ impl Agent {
             match body.piece() {
                 Ok(Some(piece)) => text.extend_from_slice(piece),
                 Ok(None) => break true,
-                Err(kapi_gateway::http::Error::Closed { .. }) => break false,
+                Err(kapi_gateway::http::HttpMessageError::Closed { .. }) => break false,
                 Err(error) => panic!("the gateway hangs or speaks in tongues: {error}"),
             }
         };

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::{fs, thread};
 
 use kapi_gateway::http::HeadLimits;
-use kapi_gateway::http::reader::Reader;
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::{Event, GatewayError};
-use kapi_gateway::serve::{ServeLimits, Stop, serve};
+use kapi_gateway::http::reader::MessageReader;
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::{GatewayError, GatewayEvent};
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -53,7 +53,7 @@ struct Seen {
 
 /// Runs a gateway before a provider with TLS that answers every request with `answer`.
 fn run_tls(host: &str, authority: Option<&str>, answer: &str, test: &dyn Fn(&Rig<'_>, &Seen)) {
-    let (listener, stop) = (listen(), Stop::new().expect("a stop sign"));
+    let (listener, stop) = (listen(), StopSignal::new().expect("a stop sign"));
     let port = listener.local_addr().expect("an address").port();
     let (config, seen) = (server_config(), Seen::default());
     let limits = ServeLimits {
@@ -65,7 +65,7 @@ fn run_tls(host: &str, authority: Option<&str>, answer: &str, test: &dyn Fn(&Rig
         let setup = Setup {
             base_url: Some(format!("https://{host}:{port}")),
             extra_authorities: authority.map(fixture),
-            ..Setup::new(Dialect::Anthropic)
+            ..Setup::new(ModelDialect::Anthropic)
         };
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             run(setup, NOT_THIS_ONE, &|rig| test(rig, &seen));
@@ -86,7 +86,7 @@ fn provide(stream: &TcpStream, config: &Arc<ServerConfig>, seen: &Seen, answer: 
     seen.n_connections.fetch_add(1, Ordering::SeqCst);
     stream.set_nonblocking(false).expect("a socket");
     let session = ServerConnection::new(Arc::clone(config)).expect("a session");
-    let mut reader = Reader::new(StreamOwned::new(session, stream));
+    let mut reader = MessageReader::new(StreamOwned::new(session, stream));
     while let Ok(Some(head)) = reader.request(&limits) {
         let framing = head.framing().expect("a frame");
         let Ok(_body) = reader.body(framing, u64::MAX).read_all() else {
@@ -127,7 +127,7 @@ fn a_provider_that_nobody_vouches_for_gets_no_key() {
             let message = got.json()["error"]["message"].to_string();
             assert!(message.contains("certificate"), "{message}");
             assert_eq!(*seen.keys.lock().expect("no panic"), [""; 0]);
-            let wanted = |event: &Event| matches!(event, Event::Unreachable { .. });
+            let wanted = |event: &GatewayEvent| matches!(event, GatewayEvent::Unreachable { .. });
             assert!(rig.events().iter().any(wanted));
         });
     };
@@ -141,7 +141,7 @@ fn an_answer_that_was_cut_off_below_tls_is_not_taken_for_whole() {
     run_tls("localhost", Some("authority.pem"), CUT_OFF, &|rig, _| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert_eq!((got.body.as_str(), got.is_whole), ("{\"usage\":{}", false));
-        rig.wait_for(&|event| matches!(event, Event::BrokenOff { .. }));
+        rig.wait_for(&|event| matches!(event, GatewayEvent::BrokenOff { .. }));
     });
 }
 
@@ -163,7 +163,7 @@ fn a_file_of_authorities_must_hold_some() {
     ] {
         let setup = Setup {
             extra_authorities: Some(path.clone()),
-            ..Setup::new(Dialect::Anthropic)
+            ..Setup::new(ModelDialect::Anthropic)
         };
         let error = try_gateway(setup).expect_err("no authority");
         assert!(matches!(error, GatewayError::Trust(_)), "{error:?}");

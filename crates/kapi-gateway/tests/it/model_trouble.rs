@@ -6,9 +6,9 @@ use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kapi_gateway::model::Event;
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::meter::Unknown;
+use kapi_gateway::model::GatewayEvent;
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::meter::UnknownUsage;
 
 use crate::model_rig::{
     After, PATIENCE, Provide, Setup, begin_events, end_chunks, put, put_chunk, put_json, run,
@@ -22,7 +22,7 @@ const STARTED: &str =
 const TOTALS: &str = "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n";
 
 fn impatient() -> Setup {
-    let mut setup = Setup::new(Dialect::Anthropic);
+    let mut setup = Setup::new(ModelDialect::Anthropic);
     setup.timeouts.first_byte = SHORT;
     setup.timeouts.silence = SHORT;
     setup
@@ -43,7 +43,10 @@ fn a_provider_that_never_answers_is_a_stall_that_passes() {
         assert_eq!(got.json()["error"]["type"], "timeout_error");
         assert_eq!(got.header("x-should-retry").as_deref(), Some("true"));
         let events = rig.events();
-        assert!(events.contains(&Event::Stalled { call: 1 }), "{events:?}");
+        assert!(
+            events.contains(&GatewayEvent::Stalled { call: 1 }),
+            "{events:?}"
+        );
         // It may have worked on it all the same.
         assert_eq!(rig.totals().n_unmetered, 1);
         assert_eq!(rig.estimated().output_tokens, 4096);
@@ -61,9 +64,9 @@ fn a_stream_that_stalls_breaks_off_after_what_came() {
     run(impatient(), provide, &|rig| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert_eq!((got.body.as_str(), got.is_whole), (STARTED, false));
-        rig.wait_for(&|event| *event == Event::Stalled { call: 1 });
-        let wanted = |event: &Event| {
-            matches!(event, Event::Unmetered { call: 1, why: Unknown::BrokenOff, estimate }
+        rig.wait_for(&|event| *event == GatewayEvent::Stalled { call: 1 });
+        let wanted = |event: &GatewayEvent| {
+            matches!(event, GatewayEvent::Unmetered { call: 1, why: UnknownUsage::BrokenOff, estimate }
                 if (estimate.input_tokens, estimate.output_tokens) == (0, 4096))
         };
         rig.wait_for(&wanted);
@@ -78,10 +81,10 @@ fn a_provider_that_breaks_off_is_seen_to() {
         put_chunk(stream, STARTED);
         After::Close
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let got = rig.connect().post("/v1/messages", "{}");
         assert_eq!((got.body.as_str(), got.is_whole), (STARTED, false));
-        rig.wait_for(&|event| *event == Event::BrokenOff { call: 1 });
+        rig.wait_for(&|event| *event == GatewayEvent::BrokenOff { call: 1 });
     });
 }
 
@@ -92,7 +95,7 @@ fn nobody_at_the_providers_address_is_said_and_passes() {
     drop(free);
     let setup = Setup {
         base_url: Some(format!("http://127.0.0.1:{port}")),
-        ..Setup::new(Dialect::Responses)
+        ..Setup::new(ModelDialect::Responses)
     };
     let provide: Provide<'_> = &|_, _| panic!("not this provider");
     run(setup, provide, &|rig| {
@@ -121,7 +124,7 @@ fn answers_that_cannot_be_passed_on_safely_are_not() {
             After::Close
         }
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         for body in [r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":3}"#, r#"{"a":4}"#] {
             let got = rig.connect().post("/v1/messages", body);
             assert_eq!(got.head.status, 502, "{body}");
@@ -142,7 +145,7 @@ fn a_kept_connection_that_the_provider_closed_costs_nothing() {
             _ => After::Keep,
         }
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         for _ in 0..3 {
             assert_eq!(agent.post("/v1/messages", "{}").body, ANSWER);
@@ -159,11 +162,11 @@ fn a_request_that_a_kept_connection_swallowed_is_sent_once_more() {
         }
         put_json(stream, "200 OK", "", ANSWER)
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         assert_eq!(agent.post("/v1/messages", r#"{"n":1}"#).body, ANSWER);
         assert_eq!(agent.post("/v1/messages", r#"{"n":2}"#).body, ANSWER);
-        assert!(rig.events().contains(&Event::Retried { call: 2 }));
+        assert!(rig.events().contains(&GatewayEvent::Retried { call: 2 }));
         assert_eq!((rig.seen().len(), rig.totals().n_calls), (3, 2));
     });
 }
@@ -184,15 +187,14 @@ fn an_agent_that_leaves_before_the_end_is_counted_all_the_same() {
         put_chunk(stream, TOTALS);
         end_chunks(stream)
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         agent.begin_post("/v1/messages", "{}");
         let head = agent.receive_head();
         agent.receive_each(&head, &["message_start"], &|| ());
         drop(agent);
         sender.send(()).expect("the provider waits");
-        let wanted =
-            |event: &Event| matches!(event, Event::Used { usage, .. } if usage.output_tokens == 5);
+        let wanted = |event: &GatewayEvent| matches!(event, GatewayEvent::Used { usage, .. } if usage.output_tokens == 5);
         rig.wait_for(&wanted);
         assert_eq!((rig.told().tokens(), rig.totals().n_unmetered), (15, 0));
     });
@@ -200,7 +202,7 @@ fn an_agent_that_leaves_before_the_end_is_counted_all_the_same() {
 
 #[test]
 fn an_answer_that_nobody_reads_is_not_waited_for_without_end() {
-    let mut setup = Setup::new(Dialect::Anthropic);
+    let mut setup = Setup::new(ModelDialect::Anthropic);
     setup.timeouts.drain = SHORT;
     let provide: Provide<'_> = &|_, stream| {
         begin_events(stream);
@@ -218,8 +220,8 @@ fn an_answer_that_nobody_reads_is_not_waited_for_without_end() {
         let head = agent.receive_head();
         agent.receive_each(&head, &["message_start"], &|| ());
         drop(agent);
-        rig.wait_for(&|event| *event == Event::AgentLeft { call: 1 });
-        rig.wait_for(&|event| matches!(event, Event::Unmetered { .. }));
+        rig.wait_for(&|event| *event == GatewayEvent::AgentLeft { call: 1 });
+        rig.wait_for(&|event| matches!(event, GatewayEvent::Unmetered { .. }));
         assert!(rig.estimated().output_tokens >= 4096);
     });
 }
@@ -231,10 +233,10 @@ fn a_stop_ends_calls_that_hang() {
         After::Close
     };
     let began = Instant::now();
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         agent.begin_post("/v1/messages", "{}");
-        rig.wait_for(&|event| matches!(event, Event::Call { .. }));
+        rig.wait_for(&|event| matches!(event, GatewayEvent::Call { .. }));
         // The end of the test raises the sign, and every thread is joined.
     });
     assert!(began.elapsed() < PATIENCE);
@@ -242,7 +244,7 @@ fn a_stop_ends_calls_that_hang() {
 
 #[test]
 fn an_agent_that_dawdles_is_let_go() {
-    let mut setup = Setup::new(Dialect::Anthropic);
+    let mut setup = Setup::new(ModelDialect::Anthropic);
     setup.timeouts.agent = SHORT;
     let provide: Provide<'_> = &|_, _| panic!("not for the provider");
     run(setup, provide, &|rig| {
@@ -264,7 +266,7 @@ fn interim_answers_are_not_taken_for_the_answer() {
         put(stream, "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n");
         put_json(stream, "200 OK", "", ANSWER)
     };
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         assert_eq!(rig.connect().post("/v1/messages", "{}").body, ANSWER);
     });
 }
@@ -272,7 +274,7 @@ fn interim_answers_are_not_taken_for_the_answer() {
 #[test]
 fn a_half_closed_agent_still_gets_its_answer() {
     let provide: Provide<'_> = &|_, stream| put_json(stream, "200 OK", "", ANSWER);
-    run(Setup::new(Dialect::Anthropic), provide, &|rig| {
+    run(Setup::new(ModelDialect::Anthropic), provide, &|rig| {
         let mut agent = rig.connect();
         agent.begin_post("/v1/messages", "{}");
         agent.shut_down(Shutdown::Write);

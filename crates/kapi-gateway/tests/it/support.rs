@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use kapi_gateway::egress::Limits;
+use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::Resolve;
 use kapi_gateway::egress::host_proxy::HostProxy;
-use kapi_gateway::egress::log::{Record, Verdict};
-use kapi_gateway::egress::policy::{Mode, Policy};
-use kapi_gateway::egress::proxy::{Config, Proxy};
-use kapi_gateway::egress::rule::Rule;
-use kapi_gateway::serve::{ServeLimits, Stop, serve};
+use kapi_gateway::egress::log::{ConnectionRecord, ConnectionVerdict};
+use kapi_gateway::egress::policy::{EgressMode, EgressPolicy};
+use kapi_gateway::egress::proxy::{Proxy, ProxyConfig};
+use kapi_gateway::egress::rule::EgressRule;
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use kapi_sys::clock::SystemClock;
 
 /// Longest wait for something that must happen.
@@ -26,13 +26,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A thread that ends with its stop sign.
 pub(crate) struct Background {
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopSignal,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Background {
-    pub(crate) fn start(run: impl FnOnce(&Stop) + Send + 'static) -> Self {
-        let stop = Stop::new().expect("a stop sign");
+    pub(crate) fn start(run: impl FnOnce(&StopSignal) + Send + 'static) -> Self {
+        let stop = StopSignal::new().expect("a stop sign");
         let theirs = stop.clone();
         let thread = Some(thread::spawn(move || run(&theirs)));
         Self { stop, thread }
@@ -134,23 +134,23 @@ impl Target {
 
 /// What a proxy under test is told.
 pub(crate) struct Setup {
-    pub(crate) mode: Mode,
+    pub(crate) mode: EgressMode,
     pub(crate) rules: Vec<String>,
     names: BTreeMap<String, Vec<SocketAddr>>,
     resolve: Option<Resolve>,
     host_proxy: Option<HostProxy>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: EgressLimits,
 }
 
 impl Setup {
     pub(crate) fn filtered(rules: &[&str]) -> Self {
         Self {
-            mode: Mode::Filtered,
+            mode: EgressMode::Filtered,
             rules: rules.iter().map(|&rule| rule.to_owned()).collect(),
             names: BTreeMap::new(),
             resolve: None,
             host_proxy: None,
-            limits: Limits::usual(),
+            limits: EgressLimits::usual(),
         }
     }
 
@@ -176,7 +176,7 @@ impl Setup {
     }
 
     /// Changes the limits.
-    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut EgressLimits)) -> Self {
         change(&mut self.limits);
         self
     }
@@ -191,7 +191,7 @@ pub(crate) struct Gate {
     /// Ends before the receiver of its records is gone.
     pub(crate) background: Background,
     pub(crate) address: SocketAddr,
-    pub(crate) records: Receiver<Record>,
+    pub(crate) records: Receiver<ConnectionRecord>,
     lookups: Arc<Mutex<Vec<String>>>,
 }
 
@@ -207,10 +207,12 @@ impl Gate {
             found.ok_or_else(|| io::Error::other("no such name"))
         });
         let rules = setup.rules.iter();
-        let config = Config {
-            policy: Policy {
+        let config = ProxyConfig {
+            policy: EgressPolicy {
                 mode: setup.mode,
-                rules: rules.map(|text| Rule::parse(text).expect(text)).collect(),
+                rules: rules
+                    .map(|text| EgressRule::parse(text).expect(text))
+                    .collect(),
             },
             resolve: setup.resolve.unwrap_or(by_name),
             limits: setup.limits,
@@ -253,7 +255,7 @@ impl Gate {
     }
 
     /// Waits for the next record.
-    pub(crate) fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> ConnectionRecord {
         self.records.recv_timeout(PATIENCE).expect("a record")
     }
 
@@ -280,19 +282,21 @@ impl Gate {
 }
 
 /// Returns a record as one line, without its times.
-pub(crate) fn line(record: &Record) -> String {
+pub(crate) fn line(record: &ConnectionRecord) -> String {
     let request = match (&record.method, &record.path) {
         (Some(method), Some(path)) => format!(" {method} {path}"),
         _ => String::new(),
     };
     let verdict = match &record.verdict {
-        Verdict::Allowed { rule, cut: None } => format!("allowed by {rule}"),
-        Verdict::Allowed {
+        ConnectionVerdict::Allowed { rule, cut: None } => format!("allowed by {rule}"),
+        ConnectionVerdict::Allowed {
             rule,
             cut: Some(cut),
         } => format!("allowed by {rule}, cut: {cut}"),
-        Verdict::Denied { reason } => format!("denied: {reason}"),
-        Verdict::Failed { rule, reason } => format!("allowed by {rule}, failed to {reason}"),
+        ConnectionVerdict::Denied { reason } => format!("denied: {reason}"),
+        ConnectionVerdict::Failed { rule, reason } => {
+            format!("allowed by {rule}, failed to {reason}")
+        }
     };
     let (kind, host, port) = (record.kind, &record.host, record.port);
     let (up, down) = (record.bytes_up, record.bytes_down);

@@ -19,16 +19,19 @@ use kapi_core::spend::day::Day;
 use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::egress::Limits;
+use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::forward::Forward;
-use kapi_gateway::egress::log::{Record, Verdict as Decision};
+use kapi_gateway::egress::log::{ConnectionRecord, ConnectionVerdict as Decision};
 use kapi_gateway::egress::proxy::{self, Proxy};
-use kapi_gateway::model::dialect::Dialect;
-use kapi_gateway::model::route::{AuthStyle, BaseUrl, Upstream};
-use kapi_gateway::model::secret::Secret;
-use kapi_gateway::model::{self, Event, Gateway, Metered, Refusal, Timeouts, Used, Verdict, quota};
-use kapi_gateway::serve::Stop;
+use kapi_gateway::model::dialect::ModelDialect;
+use kapi_gateway::model::route::{AuthStyle, BaseUrl, ProviderRoute};
+use kapi_gateway::model::secret::ProviderKey;
+use kapi_gateway::model::{
+    self, CallUsage, GatewayEvent, GatewayRefusal, MeteredUsage, ModelGateway, Timeouts,
+    UsageVerdict, quota,
+};
+use kapi_gateway::serve::StopSignal;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
 use crate::doors::refused_connection::RefusedConnection;
@@ -107,22 +110,22 @@ impl<'a> Served<'a> {
         &self,
         run: impl FnOnce(&mut OnListeners<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let stop = Stop::new().map_err(|error| failure::plain(&error))?;
+        let stop = StopSignal::new().map_err(|error| failure::plain(&error))?;
         // Apart from the other, for the network also closes when it cannot be recorded.
-        let network = Stop::new().map_err(|error| failure::plain(&error))?;
-        let on_usage = |metered: &Metered<'_>| self.used(metered, &stop);
-        let on_event = |event: Event| self.note_event(&event);
-        let on_record = |record: Record| self.note_record(&record, &network);
-        let watch = model::Watch {
+        let network = StopSignal::new().map_err(|error| failure::plain(&error))?;
+        let on_usage = |metered: &CallUsage<'_>| self.used(metered, &stop);
+        let on_event = |event: GatewayEvent| self.note_event(&event);
+        let on_record = |record: ConnectionRecord| self.note_record(&record, &network);
+        let watch = model::GatewayWatch {
             on_usage: &on_usage,
             on_event: &on_event,
         };
         let gateway = self.gateway(watch)?;
         let proxy = self.doors.policy.as_ref().map(|policy| {
-            let config = proxy::Config {
+            let config = proxy::ProxyConfig {
                 policy: policy.clone(),
                 resolve: system_resolve(),
-                limits: Limits::usual(),
+                limits: EgressLimits::usual(),
             };
             Proxy::new(config, &SystemClock, &on_record).through(self.doors.host_proxy.clone())
         });
@@ -131,7 +134,7 @@ impl<'a> Served<'a> {
             .kinds()
             .map(|door| match door {
                 Door::Forward(port) => {
-                    let limits = Limits::usual();
+                    let limits = EgressLimits::usual();
                     Some(Forward::new(port, limits, &SystemClock, &on_record))
                 }
                 Door::Model | Door::Proxy => None,
@@ -164,11 +167,14 @@ impl<'a> Served<'a> {
         result
     }
 
-    fn gateway<'g>(&self, watch: model::Watch<'g>) -> Result<Option<Gateway<'g>>, Failure> {
+    fn gateway<'g>(
+        &self,
+        watch: model::GatewayWatch<'g>,
+    ) -> Result<Option<ModelGateway<'g>>, Failure> {
         let Some(upstream) = &self.doors.upstream else {
             return Ok(None);
         };
-        let config = model::Config {
+        let config = model::GatewayConfig {
             upstream: translated(upstream)?,
             placeholder: self.doors.gateway().placeholder.to_owned(),
             timeouts: Timeouts::usual(),
@@ -176,13 +182,13 @@ impl<'a> Served<'a> {
             cassette: self.doors.cassette.clone(),
             connections_max: CONNECTIONS_MAX,
         };
-        Gateway::new(config, watch)
+        ModelGateway::new(config, watch)
             .map(|gateway| Some(gateway.through(self.doors.host_proxy.clone())))
             .map_err(|error| failure::plain(&error))
     }
 
     /// Passes on what a model used; a run that is being stopped gets no further answer.
-    fn used(&self, metered: &Metered<'_>, stop: &Stop) -> Verdict {
+    fn used(&self, metered: &CallUsage<'_>, stop: &StopSignal) -> UsageVerdict {
         let usd_micros = self.price(metered);
         let used = |usage: Usage| {
             Activity::Used(Usage {
@@ -191,15 +197,15 @@ impl<'a> Served<'a> {
             })
         };
         match metered.used {
-            Used::Tokens(usage) => (self.watch.notice)(used(usage)),
+            MeteredUsage::Tokens(usage) => (self.watch.notice)(used(usage)),
             // What is not known is charged at its most: hanging up must not be cheaper.
-            Used::Unknown { estimate, .. } => {
+            MeteredUsage::Unknown { estimate, .. } => {
                 (self.watch.notice)(used(estimate));
                 self.tell_always(AN_ESTIMATE);
             }
         }
         if !self.watch.cancel.is_raised() {
-            return Verdict::GoOn;
+            return UsageVerdict::GoOn;
         }
         // The sandbox is about to be ended. An agent that saw an error first would write it into
         // its session, which could then not be resumed.
@@ -209,11 +215,11 @@ impl<'a> Served<'a> {
             }
             thread::sleep(END_LOOK);
         }
-        Verdict::Spent
+        UsageVerdict::Spent
     }
 
     /// Returns what a use costs beyond what was told, by the price list.
-    fn price(&self, metered: &Metered<'_>) -> Option<u64> {
+    fn price(&self, metered: &CallUsage<'_>) -> Option<u64> {
         let (prices, upstream) = (self.prices?, self.doors.upstream.as_ref()?);
         let provider = account::Served::At(&upstream.base_url).provider();
         let today = Day::of_ms(SystemClock.now_ms());
@@ -246,9 +252,9 @@ impl<'a> Served<'a> {
             .clone()
     }
 
-    fn note_event(&self, event: &Event) {
+    fn note_event(&self, event: &GatewayEvent) {
         let line = serde_json::json!({"model": format!("{event:?}")});
-        if matches!(event, Event::Refused { .. }) {
+        if matches!(event, GatewayEvent::Refused { .. }) {
             self.log().refused(line.to_string(), line);
         } else {
             self.log().model(&line);
@@ -257,31 +263,31 @@ impl<'a> Served<'a> {
             *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         }
         match event {
-            Event::Stalled { .. } => self.tell("the model's provider did not go on"),
-            Event::Unreachable { why, .. } => {
+            GatewayEvent::Stalled { .. } => self.tell("the model's provider did not go on"),
+            GatewayEvent::Unreachable { why, .. } => {
                 self.tell(&format!("the model's provider is not reached: {why}"));
             }
-            Event::Refused {
-                why: Refusal::Key | Refusal::NotAllowed,
+            GatewayEvent::Refused {
+                why: GatewayRefusal::Key | GatewayRefusal::NotAllowed,
             } => self.tell("a request to the model's gateway was refused; the log says which"),
-            Event::Call { .. }
-            | Event::UsageAsked { .. }
-            | Event::Answered { .. }
-            | Event::Used { .. }
-            | Event::Unmetered { .. }
-            | Event::Refused { .. }
-            | Event::Cut { .. }
-            | Event::Retried { .. }
-            | Event::BrokenOff { .. }
-            | Event::AgentLeft { .. }
-            | Event::RecordingStopped { .. }
-            | Event::ReplayDiffers { .. }
-            | Event::ReplayMissed { .. } => {}
+            GatewayEvent::Call { .. }
+            | GatewayEvent::UsageAsked { .. }
+            | GatewayEvent::Answered { .. }
+            | GatewayEvent::Used { .. }
+            | GatewayEvent::Unmetered { .. }
+            | GatewayEvent::Refused { .. }
+            | GatewayEvent::Cut { .. }
+            | GatewayEvent::Retried { .. }
+            | GatewayEvent::BrokenOff { .. }
+            | GatewayEvent::AgentLeft { .. }
+            | GatewayEvent::RecordingStopped { .. }
+            | GatewayEvent::ReplayDiffers { .. }
+            | GatewayEvent::ReplayMissed { .. } => {}
         }
     }
 
     /// Writes a decision down; where what was let through has no room, the network closes.
-    fn note_record(&self, record: &Record, network: &Stop) {
+    fn note_record(&self, record: &ConnectionRecord, network: &StopSignal) {
         let host = record.host.get(..HOST_MAX).unwrap_or(&record.host);
         let (decision, reason) = match &record.verdict {
             Decision::Allowed { rule, cut } => ("allowed", cut.as_ref().unwrap_or(rule)),
@@ -353,7 +359,7 @@ impl<'a> Served<'a> {
 }
 
 /// Returns what an event says of the provider, if it says anything: that it is well, or why not.
-fn trouble_of(event: &Event) -> Option<Option<ProviderFailure>> {
+fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>> {
     let failure = |kind, message: String| {
         Some(Some(ProviderFailure {
             kind,
@@ -362,7 +368,7 @@ fn trouble_of(event: &Event) -> Option<Option<ProviderFailure>> {
         }))
     };
     match event {
-        Event::Answered {
+        GatewayEvent::Answered {
             status,
             retry_after_ms,
             ..
@@ -371,40 +377,42 @@ fn trouble_of(event: &Event) -> Option<Option<ProviderFailure>> {
             message: format!("{status}: the quota is used up for now"),
             retry_after_ms: *retry_after_ms,
         })),
-        Event::Answered { .. } => Some(None),
-        Event::Unreachable { why, .. } => failure(ProviderFailureKind::Unreachable, why.clone()),
-        Event::Stalled { .. } => failure(
+        GatewayEvent::Answered { .. } => Some(None),
+        GatewayEvent::Unreachable { why, .. } => {
+            failure(ProviderFailureKind::Unreachable, why.clone())
+        }
+        GatewayEvent::Stalled { .. } => failure(
             ProviderFailureKind::Unreachable,
             "the provider did not go on".to_owned(),
         ),
-        Event::BrokenOff { .. } => failure(
+        GatewayEvent::BrokenOff { .. } => failure(
             ProviderFailureKind::TruncatedStream,
             "the provider broke its answer off".to_owned(),
         ),
-        Event::Call { .. }
-        | Event::UsageAsked { .. }
-        | Event::Used { .. }
-        | Event::Unmetered { .. }
-        | Event::Refused { .. }
-        | Event::Cut { .. }
-        | Event::Retried { .. }
-        | Event::AgentLeft { .. }
-        | Event::RecordingStopped { .. }
-        | Event::ReplayDiffers { .. }
-        | Event::ReplayMissed { .. } => None,
+        GatewayEvent::Call { .. }
+        | GatewayEvent::UsageAsked { .. }
+        | GatewayEvent::Used { .. }
+        | GatewayEvent::Unmetered { .. }
+        | GatewayEvent::Refused { .. }
+        | GatewayEvent::Cut { .. }
+        | GatewayEvent::Retried { .. }
+        | GatewayEvent::AgentLeft { .. }
+        | GatewayEvent::RecordingStopped { .. }
+        | GatewayEvent::ReplayDiffers { .. }
+        | GatewayEvent::ReplayMissed { .. } => None,
     }
 }
 
 /// Everything that answers, put together for one run.
 struct Hall<'a> {
     doors: &'a Doors,
-    gateway: Option<&'a Gateway<'a>>,
+    gateway: Option<&'a ModelGateway<'a>>,
     proxy: Option<&'a Proxy<'a>>,
     forwards: &'a [Option<Forward<'a>>],
     /// Ends the model's gateway.
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     /// Ends the proxy and the forwards.
-    network: &'a Stop,
+    network: &'a StopSignal,
 }
 
 impl<'a> Hall<'a> {
@@ -437,7 +445,7 @@ impl<'a> Hall<'a> {
 /// Who answers at a door.
 #[derive(Clone, Copy)]
 enum Keeper<'a> {
-    Model(&'a Gateway<'a>),
+    Model(&'a ModelGateway<'a>),
     Proxy(&'a Proxy<'a>),
     Forward(&'a Forward<'a>),
     /// An agent that asks no model has no gateway.
@@ -446,7 +454,7 @@ enum Keeper<'a> {
 
 impl Keeper<'_> {
     /// Serves until the stop sign. A listener that fails closes its door; the run goes on.
-    fn serve(self, listener: &TcpListener, stop: &Stop) {
+    fn serve(self, listener: &TcpListener, stop: &StopSignal) {
         let served = match self {
             Self::Model(gateway) => gateway.serve(listener, stop),
             Self::Proxy(proxy) => proxy.serve(listener, stop),
@@ -458,12 +466,12 @@ impl Keeper<'_> {
 }
 
 /// Puts an agent's provider into the gateway's words.
-fn translated(upstream: &upstream::Upstream) -> Result<Upstream, Failure> {
+fn translated(upstream: &upstream::Upstream) -> Result<ProviderRoute, Failure> {
     let base_url = BaseUrl::parse(&upstream.base_url).map_err(|error| failure::plain(&error))?;
     let key = upstream
         .key
         .as_deref()
-        .map(Secret::parse)
+        .map(ProviderKey::parse)
         .transpose()
         .map_err(|error| failure::plain(&error))?;
     let auth = match upstream.key_place {
@@ -472,13 +480,13 @@ fn translated(upstream: &upstream::Upstream) -> Result<Upstream, Failure> {
         upstream::KeyPlace::Bearer => AuthStyle::Bearer,
         upstream::KeyPlace::XGoogApiKey => AuthStyle::XGoogApiKey,
     };
-    Ok(Upstream {
+    Ok(ProviderRoute {
         base_url,
         dialect: match upstream.dialect {
-            upstream::Dialect::Anthropic => Dialect::Anthropic,
-            upstream::Dialect::Responses => Dialect::Responses,
-            upstream::Dialect::Chat => Dialect::Chat,
-            upstream::Dialect::Gemini => Dialect::Gemini,
+            upstream::Dialect::Anthropic => ModelDialect::Anthropic,
+            upstream::Dialect::Responses => ModelDialect::Responses,
+            upstream::Dialect::Chat => ModelDialect::Chat,
+            upstream::Dialect::Gemini => ModelDialect::Gemini,
         },
         auth,
         key,

@@ -19,7 +19,7 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
-use kapi_gateway::serve::Stop;
+use kapi_gateway::serve::StopSignal;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -136,7 +136,7 @@ impl Bench {
     /// Does something while the goal's gate is served.
     fn served<T>(&self, act: impl FnOnce(&Gate<'_>) -> T) -> T {
         let gate = self.gate(Rules::Goal(self.caller())).unwrap();
-        let stop = Stop::new().unwrap();
+        let stop = StopSignal::new().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| gate.serve(&stop));
             let done = act(&gate);

@@ -7,11 +7,11 @@ use kapi_core::goal::outcome::{Failure, JudgeAnswer, JudgeRun};
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::ask::answer::Answer;
+use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
-use kapi_gateway::ask::server::Server;
-use kapi_gateway::ask::{self, Question};
+use kapi_gateway::ask::server::ModelEndpoint;
+use kapi_gateway::ask::{self, ModelQuestion};
 
 use crate::asker::patience::{AfterFailure, Patience};
 use crate::book::Book;
@@ -46,7 +46,7 @@ pub(super) fn ask(
     let user = format!("{}\n\n{evidence}", question.material);
     let prompt = format!("{system}\n\n----\n\n{user}");
     question.run_dir.keep("prompt.md", prompt.as_bytes())?;
-    let posed = Question {
+    let posed = ModelQuestion {
         model: model.model,
         system: &system,
         user: &user,
@@ -83,13 +83,13 @@ pub(super) fn ask(
 
 /// What came of one try.
 struct Try {
-    outcome: Result<Answer, AskError>,
+    outcome: Result<ModelAnswer, AskError>,
     counts: TokenCounts,
 }
 
 fn put(
-    server: &Server,
-    posed: &Question<'_>,
+    server: &ModelEndpoint,
+    posed: &ModelQuestion<'_>,
     question: &JudgeQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Try {
@@ -118,7 +118,7 @@ fn priced(
     )
 }
 
-fn read(outcome: &Result<Answer, AskError>, token: &str) -> JudgeAnswer {
+fn read(outcome: &Result<ModelAnswer, AskError>, token: &str) -> JudgeAnswer {
     match outcome {
         Ok(answer) => parse_verdict(&answer.text, Token::Required(token)),
         Err(error) => match error.failure() {

@@ -8,10 +8,10 @@ use std::ffi::OsStr;
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::spend::account::Served;
-use kapi_gateway::ask::server::{Api, Server};
+use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::model::route::BaseUrl;
-use kapi_gateway::model::secret::Secret;
+use kapi_gateway::model::secret::ProviderKey;
 
 use crate::book::Book;
 use crate::failure;
@@ -20,7 +20,7 @@ use crate::failure;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// How its server speaks.
-    pub api: Option<Api>,
+    pub api: Option<ModelApi>,
     /// The server, instead of the vendor's.
     pub base_url: Option<String>,
     /// The host's variable that holds the key.
@@ -44,7 +44,7 @@ pub(crate) enum Reference<'a> {
 /// A provider that needs no configuration but a key.
 struct Known {
     name: &'static str,
-    api: Api,
+    api: ModelApi,
     /// The variables that may hold its key, the first that is set counts.
     key_variables: &'static [&'static str],
 }
@@ -52,17 +52,17 @@ struct Known {
 const KNOWN: &[Known] = &[
     Known {
         name: "anthropic",
-        api: Api::Anthropic,
+        api: ModelApi::Anthropic,
         key_variables: &["ANTHROPIC_API_KEY"],
     },
     Known {
         name: "openai",
-        api: Api::Chat,
+        api: ModelApi::Chat,
         key_variables: &["OPENAI_API_KEY"],
     },
     Known {
         name: "gemini",
-        api: Api::Gemini,
+        api: ModelApi::Gemini,
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     },
 ];
@@ -81,20 +81,20 @@ impl<'a> Reference<'a> {
 }
 
 /// Returns the server at which a provider's models are asked, with its key.
-pub(crate) fn server(book: &Book, provider: &str) -> Result<Server, Failure> {
+pub(crate) fn server(book: &Book, provider: &str) -> Result<ModelEndpoint, Failure> {
     let known = KNOWN.iter().find(|known| known.name == provider);
     let said = book.judges.get(provider);
     let own_url = said.and_then(|said| said.base_url.as_deref());
     let api = said
         .and_then(|said| said.api)
         .or(known.map(|known| known.api))
-        .unwrap_or(Api::Chat);
+        .unwrap_or(ModelApi::Chat);
     let url = match (own_url, known) {
         (Some(url), _) => url,
         (None, Some(_)) => api.vendor_url(),
         (None, None) => return Err(unknown(provider)),
     };
-    Ok(Server {
+    Ok(ModelEndpoint {
         api,
         base_url: BaseUrl::parse(url).map_err(|error| failure::plain(&error))?,
         key: key(book, provider, known)?,
@@ -113,7 +113,7 @@ pub(crate) fn price_name(book: &Book, provider: &str) -> String {
 }
 
 /// A vendor's own key goes to the vendor alone: another server gets the key that is named for it.
-fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<Secret>, Failure> {
+fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<ProviderKey>, Failure> {
     let said = book.judges.get(provider);
     let named = said.and_then(|said| said.api_key_env.as_deref());
     let has_own_server = said.is_some_and(|said| said.base_url.is_some());
@@ -137,7 +137,7 @@ fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<Secr
         });
     };
     let text = value.to_str().unwrap_or_default();
-    let secret = Secret::parse(text).map_err(|_| Failure {
+    let secret = ProviderKey::parse(text).map_err(|_| Failure {
         message: format!("read the key of judge provider {provider} from {name}"),
         hint: Some("a key is one line of plain characters.".to_owned()),
     })?;
@@ -175,7 +175,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use kapi_core::spend::prices::Prices;
-    use kapi_gateway::ask::server::Api;
+    use kapi_gateway::ask::server::ModelApi;
 
     use super::{Reference, Settings, price_name, server};
     use crate::book::Book;
@@ -216,10 +216,10 @@ mod tests {
     #[test]
     fn known_vendors_need_a_key_and_nothing_else() {
         for (provider, variable, api) in [
-            ("anthropic", "ANTHROPIC_API_KEY", Api::Anthropic),
-            ("openai", "OPENAI_API_KEY", Api::Chat),
-            ("gemini", "GEMINI_API_KEY", Api::Gemini),
-            ("gemini", "GOOGLE_API_KEY", Api::Gemini),
+            ("anthropic", "ANTHROPIC_API_KEY", ModelApi::Anthropic),
+            ("openai", "OPENAI_API_KEY", ModelApi::Chat),
+            ("gemini", "GEMINI_API_KEY", ModelApi::Gemini),
+            ("gemini", "GOOGLE_API_KEY", ModelApi::Gemini),
         ] {
             let found = server(&book(&[(variable, "sk-1")], &[]), provider).unwrap();
             assert_eq!(found.api, api);
@@ -249,6 +249,6 @@ mod tests {
         let missing = book(&env, &[("mine", own(Some("MISSING")))]);
         assert!(server(&missing, "mine").is_err());
         let mine = book(&env, &[("mine", own(None))]);
-        assert_eq!(server(&mine, "mine").unwrap().api, Api::Chat);
+        assert_eq!(server(&mine, "mine").unwrap().api, ModelApi::Chat);
     }
 }

@@ -10,7 +10,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
 use kapi_core::proof::downloads::Lacking;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::egress::rule::Rule;
+use kapi_gateway::egress::rule::EgressRule;
 
 use super::change::Part;
 use super::checkout::{Checkout, Means};
@@ -188,7 +188,7 @@ impl Prover<'_> {
             // The person's own client asks there, whatever network that is in. What is no rule for
             // the network is no registry that could be reached.
             let rules = [host.clone(), format!("private:{host}{port}")];
-            let rules = rules.iter().flat_map(|rule| Rule::parse(rule));
+            let rules = rules.iter().flat_map(|rule| EgressRule::parse(rule));
             book.grant.allow.extend(rules);
         }
         Ok(book)

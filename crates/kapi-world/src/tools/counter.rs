@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
-use kapi_gateway::serve::{ServeLimits, Stop, serve_unix};
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 use kapi_sandbox::spec::Mount;
 use kapi_wire::tools::{Refused, answer};
 use serde::Deserialize;
@@ -95,7 +95,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Answers calls until the run is over.
-    pub(crate) fn serve(&self, stop: &Stop) {
+    pub(crate) fn serve(&self, stop: &StopSignal) {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };

@@ -21,7 +21,7 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
-use kapi_gateway::serve::Stop;
+use kapi_gateway::serve::StopSignal;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -290,7 +290,7 @@ fn at_counter(use_it: impl FnOnce(&Path)) {
         .unwrap()
         .permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
-    let stop = Stop::new().unwrap();
+    let stop = StopSignal::new().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| counter.serve(&stop));
         use_it(&socket);
@@ -390,7 +390,7 @@ fn a_long_path_leads_to_the_socket_too() {
     )
     .unwrap();
     let socket = PathBuf::from(&counter.leading_here()[client::SOCKET_VARIABLE]);
-    let stop = Stop::new().unwrap();
+    let stop = StopSignal::new().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| counter.serve(&stop));
         let status = client::call(&socket, "until_done_status", &json!({})).unwrap();

@@ -10,7 +10,7 @@ use std::thread::Scope;
 use kapi_core::kernel::id::LoopName;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::leader::call::{Call, Called};
-use kapi_gateway::serve::{ServeLimits, Stop, serve};
+use kapi_gateway::serve::{ServeLimits, StopSignal, serve};
 use serde_json::{Value, json};
 
 use crate::commands::up::board::Board;
@@ -37,7 +37,7 @@ pub(super) struct Calls<'scope, 'env> {
     ring: &'env (dyn Fn() + Sync),
     line: SyncSender<Asked>,
     asked: Receiver<Asked>,
-    stop: Stop,
+    stop: StopSignal,
     port: Port,
 }
 
@@ -72,7 +72,7 @@ impl<'scope, 'env> Calls<'scope, 'env> {
             ring,
             line,
             asked,
-            stop: Stop::new().map_err(|error| Error::failed(&error))?,
+            stop: StopSignal::new().map_err(|error| Error::failed(&error))?,
             port: Port::Closed {
                 again_at_ms: 0,
                 is_told: false,

@@ -6,9 +6,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::Error;
-use crate::egress::host_proxy::Upstream;
-use crate::http::timed::{Timed, moment_after};
+use super::DialError;
+use crate::egress::host_proxy::ParentProxy;
+use crate::http::timed::{TimedSocket, moment_after};
 
 /// The longest answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
@@ -16,11 +16,11 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Asks for a connection to `asked`, an address or a name with a port.
 pub(super) fn ask(
     stream: &TcpStream,
-    way: &Upstream,
+    way: &ParentProxy,
     asked: &str,
     time_max: Duration,
-) -> Result<(), Error> {
-    let refused = |why: String| Error::Refused {
+) -> Result<(), DialError> {
+    let refused = |why: String| DialError::Refused {
         endpoint: asked.to_owned(),
         proxy: way.endpoint.clone(),
         why,
@@ -29,7 +29,7 @@ pub(super) fn ask(
     let who = who.map(|who| format!("Proxy-Authorization: Basic {who}\r\n"));
     let who = who.unwrap_or_default();
     let request = format!("CONNECT {asked} HTTP/1.1\r\nHost: {asked}\r\n{who}\r\n");
-    let mut timed = Timed::new(stream, time_max);
+    let mut timed = TimedSocket::new(stream, time_max);
     timed.set_deadline(Some(moment_after(time_max)));
     let failed = |error: std::io::Error| refused(error.to_string());
     timed.write_all(request.as_bytes()).map_err(failed)?;

@@ -6,16 +6,16 @@
 use std::io::Write as _;
 
 use super::rejection::Rejection;
-use super::session::{Admitted, Next, Session};
+use super::session::{AdmittedTarget, Session, SessionNext};
 use super::tunnel::check_host_header;
-use crate::egress::host::Endpoint;
-use crate::egress::log::{Draft, Kind, Verdict};
-use crate::egress::policy::{Request, Target};
-use crate::egress::relay::Allowance;
-use crate::http::body::{Body, write_end, write_piece};
-use crate::http::head::{Framing, Headers, RequestHead, ResponseHead, Version};
-use crate::http::reader::Reader;
-use crate::http::timed::Timed;
+use crate::egress::host::HostEndpoint;
+use crate::egress::log::{ConnectionKind, ConnectionVerdict, RecordDraft};
+use crate::egress::policy::{EgressTarget, PlainRequest};
+use crate::egress::relay::ByteAllowance;
+use crate::http::body::{BodyReader, write_end, write_piece};
+use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead};
+use crate::http::reader::MessageReader;
+use crate::http::timed::TimedSocket;
 
 /// Port of `http://` without one.
 const HTTP_PORT: u16 = 80;
@@ -24,15 +24,15 @@ const HTTP_PORT: u16 = 80;
 const INFORMATIONAL_MAX: usize = 8;
 
 /// A request that was read and understood.
-struct Asked {
-    target: Target,
+struct ParsedRequest {
+    target: EgressTarget,
     path_and_query: String,
     framing: Framing,
 }
 
 /// Bytes that were passed on.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moved {
+struct TransferredBytes {
     up: u64,
     down: u64,
 }
@@ -42,7 +42,7 @@ enum Broken {
     /// Nothing was answered yet, so the client can be told.
     BeforeAnswer(String),
     /// The client's body cannot be read, and nothing was answered yet.
-    BadBody(crate::http::Error),
+    BadBody(crate::http::HttpMessageError),
     /// The run has no bytes left, and nothing was answered yet.
     Spent,
     /// The answer had begun; all that is left is to close.
@@ -50,17 +50,17 @@ enum Broken {
 }
 
 /// Serves one request and returns whether another may follow.
-pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> Next {
-    let Some(draft) = session.proxy.begin(Kind::Http) else {
+pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> SessionNext {
+    let Some(draft) = session.proxy.begin(ConnectionKind::Http) else {
         session.reject(None, &Rejection::Spent);
-        return Next::Close;
+        return SessionNext::Close;
     };
     let asked = match understand(head) {
         Ok(asked) => asked,
         Err(problem) => {
             let draft = draft.to(without_query(&head.target), 0);
             session.reject(Some(draft), &Rejection::unreadable(&problem));
-            return Next::Close;
+            return SessionNext::Close;
         }
     };
     let endpoint = &asked.target.endpoint;
@@ -71,19 +71,19 @@ pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> Next {
         Ok(admitted) => exchange(session, (head, &asked), (&admitted, draft)),
         Err(rejection) => {
             session.reject(Some(draft), &rejection);
-            Next::Close
+            SessionNext::Close
         }
     }
 }
 
 fn exchange(
     session: &mut Session<'_>,
-    (head, asked): (&RequestHead, &Asked),
-    (admitted, draft): (&Admitted, Draft),
-) -> Next {
-    let mut moved = Moved::default();
+    (head, asked): (&RequestHead, &ParsedRequest),
+    (admitted, draft): (&AdmittedTarget, RecordDraft),
+) -> SessionNext {
+    let mut moved = TransferredBytes::default();
     let sent = send(session, (head, asked), admitted, &mut moved);
-    let mut answers = Reader::new(session.timed(&admitted.socket));
+    let mut answers = MessageReader::new(session.timed(&admitted.socket));
     let passed = match sent {
         Err(broken) => Err(broken),
         Ok(()) => receive(&mut answers, session).and_then(|answer| {
@@ -93,7 +93,7 @@ fn exchange(
     };
     let permit = admitted.permit.clone();
     let draft = draft.moving(moved.up, moved.down);
-    let allowed = |cut| Verdict::Allowed {
+    let allowed = |cut| ConnectionVerdict::Allowed {
         rule: admitted.permit.rule.clone(),
         cut,
     };
@@ -104,7 +104,7 @@ fn exchange(
         }
         Err(Broken::WithinAnswer(problem)) => {
             (session.proxy.on_record)(draft.end(allowed(Some(problem))));
-            return Next::Close;
+            return SessionNext::Close;
         }
         Err(Broken::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
         Err(Broken::Spent) => Rejection::Spent,
@@ -113,12 +113,12 @@ fn exchange(
             // The client is gone, so only the record is left to make.
             None => {
                 (session.proxy.on_record)(draft.end(allowed(Some(error.to_string()))));
-                return Next::Close;
+                return SessionNext::Close;
             }
         },
     };
     session.reject(Some(draft), &rejection);
-    Next::Close
+    SessionNext::Close
 }
 
 /// Sends the request to its target.
@@ -126,9 +126,9 @@ fn exchange(
 /// A target that stops reading may have answered already, so that is looked for next.
 fn send(
     session: &mut Session<'_>,
-    (head, asked): (&RequestHead, &Asked),
-    admitted: &Admitted,
-    moved: &mut Moved,
+    (head, asked): (&RequestHead, &ParsedRequest),
+    admitted: &AdmittedTarget,
+    moved: &mut TransferredBytes,
 ) -> Result<(), Broken> {
     let mut target = session.timed(&admitted.socket);
     let bytes = rewritten(head, asked).to_bytes();
@@ -140,7 +140,7 @@ fn send(
     }
     moved.up += bytes.len() as u64;
     let waits = head.headers.has_word("expect", "100-continue");
-    if waits && asked.framing != Framing::Empty && head.version == Version::Http11 {
+    if waits && asked.framing != Framing::Empty && head.version == HttpVersion::Http11 {
         let told = session
             .timed(session.client)
             .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -150,13 +150,16 @@ fn send(
     let onto = (asked.framing, &mut target);
     match pump(body, onto, &session.proxy.allowance, &mut moved.up) {
         Ok(()) => Ok(()),
-        Err(crate::http::Error::Write(_)) => Ok(()),
+        Err(crate::http::HttpMessageError::Write(_)) => Ok(()),
         Err(error) => Err(Broken::BadBody(error)),
     }
 }
 
 /// Reads the head of the answer, past informational ones.
-fn receive(answers: &mut Reader<Timed<'_>>, session: &Session<'_>) -> Result<ResponseHead, Broken> {
+fn receive(
+    answers: &mut MessageReader<TimedSocket<'_>>,
+    session: &Session<'_>,
+) -> Result<ResponseHead, Broken> {
     let problem = |text: String| Broken::BeforeAnswer(format!("use the target's answer: {text}"));
     for _ in 0..INFORMATIONAL_MAX {
         let answer = answers
@@ -175,52 +178,56 @@ fn receive(answers: &mut Reader<Timed<'_>>, session: &Session<'_>) -> Result<Res
 fn pass_on(
     session: &Session<'_>,
     head: &RequestHead,
-    (mut answer, answers): (ResponseHead, &mut Reader<Timed<'_>>),
-    moved: &mut Moved,
-) -> Result<Next, Broken> {
+    (mut answer, answers): (ResponseHead, &mut MessageReader<TimedSocket<'_>>),
+    moved: &mut TransferredBytes,
+) -> Result<SessionNext, Broken> {
     let framing = answer
         .framing(&head.method)
         .map_err(|error| Broken::BeforeAnswer(error.to_string()))?;
     let onto = match (framing, head.version) {
         (Framing::Empty | Framing::Length(_), _) => framing,
-        (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
-        (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
+        (Framing::Chunked | Framing::UntilClose, HttpVersion::Http11) => Framing::Chunked,
+        (Framing::Chunked | Framing::UntilClose, HttpVersion::Http10) => Framing::UntilClose,
     };
-    let stays = head.version == Version::Http11
+    let stays = head.version == HttpVersion::Http11
         && head.keeps_alive()
         && !head.headers.has_word("proxy-connection", "close");
-    answer.version = Version::Http11;
+    answer.version = HttpVersion::Http11;
     answer.headers.remove_hop_by_hop();
     declare(&mut answer.headers, onto);
     if !stays {
         answer.headers.add("Connection", b"close");
     }
     let bytes = answer.to_bytes();
-    let broken = |error: crate::http::Error| Broken::WithinAnswer(error.to_string());
+    let broken = |error: crate::http::HttpMessageError| Broken::WithinAnswer(error.to_string());
     if !session.proxy.allowance.take(bytes.len() as u64) {
         return Err(Broken::Spent);
     }
     let mut client = session.timed(session.client);
     client
         .write_all(&bytes)
-        .map_err(|error| broken(crate::http::Error::Write(error)))?;
+        .map_err(|error| broken(crate::http::HttpMessageError::Write(error)))?;
     moved.down += bytes.len() as u64;
     let body = answers.body(framing, u64::MAX);
     let allowance = &session.proxy.allowance;
     pump(body, (onto, &mut client), allowance, &mut moved.down).map_err(broken)?;
-    Ok(if stays { Next::Request } else { Next::Close })
+    Ok(if stays {
+        SessionNext::Request
+    } else {
+        SessionNext::Close
+    })
 }
 
 /// Passes a body on piece by piece, as long as the run has bytes left.
 fn pump(
-    mut body: Body<'_, Timed<'_>>,
-    (onto, to): (Framing, &mut Timed<'_>),
-    allowance: &Allowance,
+    mut body: BodyReader<'_, TimedSocket<'_>>,
+    (onto, to): (Framing, &mut TimedSocket<'_>),
+    allowance: &ByteAllowance,
     moved: &mut u64,
-) -> Result<(), crate::http::Error> {
+) -> Result<(), crate::http::HttpMessageError> {
     while let Some(piece) = body.piece()? {
         if !allowance.take(piece.len() as u64) {
-            return Err(crate::http::Error::BodyTooLong { bytes_max: *moved });
+            return Err(crate::http::HttpMessageError::BodyTooLong { bytes_max: *moved });
         }
         write_piece(onto, piece, to)?;
         *moved += piece.len() as u64;
@@ -228,7 +235,7 @@ fn pump(
     write_end(onto, to)
 }
 
-fn understand(head: &RequestHead) -> Result<Asked, String> {
+fn understand(head: &RequestHead) -> Result<ParsedRequest, String> {
     let (scheme, rest) = head.target.split_once("://").ok_or_else(|| {
         "this is a proxy; a plain request names its whole URL, and everything else is a CONNECT"
             .to_owned()
@@ -246,18 +253,18 @@ fn understand(head: &RequestHead) -> Result<Asked, String> {
     let slash = if path.starts_with('/') { "" } else { "/" };
     let path_and_query = format!("{slash}{path}");
     let endpoint =
-        Endpoint::parse(authority, Some(HTTP_PORT)).map_err(|error| error.to_string())?;
-    if head.version == Version::Http11 && head.headers.first("host").is_none() {
+        HostEndpoint::parse(authority, Some(HTTP_PORT)).map_err(|error| error.to_string())?;
+    if head.version == HttpVersion::Http11 && head.headers.first("host").is_none() {
         return Err("it has no Host header".to_owned());
     }
     check_host_header(head, &endpoint, HTTP_PORT)?;
     let framing = head.framing().map_err(|error| error.to_string())?;
-    let request = Request {
+    let request = PlainRequest {
         method: head.method.clone(),
         path: without_query(&path_and_query).to_owned(),
     };
-    Ok(Asked {
-        target: Target {
+    Ok(ParsedRequest {
+        target: EgressTarget {
             endpoint,
             request: Some(request),
         },
@@ -267,7 +274,7 @@ fn understand(head: &RequestHead) -> Result<Asked, String> {
 }
 
 /// Returns the request as its target gets it.
-fn rewritten(head: &RequestHead, asked: &Asked) -> RequestHead {
+fn rewritten(head: &RequestHead, asked: &ParsedRequest) -> RequestHead {
     let endpoint = &asked.target.endpoint;
     let host = if endpoint.port == HTTP_PORT {
         endpoint.host.to_string()
@@ -283,7 +290,7 @@ fn rewritten(head: &RequestHead, asked: &Asked) -> RequestHead {
     RequestHead {
         method: head.method.clone(),
         target: asked.path_and_query.clone(),
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         headers,
     }
 }

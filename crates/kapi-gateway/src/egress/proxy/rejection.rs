@@ -2,9 +2,9 @@
 //!
 //! The text goes to an agent, so it says what a person can do about it. Decides nothing.
 
-use crate::egress::address::{Class, Reach};
+use crate::egress::address::{AddressClass, AddressReach};
 use crate::egress::dial;
-use crate::egress::log::Verdict;
+use crate::egress::log::ConnectionVerdict;
 use crate::egress::policy::{Denial, Permit};
 use crate::http;
 
@@ -14,7 +14,10 @@ pub(super) enum Rejection {
     /// No rule allows it.
     Denied(Denial),
     /// The rule does not reach where the name leads, or the world refused.
-    NotDialled { permit: Permit, error: dial::Error },
+    NotDialled {
+        permit: Permit,
+        error: dial::DialError,
+    },
     /// It is not a request that everybody reads alike.
     Unreadable {
         problem: String,
@@ -36,7 +39,7 @@ impl Rejection {
     }
 
     /// Returns a rejection of a message that could not be read; nothing when nobody listens.
-    pub(super) fn of_read(error: &http::Error) -> Option<Self> {
+    pub(super) fn of_read(error: &http::HttpMessageError) -> Option<Self> {
         error.status().map(|status| Self::Unreadable {
             problem: format!("failed to {error}"),
             status,
@@ -48,15 +51,17 @@ impl Rejection {
         match self {
             Self::Denied(_) => (403, "Forbidden"),
             Self::NotDialled { error, .. } => match error {
-                dial::Error::Forbidden { .. } => (403, "Forbidden"),
-                dial::Error::SlowLookup { .. } | dial::Error::SlowConnect { .. } => {
+                dial::DialError::Forbidden { .. } => (403, "Forbidden"),
+                dial::DialError::SlowLookup { .. } | dial::DialError::SlowConnect { .. } => {
                     (504, "Gateway Timeout")
                 }
-                dial::Error::Stopped | dial::Error::System(_) => (503, "Service Unavailable"),
-                dial::Error::Lookup { .. }
-                | dial::Error::NoAddress { .. }
-                | dial::Error::Refused { .. }
-                | dial::Error::Connect { .. } => (502, "Bad Gateway"),
+                dial::DialError::Stopped | dial::DialError::System(_) => {
+                    (503, "Service Unavailable")
+                }
+                dial::DialError::Lookup { .. }
+                | dial::DialError::NoAddress { .. }
+                | dial::DialError::Refused { .. }
+                | dial::DialError::Connect { .. } => (502, "Bad Gateway"),
             },
             Self::Unreadable { status, .. } => *status,
             Self::BadAnswer { .. } => (502, "Bad Gateway"),
@@ -69,34 +74,36 @@ impl Rejection {
         match self {
             Self::Denied(_) | Self::Spent => 2,
             Self::NotDialled { error, .. } => match error {
-                dial::Error::Forbidden { .. } => 2,
-                dial::Error::Lookup { .. }
-                | dial::Error::NoAddress { .. }
-                | dial::Error::SlowLookup { .. } => 4,
-                dial::Error::Connect { .. }
-                | dial::Error::Refused { .. }
-                | dial::Error::SlowConnect { .. } => 5,
-                dial::Error::Stopped | dial::Error::System(_) => 1,
+                dial::DialError::Forbidden { .. } => 2,
+                dial::DialError::Lookup { .. }
+                | dial::DialError::NoAddress { .. }
+                | dial::DialError::SlowLookup { .. } => 4,
+                dial::DialError::Connect { .. }
+                | dial::DialError::Refused { .. }
+                | dial::DialError::SlowConnect { .. } => 5,
+                dial::DialError::Stopped | dial::DialError::System(_) => 1,
             },
             Self::Unreadable { .. } | Self::BadAnswer { .. } => 1,
         }
     }
 
     /// Returns what is recorded.
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> ConnectionVerdict {
         let reason = self.reason();
         match self {
             Self::NotDialled {
-                error: dial::Error::Forbidden { .. },
+                error: dial::DialError::Forbidden { .. },
                 ..
             }
             | Self::Denied(_)
             | Self::Unreadable { .. }
-            | Self::Spent => Verdict::Denied { reason },
-            Self::NotDialled { permit, .. } | Self::BadAnswer { permit, .. } => Verdict::Failed {
-                rule: permit.rule.clone(),
-                reason,
-            },
+            | Self::Spent => ConnectionVerdict::Denied { reason },
+            Self::NotDialled { permit, .. } | Self::BadAnswer { permit, .. } => {
+                ConnectionVerdict::Failed {
+                    rule: permit.rule.clone(),
+                    reason,
+                }
+            }
         }
     }
 
@@ -104,8 +111,8 @@ impl Rejection {
     pub(super) fn text(&self) -> String {
         let reason = self.reason();
         let said = match self.verdict() {
-            Verdict::Denied { .. } => format!("Kapi denied this request: {reason}.\n"),
-            Verdict::Allowed { .. } | Verdict::Failed { .. } => {
+            ConnectionVerdict::Denied { .. } => format!("Kapi denied this request: {reason}.\n"),
+            ConnectionVerdict::Allowed { .. } | ConnectionVerdict::Failed { .. } => {
                 format!("Kapi failed to {reason}.\n")
             }
         };
@@ -123,7 +130,7 @@ impl Rejection {
             Self::Denied(denial) => denial.to_string(),
             Self::NotDialled {
                 error:
-                    dial::Error::Forbidden {
+                    dial::DialError::Forbidden {
                         endpoint,
                         address,
                         class,
@@ -141,7 +148,7 @@ impl Rejection {
             Self::Denied(denial) => denial.missing_rule(),
             Self::NotDialled {
                 error:
-                    dial::Error::Forbidden {
+                    dial::DialError::Forbidden {
                         endpoint,
                         address,
                         class,
@@ -161,10 +168,10 @@ impl Rejection {
 }
 
 /// Returns the private rule that would reach an address of `class`, by name or by address.
-fn private_rule(by_name: &str, by_address: &str, class: Class) -> Option<String> {
-    if Reach::PrivateByName.covers(class) {
+fn private_rule(by_name: &str, by_address: &str, class: AddressClass) -> Option<String> {
+    if AddressReach::PrivateByName.covers(class) {
         Some(format!("private:{by_name}"))
-    } else if Reach::PrivateByAddress.covers(class) {
+    } else if AddressReach::PrivateByAddress.covers(class) {
         Some(format!("private:{by_address}"))
     } else {
         None
@@ -175,7 +182,7 @@ fn bracketed(address: std::net::IpAddr, port: u16) -> String {
     std::net::SocketAddr::new(address, port).to_string()
 }
 
-fn with_source(error: &dial::Error) -> String {
+fn with_source(error: &dial::DialError) -> String {
     match std::error::Error::source(error) {
         None => error.to_string(),
         Some(source) => format!("{error}: {source}"),

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use super::rejection::Rejection;
 use super::{Proxy, plain, socks, tunnel};
-use crate::egress::log::{Draft, Kind};
-use crate::egress::policy::{Decision, Permit, Target};
+use crate::egress::log::{ConnectionKind, RecordDraft};
+use crate::egress::policy::{EgressDecision, EgressTarget, Permit};
 use crate::http::head::closing_answer;
-use crate::http::reader::Reader;
-use crate::http::timed::{Timed, moment_after};
-use crate::serve::{Stop, Watched};
+use crate::http::reader::MessageReader;
+use crate::http::timed::{TimedSocket, moment_after};
+use crate::serve::{StopGuard, StopSignal};
 
 /// First byte of a SOCKS5 greeting, which no method begins with.
 const SOCKS_5: u8 = 5;
@@ -29,22 +29,22 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 /// One connection and its proxy.
 pub(super) struct Session<'a> {
     pub(super) proxy: &'a Proxy<'a>,
-    pub(super) stop: &'a Stop,
+    pub(super) stop: &'a StopSignal,
     pub(super) client: &'a TcpStream,
-    pub(super) reader: Reader<Timed<'a>>,
+    pub(super) reader: MessageReader<TimedSocket<'a>>,
     pub(super) deadline: Instant,
 }
 
 /// An allowed and connected target, watched by the stop sign.
-pub(super) struct Admitted {
+pub(super) struct AdmittedTarget {
     pub(super) permit: Permit,
     pub(super) socket: Arc<TcpStream>,
-    _watched: Watched,
+    _watched: StopGuard,
 }
 
 /// What follows a request on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum SessionNext {
     /// Another request may follow.
     Request,
     /// Nothing.
@@ -52,13 +52,13 @@ pub(super) enum Next {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(proxy: &'a Proxy<'a>, client: &'a TcpStream, stop: &'a Stop) -> Self {
+    pub(super) fn new(proxy: &'a Proxy<'a>, client: &'a TcpStream, stop: &'a StopSignal) -> Self {
         let quiet = proxy.limits.quiet_time_max;
         Self {
             proxy,
             stop,
             client,
-            reader: Reader::new(Timed::new(client, quiet)),
+            reader: MessageReader::new(TimedSocket::new(client, quiet)),
             deadline: moment_after(proxy.limits.connection_time_max),
         }
     }
@@ -92,11 +92,11 @@ impl<'a> Session<'a> {
             self.be_patient();
             let next = if head.method == "CONNECT" {
                 tunnel::serve_connect(self, &head);
-                Next::Close
+                SessionNext::Close
             } else {
                 plain::serve(self, &head)
             };
-            if next == Next::Close || self.stop.is_raised() {
+            if next == SessionNext::Close || self.stop.is_raised() {
                 return;
             }
         }
@@ -129,17 +129,17 @@ impl<'a> Session<'a> {
     }
 
     /// Returns a socket's timed form with this connection's limits.
-    pub(super) fn timed<'s>(&self, socket: &'s TcpStream) -> Timed<'s> {
-        let mut timed = Timed::new(socket, self.proxy.limits.idle_time_max);
+    pub(super) fn timed<'s>(&self, socket: &'s TcpStream) -> TimedSocket<'s> {
+        let mut timed = TimedSocket::new(socket, self.proxy.limits.idle_time_max);
         timed.set_deadline(Some(self.deadline));
         timed
     }
 
     /// Decides about a target and connects to it.
-    pub(super) fn admit(&self, target: &Target) -> Result<Admitted, Rejection> {
+    pub(super) fn admit(&self, target: &EgressTarget) -> Result<AdmittedTarget, Rejection> {
         let permit = match self.proxy.policy.decide(target) {
-            Decision::Allow(permit) => permit,
-            Decision::Deny(denial) => return Err(Rejection::Denied(denial)),
+            EgressDecision::Allow(permit) => permit,
+            EgressDecision::Deny(denial) => return Err(Rejection::Denied(denial)),
         };
         let dialled = self
             .proxy
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
             Ok(socket) => {
                 let socket = Arc::new(socket);
                 let watched = self.stop.watch(&socket);
-                Ok(Admitted {
+                Ok(AdmittedTarget {
                     permit,
                     socket,
                     _watched: watched,
@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
     }
 
     /// Records a rejection and answers it over HTTP; nothing follows on the connection.
-    pub(super) fn reject(&self, draft: Option<Draft>, rejection: &Rejection) {
+    pub(super) fn reject(&self, draft: Option<RecordDraft>, rejection: &Rejection) {
         if let Some(draft) = draft {
             (self.proxy.on_record)(draft.end(rejection.verdict()));
         }
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
     /// Closing with unread bytes would reset the connection and throw the answer away, so what the
     /// client still sends is read for a moment.
     pub(super) fn send_last(&self, answer: &[u8]) {
-        let mut timed = Timed::new(self.client, LINGER_TIME_MAX);
+        let mut timed = TimedSocket::new(self.client, LINGER_TIME_MAX);
         timed.set_deadline(Some(moment_after(LINGER_TIME_MAX)));
         if timed.write_all(answer).is_err() || self.client.shutdown(Shutdown::Write).is_err() {
             return;
@@ -189,9 +189,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn refuse_unread(&self, error: &crate::http::Error) {
+    fn refuse_unread(&self, error: &crate::http::HttpMessageError) {
         if let Some(rejection) = Rejection::of_read(error) {
-            self.reject(self.proxy.begin(Kind::Http), &rejection);
+            self.reject(self.proxy.begin(ConnectionKind::Http), &rejection);
         }
     }
 }

@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::rejection::Rejection;
 use super::session::Session;
 use super::tunnel;
-use crate::egress::host::{Endpoint, Host, HostError};
-use crate::egress::log::{Draft, Kind, Verdict};
-use crate::egress::policy::Target;
+use crate::egress::host::{HostEndpoint, HostError, TargetHost};
+use crate::egress::log::{ConnectionKind, ConnectionVerdict, RecordDraft};
+use crate::egress::policy::EgressTarget;
 
 const VERSION: u8 = 5;
 const NO_LOG_IN: u8 = 0;
@@ -27,7 +27,7 @@ const REPLY_ADDRESS: u8 = 8;
 const PART: &str = "a SOCKS request";
 
 /// A request that cannot be served: the reply code, what stood for the host, and what is wrong.
-struct Unreadable {
+struct UnreadableRequest {
     reply: u8,
     host: String,
     problem: String,
@@ -42,7 +42,7 @@ pub(super) fn serve(session: &mut Session<'_>) {
     let Some(asked) = asked else {
         return;
     };
-    let Some(draft) = session.proxy.begin(Kind::Socks) else {
+    let Some(draft) = session.proxy.begin(ConnectionKind::Socks) else {
         return session.send_last(&reply(Rejection::Spent.socks_reply()));
     };
     session.be_patient();
@@ -51,15 +51,15 @@ pub(super) fn serve(session: &mut Session<'_>) {
         Err(unreadable) => {
             let reason = unreadable.problem;
             let draft = draft.to(&unreadable.host, 0);
-            (session.proxy.on_record)(draft.end(Verdict::Denied { reason }));
+            (session.proxy.on_record)(draft.end(ConnectionVerdict::Denied { reason }));
             session.send_last(&reply(unreadable.reply));
         }
     }
 }
 
-fn connect(session: &mut Session<'_>, endpoint: Endpoint, draft: Draft) {
+fn connect(session: &mut Session<'_>, endpoint: HostEndpoint, draft: RecordDraft) {
     let draft = draft.to(&endpoint.host.to_string(), endpoint.port);
-    let target = Target {
+    let target = EgressTarget {
         endpoint,
         request: None,
     };
@@ -102,12 +102,12 @@ fn exactly(session: &mut Session<'_>, length: usize) -> Option<Vec<u8>> {
 }
 
 /// Reads the request, or nothing when the client broke off.
-fn read_request(session: &mut Session<'_>) -> Option<Result<Endpoint, Unreadable>> {
+fn read_request(session: &mut Session<'_>) -> Option<Result<HostEndpoint, UnreadableRequest>> {
     let start = exactly(session, 4)?;
     let &[version, command, _, kind] = start.as_slice() else {
         return None;
     };
-    let refused = |reply, problem: &str| Unreadable {
+    let refused = |reply, problem: &str| UnreadableRequest {
         reply,
         host: String::new(),
         problem: problem.to_owned(),
@@ -126,7 +126,7 @@ fn read_request(session: &mut Session<'_>) -> Option<Result<Endpoint, Unreadable
         }
         ADDRESS_NAME => {
             let name = String::from_utf8_lossy(&counted(session, 1)?).into_owned();
-            let host = Host::parse(&name);
+            let host = TargetHost::parse(&name);
             (name, host)
         }
         _ => {
@@ -142,20 +142,20 @@ fn read_request(session: &mut Session<'_>) -> Option<Result<Endpoint, Unreadable
     }
     let endpoint = match (host, u16::from_be_bytes(port)) {
         (Ok(_), 0) => Err(HostError::Port),
-        (Ok(host), port) => Ok(Endpoint { host, port }),
+        (Ok(host), port) => Ok(HostEndpoint { host, port }),
         (Err(error), _) => Err(error),
     };
-    Some(endpoint.map_err(|error| Unreadable {
+    Some(endpoint.map_err(|error| UnreadableRequest {
         reply: REPLY_FAILED,
         host: shown,
         problem: error.to_string(),
     }))
 }
 
-fn literal(address: IpAddr) -> (String, Result<Host, HostError>) {
+fn literal(address: IpAddr) -> (String, Result<TargetHost, HostError>) {
     (
         address.to_string(),
-        Ok(Host::Address(address.to_canonical())),
+        Ok(TargetHost::Address(address.to_canonical())),
     )
 }
 

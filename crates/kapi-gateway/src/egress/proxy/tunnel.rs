@@ -9,12 +9,12 @@ use std::os::fd::AsFd as _;
 use rustix::event::{PollFd, PollFlags};
 
 use super::rejection::Rejection;
-use super::session::{Admitted, Session};
+use super::session::{AdmittedTarget, Session};
 use crate::egress::hello::{self, Hello};
-use crate::egress::host::{Endpoint, Host};
-use crate::egress::log::{Draft, Kind, Verdict};
-use crate::egress::policy::Target;
-use crate::egress::relay::{End, Relayed, Times, relay};
+use crate::egress::host::{HostEndpoint, TargetHost};
+use crate::egress::log::{ConnectionKind, ConnectionVerdict, RecordDraft};
+use crate::egress::policy::EgressTarget;
+use crate::egress::relay::{RelayEnd, RelayOutcome, RelayTimes, relay};
 use crate::http::head::{Framing, RequestHead};
 use crate::http::timed::{moment_after, ready};
 
@@ -23,7 +23,7 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
 /// Serves a CONNECT request; nothing follows it on its connection.
 pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
-    let Some(draft) = session.proxy.begin(Kind::Connect) else {
+    let Some(draft) = session.proxy.begin(ConnectionKind::Connect) else {
         return session.reject(None, &Rejection::Spent);
     };
     let endpoint = match connect_endpoint(head) {
@@ -34,7 +34,7 @@ pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
         }
     };
     let draft = draft.to(&endpoint.host.to_string(), endpoint.port);
-    let target = Target {
+    let target = EgressTarget {
         endpoint,
         request: None,
     };
@@ -47,21 +47,21 @@ pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
 /// Tells the client that its tunnel stands, checks what it says first, and carries the rest.
 pub(super) fn carry(
     session: &mut Session<'_>,
-    endpoint: &Endpoint,
-    (admitted, draft): (Admitted, Draft),
+    endpoint: &HostEndpoint,
+    (admitted, draft): (AdmittedTarget, RecordDraft),
     established: &[u8],
 ) {
     let rule = admitted.permit.rule.clone();
     let told = session.timed(session.client).write_all(established);
     let checked = match told {
         Ok(()) => check_first_bytes(session, endpoint, &admitted),
-        Err(_) => Ok(Some(End::Reset)),
+        Err(_) => Ok(Some(RelayEnd::Reset)),
     };
     let record = match checked {
-        Err(reason) => draft.end(Verdict::Denied { reason }),
+        Err(reason) => draft.end(ConnectionVerdict::Denied { reason }),
         Ok(ended) => {
             let relayed = match ended {
-                Some(end) => Relayed {
+                Some(end) => RelayOutcome {
                     bytes_up: 0,
                     bytes_down: 0,
                     end,
@@ -69,7 +69,7 @@ pub(super) fn carry(
                 None => relay_rest(session, &admitted),
             };
             let cut = relayed.end.cut().map(str::to_owned);
-            let verdict = Verdict::Allowed { rule, cut };
+            let verdict = ConnectionVerdict::Allowed { rule, cut };
             draft
                 .moving(relayed.bytes_up, relayed.bytes_down)
                 .end(verdict)
@@ -78,8 +78,8 @@ pub(super) fn carry(
     (session.proxy.on_record)(record);
 }
 
-fn relay_rest(session: &mut Session<'_>, admitted: &Admitted) -> Relayed {
-    let times = Times {
+fn relay_rest(session: &mut Session<'_>, admitted: &AdmittedTarget) -> RelayOutcome {
+    let times = RelayTimes {
         idle_max: session.proxy.limits.idle_time_max,
         deadline: session.deadline,
     };
@@ -96,9 +96,9 @@ fn relay_rest(session: &mut Session<'_>, admitted: &Admitted) -> Relayed {
 /// Returns how the tunnel ended if it did so before anybody spoke, or why it is refused.
 fn check_first_bytes(
     session: &mut Session<'_>,
-    endpoint: &Endpoint,
-    admitted: &Admitted,
-) -> Result<Option<End>, String> {
+    endpoint: &HostEndpoint,
+    admitted: &AdmittedTarget,
+) -> Result<Option<RelayEnd>, String> {
     if session.reader.unused().is_empty() {
         let mut fds = [
             PollFd::from_borrowed_fd(session.client.as_fd(), PollFlags::IN),
@@ -106,10 +106,10 @@ fn check_first_bytes(
             PollFd::from_borrowed_fd(session.stop.event(), PollFlags::IN),
         ];
         match ready(&mut fds, session.proxy.limits.idle_time_max) {
-            Ok(true) if session.stop.is_raised() => return Ok(Some(End::Stopped)),
+            Ok(true) if session.stop.is_raised() => return Ok(Some(RelayEnd::Stopped)),
             Ok(true) => {}
-            Ok(false) => return Ok(Some(End::Idle)),
-            Err(_) => return Ok(Some(End::Reset)),
+            Ok(false) => return Ok(Some(RelayEnd::Idle)),
+            Err(_) => return Ok(Some(RelayEnd::Reset)),
         }
         let [client, _, _] = &fds;
         if client.revents().is_empty() {
@@ -125,7 +125,7 @@ fn check_first_bytes(
             Hello::NotTls | Hello::Complete { server_name: None } => return Ok(None),
             Hello::Complete {
                 server_name: Some(name),
-            } if Host::parse(&name).as_ref() == Ok(&endpoint.host) => return Ok(None),
+            } if TargetHost::parse(&name).as_ref() == Ok(&endpoint.host) => return Ok(None),
             Hello::Complete {
                 server_name: Some(name),
             } => {
@@ -142,16 +142,16 @@ fn check_first_bytes(
         }
         match session.reader.fill("a TLS hello") {
             Ok(n_bytes) => closed = n_bytes == 0,
-            Err(crate::http::Error::Slow { .. }) => {
+            Err(crate::http::HttpMessageError::Slow { .. }) => {
                 return Err("the TLS hello did not come in time".to_owned());
             }
-            Err(_) => return Ok(Some(End::Reset)),
+            Err(_) => return Ok(Some(RelayEnd::Reset)),
         }
     }
 }
 
-fn connect_endpoint(head: &RequestHead) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::parse(&head.target, None).map_err(|error| error.to_string())?;
+fn connect_endpoint(head: &RequestHead) -> Result<HostEndpoint, String> {
+    let endpoint = HostEndpoint::parse(&head.target, None).map_err(|error| error.to_string())?;
     match head.framing() {
         Ok(Framing::Empty | Framing::Length(0)) => {}
         Ok(Framing::Length(_) | Framing::Chunked | Framing::UntilClose) => {
@@ -166,7 +166,7 @@ fn connect_endpoint(head: &RequestHead) -> Result<Endpoint, String> {
 /// Checks that a Host header, if there is one, names the target and no other.
 pub(super) fn check_host_header(
     head: &RequestHead,
-    endpoint: &Endpoint,
+    endpoint: &HostEndpoint,
     default_port: u16,
 ) -> Result<(), String> {
     let mut values = head.headers.all("host");
@@ -178,7 +178,7 @@ pub(super) fn check_host_header(
     }
     let named = std::str::from_utf8(value)
         .ok()
-        .and_then(|value| Endpoint::parse(value, Some(default_port)).ok());
+        .and_then(|value| HostEndpoint::parse(value, Some(default_port)).ok());
     if named.as_ref() == Some(endpoint) {
         Ok(())
     } else {

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Bytes, CassetteError, Ending, Line, VERSION, pairs};
+use super::{CassetteBytes, CassetteError, CassetteLine, ExchangeEnd, VERSION, pairs};
 use crate::http::head::{RequestHead, ResponseHead};
 
 /// Why recording stopped. The traffic itself goes on.
@@ -29,12 +29,12 @@ pub(crate) enum RecordError {
 /// A cassette that is being written.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
     bytes_max: u64,
 }
 
 #[derive(Debug)]
-struct State {
+struct RecorderState {
     /// Nothing once recording has stopped, so that a cassette has no hole in its middle.
     file: Option<File>,
     n_bytes: u64,
@@ -49,7 +49,7 @@ impl Recorder {
                 .create_new(true)
                 .mode(0o600)
                 .open(path)?;
-            let line = text(&Line::Cassette { version: VERSION })?;
+            let line = text(&CassetteLine::Cassette { version: VERSION })?;
             file.write_all(&line)?;
             Ok((file, line.len() as u64))
         };
@@ -58,7 +58,7 @@ impl Recorder {
             source,
         })?;
         Ok(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(RecorderState {
                 file: Some(file),
                 n_bytes,
             }),
@@ -72,17 +72,17 @@ impl Recorder {
         head: &RequestHead,
         body: &[u8],
     ) -> Result<(), RecordError> {
-        self.write(&Line::Request {
+        self.write(&CassetteLine::Request {
             call,
             method: head.method.clone(),
             target: head.target.clone(),
             headers: pairs(&head.headers),
-            body: Bytes::of(body),
+            body: CassetteBytes::of(body),
         })
     }
 
     pub(crate) fn head(&self, call: u64, head: &ResponseHead) -> Result<(), RecordError> {
-        self.write(&Line::Head {
+        self.write(&CassetteLine::Head {
             call,
             status: head.status,
             headers: pairs(&head.headers),
@@ -90,18 +90,18 @@ impl Recorder {
     }
 
     pub(crate) fn piece(&self, call: u64, bytes: &[u8]) -> Result<(), RecordError> {
-        self.write(&Line::Piece {
+        self.write(&CassetteLine::Piece {
             call,
-            bytes: Bytes::of(bytes),
+            bytes: CassetteBytes::of(bytes),
         })
     }
 
-    pub(crate) fn end(&self, call: u64, ending: Ending) -> Result<(), RecordError> {
-        self.write(&Line::End { call, ending })
+    pub(crate) fn end(&self, call: u64, ending: ExchangeEnd) -> Result<(), RecordError> {
+        self.write(&CassetteLine::End { call, ending })
     }
 
     /// Writes a line, or stops recording. Tells so once; later lines are dropped in silence.
-    fn write(&self, line: &Line) -> Result<(), RecordError> {
+    fn write(&self, line: &CassetteLine) -> Result<(), RecordError> {
         let line = text(line).map_err(RecordError::Write)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let n_bytes = state.n_bytes.saturating_add(line.len() as u64);
@@ -123,7 +123,7 @@ impl Recorder {
     }
 }
 
-fn text(line: &Line) -> io::Result<Vec<u8>> {
+fn text(line: &CassetteLine) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     Ok(text)

@@ -11,19 +11,19 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Bytes, CassetteError, Ending, Line, VERSION, hex};
-use crate::http::head::{Headers, ResponseHead, Version};
+use super::{CassetteBytes, CassetteError, CassetteLine, ExchangeEnd, VERSION, hex};
+use crate::http::head::{Headers, HttpVersion, ResponseHead};
 
 /// The longest cassette that is replayed; it is held in memory.
 const BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// What was answered to one recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedAnswer {
     /// Nothing where no answer began.
     pub(crate) head: Option<ResponseHead>,
     pub(crate) pieces: VecDeque<Vec<u8>>,
-    pub(crate) ending: Ending,
+    pub(crate) ending: ExchangeEnd,
 }
 
 /// Whether a request is the one that was recorded.
@@ -39,7 +39,7 @@ struct Exchange {
     method: String,
     path: String,
     body_hash: String,
-    answer: Recorded,
+    answer: RecordedAnswer,
 }
 
 /// A cassette that is being replayed.
@@ -75,7 +75,7 @@ impl Replay {
         method: &str,
         target: &str,
         body: &[u8],
-    ) -> Option<(Recorded, Likeness)> {
+    ) -> Option<(RecordedAnswer, Likeness)> {
         let (path, hash) = (path_of(target), hash(body));
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |exchange: &Exchange| exchange.method == method && exchange.path == path;
@@ -99,7 +99,7 @@ fn hash(body: &[u8]) -> String {
 }
 
 /// The lines of one file, read into exchanges.
-struct Reading {
+struct CassetteParser {
     path: PathBuf,
     line: usize,
     exchanges: Vec<Exchange>,
@@ -108,7 +108,7 @@ struct Reading {
 }
 
 fn exchanges(path: &Path, text: &[u8]) -> Result<Vec<Exchange>, CassetteError> {
-    let mut reading = Reading {
+    let mut reading = CassetteParser {
         path: path.to_path_buf(),
         line: 0,
         exchanges: Vec::new(),
@@ -129,16 +129,16 @@ fn exchanges(path: &Path, text: &[u8]) -> Result<Vec<Exchange>, CassetteError> {
     Ok(reading.exchanges)
 }
 
-impl Reading {
-    fn take(&mut self, line: Line) -> Result<(), CassetteError> {
+impl CassetteParser {
+    fn take(&mut self, line: CassetteLine) -> Result<(), CassetteError> {
         let is_first = self.line == 1;
-        if is_first != matches!(line, Line::Cassette { .. }) {
+        if is_first != matches!(line, CassetteLine::Cassette { .. }) {
             return Err(self.wrong("the first line, and only that, must tell the version"));
         }
         match line {
-            Line::Cassette { version } if version == VERSION => {}
-            Line::Cassette { .. } => return Err(self.wrong("its version is not known")),
-            Line::Request {
+            CassetteLine::Cassette { version } if version == VERSION => {}
+            CassetteLine::Cassette { .. } => return Err(self.wrong("its version is not known")),
+            CassetteLine::Request {
                 call,
                 method,
                 target,
@@ -151,10 +151,10 @@ impl Reading {
                     method,
                     path: path_of(&target).to_owned(),
                     body_hash: hash(&body),
-                    answer: Recorded {
+                    answer: RecordedAnswer {
                         head: None,
                         pieces: VecDeque::new(),
-                        ending: Ending::Broken,
+                        ending: ExchangeEnd::Broken,
                     },
                 };
                 if self.open.insert(call, self.exchanges.len()).is_some() {
@@ -162,7 +162,7 @@ impl Reading {
                 }
                 self.exchanges.push(exchange);
             }
-            Line::Head {
+            CassetteLine::Head {
                 call,
                 status,
                 headers,
@@ -170,11 +170,11 @@ impl Reading {
                 let head = self.head(status, &headers)?;
                 self.answer(call)?.head = Some(head);
             }
-            Line::Piece { call, bytes } => {
+            CassetteLine::Piece { call, bytes } => {
                 let bytes = self.bytes(&bytes)?;
                 self.answer(call)?.pieces.push_back(bytes);
             }
-            Line::End { call, ending } => {
+            CassetteLine::End { call, ending } => {
                 self.answer(call)?.ending = ending;
                 self.open.remove(&call);
             }
@@ -182,7 +182,7 @@ impl Reading {
         Ok(())
     }
 
-    fn answer(&mut self, call: u64) -> Result<&mut Recorded, CassetteError> {
+    fn answer(&mut self, call: u64) -> Result<&mut RecordedAnswer, CassetteError> {
         let wrong = self.wrong("this call has not begun, or has ended");
         let index = self.open.get(&call).copied();
         match index.and_then(|index| self.exchanges.get_mut(index)) {
@@ -207,14 +207,14 @@ impl Reading {
             return Err(self.wrong("its status is none of a final answer"));
         }
         Ok(ResponseHead {
-            version: Version::Http11,
+            version: HttpVersion::Http11,
             status,
             reason: String::new(),
             headers,
         })
     }
 
-    fn bytes(&self, bytes: &Bytes) -> Result<Vec<u8>, CassetteError> {
+    fn bytes(&self, bytes: &CassetteBytes) -> Result<Vec<u8>, CassetteError> {
         let wrong = || self.wrong("its bytes are not written in pairs of lowercase digits");
         bytes.to_vec().ok_or_else(wrong)
     }

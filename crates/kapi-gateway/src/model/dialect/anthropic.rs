@@ -6,7 +6,7 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Fault, Purpose, models_purpose};
+use super::{GatewayErrorKind, RequestPurpose, models_purpose};
 use crate::model::pick::Path;
 
 /// `message_start` tells the input, `message_delta` the totals; a whole answer has them on top.
@@ -15,7 +15,7 @@ pub(super) const USAGE: &[Path] = &[&["message", "usage"], &["usage"]];
 pub(super) const FINAL_IDX: usize = 1;
 
 #[derive(Deserialize)]
-struct Counts {
+struct AnthropicCounts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -25,10 +25,10 @@ struct Counts {
 /// Where a call was several passes, the totals leave some of them out.
 #[derive(Deserialize)]
 struct Passes {
-    iterations: Option<Vec<Counts>>,
+    iterations: Option<Vec<AnthropicCounts>>,
 }
 
-impl Counts {
+impl AnthropicCounts {
     fn total(&self) -> TokenCounts {
         TokenCounts {
             input: self.input_tokens.unwrap_or(0),
@@ -39,16 +39,16 @@ impl Counts {
     }
 }
 
-pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+pub(super) fn purpose(method: &str, tail: &str) -> Option<RequestPurpose> {
     match (method, tail) {
-        ("POST", "/messages") => Some(Purpose::ModelCall),
-        ("POST", "/messages/count_tokens") => Some(Purpose::Inquiry),
+        ("POST", "/messages") => Some(RequestPurpose::ModelCall),
+        ("POST", "/messages/count_tokens") => Some(RequestPurpose::Inquiry),
         _ => models_purpose(method, tail),
     }
 }
 
 pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
-    let counts: Counts = serde_json::from_slice(text).ok()?;
+    let counts: AnthropicCounts = serde_json::from_slice(text).ok()?;
     if counts.input_tokens.is_none() && counts.output_tokens.is_none() {
         return None;
     }
@@ -61,14 +61,16 @@ pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     Some(usage.larger(&all))
 }
 
-pub(super) fn error_body(fault: Fault, message: &str) -> Value {
+pub(super) fn error_body(fault: GatewayErrorKind, message: &str) -> Value {
     let kind = match fault {
-        Fault::Forbidden => "permission_error",
-        Fault::BadRequest | Fault::Spent | Fault::NotRecorded => "invalid_request_error",
-        Fault::TooLarge => "request_too_large",
-        Fault::Unreachable => "api_error",
-        Fault::Stalled => "timeout_error",
-        Fault::Busy => "overloaded_error",
+        GatewayErrorKind::Forbidden => "permission_error",
+        GatewayErrorKind::BadRequest | GatewayErrorKind::Spent | GatewayErrorKind::NotRecorded => {
+            "invalid_request_error"
+        }
+        GatewayErrorKind::TooLarge => "request_too_large",
+        GatewayErrorKind::Unreachable => "api_error",
+        GatewayErrorKind::Stalled => "timeout_error",
+        GatewayErrorKind::Busy => "overloaded_error",
     };
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }

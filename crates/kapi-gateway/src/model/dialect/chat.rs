@@ -6,34 +6,34 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Fault, Purpose, models_purpose};
+use super::{GatewayErrorKind, RequestPurpose, models_purpose};
 use crate::model::pick::Path;
 
 /// On top of an answer, and of the last chunk of a stream; one provider has a corner of its own.
 pub(super) const USAGE: &[Path] = &[&["usage"], &["x_groq", "usage"]];
 
 #[derive(Deserialize)]
-struct Counts {
+struct ChatCounts {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
-    prompt_tokens_details: Option<Cached>,
+    prompt_tokens_details: Option<ChatTokenDetails>,
 }
 
 #[derive(Deserialize)]
-struct Cached {
+struct ChatTokenDetails {
     cached_tokens: Option<u64>,
 }
 
-pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+pub(super) fn purpose(method: &str, tail: &str) -> Option<RequestPurpose> {
     match (method, tail) {
-        ("POST", "/chat/completions") => Some(Purpose::ModelCall),
+        ("POST", "/chat/completions") => Some(RequestPurpose::ModelCall),
         _ => models_purpose(method, tail),
     }
 }
 
 pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
-    let counts: Counts = serde_json::from_slice(text).ok()?;
+    let counts: ChatCounts = serde_json::from_slice(text).ok()?;
     let input_tokens = counts.prompt_tokens?;
     // Some providers leave reasoning out of the completion and only the total has it.
     let beyond_input = counts
@@ -50,15 +50,17 @@ pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     ))
 }
 
-pub(super) fn error_body(fault: Fault, message: &str) -> Value {
+pub(super) fn error_body(fault: GatewayErrorKind, message: &str) -> Value {
     let (kind, code) = match fault {
-        Fault::Forbidden => ("invalid_request_error", "forbidden"),
-        Fault::BadRequest | Fault::TooLarge => ("invalid_request_error", "bad_request"),
-        Fault::Spent => ("insufficient_quota", "insufficient_quota"),
-        Fault::Unreachable => ("server_error", "provider_unreachable"),
-        Fault::Stalled => ("server_error", "provider_stalled"),
-        Fault::Busy => ("server_error", "gateway_busy"),
-        Fault::NotRecorded => ("invalid_request_error", "not_recorded"),
+        GatewayErrorKind::Forbidden => ("invalid_request_error", "forbidden"),
+        GatewayErrorKind::BadRequest | GatewayErrorKind::TooLarge => {
+            ("invalid_request_error", "bad_request")
+        }
+        GatewayErrorKind::Spent => ("insufficient_quota", "insufficient_quota"),
+        GatewayErrorKind::Unreachable => ("server_error", "provider_unreachable"),
+        GatewayErrorKind::Stalled => ("server_error", "provider_stalled"),
+        GatewayErrorKind::Busy => ("server_error", "gateway_busy"),
+        GatewayErrorKind::NotRecorded => ("invalid_request_error", "not_recorded"),
     };
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }

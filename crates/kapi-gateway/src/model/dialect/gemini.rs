@@ -6,7 +6,7 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Fault, Purpose};
+use super::{GatewayErrorKind, RequestPurpose};
 use crate::model::pick::{ELEMENT, Path};
 
 /// In a whole answer, in each event, and in each element where a stream is one JSON array.
@@ -14,7 +14,7 @@ pub(super) const USAGE: &[Path] = &[&["usageMetadata"], &[ELEMENT, "usageMetadat
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Counts {
+struct GeminiCounts {
     prompt_token_count: Option<u64>,
     tool_use_prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
@@ -23,14 +23,14 @@ struct Counts {
     cached_content_token_count: Option<u64>,
 }
 
-pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+pub(super) fn purpose(method: &str, tail: &str) -> Option<RequestPurpose> {
     if method == "GET" && !tail.contains(':') {
         return super::models_purpose(method, tail);
     }
     let (_, verb) = model_and_verb(tail)?;
     match (method, verb) {
-        ("POST", "generateContent" | "streamGenerateContent") => Some(Purpose::ModelCall),
-        ("POST", "countTokens") => Some(Purpose::Inquiry),
+        ("POST", "generateContent" | "streamGenerateContent") => Some(RequestPurpose::ModelCall),
+        ("POST", "countTokens") => Some(RequestPurpose::Inquiry),
         _ => None,
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn model_and_verb(tail: &str) -> Option<(&str, &str)> {
 }
 
 pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
-    let counts: Counts = serde_json::from_slice(text).ok()?;
+    let counts: GeminiCounts = serde_json::from_slice(text).ok()?;
     let known = [
         counts.prompt_token_count,
         counts.candidates_token_count,
@@ -77,14 +77,14 @@ pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
     Some(TokenCounts::with_cached(input_tokens, cached, output))
 }
 
-pub(super) fn error_body(fault: Fault, message: &str) -> Value {
+pub(super) fn error_body(fault: GatewayErrorKind, message: &str) -> Value {
     let status = match fault {
-        Fault::Forbidden => "PERMISSION_DENIED",
-        Fault::BadRequest | Fault::TooLarge => "INVALID_ARGUMENT",
-        Fault::Spent => "FAILED_PRECONDITION",
-        Fault::Unreachable | Fault::Busy => "UNAVAILABLE",
-        Fault::Stalled => "DEADLINE_EXCEEDED",
-        Fault::NotRecorded => "UNIMPLEMENTED",
+        GatewayErrorKind::Forbidden => "PERMISSION_DENIED",
+        GatewayErrorKind::BadRequest | GatewayErrorKind::TooLarge => "INVALID_ARGUMENT",
+        GatewayErrorKind::Spent => "FAILED_PRECONDITION",
+        GatewayErrorKind::Unreachable | GatewayErrorKind::Busy => "UNAVAILABLE",
+        GatewayErrorKind::Stalled => "DEADLINE_EXCEEDED",
+        GatewayErrorKind::NotRecorded => "UNIMPLEMENTED",
     };
     json!({ "error": { "code": fault.status(), "message": message, "status": status } })
 }

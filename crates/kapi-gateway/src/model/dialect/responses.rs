@@ -6,36 +6,36 @@ use kapi_core::spend::tokens::TokenCounts;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Purpose, models_purpose};
+use super::{RequestPurpose, models_purpose};
 use crate::model::pick::Path;
 
 /// In the event that ends a stream, and on top of a whole answer.
 pub(super) const USAGE: &[Path] = &[&["response", "usage"], &["usage"]];
 
 #[derive(Deserialize)]
-struct Counts {
+struct ResponsesCounts {
     input_tokens: u64,
     output_tokens: Option<u64>,
     total_tokens: Option<u64>,
-    input_tokens_details: Option<Cached>,
+    input_tokens_details: Option<ResponsesTokenDetails>,
 }
 
 #[derive(Deserialize)]
-struct Cached {
+struct ResponsesTokenDetails {
     cached_tokens: Option<u64>,
 }
 
-pub(super) fn purpose(method: &str, tail: &str) -> Option<Purpose> {
+pub(super) fn purpose(method: &str, tail: &str) -> Option<RequestPurpose> {
     match (method, tail) {
         // Compaction is a model's work too.
-        ("POST", "/responses" | "/responses/compact") => Some(Purpose::ModelCall),
-        ("POST", "/responses/input_tokens") => Some(Purpose::Inquiry),
+        ("POST", "/responses" | "/responses/compact") => Some(RequestPurpose::ModelCall),
+        ("POST", "/responses/input_tokens") => Some(RequestPurpose::Inquiry),
         _ => models_purpose(method, tail),
     }
 }
 
 pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
-    let counts: Counts = serde_json::from_slice(text).ok()?;
+    let counts: ResponsesCounts = serde_json::from_slice(text).ok()?;
     let beyond_input = counts
         .total_tokens
         .unwrap_or(0)

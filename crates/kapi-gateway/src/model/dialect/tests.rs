@@ -5,16 +5,16 @@
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Dialect, Fault, Purpose};
+use super::{GatewayErrorKind, ModelDialect, RequestPurpose};
 
-const ALL: [Dialect; 4] = [
-    Dialect::Anthropic,
-    Dialect::Responses,
-    Dialect::Chat,
-    Dialect::Gemini,
+const ALL: [ModelDialect; 4] = [
+    ModelDialect::Anthropic,
+    ModelDialect::Responses,
+    ModelDialect::Chat,
+    ModelDialect::Gemini,
 ];
 
-fn check_request(dialect: Dialect, request: &str, expected: Option<Purpose>) {
+fn check_request(dialect: ModelDialect, request: &str, expected: Option<RequestPurpose>) {
     let (method, path) = request.split_once(' ').expect("method and path");
     let found = dialect.request(method, path).map(|known| known.purpose);
     assert_eq!(found, expected, "{dialect:?} {request}");
@@ -22,37 +22,37 @@ fn check_request(dialect: Dialect, request: &str, expected: Option<Purpose>) {
 
 #[test]
 fn requests_that_agents_need() {
-    let check = |dialect: Dialect, purpose: Purpose, requests: &[&str]| {
+    let check = |dialect: ModelDialect, purpose: RequestPurpose, requests: &[&str]| {
         for request in requests {
             check_request(dialect, request, Some(purpose));
         }
     };
-    let (call, inquiry) = (Purpose::ModelCall, Purpose::Inquiry);
+    let (call, inquiry) = (RequestPurpose::ModelCall, RequestPurpose::Inquiry);
     let calls = ["POST /v1/messages", "POST /messages"];
-    check(Dialect::Anthropic, call, &calls);
+    check(ModelDialect::Anthropic, call, &calls);
     let inquiries = [
         "POST /v1/messages/count_tokens",
         "GET /v1/models",
         "GET /v1/models/claude-sonnet-4.5",
     ];
-    check(Dialect::Anthropic, inquiry, &inquiries);
+    check(ModelDialect::Anthropic, inquiry, &inquiries);
     let calls = ["POST /v1/responses", "POST /responses/compact"];
-    check(Dialect::Responses, call, &calls);
+    check(ModelDialect::Responses, call, &calls);
     check(
-        Dialect::Responses,
+        ModelDialect::Responses,
         inquiry,
         &["POST /v1/responses/input_tokens"],
     );
-    check(Dialect::Chat, call, &["POST /v1/chat/completions"]);
+    check(ModelDialect::Chat, call, &["POST /v1/chat/completions"]);
     let inquiries = ["GET /models/some/vendor", "GET /v1/models/llama3:8b"];
-    check(Dialect::Chat, inquiry, &inquiries);
+    check(ModelDialect::Chat, inquiry, &inquiries);
     let calls = [
         "POST /v1beta/models/gemini-2.5-pro:generateContent",
         "POST /v1beta/models/g:streamGenerateContent",
     ];
-    check(Dialect::Gemini, call, &calls);
+    check(ModelDialect::Gemini, call, &calls);
     let inquiries = ["POST /v1/models/g:countTokens", "GET /v1beta/models"];
-    check(Dialect::Gemini, inquiry, &inquiries);
+    check(ModelDialect::Gemini, inquiry, &inquiries);
 }
 
 #[test]
@@ -93,15 +93,15 @@ fn requests_that_no_agent_needs() {
         }
     }
     let call_by_get = "GET /v1beta/models/g:generateContent";
-    check_request(Dialect::Gemini, call_by_get, None);
-    check_request(Dialect::Chat, "POST /v1/messages", None);
-    check_request(Dialect::Anthropic, "POST /v1/responses", None);
+    check_request(ModelDialect::Gemini, call_by_get, None);
+    check_request(ModelDialect::Chat, "POST /v1/messages", None);
+    check_request(ModelDialect::Anthropic, "POST /v1/responses", None);
 }
 
 #[test]
 fn queries_that_would_hide_usage() {
     for query in ["", "alt=sse", "key=x&alt=json", "pageSize=5&pageToken=x"] {
-        assert!(Dialect::Gemini.allows_query(query), "{query}");
+        assert!(ModelDialect::Gemini.allows_query(query), "{query}");
     }
     for query in [
         "alt=proto",
@@ -111,14 +111,14 @@ fn queries_that_would_hide_usage() {
         "%61lt=proto",
         "x=y",
     ] {
-        assert!(!Dialect::Gemini.allows_query(query), "{query}");
+        assert!(!ModelDialect::Gemini.allows_query(query), "{query}");
     }
-    assert!(Dialect::Anthropic.allows_query("beta=true"));
+    assert!(ModelDialect::Anthropic.allows_query("beta=true"));
 }
 
 #[test]
 fn usage_means_the_same_whoever_counted() {
-    let check = |dialect: Dialect, text: &str, expected: Option<(u64, u64)>| {
+    let check = |dialect: ModelDialect, text: &str, expected: Option<(u64, u64)>| {
         let expected = expected.map(|(input_tokens, output_tokens)| Usage {
             input_tokens,
             output_tokens,
@@ -132,7 +132,7 @@ fn usage_means_the_same_whoever_counted() {
             "{dialect:?} {text}"
         );
     };
-    let anthropic = Dialect::Anthropic;
+    let anthropic = ModelDialect::Anthropic;
     let cached = r#"{"input_tokens":9,"cache_creation_input_tokens":20,"cache_read_input_tokens":
         300,"output_tokens":4,"service_tier":"standard","cache_creation":{"ephemeral_5m":20}}"#;
     check(anthropic, cached, Some((329, 4)));
@@ -150,67 +150,70 @@ fn usage_means_the_same_whoever_counted() {
     check(anthropic, r#"{"input_tokens":-1}"#, None);
     let full = r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},
         "output_tokens":30,"output_tokens_details":{"reasoning_tokens":20},"total_tokens":130}"#;
-    check(Dialect::Responses, full, Some((100, 30)));
-    check(Dialect::Responses, "{}", None);
+    check(ModelDialect::Responses, full, Some((100, 30)));
+    check(ModelDialect::Responses, "{}", None);
     let full = r#"{"prompt_tokens":100,"completion_tokens":30,"total_tokens":130,
         "prompt_tokens_details":{"cached_tokens":60}}"#;
-    check(Dialect::Chat, full, Some((100, 30)));
+    check(ModelDialect::Chat, full, Some((100, 30)));
     let apart = r#"{"prompt_tokens":100,"completion_tokens":30,"total_tokens":150,
         "completion_tokens_details":{"reasoning_tokens":20}}"#;
-    check(Dialect::Chat, apart, Some((100, 50)));
+    check(ModelDialect::Chat, apart, Some((100, 50)));
     check(
-        Dialect::Chat,
+        ModelDialect::Chat,
         r#"{"completion_tokens":1.5,"prompt_tokens":1}"#,
         None,
     );
-    check(Dialect::Chat, "{}", None);
+    check(ModelDialect::Chat, "{}", None);
     let full = r#"{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":10,
         "thoughtsTokenCount":20,"toolUsePromptTokenCount":5,"totalTokenCount":135}"#;
-    check(Dialect::Gemini, full, Some((105, 30)));
+    check(ModelDialect::Gemini, full, Some((105, 30)));
     check(
-        Dialect::Gemini,
+        ModelDialect::Gemini,
         r#"{"promptTokenCount":3,"totalTokenCount":3}"#,
         Some((3, 0)),
     );
     check(
-        Dialect::Gemini,
+        ModelDialect::Gemini,
         r#"{"promptTokenCount":3,"totalTokenCount":9}"#,
         Some((3, 6)),
     );
-    check(Dialect::Gemini, r#"{"trafficType":"ON_DEMAND"}"#, None);
+    check(ModelDialect::Gemini, r#"{"trafficType":"ON_DEMAND"}"#, None);
 }
 
 #[test]
 fn errors_have_the_shape_that_each_client_reads() {
     for fault in [
-        Fault::Spent,
-        Fault::Stalled,
-        Fault::Forbidden,
-        Fault::Unreachable,
+        GatewayErrorKind::Spent,
+        GatewayErrorKind::Stalled,
+        GatewayErrorKind::Forbidden,
+        GatewayErrorKind::Unreachable,
     ] {
         let message =
-            |dialect: Dialect| dialect.error_body(fault, "why")["error"]["message"].clone();
+            |dialect: ModelDialect| dialect.error_body(fault, "why")["error"]["message"].clone();
         for dialect in ALL {
             assert_eq!(message(dialect), "why", "{dialect:?}");
         }
     }
     // No client asks again after one of these, and no client waits.
-    assert_eq!(Fault::Spent.status(), 400);
-    assert!(!Fault::Spent.is_passing() && Fault::Stalled.is_passing());
-    let event_data = |dialect: Dialect| -> Value {
-        let event = dialect.error_event(Fault::Spent, "why");
+    assert_eq!(GatewayErrorKind::Spent.status(), 400);
+    assert!(!GatewayErrorKind::Spent.is_passing() && GatewayErrorKind::Stalled.is_passing());
+    let event_data = |dialect: ModelDialect| -> Value {
+        let event = dialect.error_event(GatewayErrorKind::Spent, "why");
         let data = event.lines().find_map(|line| line.strip_prefix("data: "));
         assert!(event.ends_with("\n\n"), "{event:?}");
         serde_json::from_str(data.expect("data")).expect("JSON")
     };
-    assert_eq!(event_data(Dialect::Anthropic)["type"], "error");
-    assert_eq!(event_data(Dialect::Responses)["type"], "response.failed");
+    assert_eq!(event_data(ModelDialect::Anthropic)["type"], "error");
     assert_eq!(
-        event_data(Dialect::Chat)["error"]["code"],
+        event_data(ModelDialect::Responses)["type"],
+        "response.failed"
+    );
+    assert_eq!(
+        event_data(ModelDialect::Chat)["error"]["code"],
         "insufficient_quota"
     );
     assert_eq!(
-        event_data(Dialect::Gemini)["error"]["status"],
+        event_data(ModelDialect::Gemini)["error"]["status"],
         "FAILED_PRECONDITION"
     );
 }

@@ -4,8 +4,8 @@
 
 use kapi_core::usage::Usage;
 
-use super::{Meter, Reach, Unknown};
-use crate::model::dialect::Dialect;
+use super::{AnswerExtent, CallMeter, UnknownUsage};
+use crate::model::dialect::ModelDialect;
 
 const EVENTS: &[u8] = b"text/event-stream; charset=utf-8";
 const JSON: &[u8] = b"application/json";
@@ -36,8 +36,8 @@ data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":100,\"candidate
 \"thoughtsTokenCount\":20,\"totalTokenCount\":130}}\n\n";
 
 /// Feeds an answer in pieces; returns the sum of what was told, and the meter.
-fn metered(dialect: Dialect, content_type: &[u8], pieces: &[&[u8]]) -> (Usage, Meter) {
-    let mut meter = Meter::new(dialect, content_type);
+fn metered(dialect: ModelDialect, content_type: &[u8], pieces: &[&[u8]]) -> (Usage, CallMeter) {
+    let mut meter = CallMeter::new(dialect, content_type);
     let mut sum = Usage::default();
     for piece in pieces {
         if let Some(more) = meter.feed(piece).more {
@@ -47,14 +47,14 @@ fn metered(dialect: Dialect, content_type: &[u8], pieces: &[&[u8]]) -> (Usage, M
     (sum, meter)
 }
 
-fn check(dialect: Dialect, content_type: &[u8], text: &str, expected: (u64, u64)) {
+fn check(dialect: ModelDialect, content_type: &[u8], text: &str, expected: (u64, u64)) {
     for at in 0..=text.len() {
         let (one, two) = text.as_bytes().split_at(at);
         let (sum, meter) = metered(dialect, content_type, &[one, two]);
         let found = (sum.input_tokens, sum.output_tokens);
         assert_eq!(found, expected, "{dialect:?} split at {at}");
         assert_eq!(
-            meter.doubt(Reach::Complete),
+            meter.doubt(AnswerExtent::Complete),
             None,
             "{dialect:?} split at {at}"
         );
@@ -70,53 +70,54 @@ fn check(dialect: Dialect, content_type: &[u8], text: &str, expected: (u64, u64)
 
 #[test]
 fn streams_are_counted_exactly_wherever_they_are_cut() {
-    check(Dialect::Anthropic, EVENTS, ANTHROPIC, (329, 42));
-    check(Dialect::Responses, EVENTS, RESPONSES, (100, 30));
-    check(Dialect::Chat, EVENTS, CHAT, (100, 30));
-    check(Dialect::Gemini, EVENTS, GEMINI, (100, 30));
+    check(ModelDialect::Anthropic, EVENTS, ANTHROPIC, (329, 42));
+    check(ModelDialect::Responses, EVENTS, RESPONSES, (100, 30));
+    check(ModelDialect::Chat, EVENTS, CHAT, (100, 30));
+    check(ModelDialect::Gemini, EVENTS, GEMINI, (100, 30));
 }
 
 #[test]
 fn whole_answers_are_counted_exactly_wherever_they_are_cut() {
     let anthropic = r#"{"content":[{"text":"\"usage\":{"}],"usage":{"input_tokens":5,
         "cache_read_input_tokens":10,"output_tokens":2}}"#;
-    check(Dialect::Anthropic, JSON, anthropic, (15, 2));
+    check(ModelDialect::Anthropic, JSON, anthropic, (15, 2));
     let responses = r#"{"output":[],"usage":{"input_tokens":5,"output_tokens":2}}"#;
-    check(Dialect::Responses, JSON, responses, (5, 2));
+    check(ModelDialect::Responses, JSON, responses, (5, 2));
     let chat = r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}"#;
-    check(Dialect::Chat, JSON, chat, (5, 2));
+    check(ModelDialect::Chat, JSON, chat, (5, 2));
     let gemini = r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}"#;
-    check(Dialect::Gemini, JSON, gemini, (5, 2));
+    check(ModelDialect::Gemini, JSON, gemini, (5, 2));
     let array = r#"[{"usageMetadata":{"promptTokenCount":5}},
         {"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}]"#;
-    check(Dialect::Gemini, JSON, array, (5, 2));
+    check(ModelDialect::Gemini, JSON, array, (5, 2));
 }
 
 #[test]
 fn what_is_not_known_is_said_and_never_zero_in_silence() {
-    let check = |dialect: Dialect, text: &str, reach: Reach, expected: Option<Unknown>| {
-        let (_, meter) = metered(dialect, EVENTS, &[text.as_bytes()]);
-        assert_eq!(meter.doubt(reach), expected, "{dialect:?} {reach:?} {text}");
-    };
-    let (complete, broken_off) = (Reach::Complete, Reach::BrokenOff);
+    let check =
+        |dialect: ModelDialect, text: &str, reach: AnswerExtent, expected: Option<UnknownUsage>| {
+            let (_, meter) = metered(dialect, EVENTS, &[text.as_bytes()]);
+            assert_eq!(meter.doubt(reach), expected, "{dialect:?} {reach:?} {text}");
+        };
+    let (complete, broken_off) = (AnswerExtent::Complete, AnswerExtent::BrokenOff);
     for dialect in [
-        Dialect::Anthropic,
-        Dialect::Responses,
-        Dialect::Chat,
-        Dialect::Gemini,
+        ModelDialect::Anthropic,
+        ModelDialect::Responses,
+        ModelDialect::Chat,
+        ModelDialect::Gemini,
     ] {
         check(
             dialect,
             "data: {\"x\":1}\n\n",
             complete,
-            Some(Unknown::NotTold),
+            Some(UnknownUsage::NotTold),
         );
-        check(dialect, "", complete, Some(Unknown::NotTold));
+        check(dialect, "", complete, Some(UnknownUsage::NotTold));
         check(
             dialect,
             "data: {\"x\":1}\n\n",
             broken_off,
-            Some(Unknown::BrokenOff),
+            Some(UnknownUsage::BrokenOff),
         );
     }
     let started = ANTHROPIC
@@ -124,38 +125,48 @@ fn what_is_not_known_is_said_and_never_zero_in_silence() {
         .next()
         .expect("a start");
     check(
-        Dialect::Anthropic,
+        ModelDialect::Anthropic,
         started,
         broken_off,
-        Some(Unknown::BrokenOff),
+        Some(UnknownUsage::BrokenOff),
     );
     check(
-        Dialect::Anthropic,
+        ModelDialect::Anthropic,
         started,
         complete,
-        Some(Unknown::BrokenOff),
+        Some(UnknownUsage::BrokenOff),
     );
     let all_but_stop = ANTHROPIC
         .split("event: message_stop")
         .next()
         .expect("a start");
-    check(Dialect::Anthropic, all_but_stop, broken_off, None);
+    check(ModelDialect::Anthropic, all_but_stop, broken_off, None);
     let all_but_done = CHAT.split("data: [DONE]").next().expect("a start");
-    check(Dialect::Chat, all_but_done, broken_off, None);
-    check(Dialect::Gemini, GEMINI, complete, None);
+    check(ModelDialect::Chat, all_but_done, broken_off, None);
+    check(ModelDialect::Gemini, GEMINI, complete, None);
     check(
-        Dialect::Gemini,
+        ModelDialect::Gemini,
         GEMINI,
         broken_off,
-        Some(Unknown::BrokenOff),
+        Some(UnknownUsage::BrokenOff),
     );
     let odd = "data: {\"usage\":{\"prompt_tokens\":\"many\"}}\n\n";
-    check(Dialect::Chat, odd, complete, Some(Unknown::Unreadable));
+    check(
+        ModelDialect::Chat,
+        odd,
+        complete,
+        Some(UnknownUsage::Unreadable),
+    );
     let long = format!(
         "data: {{\"usage\":{{\"x\":\"{}\"}}}}\n\n",
         "x".repeat(100_000)
     );
-    check(Dialect::Chat, &long, complete, Some(Unknown::Unreadable));
+    check(
+        ModelDialect::Chat,
+        &long,
+        complete,
+        Some(UnknownUsage::Unreadable),
+    );
 }
 
 #[test]
@@ -163,7 +174,7 @@ fn a_server_that_counts_in_every_chunk_is_final_only_at_its_end() {
     let chunk = |n: u64| {
         format!("data: {{\"usage\":{{\"prompt_tokens\":5,\"completion_tokens\":{n}}}}}\n\n")
     };
-    let mut meter = Meter::new(Dialect::Chat, EVENTS);
+    let mut meter = CallMeter::new(ModelDialect::Chat, EVENTS);
     let first = meter.feed(chunk(1).as_bytes());
     assert_eq!(first.more.map(|more| more.total()), Some(6));
     assert!(!meter.is_final());
@@ -171,7 +182,7 @@ fn a_server_that_counts_in_every_chunk_is_final_only_at_its_end() {
     assert_eq!(second.more.map(|more| more.total()), Some(2));
     assert_eq!(meter.feed(chunk(3).as_bytes()).more, None);
     assert!(!meter.is_final());
-    assert_eq!(meter.doubt(Reach::Complete), None);
+    assert_eq!(meter.doubt(AnswerExtent::Complete), None);
 }
 
 #[test]
@@ -182,7 +193,7 @@ fn three_megabytes_in_one_event_are_counted_without_keeping_them() {
          \"output_tokens\":2}}}}}}\n\n"
     );
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(4096).collect();
-    let (sum, meter) = metered(Dialect::Responses, EVENTS, &pieces);
+    let (sum, meter) = metered(ModelDialect::Responses, EVENTS, &pieces);
     assert_eq!((sum.input_tokens, sum.output_tokens), (1, 2));
     assert!(meter.is_final() && meter.is_between_events());
 }

@@ -2,10 +2,10 @@
 //!
 //! Pure: nothing here opens a connection.
 
-use super::{AuthStyle, BaseUrl, KeyError, Upstream, outgoing, take_keys, take_private};
-use crate::http::head::{Headers, RequestHead, Version};
-use crate::model::dialect::Dialect;
-use crate::model::secret::Secret;
+use super::{AuthStyle, BaseUrl, KeyError, ProviderRoute, outgoing, take_keys, take_private};
+use crate::http::head::{Headers, HttpVersion, RequestHead};
+use crate::model::dialect::ModelDialect;
+use crate::model::secret::ProviderKey;
 
 fn headers(lines: &[(&str, &str)]) -> Headers {
     let mut headers = Headers::default();
@@ -21,7 +21,7 @@ fn names(headers: &Headers) -> Vec<&str> {
 
 #[test]
 fn a_request_arrives_where_the_clients_of_each_provider_would_send_it() {
-    let check = |dialect: Dialect, table: &str| {
+    let check = |dialect: ModelDialect, table: &str| {
         for line in table.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             let [base, path, host, target] = words.as_slice() else {
@@ -35,14 +35,14 @@ fn a_request_arrives_where_the_clients_of_each_provider_would_send_it() {
         }
     };
     check(
-        Dialect::Anthropic,
+        ModelDialect::Anthropic,
         "https://api.anthropic.com     /v1/messages api.anthropic.com /v1/messages
          https://api.anthropic.com/v1/ /v1/messages api.anthropic.com /v1/messages
          https://a.test/anthropic      /v1/messages a.test            /anthropic/v1/messages
          http://[::1]:8080             /messages    [::1]:8080        /v1/messages",
     );
     check(
-        Dialect::Chat,
+        ModelDialect::Chat,
         "https://api.openai.com/v1 /v1/chat/completions api.openai.com  /v1/chat/completions
          http://127.0.0.1:11434    /v1/chat/completions 127.0.0.1:11434 /v1/chat/completions
          https://g.test/openai/v1  /v1/chat/completions g.test   /openai/v1/chat/completions
@@ -50,11 +50,11 @@ fn a_request_arrives_where_the_clients_of_each_provider_would_send_it() {
          https://a.test/openai     /chat/completions    a.test      /openai/chat/completions",
     );
     check(
-        Dialect::Responses,
+        ModelDialect::Responses,
         "https://api.openai.com /v1/responses api.openai.com /v1/responses",
     );
     check(
-        Dialect::Gemini,
+        ModelDialect::Gemini,
         "https://g.test            /v1beta/models/g-2:countTokens g.test /v1beta/models/g-2:countTokens
          https://g.test:443/v1beta /v1beta/models/g-2:countTokens g.test /v1beta/models/g-2:countTokens
          https://g.test            /v1/models/g-2:countTokens     g.test /v1/models/g-2:countTokens",
@@ -194,17 +194,17 @@ fn the_provider_gets_its_key_and_nothing_private() {
     take_private(&mut lines);
     assert_eq!(names(&lines), ["anthropic-beta", "Content-Type"]);
     let check = |auth: AuthStyle, expected: Option<(&str, &str)>| {
-        let upstream = Upstream {
+        let upstream = ProviderRoute {
             base_url: BaseUrl::parse("https://a.test").expect("a URL"),
-            dialect: Dialect::Anthropic,
+            dialect: ModelDialect::Anthropic,
             auth,
-            key: Some(Secret::parse("sk-real").expect("a key")),
+            key: Some(ProviderKey::parse("sk-real").expect("a key")),
         };
         assert!(!format!("{upstream:?}").contains("sk-real"));
         let head = RequestHead {
             method: "POST".to_owned(),
             target: "/v1/messages".to_owned(),
-            version: Version::Http10,
+            version: HttpVersion::Http10,
             headers: lines.clone(),
         };
         let sent = outgoing(&upstream, &head, "/v1/messages".to_owned(), 7);
@@ -218,7 +218,7 @@ fn the_provider_gets_its_key_and_nothing_private() {
             wanted.add(name, value.as_bytes());
         }
         wanted.add("content-length", b"7");
-        assert_eq!((sent.version, sent.headers), (Version::Http11, wanted));
+        assert_eq!((sent.version, sent.headers), (HttpVersion::Http11, wanted));
     };
     check(AuthStyle::XApiKey, Some(("x-api-key", "sk-real")));
     check(AuthStyle::Bearer, Some(("authorization", "Bearer sk-real")));

@@ -12,8 +12,8 @@ use kapi_agent::launch::upstream::{Dialect, KeyPlace, Upstream};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_gateway::egress::log::{Kind, Record, Verdict};
-use kapi_gateway::serve::Stop;
+use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict};
+use kapi_gateway::serve::StopSignal;
 use kapi_sys::cancel::Cancel;
 
 use super::{AN_ESTIMATE, LOG_FULL, Served};
@@ -49,10 +49,10 @@ fn is_note(activity: &Activity, wanted: &str) -> bool {
     matches!(activity, Activity::Note { text } if text == wanted)
 }
 
-fn record(host: &str, verdict: Verdict) -> Record {
-    Record {
+fn record(host: &str, verdict: ConnectionVerdict) -> ConnectionRecord {
+    ConnectionRecord {
         at_ms: 1,
-        kind: Kind::Connect,
+        kind: ConnectionKind::Connect,
         host: host.to_owned(),
         port: 443,
         method: None,
@@ -147,15 +147,15 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
 
 #[test]
 fn refusals_however_many_leave_room_for_what_is_let_through() {
-    let stop = Stop::new().unwrap();
+    let stop = StopSignal::new().unwrap();
     let (told, lines) = told(None, &|served| {
         for n in 0..80_000 {
             let host = format!("{n}.{}", "x".repeat(LONG_HOST));
             let reason = format!("no rule allows {host}:443");
-            served.note_record(&record(&host, Verdict::Denied { reason }), &stop);
+            served.note_record(&record(&host, ConnectionVerdict::Denied { reason }), &stop);
         }
         let rule = "a.test".to_owned();
-        let allowed = Verdict::Allowed { rule, cut: None };
+        let allowed = ConnectionVerdict::Allowed { rule, cut: None };
         served.note_record(&record("a.test", allowed), &stop);
         assert!(!stop.is_raised());
     });
@@ -174,11 +174,14 @@ fn refusals_however_many_leave_room_for_what_is_let_through() {
 
 #[test]
 fn a_log_without_room_closes_the_network() {
-    let stop = Stop::new().unwrap();
+    let stop = StopSignal::new().unwrap();
     let (told, lines) = told(None, &|served| {
         let rule = "a.test".to_owned();
         // A refusal after bytes went out counts among what was let through.
-        let mut late = record(&"x".repeat(LONG_HOST), Verdict::Denied { reason: rule });
+        let mut late = record(
+            &"x".repeat(LONG_HOST),
+            ConnectionVerdict::Denied { reason: rule },
+        );
         late.bytes_up = 1;
         while !stop.is_raised() {
             served.note_record(&late, &stop);
