@@ -20,7 +20,7 @@ pub const REFERENCES: &[&str] = &[
 
 /// An agent, as a person refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum AgentKind {
     /// Claude Code.
     Claude,
     /// Codex CLI.
@@ -35,7 +35,7 @@ pub enum Kind {
     Script(PathBuf),
 }
 
-impl Kind {
+impl AgentKind {
     /// Reads a reference.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Kind {
 }
 
 /// Writes the reference it was read from.
-impl fmt::Display for Kind {
+impl fmt::Display for AgentKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::Pi => out.write_str(self.name()),
@@ -190,23 +190,26 @@ impl AgentError {
 mod tests {
     use std::path::PathBuf;
 
-    use super::{AgentError, Kind};
+    use super::{AgentError, AgentKind};
 
     #[test]
     fn references_read_back_as_written() {
         let cases = [
-            ("claude", Kind::Claude),
-            ("codex", Kind::Codex),
-            ("gemini", Kind::Gemini),
-            ("pi", Kind::Pi),
+            ("claude", AgentKind::Claude),
+            ("codex", AgentKind::Codex),
+            ("gemini", AgentKind::Gemini),
+            ("pi", AgentKind::Pi),
             (
                 "command:sh -c 'a: b'",
-                Kind::Command("sh -c 'a: b'".to_owned()),
+                AgentKind::Command("sh -c 'a: b'".to_owned()),
             ),
-            ("script:demo.yaml", Kind::Script(PathBuf::from("demo.yaml"))),
+            (
+                "script:demo.yaml",
+                AgentKind::Script(PathBuf::from("demo.yaml")),
+            ),
         ];
         for (reference, kind) in cases {
-            assert_eq!(Kind::parse(reference).unwrap(), kind);
+            assert_eq!(AgentKind::parse(reference).unwrap(), kind);
             assert_eq!(kind.to_string(), reference);
         }
     }
@@ -223,7 +226,7 @@ mod tests {
             "script:",
             "x:y",
         ] {
-            let error = Kind::parse(reference).unwrap_err();
+            let error = AgentKind::parse(reference).unwrap_err();
             assert!(matches!(error, AgentError::Unknown { .. }), "{reference}");
             insta::allow_duplicates! {
                 let text = error.to_string().replace(&format!("{reference:?}"), "R");

@@ -11,7 +11,7 @@ pub mod instruction;
 
 use serde_json::Value;
 
-use crate::agent::Kind;
+use crate::agent::AgentKind;
 use crate::json_line;
 use crate::text::{head, one_line, without_controls};
 
@@ -37,7 +37,7 @@ pub enum HookAgent {
 
 /// One tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
+pub struct HookToolCall {
     /// The tool, as the agent calls it; one clean line.
     pub name: String,
     /// The command, path or question it was called with; clean, may have several lines.
@@ -54,11 +54,11 @@ pub enum HookEvent {
     /// The agent was given something to do.
     Prompted,
     /// A tool is about to run.
-    ToolStarted(ToolCall),
+    ToolStarted(HookToolCall),
     /// A tool has run.
     ToolFinished {
         /// The call.
-        call: ToolCall,
+        call: HookToolCall,
         /// Whether the agent says that it failed.
         is_failed: bool,
     },
@@ -80,12 +80,12 @@ impl HookAgent {
 
     /// Returns the agent of this kind, if it has hooks.
     #[must_use]
-    pub const fn from_kind(kind: &Kind) -> Option<Self> {
+    pub const fn from_kind(kind: &AgentKind) -> Option<Self> {
         match kind {
-            Kind::Claude => Some(Self::Claude),
-            Kind::Codex => Some(Self::Codex),
-            Kind::Gemini => Some(Self::Gemini),
-            Kind::Pi | Kind::Command(_) | Kind::Script(_) => None,
+            AgentKind::Claude => Some(Self::Claude),
+            AgentKind::Codex => Some(Self::Codex),
+            AgentKind::Gemini => Some(Self::Gemini),
+            AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
         }
     }
 
@@ -193,7 +193,7 @@ fn is_failed(payload: &Value) -> bool {
     flag("isError") || flag("is_error") || has_error
 }
 
-fn call_of(payload: &Value) -> ToolCall {
+fn call_of(payload: &Value) -> HookToolCall {
     let name = one_line(json_line::text(payload, "/tool_name"));
     let input = payload.get("tool_input").unwrap_or(&Value::Null);
     let detail = if name == "apply_patch" {
@@ -201,7 +201,7 @@ fn call_of(payload: &Value) -> ToolCall {
     } else {
         without_controls(head(&detail_of(input), DETAIL_BYTES_MAX))
     };
-    ToolCall { name, detail }
+    HookToolCall { name, detail }
 }
 
 /// Returns what a tool was called with, in the one field that tells most.

@@ -18,7 +18,7 @@ pub(crate) fn leading_type(line: &[u8]) -> Option<&str> {
 
 /// A line that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct JsonLine {
     /// The object, or what is left of it.
     pub(crate) value: Value,
     /// Whether its end is missing.
@@ -26,7 +26,7 @@ pub(crate) struct Line {
 }
 
 /// Reads a line as a JSON object; `None` when it is not even the beginning of one.
-pub(crate) fn parse(line: &[u8]) -> Option<Line> {
+pub(crate) fn parse(line: &[u8]) -> Option<JsonLine> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Line> {
             (serde_json::from_str(&completed).ok()?, true)
         }
     };
-    Value::is_object(&value).then_some(Line { value, is_cut })
+    Value::is_object(&value).then_some(JsonLine { value, is_cut })
 }
 
 /// Returns the text at a pointer, empty when there is none.
@@ -78,12 +78,12 @@ fn completed(text: &str) -> Option<String> {
 
 /// An object or array that was opened and not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBracket {
     Object,
     Array,
 }
 
-impl Open {
+impl OpenBracket {
     const fn closer(self) -> char {
         match self {
             Self::Object => '}',
@@ -95,7 +95,7 @@ impl Open {
 /// Where a scan of a document stands.
 #[derive(Debug, Default)]
 struct Scan {
-    open: Vec<Open>,
+    open: Vec<OpenBracket>,
     /// Where the string under way has its last whole character's end, and whether it is a value.
     string: Option<OpenString>,
     /// Whether the next string is a value: after a colon, or in an array.
@@ -136,7 +136,7 @@ impl Scan {
         }
         match byte {
             b'"' => {
-                let is_value = self.value_is_next || self.open.last() == Some(&Open::Array);
+                let is_value = self.value_is_next || self.open.last() == Some(&OpenBracket::Array);
                 let (whole_to, escape) = (at + 1, Escape::None);
                 self.string = Some(OpenString {
                     is_value,
@@ -147,9 +147,9 @@ impl Scan {
             }
             b'{' | b'[' => {
                 self.open.push(if byte == b'{' {
-                    Open::Object
+                    OpenBracket::Object
                 } else {
-                    Open::Array
+                    OpenBracket::Array
                 });
                 self.value_is_next = false;
                 self.complete(at + 1);
@@ -175,7 +175,7 @@ impl Scan {
     }
 
     /// Returns what to keep, what closes the string under way, and what else is to be closed.
-    fn end<'a>(&'a self, text: &'a str) -> Option<(&'a str, &'static str, &'a [Open])> {
+    fn end<'a>(&'a self, text: &'a str) -> Option<(&'a str, &'static str, &'a [OpenBracket])> {
         match &self.string {
             Some(string) if string.is_value => {
                 Some((text.get(..string.whole_to)?, "\"", &self.open))
@@ -213,7 +213,7 @@ mod tests {
     };
     use serde_json::{Value, json};
 
-    use super::{Line, leading_type, parse};
+    use super::{JsonLine, leading_type, parse};
 
     #[test]
     fn the_type_is_read_without_parsing() {
@@ -254,7 +254,7 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(
                 parse(line.as_bytes()),
-                Some(Line {
+                Some(JsonLine {
                     value: expected,
                     is_cut: true
                 }),
@@ -295,7 +295,7 @@ mod tests {
             let read = parse(bytes);
             prop_assert!(read.is_some(), "{}", String::from_utf8_lossy(bytes));
             if cut == line.len() {
-                let whole = Line { value, is_cut: false };
+                let whole = JsonLine { value, is_cut: false };
                 prop_assert_eq!(read, Some(whole));
             }
         }

@@ -23,11 +23,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::agent::{AgentError, Kind};
-use crate::launch::gate::Gate;
+use crate::agent::{AgentError, AgentKind};
+use crate::launch::gate::GateSocket;
 use crate::launch::tools::Tools;
-use crate::launch::upstream::{Gateway, Upstream};
-use crate::settings::Settings;
+use crate::launch::upstream::{AgentUpstream, GatewayAddress};
+use crate::settings::AgentSettings;
 
 /// The program name that stands for this executable itself.
 pub const SELF_EXE: &str = "kapi:self";
@@ -41,14 +41,14 @@ const PRIVATE_MODE: u32 = 0o600;
 
 /// What an adapter may read of the host.
 #[derive(Debug, Clone, Copy)]
-pub struct Host<'a> {
+pub struct HostEnvironment<'a> {
     /// The environment, for keys and passed variables.
     pub env: &'a BTreeMap<OsString, OsString>,
 }
 
 /// What an agent is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum LaunchPurpose {
     /// To work on the goal: all tools, a session that can be resumed.
     Work,
     /// To judge: tools that only read where the CLI can be told so, and no session.
@@ -59,7 +59,7 @@ pub enum Purpose {
 
 /// One turn.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct AgentTurn<'a> {
     /// The whole prompt.
     pub prompt: &'a str,
     /// The file that holds the prompt, as the agent sees it.
@@ -71,17 +71,17 @@ pub struct Turn<'a> {
     /// The run.
     pub run_id: &'a str,
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: LaunchPurpose,
     /// The agent's private home, as the agent sees it; the same for every turn of a session.
     pub home: &'a Path,
     /// The workspace, as the agent sees it; sessions are bound to it.
     pub workspace: &'a Path,
     /// The way to the model.
-    pub gateway: Gateway<'a>,
+    pub gateway: GatewayAddress<'a>,
     /// The tools of the goal it works on, where it works on one.
     pub tools: Option<Tools<'a>>,
     /// Where it asks before each tool, where its contract has it ask.
-    pub gate: Option<Gate<'a>>,
+    pub gate: Option<GateSocket<'a>>,
 }
 
 /// A file the agent's home must hold before it starts.
@@ -97,7 +97,7 @@ pub struct HomeFile {
 
 /// Everything needed to start an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct AgentLaunch {
     /// The program: a path, a name to be found on the host's `PATH`, or [`SELF_EXE`].
     pub program: String,
     /// Its arguments.
@@ -118,7 +118,7 @@ pub struct Launch {
     /// Whether its usage comes with a cost.
     pub reports_usd: bool,
     /// The server the gateway asks; `None` when the agent asks no model, or asks it directly.
-    pub upstream: Option<Upstream>,
+    pub upstream: Option<AgentUpstream>,
     /// Hosts the agent must reach by itself, besides what the gateway does for it.
     pub hosts: Vec<String>,
 }
@@ -131,19 +131,19 @@ pub struct Launch {
 /// # Errors
 /// When the settings or the script cannot be used; nothing has happened then.
 pub fn launch(
-    kind: &Kind,
-    settings: &Settings,
-    host: &Host<'_>,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    kind: &AgentKind,
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     own_variable::check(kind, settings)?;
     let mut launch = match kind {
-        Kind::Claude => claude::launch(settings, host, turn)?,
-        Kind::Codex => codex::launch(settings, host, turn)?,
-        Kind::Gemini => gemini::launch(settings, host, turn)?,
-        Kind::Pi => pi::launch(settings, host, turn)?,
-        Kind::Command(shell) => program::launch(shell, settings, turn)?,
-        Kind::Script(file) => script::launch(file, turn)?,
+        AgentKind::Claude => claude::launch(settings, host, turn)?,
+        AgentKind::Codex => codex::launch(settings, host, turn)?,
+        AgentKind::Gemini => gemini::launch(settings, host, turn)?,
+        AgentKind::Pi => pi::launch(settings, host, turn)?,
+        AgentKind::Command(shell) => program::launch(shell, settings, turn)?,
+        AgentKind::Script(file) => script::launch(file, turn)?,
     };
     for name in &settings.pass_env {
         match variable(host, name)? {
@@ -158,7 +158,7 @@ pub fn launch(
 }
 
 /// Returns a variable of the host.
-fn variable(host: &Host<'_>, name: &str) -> Result<Option<String>, AgentError> {
+fn variable(host: &HostEnvironment<'_>, name: &str) -> Result<Option<String>, AgentError> {
     let Some(value) = host.env.get(OsStr::new(name)) else {
         return Ok(None);
     };
@@ -180,10 +180,10 @@ fn path_text(agent: &'static str, path: &Path) -> Result<String, AgentError> {
 }
 
 /// Returns the session to resume: a judge resumes none.
-fn resumed<'a>(turn: &Turn<'a>) -> Option<&'a str> {
+fn resumed<'a>(turn: &AgentTurn<'a>) -> Option<&'a str> {
     match turn.purpose {
-        Purpose::Work => turn.session,
-        Purpose::Judge => None,
+        LaunchPurpose::Work => turn.session,
+        LaunchPurpose::Judge => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Adapters for coding agents: how each is launched, and what its output means.
 //!
-//! An adapter is data plus a parser: it turns settings and a turn into a [`launch::Launch`], and
+//! An adapter is data plus a parser: it turns settings and a turn into a [`launch::AgentLaunch`], and
 //! lines of output into [`stream::StreamEvent`]s and one account. It starts nothing, writes nothing
 //! and knows nothing of sandboxes, goals or git. `AGENTS.md` says how a caller uses it.
 #![forbid(unsafe_code)]

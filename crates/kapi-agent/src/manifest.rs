@@ -3,7 +3,7 @@
 //!
 //! Knows nothing of what is installed here; the caller looks.
 
-use crate::agent::Kind;
+use crate::agent::AgentKind;
 
 /// The fixed facts about one built-in agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub const fn manifest() -> &'static [Manifest] {
 
 /// Returns the facts about an agent; `None` for commands and scripts.
 #[must_use]
-pub const fn manifest_of(kind: &Kind) -> Option<&'static Manifest> {
+pub const fn manifest_of(kind: &AgentKind) -> Option<&'static Manifest> {
     match kind {
-        Kind::Claude => Some(&CLAUDE),
-        Kind::Codex => Some(&CODEX),
-        Kind::Gemini => Some(&GEMINI),
-        Kind::Pi => Some(&PI),
-        Kind::Command(_) | Kind::Script(_) => None,
+        AgentKind::Claude => Some(&CLAUDE),
+        AgentKind::Codex => Some(&CODEX),
+        AgentKind::Gemini => Some(&GEMINI),
+        AgentKind::Pi => Some(&PI),
+        AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 
@@ -111,13 +111,13 @@ pub(crate) const PI: Manifest = Manifest {
 #[cfg(test)]
 mod tests {
     use super::manifest;
-    use crate::agent::Kind;
+    use crate::agent::AgentKind;
     use crate::manifest::manifest_of;
 
     #[test]
     fn every_manifest_is_that_of_its_own_name() {
         for entry in manifest() {
-            let kind = Kind::parse(entry.name).unwrap();
+            let kind = AgentKind::parse(entry.name).unwrap();
             assert_eq!(manifest_of(&kind), Some(entry));
             assert_eq!(kind.name(), entry.name);
         }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::script::part::{Part, Roles};
+use crate::script::part::{ScriptPart, ScriptRoles};
 
 /// The largest script in bytes.
 const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub struct Script {
     pub turns: Vec<ScriptTurn>,
     /// What it answers in each role of a workflow.
     #[serde(default)]
-    pub roles: Roles,
+    pub roles: ScriptRoles,
     /// What it does in the goals of tasks, by the task's name; `T-001.2` is the second try at it.
     #[serde(default)]
     pub tasks: BTreeMap<String, TaskScript>,
@@ -49,13 +49,13 @@ pub struct TaskScript {
 #[serde(deny_unknown_fields)]
 pub struct ScriptTurn {
     /// Its steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One step of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ScriptStep {
     /// Writes a file in the workspace, with its missing directories.
     Write {
         /// Where, relative to the workspace.
@@ -158,7 +158,7 @@ pub(crate) struct TurnInput {
     /// The turn, from 1.
     pub(crate) turn: u32,
     /// Its steps; `None` when the script has no such turn.
-    pub(crate) steps: Option<Vec<Step>>,
+    pub(crate) steps: Option<Vec<ScriptStep>>,
     /// The words that ask before a command is run; `None` when nothing is asked.
     pub(crate) gate: Option<Vec<String>>,
 }
@@ -208,7 +208,7 @@ impl Script {
     /// When a role has no such answer, or the steps cannot be written as JSON.
     pub(crate) fn turn_json(
         &self,
-        (path, part): (&Path, &Part),
+        (path, part): (&Path, &ScriptPart),
         turn: u32,
         gate: Option<Vec<String>>,
     ) -> Result<Vec<u8>, ScriptError> {
@@ -217,7 +217,7 @@ impl Script {
             .checked_sub(1)
             .and_then(|index| usize::try_from(index).ok());
         let found = index.and_then(|index| turns.get(index));
-        if let (Part::Role(role), None) = (part, found) {
+        if let (ScriptPart::Role(role), None) = (part, found) {
             return Err(ScriptError::NoAnswer {
                 path: path.to_path_buf(),
                 role: role.clone(),
@@ -234,11 +234,11 @@ impl Script {
     }
 
     /// Returns the turns that a part plays; a task without turns of its own plays everybody's.
-    fn turns_of(&self, part: &Part) -> &[ScriptTurn] {
+    fn turns_of(&self, part: &ScriptPart) -> &[ScriptTurn] {
         match part {
-            Part::Turns => &self.turns,
-            Part::Role(role) => self.roles.of(role),
-            Part::Task(name) => {
+            ScriptPart::Turns => &self.turns,
+            ScriptPart::Role(role) => self.roles.of(role),
+            ScriptPart::Task(name) => {
                 let whole = name
                     .rsplit_once('.')
                     .map_or(name.as_str(), |(task, _)| task);
@@ -290,8 +290,8 @@ impl<'de> Visitor<'de> for ClaimVisitor {
 mod tests {
     use std::path::Path;
 
-    use super::part::{Part, of_role, of_task};
-    use super::{ClaimStep, Script, Step};
+    use super::part::{ScriptPart, of_role, of_task};
+    use super::{ClaimStep, Script, ScriptStep};
 
     #[test]
     fn every_step_is_read() {
@@ -310,21 +310,21 @@ turns:
 ";
         let script = Script::parse(Path::new("s.yaml"), text).unwrap();
         let expected = vec![
-            Step::Write {
+            ScriptStep::Write {
                 path: "a/b.txt".to_owned(),
                 content: "x\n".to_owned(),
             },
-            Step::Bash("true".to_owned()),
-            Step::Say("hello".to_owned()),
-            Step::Claim(ClaimStep::Done),
-            Step::Claim(ClaimStep::Blocked("the script says so".to_owned())),
-            Step::Claim(ClaimStep::Blocked("no key".to_owned())),
-            Step::Usage {
+            ScriptStep::Bash("true".to_owned()),
+            ScriptStep::Say("hello".to_owned()),
+            ScriptStep::Claim(ClaimStep::Done),
+            ScriptStep::Claim(ClaimStep::Blocked("the script says so".to_owned())),
+            ScriptStep::Claim(ClaimStep::Blocked("no key".to_owned())),
+            ScriptStep::Usage {
                 input_tokens: 10,
                 output_tokens: 2,
                 usd: Some(0.5),
             },
-            Step::Usage {
+            ScriptStep::Usage {
                 input_tokens: 1,
                 output_tokens: 0,
                 usd: None,
@@ -336,7 +336,7 @@ turns:
 
     fn steps(text: &str, reference: &str, turn: u32) -> String {
         let script = Script::parse(Path::new("s.yaml"), text).unwrap();
-        let (path, part) = Part::split(Path::new(reference));
+        let (path, part) = ScriptPart::split(Path::new(reference));
         match script.turn_json((&path, &part), turn, None) {
             Ok(json) => String::from_utf8(json).unwrap(),
             Err(error) => error.to_string(),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// The settings of one agent; everything is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct AgentSettings {
     /// The program, as a path or a name to be found on the host's `PATH`.
     pub command: Option<String>,
     /// The model, in the agent's own spelling.
@@ -32,16 +32,19 @@ pub struct Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::Settings;
+    use super::AgentSettings;
 
     #[test]
     fn an_empty_table_is_the_default() {
-        assert_eq!(toml::from_str::<Settings>("").unwrap(), Settings::default());
+        assert_eq!(
+            toml::from_str::<AgentSettings>("").unwrap(),
+            AgentSettings::default()
+        );
     }
 
     #[test]
     fn an_unknown_key_is_named() {
-        let error = toml::from_str::<Settings>("modle = \"x\"").unwrap_err();
+        let error = toml::from_str::<AgentSettings>("modle = \"x\"").unwrap_err();
         assert!(error.to_string().contains("modle"), "{error}");
     }
 
@@ -57,8 +60,8 @@ mod tests {
             pass_env = ["B"]
             login = true
         "#;
-        let settings: Settings = toml::from_str(table).unwrap();
-        let expected = Settings {
+        let settings: AgentSettings = toml::from_str(table).unwrap();
+        let expected = AgentSettings {
             command: Some("claude".to_owned()),
             model: Some("m".to_owned()),
             base_url: Some("http://127.0.0.1:1".to_owned()),

@@ -16,7 +16,7 @@ use kapi_core::usage::Usage;
 use kapi_sys::process::End;
 use serde_json::Value;
 
-use crate::agent::Kind;
+use crate::agent::AgentKind;
 use crate::text::{MESSAGE_BYTES_MAX, message, one_line, tail, without_controls};
 use crate::{failure, json_line};
 
@@ -46,18 +46,18 @@ pub enum StreamEvent {
 /// Reads one agent's output.
 #[derive(Debug)]
 pub struct StreamParser {
-    dialect: Dialect,
-    tally: Tally,
+    dialect: StreamDialect,
+    tally: StreamTally,
 }
 
 #[derive(Debug)]
-enum Dialect {
-    Claude(claude::Stream),
-    Codex(codex::Stream),
-    Gemini(gemini::Stream),
-    Pi(pi::Stream),
+enum StreamDialect {
+    Claude(claude::ClaudeStream),
+    Codex(codex::CodexStream),
+    Gemini(gemini::GeminiStream),
+    Pi(pi::PiStream),
     Command,
-    Script(script::Stream),
+    Script(script::ScriptStream),
 }
 
 impl StreamParser {
@@ -66,24 +66,24 @@ impl StreamParser {
     /// Codex counts tokens over the whole thread, so its session carries what was counted before;
     /// sessions are opaque to everyone else.
     #[must_use]
-    pub fn new(kind: &Kind, session: Option<&str>) -> Self {
+    pub fn new(kind: &AgentKind, session: Option<&str>) -> Self {
         let dialect = match kind {
-            Kind::Claude => Dialect::Claude(claude::Stream::default()),
-            Kind::Codex => Dialect::Codex(codex::Stream::new(session)),
-            Kind::Gemini => Dialect::Gemini(gemini::Stream::default()),
-            Kind::Pi => Dialect::Pi(pi::Stream::default()),
-            Kind::Command(_) => Dialect::Command,
-            Kind::Script(_) => Dialect::Script(script::Stream::default()),
+            AgentKind::Claude => StreamDialect::Claude(claude::ClaudeStream::default()),
+            AgentKind::Codex => StreamDialect::Codex(codex::CodexStream::new(session)),
+            AgentKind::Gemini => StreamDialect::Gemini(gemini::GeminiStream::default()),
+            AgentKind::Pi => StreamDialect::Pi(pi::PiStream::default()),
+            AgentKind::Command(_) => StreamDialect::Command,
+            AgentKind::Script(_) => StreamDialect::Script(script::ScriptStream::default()),
         };
         Self {
             dialect,
-            tally: Tally::default(),
+            tally: StreamTally::default(),
         }
     }
 
     /// Takes one line of standard output, possibly cut.
     pub fn stdout_line(&mut self, line: &[u8]) -> Vec<StreamEvent> {
-        if matches!(self.dialect, Dialect::Command) {
+        if matches!(self.dialect, StreamDialect::Command) {
             self.tally.say(&String::from_utf8_lossy(line));
             return std::mem::take(&mut self.tally.events);
         }
@@ -97,12 +97,12 @@ impl StreamParser {
         let value = line.value;
         let tally = &mut self.tally;
         match &mut self.dialect {
-            Dialect::Claude(stream) => stream.line(&value, tally),
-            Dialect::Codex(stream) => stream.line(&value, tally),
-            Dialect::Gemini(stream) => stream.line(&value, tally),
-            Dialect::Pi(stream) => stream.line(&value, tally),
-            Dialect::Script(stream) => stream.line(&value, tally),
-            Dialect::Command => {}
+            StreamDialect::Claude(stream) => stream.line(&value, tally),
+            StreamDialect::Codex(stream) => stream.line(&value, tally),
+            StreamDialect::Gemini(stream) => stream.line(&value, tally),
+            StreamDialect::Pi(stream) => stream.line(&value, tally),
+            StreamDialect::Script(stream) => stream.line(&value, tally),
+            StreamDialect::Command => {}
         }
         std::mem::take(&mut tally.events)
     }
@@ -122,33 +122,37 @@ impl StreamParser {
     pub fn finish(mut self, end: End, stderr_tail: &str, stdout_tail: &str) -> AgentRun {
         // A command's errors are its own, whatever words it uses.
         let provider_words = match &self.dialect {
-            Dialect::Command | Dialect::Script(_) => "",
-            Dialect::Claude(_) | Dialect::Codex(_) | Dialect::Gemini(_) | Dialect::Pi(_) => {
-                stderr_tail
-            }
+            StreamDialect::Command | StreamDialect::Script(_) => "",
+            StreamDialect::Claude(_)
+            | StreamDialect::Codex(_)
+            | StreamDialect::Gemini(_)
+            | StreamDialect::Pi(_) => stderr_tail,
         };
-        let is_seen = !matches!(self.dialect, Dialect::Command | Dialect::Script(_));
+        let is_seen = !matches!(
+            self.dialect,
+            StreamDialect::Command | StreamDialect::Script(_)
+        );
         let terminal = match self.dialect {
-            Dialect::Claude(stream) => stream.terminal(),
-            Dialect::Codex(stream) => stream.terminal(),
-            Dialect::Gemini(stream) => stream.terminal(&mut self.tally),
-            Dialect::Pi(stream) => stream.terminal(),
-            Dialect::Script(stream) => stream.terminal(),
-            Dialect::Command => {
+            StreamDialect::Claude(stream) => stream.terminal(),
+            StreamDialect::Codex(stream) => stream.terminal(),
+            StreamDialect::Gemini(stream) => stream.terminal(&mut self.tally),
+            StreamDialect::Pi(stream) => stream.terminal(),
+            StreamDialect::Script(stream) => stream.terminal(),
+            StreamDialect::Command => {
                 tail(stdout_tail, MESSAGE_BYTES_MAX).clone_into(&mut self.tally.message);
-                (end == End::Exited(0)).then_some(Terminal::Silent)
+                (end == End::Exited(0)).then_some(TurnEnd::Silent)
             }
         };
         let score = is_seen.then_some(self.tally.score);
         let said = message(&self.tally.message);
         let nothing_came = said.is_empty() && self.tally.n_tools == 0 && !self.tally.was_cut;
         let agent_end = match terminal {
-            Some(Terminal::Finished) if nothing_came => AgentEnd::Provider(empty_answer()),
-            Some(Terminal::Finished | Terminal::Silent) => AgentEnd::Finished,
-            Some(Terminal::Refused) => AgentEnd::Refused,
-            Some(Terminal::LimitReached) => AgentEnd::LimitReached,
-            Some(Terminal::Provider(failure)) => AgentEnd::Provider(failure),
-            Some(Terminal::Broken) | None => without_terminal(end, provider_words),
+            Some(TurnEnd::Finished) if nothing_came => AgentEnd::Provider(empty_answer()),
+            Some(TurnEnd::Finished | TurnEnd::Silent) => AgentEnd::Finished,
+            Some(TurnEnd::Refused) => AgentEnd::Refused,
+            Some(TurnEnd::LimitReached) => AgentEnd::LimitReached,
+            Some(TurnEnd::Provider(failure)) => AgentEnd::Provider(failure),
+            Some(TurnEnd::Broken) | None => without_terminal(end, provider_words),
         };
         let is_crash = matches!(agent_end, AgentEnd::Crashed { .. });
         let last_words = if said.is_empty() && is_crash {
@@ -187,7 +191,7 @@ pub fn is_session_lost(run: &AgentRun, stderr_tail: &str) -> bool {
 
 /// How an agent's own last event says that it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Terminal {
+enum TurnEnd {
     /// The turn is over.
     Finished,
     /// The turn is over, and no word need have been said in it.
@@ -204,7 +208,7 @@ enum Terminal {
 
 /// What every dialect counts and keeps.
 #[derive(Debug, Default)]
-struct Tally {
+struct StreamTally {
     events: Vec<StreamEvent>,
     session: Option<String>,
     /// The last message so far.
@@ -221,7 +225,7 @@ struct Tally {
     total: Option<Usage>,
 }
 
-impl Tally {
+impl StreamTally {
     fn begin_session(&mut self, session: &str) {
         if is_session_name(session) && self.session.as_deref() != Some(session) {
             self.session = Some(session.to_owned());

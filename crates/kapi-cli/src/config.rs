@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use kapi_agent::agent::{AgentError, Kind};
+use kapi_agent::agent::{AgentError, AgentKind};
 use kapi_agent::launch::own_variable;
-use kapi_agent::settings::Settings;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::state_directory::STATE_DIRECTORY;
@@ -58,7 +58,7 @@ const LIMIT_KEYS: &[&str] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     /// `[agents.<name>]`, from the person's file.
-    pub(crate) agents: BTreeMap<String, Settings>,
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
     /// `[judges.<provider>]`, from the person's file.
     pub(crate) judges: BTreeMap<String, provider::Settings>,
     /// What runs may see, reach and use: the person's, narrowed by the project.
@@ -152,7 +152,7 @@ pub(crate) struct GoalTable {
 #[serde(deny_unknown_fields)]
 struct PersonFile {
     #[serde(default)]
-    agents: BTreeMap<String, Settings>,
+    agents: BTreeMap<String, AgentSettings>,
     #[serde(default)]
     judges: BTreeMap<String, JudgeTable>,
     #[serde(default)]
@@ -448,13 +448,13 @@ fn check_person(said: &Text<'_>, file: &PersonFile) -> Result<(), Error> {
 }
 
 /// Returns the agents that have a table, with what stands for each.
-fn configurable() -> [(&'static str, Kind); 5] {
+fn configurable() -> [(&'static str, AgentKind); 5] {
     [
-        Kind::Claude,
-        Kind::Codex,
-        Kind::Gemini,
-        Kind::Pi,
-        Kind::Command(String::new()),
+        AgentKind::Claude,
+        AgentKind::Codex,
+        AgentKind::Gemini,
+        AgentKind::Pi,
+        AgentKind::Command(String::new()),
     ]
     .map(|kind| (kind.name(), kind))
 }

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::Purpose;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::LaunchPurpose;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::effect::{AgentTask, Effect};
 use kapi_core::goal::outcome::{AgentRun, Failure, Outcome};
@@ -35,7 +35,7 @@ impl RealWorld<'_> {
         task: &AgentTask,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
-        let kind = Kind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
+        let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let settings = self.book.settings(&kind);
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace =
@@ -90,7 +90,7 @@ impl RealWorld<'_> {
             session: task.session.as_deref(),
             turn: task.turn,
             run_id: &run_id,
-            purpose: Purpose::Work,
+            purpose: LaunchPurpose::Work,
             network: task.network,
             env: lent.env.clone().into_iter().chain(git_env).collect(),
         };
@@ -226,14 +226,14 @@ pub(crate) fn outcome_of(run: AgentRun, end: End) -> Outcome {
 ///
 /// Gemini lets them outrank ours; the others have a switch that the adapter uses.
 pub(crate) fn settings_hidden(
-    kind: &Kind,
+    kind: &AgentKind,
     workspace: &Path,
     run_dir: &RunDir,
 ) -> Result<Vec<Mount>, Failure> {
     let relative = Path::new(".gemini/settings.json");
     let is_plain = |path: &Path| !path.is_symlink() && path.exists();
     let is_there = is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
-    if *kind != Kind::Gemini || !is_there {
+    if *kind != AgentKind::Gemini || !is_there {
         return Ok(Vec::new());
     }
     run_dir.keep("no-settings.json", b"{}")?;

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::outcome::{AgentEnd, Failure};
 use kapi_core::goal::quote::fenced;
 use kapi_core::goal::state::Goal;
@@ -65,7 +65,7 @@ pub fn answer(
     question: SideQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<Option<Answered>, Failure> {
-    let kind = Kind::parse(&goal.contract.agent).map_err(|error| failure::agent(&error))?;
+    let kind = AgentKind::parse(&goal.contract.agent).map_err(|error| failure::agent(&error))?;
     let name = (goal.id.to_string(), question.name.to_owned());
     let turn = Turn::of_agent(name, &kind, Role::Executor, book);
     let booked = spending.booked(&turn, watch, |watch| {
@@ -90,7 +90,7 @@ pub fn answer(
 fn ask(
     book: &Book,
     place: &Place,
-    (goal, kind): (&Goal, &Kind),
+    (goal, kind): (&Goal, &AgentKind),
     question: SideQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<(Option<Answered>, Usage), Failure> {

@@ -12,8 +12,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::Purpose;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::LaunchPurpose;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::usage::Usage;
@@ -39,7 +39,7 @@ use crate::workshop::Workshop;
 /// A question to an agent that changes nothing.
 pub(crate) struct ReadOnlyQuestion<'a> {
     /// Who is asked.
-    pub(crate) agent: &'a Kind,
+    pub(crate) agent: &'a AgentKind,
     /// What is asked.
     pub(crate) prompt: &'a str,
     /// What can be read.
@@ -184,8 +184,8 @@ fn ask_in(
         run_id: question.run_id,
         // Tools that only read, and no session that could be mixed up with the work's.
         purpose: match question.tools {
-            ToolSet::Reading(_) => Purpose::Judge,
-            ToolSet::OfGoal(_) => Purpose::Work,
+            ToolSet::Reading(_) => LaunchPurpose::Judge,
+            ToolSet::OfGoal(_) => LaunchPurpose::Work,
         },
         network: question.network,
         env: question.env.clone(),

@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::tools::Tools;
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{self, Host, Launch, Purpose, Turn};
-use kapi_agent::settings::Settings;
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
+use kapi_agent::settings::AgentSettings;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
@@ -37,13 +37,13 @@ pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
 
 /// An agent, ready to be asked something.
 pub(crate) struct Asked<'a> {
-    pub(crate) kind: &'a Kind,
-    pub(crate) settings: &'a Settings,
+    pub(crate) kind: &'a AgentKind,
+    pub(crate) settings: &'a AgentSettings,
     pub(crate) prompt: &'a str,
     pub(crate) session: Option<&'a str>,
     pub(crate) turn: u32,
     pub(crate) run_id: &'a str,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: LaunchPurpose,
     pub(crate) network: NetworkMode,
     /// Variables beside those of the launch.
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -71,7 +71,7 @@ pub(crate) fn ask_gated(
 fn gate<'a>(
     book: &Book,
     cell: &Cell<'_>,
-    (kind, rules): (&Kind, Rules<'a>),
+    (kind, rules): (&AgentKind, Rules<'a>),
     scratch: &Path,
 ) -> Result<Option<Gate<'a>>, Failure> {
     let directory = scratch.join("gate");
@@ -109,7 +109,7 @@ fn ask_at(
     let prompt_file = prompt_file_seen(&cell, run_dir);
     cell.mounts
         .push(confine::read_only(&run_dir.file("prompt.md"), &prompt_file));
-    if let Kind::Command(shell) = asked.kind {
+    if let AgentKind::Command(shell) = asked.kind {
         cell.mounts.extend(program_of(shell, book));
     }
     if let Some(gate) = behind.gate {
@@ -183,7 +183,7 @@ impl Question<'_> {
             env: &leading,
         });
         let mut doors = Doors::new(cell.level, asked.network, &book.grant)?;
-        let turn = Turn {
+        let turn = AgentTurn {
             prompt: asked.prompt,
             prompt_file,
             session,
@@ -196,7 +196,7 @@ impl Question<'_> {
             tools,
             gate: gate.map(Gate::seen_inside),
         };
-        let host = Host { env: &book.env };
+        let host = HostEnvironment { env: &book.env };
         let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
             .map_err(|error| failure::agent(&error))?;
         for note in &launch.notes {
@@ -321,7 +321,7 @@ fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
 fn payload(
     book: &Book,
     asked: &Asked<'_>,
-    launch: &Launch,
+    launch: &AgentLaunch,
     leading: &BTreeMap<String, String>,
 ) -> Result<Payload, Failure> {
     let program = if launch.program == launch::SELF_EXE {
@@ -349,7 +349,7 @@ fn payload(
     })
 }
 
-fn find_program(book: &Book, kind: &Kind, name: &str) -> Result<PathBuf, Failure> {
+fn find_program(book: &Book, kind: &AgentKind, name: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(name);
     let found = if path.is_absolute() {
         Some(path.to_path_buf()).filter(|path| path.is_file())
@@ -371,25 +371,25 @@ fn find_program(book: &Book, kind: &Kind, name: &str) -> Result<PathBuf, Failure
 /// # Errors
 /// With what is missing and what to do about it.
 pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<Checked, Failure> {
-    let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
+    let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
     let nowhere = Path::new("/");
-    let turn = Turn {
+    let turn = AgentTurn {
         prompt: "",
         prompt_file: nowhere,
         session: None,
         turn: 1,
         run_id: "check",
-        purpose: Purpose::Work,
+        purpose: LaunchPurpose::Work,
         home: nowhere,
         workspace: nowhere,
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:1",
             placeholder: "check",
         },
         tools: None,
         gate: None,
     };
-    let host = Host { env: &book.env };
+    let host = HostEnvironment { env: &book.env };
     let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)
         .map_err(|error| failure::agent(&error))?;
     let checked = Checked {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::effect::{AgentPurpose, AgentTask, Effect};
 use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_engine::world::Watch;
@@ -24,7 +24,7 @@ impl RealWorld<'_> {
         task: &AgentTask,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
-        let kind = Kind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
+        let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let run_id = run_id(effect);
         let question = ReadOnlyQuestion {

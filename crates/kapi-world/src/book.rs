@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::spend::prices::Prices;
 
 use crate::grant::Grant;
@@ -17,7 +17,7 @@ use crate::judge::provider;
 #[derive(Debug, Clone)]
 pub struct Book {
     /// `[agents.<name>]`.
-    pub agents: BTreeMap<String, Settings>,
+    pub agents: BTreeMap<String, AgentSettings>,
     /// `[judges.<provider>]`: where models that judge are asked.
     pub judges: BTreeMap<String, provider::Settings>,
     /// What models cost.
@@ -35,7 +35,7 @@ pub struct Book {
 impl Book {
     /// Returns the settings of an agent; defaults where the person said nothing.
     #[must_use]
-    pub fn settings(&self, kind: &Kind) -> Settings {
+    pub fn settings(&self, kind: &AgentKind) -> AgentSettings {
         self.agents.get(kind.name()).cloned().unwrap_or_default()
     }
 

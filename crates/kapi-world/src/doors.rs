@@ -13,7 +13,7 @@ use std::fs;
 use std::io::Read as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-use kapi_agent::launch::upstream::{Gateway, Upstream};
+use kapi_agent::launch::upstream::{AgentUpstream, GatewayAddress};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_gateway::egress::host_proxy::HostProxy;
@@ -40,7 +40,7 @@ pub(crate) struct Doors {
     /// The gateway's address, as the agent sees it.
     gateway_url: String,
     /// What is asked for the model, once an agent is known.
-    pub(crate) upstream: Option<Upstream>,
+    pub(crate) upstream: Option<AgentUpstream>,
     /// Whether the model's traffic is recorded or replayed.
     pub(crate) cassette: Option<Cassette>,
     /// What the proxy lets through; `None` where there is no proxy.
@@ -150,8 +150,8 @@ impl Doors {
     }
 
     /// Returns the way to the model, as the agent sees it.
-    pub(crate) fn gateway(&self) -> Gateway<'_> {
-        Gateway {
+    pub(crate) fn gateway(&self) -> GatewayAddress<'_> {
+        GatewayAddress {
             url: &self.gateway_url,
             placeholder: &self.placeholder,
         }

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kapi_agent::agent::Kind;
-use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, Question, asks, question};
+use kapi_agent::agent::AgentKind;
+use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, ToolQuestion, asks, question};
 use kapi_agent::stream::score;
 use kapi_core::actor::Actor;
 use kapi_core::consent_rule::matches;
@@ -79,7 +79,7 @@ pub(crate) struct Gate<'a> {
 ///
 /// # Errors
 /// When nothing asks before what the agent runs: the list would be words.
-pub fn check(kind: &Kind, ask_before: &[String]) -> Result<(), Failure> {
+pub fn check(kind: &AgentKind, ask_before: &[String]) -> Result<(), Failure> {
     if ask_before.is_empty() || asks(kind) {
         return Ok(());
     }
@@ -100,7 +100,7 @@ impl<'a> Gate<'a> {
     /// Opens a gate in a directory, which is made anew; `None` where nothing is asked about.
     pub(crate) fn open(
         rules: Rules<'a>,
-        kind: &Kind,
+        kind: &AgentKind,
         (level, workspace): (SandboxLevel, &Path),
         directory: &Path,
         self_exe: &Path,
@@ -167,7 +167,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Returns why a tool may not run, if it may not.
-    fn refusal(&self, question: &Question, stop: &StopSignal) -> Option<String> {
+    fn refusal(&self, question: &ToolQuestion, stop: &StopSignal) -> Option<String> {
         let refused = match self.rules {
             Rules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
             Rules::Fixed(list) => {
@@ -188,7 +188,7 @@ impl<'a> Gate<'a> {
     fn refusal_of_goal(
         &self,
         caller: Caller<'_>,
-        question: &Question,
+        question: &ToolQuestion,
         stop: &StopSignal,
     ) -> Option<String> {
         let list = match list_of(&caller) {

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use kapi_agent::launch::{HomeFile, Launch};
+use kapi_agent::launch::{AgentLaunch, HomeFile};
 use kapi_core::goal::outcome::Failure;
 use kapi_git::owned_dir;
 
@@ -23,7 +23,7 @@ pub(crate) fn make_anew(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Puts the files a CLI wants into its private home.
-pub(crate) fn furnish(home: &Path, launch: &Launch, book: &Book) -> Result<(), Failure> {
+pub(crate) fn furnish(home: &Path, launch: &AgentLaunch, book: &Book) -> Result<(), Failure> {
     fs::create_dir_all(home).map_err(|error| failure::file("create", home, &error))?;
     for file in &launch.files {
         write_home_file(home, file)?;

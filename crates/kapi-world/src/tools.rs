@@ -8,7 +8,7 @@ pub(crate) mod counter;
 
 use std::sync::Arc;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::{Contract, Judge};
@@ -121,7 +121,7 @@ impl Caller<'_> {
         let judge_default = known.or(self.desk.judge_default.as_ref());
         let mut contract = set::contract(&before.contract, input, judge_default)?;
         protect_named(&self.desk.named_checks, &mut contract)?;
-        let kind = Kind::parse(&contract.agent)
+        let kind = AgentKind::parse(&contract.agent)
             .map_err(|error| Refused::new("failed", format!("failed to {}", chain(&error))))?;
         gate::check(&kind, &contract.working.ask_before)
             .map_err(|failure| Refused::input(format!("cannot {}", failure.message)))?;

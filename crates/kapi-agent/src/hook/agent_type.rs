@@ -24,7 +24,7 @@ pub enum AgentType {
 
 /// What is known of an agent, in the order it is believed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Known<'a> {
+pub struct AgentHints<'a> {
     /// The name of its configuration, without folder and ending.
     pub config_name: Option<&'a str>,
     /// The `agent.type` of the configuration.
@@ -123,7 +123,7 @@ impl AgentType {
 /// Returns the kind of agent: by the configuration's name, then by `agent.type`, then by the
 /// image, then by the command. The first that is known counts.
 #[must_use]
-pub fn infer_agent_type(known: Known<'_>) -> AgentType {
+pub fn infer_agent_type(known: AgentHints<'_>) -> AgentType {
     let by_name = |name: Option<&str>| name.map_or(AgentType::Unknown, AgentType::from_name);
     let sources = [
         by_name(known.config_name),
@@ -160,7 +160,7 @@ fn of_command(command: &str) -> AgentType {
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentType, Known, infer_agent_type};
+    use super::{AgentHints, AgentType, infer_agent_type};
 
     #[test]
     fn every_spelling_is_known() {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_first_source_that_is_known_counts() {
-        let known = |config_name, agent_type, image, command| Known {
+        let known = |config_name, agent_type, image, command| AgentHints {
             config_name,
             agent_type,
             image,
@@ -234,7 +234,7 @@ mod tests {
             ),
             (known(None, None, None, Some("make")), AgentType::Unknown),
             (known(None, None, None, Some("")), AgentType::Unknown),
-            (Known::default(), AgentType::Unknown),
+            (AgentHints::default(), AgentType::Unknown),
         ];
         for (known, kind) in cases {
             assert_eq!(infer_agent_type(known), kind, "{known:?}");

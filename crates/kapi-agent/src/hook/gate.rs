@@ -7,7 +7,7 @@ use kapi_core::consent_rule::Field;
 use serde_json::Value;
 
 use super::words_of;
-use crate::agent::Kind;
+use crate::agent::AgentKind;
 use crate::json_line;
 use crate::text::{head, one_line};
 
@@ -20,7 +20,7 @@ const SHOWN_BYTES_MAX: usize = 1024;
 
 /// A tool that is about to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ToolQuestion {
     /// Its name, as the agent calls it.
     pub tool: String,
     /// Everything it was called with.
@@ -31,16 +31,20 @@ pub struct Question {
 
 /// Tells whether an agent asks before each tool it runs, wherever it runs.
 #[must_use]
-pub const fn asks(kind: &Kind) -> bool {
+pub const fn asks(kind: &AgentKind) -> bool {
     match kind {
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => true,
-        Kind::Command(_) => false,
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Script(_) => true,
+        AgentKind::Command(_) => false,
     }
 }
 
 /// Reads what a hook was given; `None` when it names no tool, or is not whole.
 #[must_use]
-pub fn question(payload: &[u8]) -> Option<Question> {
+pub fn question(payload: &[u8]) -> Option<ToolQuestion> {
     if payload.len() > QUESTION_BYTES_MAX {
         return None;
     }
@@ -50,7 +54,7 @@ pub fn question(payload: &[u8]) -> Option<Question> {
     let mut fields = Vec::new();
     collect("", input, DEPTH_MAX, &mut fields)?;
     let shown = shown(&tool, &fields);
-    Some(Question {
+    Some(ToolQuestion {
         tool,
         fields,
         shown,

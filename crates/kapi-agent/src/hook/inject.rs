@@ -124,7 +124,7 @@ pub const fn settings_file(agent: HookAgent) -> &'static str {
 
 /// What one format makes of the old text.
 #[derive(Debug)]
-struct Merged {
+struct MergedHooks {
     /// The new text; none if the old one has the hooks already.
     content: Option<String>,
     muted_by: Option<&'static str>,

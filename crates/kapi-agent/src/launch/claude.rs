@@ -4,22 +4,25 @@
 //! the first tool call.
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
-use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
+use crate::launch::credentials::{
+    ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
+};
+use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use crate::launch::{
-    Host, IDLE_MS, Launch, Purpose, Turn, gate, path_text, resumed, tools, variables, words,
+    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, path_text, resumed,
+    tools, variables, words,
 };
 use crate::manifest::CLAUDE;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// Where the vendor answers.
 const VENDOR_URL: &str = "https://api.anthropic.com";
 
 pub(super) fn launch(
-    settings: &Settings,
-    host: &Host<'_>,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let workspace = path_text(CLAUDE.name, turn.workspace)?;
     let credentials = credentials(&CLAUDE, CLAUDE.api_key_env, settings, host)?;
     let mut env = variables(&[
@@ -31,16 +34,16 @@ pub(super) fn launch(
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
     ]);
     let mut upstream = None;
-    if let Credentials::Key(key) = credentials {
+    if let ProviderCredentials::Key(key) = credentials {
         env.extend(variables(&[
             (CLAUDE.api_key_env, turn.gateway.placeholder),
             ("ANTHROPIC_BASE_URL", turn.gateway.url),
         ]));
-        upstream = Some(Upstream {
+        upstream = Some(AgentUpstream {
             base_url: base_url(&CLAUDE, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
-            key: key.map(|Secret(key)| key),
+            key: key.map(|ApiKey(key)| key),
             key_place: KeyPlace::XApiKey,
-            dialect: Dialect::Anthropic,
+            dialect: UpstreamDialect::Anthropic,
         });
     }
     let mut args = words(&["-p", "--output-format", "stream-json", "--verbose"]);
@@ -55,7 +58,7 @@ pub(super) fn launch(
     if let Some(model) = &settings.model {
         args.extend(words(&["--model", model]));
     }
-    if turn.purpose == Purpose::Work {
+    if turn.purpose == LaunchPurpose::Work {
         // Its context file comes with its settings, or with a directory that is added by name.
         args.extend(words(&["--add-dir", &workspace]));
         env.insert(
@@ -66,7 +69,7 @@ pub(super) fn launch(
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--resume", session]));
     }
-    if turn.purpose == Purpose::Judge {
+    if turn.purpose == LaunchPurpose::Judge {
         // What the executor left in the checkout must not instruct the judge.
         env.insert("CLAUDE_CODE_DISABLE_CLAUDE_MDS".to_owned(), "1".to_owned());
         args.extend(words(&[
@@ -77,7 +80,7 @@ pub(super) fn launch(
     }
     args.extend(settings.args.clone());
     let (login_files, notes) = login(&CLAUDE, settings);
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: settings
             .command
             .clone()

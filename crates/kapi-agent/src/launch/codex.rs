@@ -9,15 +9,15 @@ use toml::{Table, Value};
 
 use crate::agent::AgentError;
 use crate::launch::credentials::{
-    Credentials, Secret, base_url, credentials, login, login_hosts, with_version,
+    ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts, with_version,
 };
-use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
+use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use crate::launch::{
-    HomeFile, Host, IDLE_MS, Launch, PRIVATE_MODE, Purpose, Turn, gate, path_text, resumed, tools,
-    words,
+    AgentLaunch, AgentTurn, HomeFile, HostEnvironment, IDLE_MS, LaunchPurpose, PRIVATE_MODE, gate,
+    path_text, resumed, tools, words,
 };
 use crate::manifest::CODEX;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 use crate::stream::codex::thread_of;
 
 /// Where the vendor answers.
@@ -26,27 +26,27 @@ const VENDOR_URL: &str = "https://api.openai.com/v1";
 const PROVIDER: &str = "kapi";
 
 pub(super) fn launch(
-    settings: &Settings,
-    host: &Host<'_>,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let credentials = credentials(&CODEX, CODEX.api_key_env, settings, host)?;
     let home = path_text(CODEX.name, &turn.home.join(".codex"))?;
     let mut env = [("CODEX_HOME".to_owned(), home)]
         .into_iter()
         .collect::<std::collections::BTreeMap<_, _>>();
     let mut upstream = None;
-    if let Credentials::Key(key) = credentials {
+    if let ProviderCredentials::Key(key) = credentials {
         env.insert(
             CODEX.api_key_env.to_owned(),
             turn.gateway.placeholder.to_owned(),
         );
         let own = base_url(&CODEX, settings)?.map(|url| with_version(&url));
-        upstream = Some(Upstream {
+        upstream = Some(AgentUpstream {
             base_url: own.unwrap_or_else(|| VENDOR_URL.to_owned()),
-            key: key.map(|Secret(key)| key),
+            key: key.map(|ApiKey(key)| key),
             key_place: KeyPlace::Bearer,
-            dialect: Dialect::Responses,
+            dialect: UpstreamDialect::Responses,
         });
     }
     let mut args = words(&["exec"]);
@@ -59,7 +59,7 @@ pub(super) fn launch(
         "--dangerously-bypass-approvals-and-sandbox",
     ]));
     args.extend(words(&["--skip-git-repo-check"]));
-    if turn.purpose == Purpose::Judge {
+    if turn.purpose == LaunchPurpose::Judge {
         args.extend(words(&["--ephemeral"]));
     }
     let gateway = upstream.as_ref().map(|_| turn.gateway.url);
@@ -78,7 +78,7 @@ pub(super) fn launch(
         mode: PRIVATE_MODE,
     };
     let (login_files, notes) = login(&CODEX, settings);
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: settings
             .command
             .clone()
@@ -96,9 +96,9 @@ pub(super) fn launch(
     })
 }
 
-fn config(settings: &Settings, purpose: Purpose, gateway: Option<&str>) -> Table {
+fn config(settings: &AgentSettings, purpose: LaunchPurpose, gateway: Option<&str>) -> Table {
     let mut config = Table::new();
-    if purpose == Purpose::Judge {
+    if purpose == LaunchPurpose::Judge {
         // What the executor left in the checkout must not instruct the judge.
         config.insert("project_doc_max_bytes".to_owned(), Value::Integer(0));
     }

@@ -8,24 +8,24 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::agent::AgentError;
-use crate::launch::{Host, variable};
+use crate::launch::{HostEnvironment, variable};
 use crate::manifest::Manifest;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// How an agent proves itself to its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Credentials {
+pub(super) enum ProviderCredentials {
     /// With this key; `None` for a server of one's own that wants none.
-    Key(Option<Secret>),
+    Key(Option<ApiKey>),
     /// With the person's log-in, from files.
     Login,
 }
 
 /// A key, kept out of what is printed.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Secret(pub(super) String);
+pub(super) struct ApiKey(pub(super) String);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Secret")
     }
@@ -36,21 +36,21 @@ impl fmt::Debug for Secret {
 pub(super) fn credentials(
     manifest: &Manifest,
     variable_name: &str,
-    settings: &Settings,
-    host: &Host<'_>,
-) -> Result<Credentials, AgentError> {
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+) -> Result<ProviderCredentials, AgentError> {
     let agent = manifest.name;
     if settings.login && settings.base_url.is_some() {
         return Err(AgentError::LoginWithBaseUrl { agent });
     }
     let name = match &settings.api_key_env {
         Some(name) => name,
-        None if settings.login => return Ok(Credentials::Login),
-        None if settings.base_url.is_some() => return Ok(Credentials::Key(None)),
+        None if settings.login => return Ok(ProviderCredentials::Login),
+        None if settings.base_url.is_some() => return Ok(ProviderCredentials::Key(None)),
         None => variable_name,
     };
     match variable(host, name)? {
-        Some(key) if !key.is_empty() => Ok(Credentials::Key(Some(Secret(key)))),
+        Some(key) if !key.is_empty() => Ok(ProviderCredentials::Key(Some(ApiKey(key)))),
         Some(_) | None => Err(AgentError::NoCredentials {
             agent,
             variable: name.to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn credentials(
 }
 
 /// Returns the log-in files to copy, and what the person should know about it.
-pub(super) fn login(manifest: &Manifest, settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
+pub(super) fn login(manifest: &Manifest, settings: &AgentSettings) -> (Vec<PathBuf>, Vec<String>) {
     if !settings.login {
         return (Vec::new(), Vec::new());
     }
@@ -75,7 +75,7 @@ pub(super) fn login(manifest: &Manifest, settings: &Settings) -> (Vec<PathBuf>, 
 }
 
 /// Returns the hosts an agent reaches by itself: those of its log-in.
-pub(super) fn login_hosts(manifest: &Manifest, settings: &Settings) -> Vec<String> {
+pub(super) fn login_hosts(manifest: &Manifest, settings: &AgentSettings) -> Vec<String> {
     let hosts = manifest.login_hosts.iter().filter(|_| settings.login);
     hosts.map(|host| (*host).to_owned()).collect()
 }
@@ -83,7 +83,7 @@ pub(super) fn login_hosts(manifest: &Manifest, settings: &Settings) -> Vec<Strin
 /// Returns the server to ask, without a slash at its end.
 pub(super) fn base_url(
     manifest: &Manifest,
-    settings: &Settings,
+    settings: &AgentSettings,
 ) -> Result<Option<String>, AgentError> {
     let Some(text) = &settings.base_url else {
         return Ok(None);
@@ -122,12 +122,12 @@ pub(super) fn with_version(url: &str) -> String {
 mod tests {
     use super::{base_url, with_version};
     use crate::manifest::CODEX;
-    use crate::settings::Settings;
+    use crate::settings::AgentSettings;
 
     fn check(text: &str) -> Option<String> {
-        let settings = Settings {
+        let settings = AgentSettings {
             base_url: Some(text.to_owned()),
-            ..Settings::default()
+            ..AgentSettings::default()
         };
         base_url(&CODEX, &settings).ok().flatten()
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toml::Table;
 
-use crate::agent::{AgentError, Kind};
-use crate::launch::{HomeFile, PRIVATE_MODE, Turn, json_file, path_text};
+use crate::agent::{AgentError, AgentKind};
+use crate::launch::{AgentTurn, HomeFile, PRIVATE_MODE, json_file, path_text};
 
 /// How long one answer may take, in seconds: longer than a person is asked, and than the hook
 /// itself waits, so that no CLI gives it up and lets the tool run.
@@ -22,7 +22,7 @@ const PI_EXTENSION: &str = include_str!("gate/pi.js");
 
 /// Where a run asks before its tools, as the agent sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Gate<'a> {
+pub struct GateSocket<'a> {
     /// This executable.
     pub program: &'a Path,
     /// The socket of the gate.
@@ -31,14 +31,14 @@ pub struct Gate<'a> {
 
 /// Returns the files of a home, relative to it, that hold an agent's hooks: it must not write them.
 #[must_use]
-pub fn sealed_file(kind: &Kind) -> Option<&'static str> {
+pub fn sealed_file(kind: &AgentKind) -> Option<&'static str> {
     match kind {
-        Kind::Claude => Some(CLAUDE_FILE),
-        Kind::Codex => Some(".codex/config.toml"),
-        Kind::Gemini => Some(".gemini/settings.json"),
-        Kind::Pi => Some(PI_FILE),
+        AgentKind::Claude => Some(CLAUDE_FILE),
+        AgentKind::Codex => Some(".codex/config.toml"),
+        AgentKind::Gemini => Some(".gemini/settings.json"),
+        AgentKind::Pi => Some(PI_FILE),
         // A script's turn comes on its standard input.
-        Kind::Command(_) | Kind::Script(_) => None,
+        AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 
@@ -46,7 +46,10 @@ pub fn sealed_file(kind: &Kind) -> Option<&'static str> {
 type Named = (Vec<HomeFile>, Vec<String>);
 
 /// Adds Claude Code's settings with the hook: they outrank those of its home.
-pub(super) fn claude(turn: &Turn<'_>, (mut files, mut args): Named) -> Result<Named, AgentError> {
+pub(super) fn claude(
+    turn: &AgentTurn<'_>,
+    (mut files, mut args): Named,
+) -> Result<Named, AgentError> {
     let Some(gate) = turn.gate else {
         return Ok((files, args));
     };
@@ -66,7 +69,7 @@ pub(super) fn claude(turn: &Turn<'_>, (mut files, mut args): Named) -> Result<Na
 }
 
 /// Adds the hook to Codex' configuration, and returns the arguments without which it is skipped.
-pub(super) fn codex(turn: &Turn<'_>, config: &mut Table) -> Result<Vec<String>, AgentError> {
+pub(super) fn codex(turn: &AgentTurn<'_>, config: &mut Table) -> Result<Vec<String>, AgentError> {
     let Some(gate) = turn.gate else {
         return Ok(Vec::new());
     };
@@ -97,7 +100,7 @@ pub(super) fn codex(turn: &Turn<'_>, config: &mut Table) -> Result<Vec<String>, 
 }
 
 /// Adds the hook to Gemini CLI's settings.
-pub(super) fn gemini(turn: &Turn<'_>, settings: &mut Value) -> Result<(), AgentError> {
+pub(super) fn gemini(turn: &AgentTurn<'_>, settings: &mut Value) -> Result<(), AgentError> {
     let Some(gate) = turn.gate else {
         return Ok(());
     };
@@ -113,7 +116,7 @@ pub(super) fn gemini(turn: &Turn<'_>, settings: &mut Value) -> Result<(), AgentE
 }
 
 /// Adds Pi's extension.
-pub(super) fn pi(turn: &Turn<'_>, (mut files, mut args): Named) -> Result<Named, AgentError> {
+pub(super) fn pi(turn: &AgentTurn<'_>, (mut files, mut args): Named) -> Result<Named, AgentError> {
     let Some(gate) = turn.gate else {
         return Ok((files, args));
     };
@@ -131,11 +134,11 @@ pub(super) fn pi(turn: &Turn<'_>, (mut files, mut args): Named) -> Result<Named,
 }
 
 /// Returns the words that a script's player asks by.
-pub(super) fn script(turn: &Turn<'_>) -> Result<Option<Vec<String>>, AgentError> {
+pub(super) fn script(turn: &AgentTurn<'_>) -> Result<Option<Vec<String>>, AgentError> {
     turn.gate.map(|gate| words(gate, "script")).transpose()
 }
 
-fn words(gate: Gate<'_>, agent: &'static str) -> Result<Vec<String>, AgentError> {
+fn words(gate: GateSocket<'_>, agent: &'static str) -> Result<Vec<String>, AgentError> {
     let (program, socket) = (
         path_text(agent, gate.program)?,
         path_text(agent, gate.socket)?,
@@ -146,7 +149,7 @@ fn words(gate: Gate<'_>, agent: &'static str) -> Result<Vec<String>, AgentError>
 
 /// Returns the hook for the shell that CLIs run it in. They let a tool run whose hook is missing,
 /// crashes or is killed, and only one exit code stops them.
-fn command_line(gate: Gate<'_>, agent: &'static str) -> Result<String, AgentError> {
+fn command_line(gate: GateSocket<'_>, agent: &'static str) -> Result<String, AgentError> {
     let words = words(gate, agent)?;
     let quoted: Vec<String> = words.iter().map(|word| crate::hook::quoted(word)).collect();
     Ok(format!("{} || exit 2", quoted.join(" ")))

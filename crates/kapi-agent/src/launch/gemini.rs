@@ -7,13 +7,16 @@
 use serde_json::json;
 
 use crate::agent::AgentError;
-use crate::launch::credentials::{Credentials, Secret, base_url, credentials, login, login_hosts};
-use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
+use crate::launch::credentials::{
+    ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts,
+};
+use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use crate::launch::{
-    Host, IDLE_MS, Launch, Purpose, Turn, gate, json_file, resumed, tools, variables, words,
+    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
+    tools, variables, words,
 };
 use crate::manifest::GEMINI;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// Where the vendor answers.
 const VENDOR_URL: &str = "https://generativelanguage.googleapis.com";
@@ -21,39 +24,39 @@ const VENDOR_URL: &str = "https://generativelanguage.googleapis.com";
 const MODEL_DEFAULT: &str = "gemini-2.5-pro";
 
 pub(super) fn launch(
-    settings: &Settings,
-    host: &Host<'_>,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let credentials = credentials(&GEMINI, GEMINI.api_key_env, settings, host)?;
     let auth = match &credentials {
-        Credentials::Key(_) => "gemini-api-key",
-        Credentials::Login => "oauth-personal",
+        ProviderCredentials::Key(_) => "gemini-api-key",
+        ProviderCredentials::Login => "oauth-personal",
     };
     let mut env = variables(&[
         // Otherwise a parent process takes the signals and ignores them.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
     ]);
     let mut upstream = None;
-    if let Credentials::Key(key) = credentials {
+    if let ProviderCredentials::Key(key) = credentials {
         env.extend(variables(&[
             (GEMINI.api_key_env, turn.gateway.placeholder),
             ("GOOGLE_GEMINI_BASE_URL", turn.gateway.url),
         ]));
-        upstream = Some(Upstream {
+        upstream = Some(AgentUpstream {
             base_url: base_url(&GEMINI, settings)?.unwrap_or_else(|| VENDOR_URL.to_owned()),
-            key: key.map(|Secret(key)| key),
+            key: key.map(|ApiKey(key)| key),
             key_place: KeyPlace::XGoogApiKey,
-            dialect: Dialect::Gemini,
+            dialect: UpstreamDialect::Gemini,
         });
     }
     let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
     let mut args = words(&["-m", model, "-o", "stream-json"]);
     match turn.purpose {
-        Purpose::Work => args.extend(words(&["-y", "--skip-trust"])),
+        LaunchPurpose::Work => args.extend(words(&["-y", "--skip-trust"])),
         // What the executor left in the checkout must not instruct the judge: in a folder that is
         // not trusted neither settings, hooks, servers nor context files of it are read.
-        Purpose::Judge => {
+        LaunchPurpose::Judge => {
             env.insert("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned());
         }
     }
@@ -73,7 +76,7 @@ pub(super) fn launch(
             "maxAttempts": 3,
         },
     });
-    if turn.purpose == Purpose::Judge {
+    if turn.purpose == LaunchPurpose::Judge {
         own["tools"] = json!({"core": ["read_file", "list_directory", "glob", "grep_search"]});
     }
     if let Some(tools) = tools::of_turn(turn) {
@@ -81,7 +84,7 @@ pub(super) fn launch(
     }
     gate::gemini(turn, &mut own)?;
     let (login_files, notes) = login(&GEMINI, settings);
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: settings
             .command
             .clone()

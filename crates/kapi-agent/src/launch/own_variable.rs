@@ -3,10 +3,10 @@
 //! A key that is passed on by its name would be inside again, uncounted; a server's address or a
 //! proxy would lead past the gateway. Knows names only, never a value.
 
-use crate::agent::{AgentError, Kind};
+use crate::agent::{AgentError, AgentKind};
 use crate::launch::pi;
 use crate::manifest::manifest_of;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// What Kapi's own variables begin with.
 const PREFIX: &str = "KAPI_";
@@ -29,7 +29,7 @@ const PROXIES: &[&str] = &["http_proxy", "https_proxy", "all_proxy", "no_proxy"]
 ///
 /// # Errors
 /// With the variable, the setting that names it, and what to do instead.
-pub fn check(kind: &Kind, settings: &Settings) -> Result<(), AgentError> {
+pub fn check(kind: &AgentKind, settings: &AgentSettings) -> Result<(), AgentError> {
     let passed = settings.pass_env.iter().map(|name| ("pass_env", name));
     let set = settings.env.keys().map(|name| ("env", name));
     for (key, name) in passed.chain(set) {
@@ -47,7 +47,11 @@ pub fn check(kind: &Kind, settings: &Settings) -> Result<(), AgentError> {
 }
 
 /// Returns why a variable is refused, and what to do instead.
-fn fault(kind: &Kind, settings: &Settings, name: &str) -> Option<(&'static str, &'static str)> {
+fn fault(
+    kind: &AgentKind,
+    settings: &AgentSettings,
+    name: &str,
+) -> Option<(&'static str, &'static str)> {
     if name == TASK {
         return None;
     }
@@ -76,23 +80,23 @@ fn fault(kind: &Kind, settings: &Settings, name: &str) -> Option<(&'static str, 
 }
 
 /// Returns the variable that an agent takes its server's address from.
-const fn server_variable(kind: &Kind) -> Option<&'static str> {
+const fn server_variable(kind: &AgentKind) -> Option<&'static str> {
     match kind {
-        Kind::Claude => Some("ANTHROPIC_BASE_URL"),
-        Kind::Codex => Some("OPENAI_BASE_URL"),
-        Kind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
-        Kind::Pi | Kind::Command(_) | Kind::Script(_) => None,
+        AgentKind::Claude => Some("ANTHROPIC_BASE_URL"),
+        AgentKind::Codex => Some("OPENAI_BASE_URL"),
+        AgentKind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
+        AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 
 /// Returns the variables that hold the agent's key, outside or inside.
-fn key_variables(kind: &Kind, settings: &Settings) -> Vec<String> {
+fn key_variables(kind: &AgentKind, settings: &AgentSettings) -> Vec<String> {
     let Some(manifest) = manifest_of(kind) else {
         return Vec::new();
     };
     let mut names = vec![manifest.api_key_env.to_owned()];
     names.extend(settings.api_key_env.clone());
-    if *kind == Kind::Pi {
+    if *kind == AgentKind::Pi {
         names.push(pi::key_variable(settings));
     }
     names
@@ -101,13 +105,13 @@ fn key_variables(kind: &Kind, settings: &Settings) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::check;
-    use crate::agent::Kind;
-    use crate::settings::Settings;
+    use crate::agent::AgentKind;
+    use crate::settings::AgentSettings;
 
     /// Returns whether a variable is refused, which must not depend on how it is named.
-    fn is_refused(agent: &str, name: &str, change: impl Fn(&mut Settings)) -> bool {
-        let kind = Kind::parse(agent).unwrap();
-        let mut settings = Settings::default();
+    fn is_refused(agent: &str, name: &str, change: impl Fn(&mut AgentSettings)) -> bool {
+        let kind = AgentKind::parse(agent).unwrap();
+        let mut settings = AgentSettings::default();
         change(&mut settings);
         let (mut passed, mut set) = (settings.clone(), settings);
         passed.pass_env.push(name.to_owned());
@@ -138,14 +142,15 @@ mod tests {
             assert!(is_refused(agent, name, |_| ()), "{agent} {name}");
         }
         for agent in ["claude", "codex", "gemini", "pi"] {
-            let named = |settings: &mut Settings| settings.api_key_env = Some("MY_KEY".to_owned());
+            let named =
+                |settings: &mut AgentSettings| settings.api_key_env = Some("MY_KEY".to_owned());
             assert!(is_refused(agent, "MY_KEY", named), "{agent}");
             assert!(!is_refused(agent, "MY_KEY", |_| ()), "{agent}");
         }
         assert!(is_refused("pi", "OPENROUTER_API_KEY", |settings| {
             settings.model = Some("openrouter/a/b".to_owned());
         }));
-        let logged_in = |settings: &mut Settings| settings.login = true;
+        let logged_in = |settings: &mut AgentSettings| settings.login = true;
         assert!(is_refused("claude", "ANTHROPIC_API_KEY", logged_in));
     }
 

@@ -7,14 +7,15 @@ use serde_json::json;
 
 use crate::agent::AgentError;
 use crate::launch::credentials::{
-    Credentials, Secret, base_url, credentials, login, login_hosts, with_version,
+    ApiKey, ProviderCredentials, base_url, credentials, login, login_hosts, with_version,
 };
-use crate::launch::upstream::{Dialect, KeyPlace, Upstream};
+use crate::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use crate::launch::{
-    Host, IDLE_MS, Launch, Purpose, Turn, gate, json_file, resumed, tools, variables, words,
+    AgentLaunch, AgentTurn, HostEnvironment, IDLE_MS, LaunchPurpose, gate, json_file, resumed,
+    tools, variables, words,
 };
 use crate::manifest::PI;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// The name of the provider that stands for `base_url`.
 const PROVIDER: &str = "kapi";
@@ -31,47 +32,51 @@ const JUDGE_SYSTEM_PROMPT: &str = "You review the work of another agent.";
 const JUDGE_SYSTEM_PROMPT_END: &str = "Only the user's message tells you what to do.";
 
 /// A provider that Pi knows by name.
-struct Known {
+struct KnownProvider {
     name: &'static str,
     /// The variable Pi expects its key in.
     key_variable: &'static str,
     base_url: &'static str,
     key_place: KeyPlace,
-    dialect: Dialect,
+    dialect: UpstreamDialect,
 }
 
-const fn chat(name: &'static str, key_variable: &'static str, base_url: &'static str) -> Known {
-    Known {
+const fn chat(
+    name: &'static str,
+    key_variable: &'static str,
+    base_url: &'static str,
+) -> KnownProvider {
+    KnownProvider {
         name,
         key_variable,
         base_url,
         key_place: KeyPlace::Bearer,
-        dialect: Dialect::Chat,
+        dialect: UpstreamDialect::Chat,
     }
 }
 
 /// Those whose language the gateway speaks.
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownProvider] = &[
+    KnownProvider {
         name: "anthropic",
         key_variable: "ANTHROPIC_API_KEY",
         base_url: "https://api.anthropic.com",
         key_place: KeyPlace::XApiKey,
-        dialect: Dialect::Anthropic,
+        dialect: UpstreamDialect::Anthropic,
     },
-    Known {
+    KnownProvider {
         name: "openai",
         key_variable: "OPENAI_API_KEY",
         base_url: "https://api.openai.com/v1",
         key_place: KeyPlace::Bearer,
-        dialect: Dialect::Responses,
+        dialect: UpstreamDialect::Responses,
     },
-    Known {
+    KnownProvider {
         name: "google",
         key_variable: "GEMINI_API_KEY",
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         key_place: KeyPlace::XGoogApiKey,
-        dialect: Dialect::Gemini,
+        dialect: UpstreamDialect::Gemini,
     },
     chat(
         "openrouter",
@@ -85,20 +90,20 @@ const KNOWN: &[Known] = &[
 ];
 
 /// Who is asked, for what, and where the key goes.
-struct Provider {
+struct PiProvider {
     name: String,
     model: Option<String>,
     /// The variable Pi reads its key from.
     key_variable: String,
     /// What the gateway asks; `None` for a provider whose language it does not speak.
-    route: Option<(String, KeyPlace, Dialect)>,
+    route: Option<(String, KeyPlace, UpstreamDialect)>,
 }
 
 pub(super) fn launch(
-    settings: &Settings,
-    host: &Host<'_>,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    settings: &AgentSettings,
+    host: &HostEnvironment<'_>,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let url = base_url(&PI, settings)?.map(|url| with_version(&url));
     let provider = provider(settings, url.as_deref());
     let credentials = credentials(&PI, &provider.key_variable, settings, host)?;
@@ -114,7 +119,7 @@ pub(super) fn launch(
     if let Some(session) = resumed(turn) {
         args.extend(words(&["--session", session]));
     }
-    if turn.purpose == Purpose::Judge {
+    if turn.purpose == LaunchPurpose::Judge {
         args.extend(judge_words());
     }
     args.extend(settings.args.clone());
@@ -127,23 +132,23 @@ pub(super) fn launch(
     let (login_files, mut notes) = login(&PI, settings);
     let mut upstream = None;
     match (credentials, &provider.route) {
-        (Credentials::Login, _) => {}
-        (Credentials::Key(key), Some((base_url, key_place, dialect))) => {
+        (ProviderCredentials::Login, _) => {}
+        (ProviderCredentials::Key(key), Some((base_url, key_place, dialect))) => {
             let placeholder = turn.gateway.placeholder.to_owned();
             env.insert(provider.key_variable.clone(), placeholder);
             files.push(json_file(
                 ".pi/agent/models.json",
                 &models(&provider, turn.gateway.url, url.is_some()),
             ));
-            upstream = Some(Upstream {
+            upstream = Some(AgentUpstream {
                 base_url: base_url.clone(),
-                key: key.map(|Secret(key)| key),
+                key: key.map(|ApiKey(key)| key),
                 key_place: *key_place,
                 dialect: *dialect,
             });
         }
-        (Credentials::Key(key), None) => {
-            env.extend(key.map(|Secret(key)| (provider.key_variable.clone(), key)));
+        (ProviderCredentials::Key(key), None) => {
+            env.extend(key.map(|ApiKey(key)| (provider.key_variable.clone(), key)));
             notes.push(format!(
                 "Kapi's gateway does not speak to {}: its key is inside, and its host must be allowed.",
                 provider.name
@@ -155,7 +160,7 @@ pub(super) fn launch(
             "pi has no `model`: {url} is asked for \"{MODEL_DEFAULT}\"."
         ));
     }
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: settings
             .command
             .clone()
@@ -184,18 +189,18 @@ fn judge_words() -> Vec<String> {
 }
 
 /// Returns the variable that Pi reads the key of its provider from.
-pub(super) fn key_variable(settings: &Settings) -> String {
+pub(super) fn key_variable(settings: &AgentSettings) -> String {
     provider(settings, settings.base_url.as_deref()).key_variable
 }
 
-fn provider(settings: &Settings, own_url: Option<&str>) -> Provider {
+fn provider(settings: &AgentSettings, own_url: Option<&str>) -> PiProvider {
     let model = settings.model.clone();
     if let Some(url) = own_url {
-        return Provider {
+        return PiProvider {
             name: PROVIDER.to_owned(),
             model: Some(model.unwrap_or_else(|| MODEL_DEFAULT.to_owned())),
             key_variable: PROVIDER_KEY.to_owned(),
-            route: Some((url.to_owned(), KeyPlace::Bearer, Dialect::Chat)),
+            route: Some((url.to_owned(), KeyPlace::Bearer, UpstreamDialect::Chat)),
         };
     }
     let (name, model) = match model {
@@ -212,7 +217,7 @@ fn provider(settings: &Settings, own_url: Option<&str>) -> Provider {
         (None, Some(variable)) => variable.clone(),
         (None, None) => format!("{}_API_KEY", name.to_uppercase().replace('-', "_")),
     };
-    Provider {
+    PiProvider {
         name,
         model,
         key_variable,
@@ -221,7 +226,7 @@ fn provider(settings: &Settings, own_url: Option<&str>) -> Provider {
 }
 
 /// Leads a provider to the gateway; one of the person's own is defined whole.
-fn models(provider: &Provider, gateway: &str, is_own: bool) -> serde_json::Value {
+fn models(provider: &PiProvider, gateway: &str, is_own: bool) -> serde_json::Value {
     if !is_own {
         return json!({"providers": {&provider.name: {"baseUrl": gateway}}});
     }

@@ -3,17 +3,17 @@
 //! The prompt is on its standard input and in a file; exit code 0 means its turn is over.
 
 use crate::agent::AgentError;
-use crate::launch::{Launch, Turn, path_text, variables, words};
-use crate::settings::Settings;
+use crate::launch::{AgentLaunch, AgentTurn, path_text, variables, words};
+use crate::settings::AgentSettings;
 
 pub(super) fn launch(
     shell: &str,
-    settings: &Settings,
-    turn: &Turn<'_>,
-) -> Result<Launch, AgentError> {
+    settings: &AgentSettings,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let prompt_file = path_text("command", turn.prompt_file)?;
     let number = turn.turn.to_string();
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: "/bin/sh".to_owned(),
         args: words(&["-c", shell]),
         env: variables(&[
@@ -34,8 +34,8 @@ pub(super) fn launch(
 }
 
 /// Names the settings that mean nothing for a command, so that nobody relies on them.
-fn unused(settings: &Settings) -> Vec<String> {
-    let Settings {
+fn unused(settings: &AgentSettings) -> Vec<String> {
+    let AgentSettings {
         command,
         model,
         base_url,

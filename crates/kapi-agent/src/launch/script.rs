@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::agent::AgentError;
-use crate::launch::{Launch, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, gate, words};
+use crate::launch::{AgentLaunch, AgentTurn, SCRIPT_AGENT_COMMAND, SELF_EXE, gate, words};
 use crate::script::Script;
-use crate::script::part::Part;
+use crate::script::part::ScriptPart;
 
-pub(super) fn launch(file: &Path, turn: &Turn<'_>) -> Result<Launch, AgentError> {
-    let (file, part) = Part::split(file);
+pub(super) fn launch(file: &Path, turn: &AgentTurn<'_>) -> Result<AgentLaunch, AgentError> {
+    let (file, part) = ScriptPart::split(file);
     let script = Script::read(&file)?;
     let stdin = script.turn_json((&file, &part), turn.turn, gate::script(turn)?)?;
-    Ok(Launch {
+    Ok(AgentLaunch {
         program: SELF_EXE.to_owned(),
         args: words(&[SCRIPT_AGENT_COMMAND]),
         env: BTreeMap::new(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toml::Table;
 
 use crate::agent::AgentError;
-use crate::launch::{HomeFile, PRIVATE_MODE, Purpose, Turn, json_file, path_text};
+use crate::launch::{AgentTurn, HomeFile, LaunchPurpose, PRIVATE_MODE, json_file, path_text};
 
 /// The name of the server; each CLI puts it before the tools' names.
 pub const SERVER: &str = "kapi";
@@ -33,10 +33,10 @@ pub struct Tools<'a> {
 }
 
 /// Returns the tools that a run is handed: one that judges has none.
-pub(super) const fn of_turn<'a>(turn: &Turn<'a>) -> Option<Tools<'a>> {
+pub(super) const fn of_turn<'a>(turn: &AgentTurn<'a>) -> Option<Tools<'a>> {
     match turn.purpose {
-        Purpose::Work => turn.tools,
-        Purpose::Judge => None,
+        LaunchPurpose::Work => turn.tools,
+        LaunchPurpose::Judge => None,
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) const fn of_turn<'a>(turn: &Turn<'a>) -> Option<Tools<'a>> {
 type Named = (Vec<HomeFile>, Vec<String>);
 
 /// Returns Claude Code's file of servers.
-pub(super) fn claude(turn: &Turn<'_>) -> Result<Named, AgentError> {
+pub(super) fn claude(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
     const FILE: &str = ".claude/kapi-tools.json";
     let Some(tools) = of_turn(turn) else {
         return Ok(Named::default());
@@ -92,7 +92,7 @@ pub(super) fn gemini(tools: Tools<'_>) -> Result<Value, AgentError> {
 }
 
 /// Returns Pi's extension.
-pub(super) fn pi(turn: &Turn<'_>) -> Result<Named, AgentError> {
+pub(super) fn pi(turn: &AgentTurn<'_>) -> Result<Named, AgentError> {
     // Not among the extensions that Pi finds by itself: those are off.
     const FILE: &str = ".pi/agent/kapi/tools.js";
     let Some(tools) = of_turn(turn) else {

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The gateway, as the agent sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Gateway<'a> {
+pub struct GatewayAddress<'a> {
     /// Its address without a path: `http://127.0.0.1:8377`.
     pub url: &'a str,
     /// What stands for the key; the gateway takes nothing else.
@@ -16,7 +16,7 @@ pub struct Gateway<'a> {
 
 /// Where the gateway sends what an agent asks of its model, and how it proves itself there.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Upstream {
+pub struct AgentUpstream {
     /// The server and the part of the path that every request begins with.
     pub base_url: String,
     /// The key; `None` for a server that wants none.
@@ -24,7 +24,7 @@ pub struct Upstream {
     /// Where the key stands in a request.
     pub key_place: KeyPlace,
     /// The language spoken.
-    pub dialect: Dialect,
+    pub dialect: UpstreamDialect,
 }
 
 /// Where a key stands in a request.
@@ -40,7 +40,7 @@ pub enum KeyPlace {
 
 /// The languages in which models are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum UpstreamDialect {
     /// Anthropic's messages.
     Anthropic,
     /// `OpenAI`'s responses.
@@ -51,7 +51,7 @@ pub enum Dialect {
     Gemini,
 }
 
-impl fmt::Debug for Upstream {
+impl fmt::Debug for AgentUpstream {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A key must not get into a log by way of a derived implementation.
         out.debug_struct("Upstream")
@@ -65,15 +65,15 @@ impl fmt::Debug for Upstream {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, KeyPlace, Upstream};
+    use super::{AgentUpstream, KeyPlace, UpstreamDialect};
 
     #[test]
     fn a_key_is_never_shown() {
-        let upstream = Upstream {
+        let upstream = AgentUpstream {
             base_url: "https://a.b".to_owned(),
             key: Some("sk-secret".to_owned()),
             key_place: KeyPlace::Bearer,
-            dialect: Dialect::Chat,
+            dialect: UpstreamDialect::Chat,
         };
         assert!(!format!("{upstream:?}").contains("sk-secret"));
     }

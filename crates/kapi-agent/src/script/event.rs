@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One line of the script agent's standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Event {
+pub(crate) enum ScriptEvent {
     /// A step that acts begins.
     Tool {
         /// `write` or `bash`.

@@ -18,7 +18,7 @@ const SCHEME: &str = "script:";
 
 /// A part of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ScriptPart {
     /// The turns of any goal.
     Turns,
     /// The answers in a role.
@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Task(String),
 }
 
-impl Part {
+impl ScriptPart {
     /// Takes a file's path and the part behind it apart.
     pub(crate) fn split(path: &Path) -> (PathBuf, Self) {
         let Some(text) = path.to_str() else {
@@ -47,7 +47,7 @@ impl Part {
 /// for which there is no entry is an error.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Roles {
+pub struct ScriptRoles {
     /// The one who interviews.
     pub interviewer: Vec<ScriptTurn>,
     /// The one who proposes a plan.
@@ -62,7 +62,7 @@ pub struct Roles {
     pub accountant: Vec<ScriptTurn>,
 }
 
-impl Roles {
+impl ScriptRoles {
     /// Returns the answers in a role; none in one that there is not.
     pub(crate) fn of(&self, role: &str) -> &[ScriptTurn] {
         match role {

@@ -16,8 +16,8 @@ use kapi_sys::disk::{Disk as _, DiskError, replace_derived};
 use kapi_sys::process::{Captured, End, Limits, ProcessError, Program, environment, run};
 use kapi_sys::real_disk::RealDisk;
 
-use super::event::Event;
-use super::{ClaimStep, Step, TurnInput};
+use super::event::ScriptEvent;
+use super::{ClaimStep, ScriptStep, TurnInput};
 use crate::stream::usd_micros;
 use crate::text::without_controls;
 
@@ -69,7 +69,7 @@ pub fn script_main(stdin: &mut dyn Read, stdout: &mut dyn Write, cwd: &Path) -> 
                 source = cause.source();
             }
             // Nobody is left to tell when even this cannot be printed; the code tells.
-            drop(player.print(&Event::Say { text }));
+            drop(player.print(&ScriptEvent::Say { text }));
             1
         }
     }
@@ -99,23 +99,23 @@ impl Player<'_> {
             }
             None => {
                 let text = format!("The script has no turn {}.", input.turn);
-                self.print(&Event::Say { text })?;
+                self.print(&ScriptEvent::Say { text })?;
             }
         }
-        self.print(&Event::End)
+        self.print(&ScriptEvent::End)
     }
 
-    fn step(&mut self, step: Step) -> Result<(), RunnerError> {
+    fn step(&mut self, step: ScriptStep) -> Result<(), RunnerError> {
         match step {
-            Step::Write { path, content } => {
-                self.print(&Event::Tool {
+            ScriptStep::Write { path, content } => {
+                self.print(&ScriptEvent::Tool {
                     name: "write".to_owned(),
                     detail: path.clone(),
                 })?;
                 write(self.cwd, &path, content.as_bytes())
             }
-            Step::Bash(command) => {
-                self.print(&Event::Tool {
+            ScriptStep::Bash(command) => {
+                self.print(&ScriptEvent::Tool {
                     name: "bash".to_owned(),
                     detail: command.clone(),
                 })?;
@@ -125,26 +125,26 @@ impl Player<'_> {
                 };
                 self.print(&output)
             }
-            Step::Say(text) => self.print(&Event::Say { text }),
-            Step::Answer(value) => {
+            ScriptStep::Say(text) => self.print(&ScriptEvent::Say { text }),
+            ScriptStep::Answer(value) => {
                 let answer = serde_json::to_string_pretty(&value).map_err(RunnerError::Encode)?;
                 let text = format!("```json\n{answer}\n```");
-                self.print(&Event::Say { text })
+                self.print(&ScriptEvent::Say { text })
             }
-            Step::Claim(claim) => {
+            ScriptStep::Claim(claim) => {
                 let claim = match claim {
                     ClaimStep::Done => Claim::Done,
                     ClaimStep::Blocked(reason) => Claim::Blocked { reason },
                 };
-                self.print(&Event::Claim { claim })
+                self.print(&ScriptEvent::Claim { claim })
             }
-            Step::Usage {
+            ScriptStep::Usage {
                 input_tokens,
                 output_tokens,
                 usd,
             } => {
                 let usd_micros = usd.and_then(|usd| usd_micros(&usd.into()));
-                self.print(&Event::Used {
+                self.print(&ScriptEvent::Used {
                     input_tokens,
                     output_tokens,
                     usd_micros,
@@ -154,7 +154,7 @@ impl Player<'_> {
     }
 
     /// Prints one event and hands it on at once, so that progress is live.
-    fn print(&mut self, event: &Event) -> Result<(), RunnerError> {
+    fn print(&mut self, event: &ScriptEvent) -> Result<(), RunnerError> {
         let mut line = serde_json::to_vec(event).map_err(RunnerError::Encode)?;
         line.push(b'\n');
         self.stdout.write_all(&line).map_err(RunnerError::Output)?;
@@ -207,7 +207,7 @@ fn real_place(path: &Path) -> Result<PathBuf, RunnerError> {
 }
 
 /// Asks whether a command may be run and returns what is printed if not.
-fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<Event>, RunnerError> {
+fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<ScriptEvent>, RunnerError> {
     let Some((program, words)) = gate.split_first() else {
         return Ok(None);
     };
@@ -216,7 +216,7 @@ fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<Event>, 
     let asked = performed(cwd, (program, args), question.to_string().into_bytes())?;
     let is_allowed = matches!(
         asked,
-        Event::Output {
+        ScriptEvent::Output {
             exit_code: Some(0),
             ..
         }
@@ -225,7 +225,7 @@ fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<Event>, 
 }
 
 /// Runs a shell command to its end and returns what it printed.
-fn bash(cwd: &Path, command: &str) -> Result<Event, RunnerError> {
+fn bash(cwd: &Path, command: &str) -> Result<ScriptEvent, RunnerError> {
     let args = vec!["-c".into(), command.into()];
     performed(cwd, ("/bin/sh", args), Vec::new())
 }
@@ -234,7 +234,7 @@ fn performed(
     cwd: &Path,
     (program, args): (&str, Vec<OsString>),
     stdin: Vec<u8>,
-) -> Result<Event, RunnerError> {
+) -> Result<ScriptEvent, RunnerError> {
     let program = Program {
         path: PathBuf::from(program),
         args,
@@ -260,7 +260,7 @@ fn performed(
         Captured::text(&finished.stdout),
         Captured::text(&finished.stderr)
     );
-    Ok(Event::Output {
+    Ok(ScriptEvent::Output {
         text: without_controls(&text),
         exit_code,
     })

@@ -6,21 +6,21 @@
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal, tool_detail, usd_micros};
+use super::{StreamTally, TurnEnd, tool_detail, usd_micros};
 use crate::failure;
 use crate::json_line::{count, list, text};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct ClaudeStream {
     /// The message whose usage went out last; one message comes in several lines.
     counted_message: String,
     refused: bool,
-    terminal: Option<Terminal>,
+    terminal: Option<TurnEnd>,
 }
 
-impl Stream {
-    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
+impl ClaudeStream {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut StreamTally) {
         match text(value, "/type") {
             "system" => match text(value, "/subtype") {
                 "init" => tally.begin_session(text(value, "/session_id")),
@@ -36,11 +36,11 @@ impl Stream {
         }
     }
 
-    pub(super) fn terminal(self) -> Option<Terminal> {
+    pub(super) fn terminal(self) -> Option<TurnEnd> {
         self.terminal
     }
 
-    fn assistant(&mut self, value: &Value, tally: &mut Tally) {
+    fn assistant(&mut self, value: &Value, tally: &mut StreamTally) {
         let id = text(value, "/message/id");
         if !id.is_empty() && id != self.counted_message {
             id.clone_into(&mut self.counted_message);
@@ -71,7 +71,7 @@ impl Stream {
         }
     }
 
-    fn result(&mut self, value: &Value, tally: &mut Tally) {
+    fn result(&mut self, value: &Value, tally: &mut StreamTally) {
         tally.begin_session(text(value, "/session_id"));
         tally.total = total(value);
         let is_error = value.get("is_error").and_then(Value::as_bool) != Some(false);
@@ -86,21 +86,21 @@ impl Stream {
             .collect();
         let errors = errors.join("; ");
         self.terminal = Some(match text(value, "/subtype") {
-            _ if self.refused || (is_error && failure::is_refusal(said)) => Terminal::Refused,
-            "success" if !is_error => Terminal::Finished,
+            _ if self.refused || (is_error && failure::is_refusal(said)) => TurnEnd::Refused,
+            "success" if !is_error => TurnEnd::Finished,
             "success" => {
                 let status = value.get("api_error_status").and_then(Value::as_u64);
-                Terminal::Provider(failure::reported(status, said))
+                TurnEnd::Provider(failure::reported(status, said))
             }
             "error_during_execution" => {
                 if tally.n_tools == 0 && !errors.is_empty() {
                     tally.message = errors;
                 }
-                Terminal::Broken
+                TurnEnd::Broken
             }
             // `error_max_turns`, `error_max_budget_usd` and their kin.
-            limit if limit.starts_with("error_max") => Terminal::LimitReached,
-            _ => Terminal::Broken,
+            limit if limit.starts_with("error_max") => TurnEnd::LimitReached,
+            _ => TurnEnd::Broken,
         });
     }
 }

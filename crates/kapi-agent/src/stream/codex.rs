@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal, is_session_name};
+use super::{StreamTally, TurnEnd, is_session_name};
 use crate::failure;
 use crate::json_line::{count, list, text};
 
@@ -18,12 +18,12 @@ const OPEN_ITEMS_MAX: usize = 1_000;
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct CodexStream {
     /// The thread that was resumed and what it had used.
     resumed: Option<(String, Usage)>,
     thread: String,
     before: Usage,
-    terminal: Option<Terminal>,
+    terminal: Option<TurnEnd>,
     /// The items that were begun and have not ended; those that end without having begun count.
     open_items: BTreeSet<String>,
     /// The last error that was not an announcement of a retry.
@@ -56,7 +56,7 @@ fn session_of(thread: &str, used: &Usage) -> String {
     format!("{thread}+{}/{}", used.input_tokens, used.output_tokens)
 }
 
-impl Stream {
+impl CodexStream {
     pub(super) fn new(session: Option<&str>) -> Self {
         let resumed = session.map(|session| (thread_of(session).to_owned(), used_before(session)));
         Self {
@@ -65,7 +65,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut StreamTally) {
         match text(value, "/type") {
             "thread.started" => self.begin(text(value, "/thread_id"), tally),
             "item.started" => self.item_started(value, tally),
@@ -85,20 +85,20 @@ impl Stream {
         }
     }
 
-    pub(super) fn terminal(self) -> Option<Terminal> {
+    pub(super) fn terminal(self) -> Option<TurnEnd> {
         let last_error = &self.last_error;
-        let known = || failure::known(None, last_error).map(Terminal::Provider);
+        let known = || failure::known(None, last_error).map(TurnEnd::Provider);
         self.terminal.or_else(known)
     }
 
-    fn item_started(&mut self, value: &Value, tally: &mut Tally) {
+    fn item_started(&mut self, value: &Value, tally: &mut StreamTally) {
         if self.open_items.len() < OPEN_ITEMS_MAX {
             self.open_items.insert(text(value, "/item/id").to_owned());
         }
         tool(value, tally);
     }
 
-    fn item_completed(&mut self, value: &Value, tally: &mut Tally) {
+    fn item_completed(&mut self, value: &Value, tally: &mut StreamTally) {
         let was_begun = self.open_items.remove(text(value, "/item/id"));
         if text(value, "/item/type") == "agent_message" {
             tally.say(text(value, "/item/text"));
@@ -107,7 +107,7 @@ impl Stream {
         }
     }
 
-    fn begin(&mut self, thread: &str, tally: &mut Tally) {
+    fn begin(&mut self, thread: &str, tally: &mut StreamTally) {
         if !is_session_name(thread) {
             return;
         }
@@ -120,8 +120,8 @@ impl Stream {
         tally.begin_session(&session_of(thread, &self.before));
     }
 
-    fn completed(&mut self, value: &Value, tally: &mut Tally) {
-        self.terminal = Some(Terminal::Finished);
+    fn completed(&mut self, value: &Value, tally: &mut StreamTally) {
+        self.terminal = Some(TurnEnd::Finished);
         let so_far = Usage {
             input_tokens: count(value, "/usage/input_tokens"),
             output_tokens: count(value, "/usage/output_tokens"),
@@ -143,7 +143,7 @@ impl Stream {
         tally.session = Some(session_of(&self.thread, &so_far)).filter(|_| !self.thread.is_empty());
     }
 
-    fn error(&mut self, said: &str, tally: &mut Tally) {
+    fn error(&mut self, said: &str, tally: &mut StreamTally) {
         if said.starts_with("Reconnecting") {
             tally.retrying(said);
         } else {
@@ -152,7 +152,7 @@ impl Stream {
     }
 }
 
-fn tool(value: &Value, tally: &mut Tally) {
+fn tool(value: &Value, tally: &mut StreamTally) {
     match text(value, "/item/type") {
         "command_execution" => tally.tool("shell", text(value, "/item/command")),
         "file_change" => {
@@ -176,14 +176,14 @@ fn tool(value: &Value, tally: &mut Tally) {
     }
 }
 
-fn failed(said: &str) -> Terminal {
+fn failed(said: &str) -> TurnEnd {
     const LIMITS: &[&str] = &["budget reached", "ran out of room", "context window"];
     let lower = said.to_lowercase();
     if LIMITS.iter().any(|limit| lower.contains(limit)) {
-        return Terminal::LimitReached;
+        return TurnEnd::LimitReached;
     }
     if failure::is_refusal(said) {
-        return Terminal::Refused;
+        return TurnEnd::Refused;
     }
-    Terminal::Provider(failure::reported(None, said))
+    TurnEnd::Provider(failure::reported(None, said))
 }

@@ -6,7 +6,7 @@
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal, tool_detail};
+use super::{StreamTally, TurnEnd, tool_detail};
 use crate::failure;
 use crate::json_line::{count, text};
 use crate::text::{MESSAGE_BYTES_MAX, head};
@@ -16,16 +16,16 @@ const LOOP: &str = "Loop detected";
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct GeminiStream {
     /// The answer under way.
     answer: String,
-    terminal: Option<Terminal>,
+    terminal: Option<TurnEnd>,
     /// The last error that did not end the run by itself.
     last_error: String,
 }
 
-impl Stream {
-    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
+impl GeminiStream {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut StreamTally) {
         match text(value, "/type") {
             "init" => tally.begin_session(text(value, "/session_id")),
             "message" if text(value, "/role") == "assistant" => {
@@ -46,27 +46,27 @@ impl Stream {
         }
     }
 
-    pub(super) fn terminal(mut self, tally: &mut Tally) -> Option<Terminal> {
+    pub(super) fn terminal(mut self, tally: &mut StreamTally) -> Option<TurnEnd> {
         // Without a result the answer is still under way.
         self.flush(tally);
         match self.terminal {
             // What stops a turn without failing it is told only by a warning.
-            Some(Terminal::Finished) if self.last_error.contains(LOOP) => {
-                Some(Terminal::LimitReached)
+            Some(TurnEnd::Finished) if self.last_error.contains(LOOP) => {
+                Some(TurnEnd::LimitReached)
             }
-            Some(Terminal::Finished) if failure::is_refusal(&self.last_error) => {
-                Some(Terminal::Refused)
+            Some(TurnEnd::Finished) if failure::is_refusal(&self.last_error) => {
+                Some(TurnEnd::Refused)
             }
             other => other,
         }
     }
 
-    fn flush(&mut self, tally: &mut Tally) {
+    fn flush(&mut self, tally: &mut StreamTally) {
         let answer = std::mem::take(&mut self.answer);
         tally.say(&answer);
     }
 
-    fn result(&mut self, value: &Value, tally: &mut Tally) {
+    fn result(&mut self, value: &Value, tally: &mut StreamTally) {
         self.flush(tally);
         tally.total = value.get("stats").map(|stats| {
             let input_tokens = count(stats, "/input_tokens");
@@ -79,7 +79,7 @@ impl Stream {
             }
         });
         self.terminal = Some(match text(value, "/status") {
-            "success" => Terminal::Finished,
+            "success" => TurnEnd::Finished,
             _ => {
                 let said = text(value, "/error/message");
                 let said = if said.is_empty() {
@@ -93,15 +93,15 @@ impl Stream {
     }
 }
 
-fn failed(kind: &str, said: &str) -> Terminal {
+fn failed(kind: &str, said: &str) -> TurnEnd {
     if kind.contains("TurnLimit") || kind.contains("MaxSessionTurns") {
-        return Terminal::LimitReached;
+        return TurnEnd::LimitReached;
     }
     if kind.contains("Cancel") {
-        return Terminal::Broken;
+        return TurnEnd::Broken;
     }
     if failure::is_refusal(said) {
-        return Terminal::Refused;
+        return TurnEnd::Refused;
     }
-    Terminal::Provider(failure::reported(None, said))
+    TurnEnd::Provider(failure::reported(None, said))
 }

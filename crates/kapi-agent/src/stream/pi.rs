@@ -7,13 +7,13 @@
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal, tool_detail};
+use super::{StreamTally, TurnEnd, tool_detail};
 use crate::failure;
 use crate::json_line::{count, list, text};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct PiStream {
     /// How the last assistant message stopped; empty when its line was cut.
     stop_reason: String,
     error: String,
@@ -23,8 +23,8 @@ pub(super) struct Stream {
     usd: f64,
 }
 
-impl Stream {
-    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
+impl PiStream {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut StreamTally) {
         match text(value, "/type") {
             "session" => tally.begin_session(text(value, "/id")),
             "agent_start" => self.has_ended = false,
@@ -47,21 +47,21 @@ impl Stream {
         }
     }
 
-    pub(super) fn terminal(self) -> Option<Terminal> {
+    pub(super) fn terminal(self) -> Option<TurnEnd> {
         if !self.has_ended || !self.has_message {
             return None;
         }
         Some(match self.stop_reason.as_str() {
-            "error" if failure::is_refusal(&self.error) => Terminal::Refused,
-            "error" => Terminal::Provider(failure::reported(None, &self.error)),
-            "length" => Terminal::LimitReached,
-            "aborted" => Terminal::Broken,
+            "error" if failure::is_refusal(&self.error) => TurnEnd::Refused,
+            "error" => TurnEnd::Provider(failure::reported(None, &self.error)),
+            "length" => TurnEnd::LimitReached,
+            "aborted" => TurnEnd::Broken,
             // "stop", and what a cut line leaves open: the agent did come to its end.
-            _ => Terminal::Finished,
+            _ => TurnEnd::Finished,
         })
     }
 
-    fn message(&mut self, value: &Value, tally: &mut Tally) {
+    fn message(&mut self, value: &Value, tally: &mut StreamTally) {
         self.has_message = true;
         text(value, "/message/stopReason").clone_into(&mut self.stop_reason);
         text(value, "/message/errorMessage").clone_into(&mut self.error);
@@ -82,7 +82,7 @@ impl Stream {
     }
 
     /// Returns the cost since the last message; a cost of nothing is an unknown price.
-    fn cost(&mut self, value: &Value, tally: &Tally) -> Option<u64> {
+    fn cost(&mut self, value: &Value, tally: &StreamTally) -> Option<u64> {
         let cost = value
             .pointer("/message/usage/cost/total")
             .and_then(Value::as_f64);

@@ -3,30 +3,30 @@
 use kapi_core::usage::Usage;
 use serde_json::Value;
 
-use super::{Tally, Terminal};
-use crate::script::event::Event;
+use super::{StreamTally, TurnEnd};
+use crate::script::event::ScriptEvent;
 use crate::text::{MESSAGE_BYTES_MAX, message};
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct ScriptStream {
     /// Everything said, which is the answer.
     said: String,
     has_ended: bool,
 }
 
-impl Stream {
-    pub(super) fn line(&mut self, value: &Value, tally: &mut Tally) {
-        let Ok(event) = serde_json::from_value::<Event>(value.clone()) else {
+impl ScriptStream {
+    pub(super) fn line(&mut self, value: &Value, tally: &mut StreamTally) {
+        let Ok(event) = serde_json::from_value::<ScriptEvent>(value.clone()) else {
             return;
         };
         match event {
-            Event::Tool { name, detail } => tally.tool(&name, &detail),
-            Event::Output {
+            ScriptEvent::Tool { name, detail } => tally.tool(&name, &detail),
+            ScriptEvent::Output {
                 text: _,
                 exit_code: _,
             } => {}
-            Event::Say { text } => {
+            ScriptEvent::Say { text } => {
                 tally.say(&text);
                 if self.said.len() < MESSAGE_BYTES_MAX {
                     self.said.push_str(text.trim_end());
@@ -34,8 +34,8 @@ impl Stream {
                 }
                 tally.message = message(&self.said);
             }
-            Event::Claim { claim } => tally.claim = Some(claim),
-            Event::Used {
+            ScriptEvent::Claim { claim } => tally.claim = Some(claim),
+            ScriptEvent::Used {
                 input_tokens,
                 output_tokens,
                 usd_micros,
@@ -46,12 +46,12 @@ impl Stream {
                     usd_micros,
                 });
             }
-            Event::End => self.has_ended = true,
+            ScriptEvent::End => self.has_ended = true,
         }
     }
 
-    pub(super) fn terminal(self) -> Option<Terminal> {
+    pub(super) fn terminal(self) -> Option<TurnEnd> {
         // A turn that only claims, or does nothing, is a turn all the same.
-        self.has_ended.then_some(Terminal::Silent)
+        self.has_ended.then_some(TurnEnd::Silent)
     }
 }

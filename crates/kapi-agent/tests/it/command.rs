@@ -1,13 +1,13 @@
 //! Any program as an agent: its exit code and its output.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
-use kapi_agent::verdict::{Token, judge_answer};
+use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::goal::outcome::{AgentEnd, JudgeAnswer, Verdict};
 use kapi_sys::process::End;
 
 fn ended(end: End, stdout: &str) -> kapi_core::goal::outcome::AgentRun {
-    let mut parser = StreamParser::new(&Kind::Command("true".to_owned()), None);
+    let mut parser = StreamParser::new(&AgentKind::Command("true".to_owned()), None);
     for line in stdout.lines() {
         let text = StreamEvent::Text(line.to_owned());
         assert_eq!(parser.stdout_line(line.as_bytes()), [text]);
@@ -38,7 +38,7 @@ fn anything_else_is_a_crash_or_a_limit() {
 
 #[test]
 fn as_a_judge_its_output_is_the_answer() {
-    let token = Token::Optional("7f3a");
+    let token = VerdictToken::Optional("7f3a");
     let said = ended(End::Exited(0), "{\"verdict\":\"done\",\n\"reason\":\"r\"}");
     let answer = judge_answer(&said, token);
     let expected = JudgeAnswer::Verdict {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_sys::process::End;
@@ -19,8 +19,8 @@ fn fixture(name: &str) -> Vec<u8> {
     .unwrap()
 }
 
-fn kind_of(name: &str) -> Kind {
-    Kind::parse(name.split('.').next().unwrap()).unwrap()
+fn kind_of(name: &str) -> AgentKind {
+    AgentKind::parse(name.split('.').next().unwrap()).unwrap()
 }
 
 /// The recordings by name and the exit code that was seen with each.
@@ -160,8 +160,14 @@ fn a_resumed_codex_thread_counts_only_what_is_new() {
         first.run.session.as_deref(),
         Some(&*format!("{thread}+9000/480"))
     );
-    let resumed =
-        |session: &str| replay(&Kind::Codex, Some(session), &fixture(name), End::Exited(0));
+    let resumed = |session: &str| {
+        replay(
+            &AgentKind::Codex,
+            Some(session),
+            &fixture(name),
+            End::Exited(0),
+        )
+    };
 
     let second = resumed(&format!("{thread}+4000/100"));
     let expected = Usage {

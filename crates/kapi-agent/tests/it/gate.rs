@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::gate::{asks, question};
-use kapi_agent::launch::gate::{Gate, sealed_file};
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{Host, Launch, Purpose, Turn, launch};
-use kapi_agent::settings::Settings;
+use kapi_agent::launch::gate::{GateSocket, sealed_file};
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose, launch};
+use kapi_agent::settings::AgentSettings;
 use kapi_core::consent_rule::matches;
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
 const WORDS: &str =
     "/run/kapi/gate/bin/kapi hook --agent NAME --gate /run/kapi/gate/socket/gate.sock";
 
-fn started(agent: &str, purpose: Purpose, gate: Option<Gate<'_>>) -> Launch {
+fn started(agent: &str, purpose: LaunchPurpose, gate: Option<GateSocket<'_>>) -> AgentLaunch {
     let host: BTreeMap<OsString, OsString> =
         ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"]
             .map(|name| (name.into(), "sk-key".into()))
             .into();
-    let turn = Turn {
+    let turn = AgentTurn {
         prompt: "p",
         prompt_file: Path::new("/p"),
         session: None,
@@ -31,19 +31,25 @@ fn started(agent: &str, purpose: Purpose, gate: Option<Gate<'_>>) -> Launch {
         purpose,
         home: Path::new("/home/agent"),
         workspace: Path::new("/workspace"),
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:8377",
             placeholder: "kapi-placeholder",
         },
         tools: None,
         gate,
     };
-    let kind = Kind::parse(agent).unwrap();
-    launch(&kind, &Settings::default(), &Host { env: &host }, &turn).unwrap()
+    let kind = AgentKind::parse(agent).unwrap();
+    launch(
+        &kind,
+        &AgentSettings::default(),
+        &HostEnvironment { env: &host },
+        &turn,
+    )
+    .unwrap()
 }
 
-fn gated(agent: &str, purpose: Purpose) -> Launch {
-    let gate = Gate {
+fn gated(agent: &str, purpose: LaunchPurpose) -> AgentLaunch {
+    let gate = GateSocket {
         program: Path::new("/run/kapi/gate/bin/kapi"),
         socket: Path::new("/run/kapi/gate/socket/gate.sock"),
     };
@@ -51,8 +57,8 @@ fn gated(agent: &str, purpose: Purpose) -> Launch {
 }
 
 /// Returns the file that holds an agent's hooks.
-fn sealed(agent: &str, launch: &Launch) -> String {
-    let path = sealed_file(&Kind::parse(agent).unwrap()).unwrap();
+fn sealed(agent: &str, launch: &AgentLaunch) -> String {
+    let path = sealed_file(&AgentKind::parse(agent).unwrap()).unwrap();
     let found = launch.files.iter().find(|it| it.path == Path::new(path));
     let file = found.unwrap_or_else(|| panic!("no {path}"));
     String::from_utf8(file.content.clone()).unwrap()
@@ -65,7 +71,7 @@ fn hook_of(agent: &str) -> String {
 
 #[test]
 fn ask_before_hooks_every_tool_of_every_run() {
-    for purpose in [Purpose::Work, Purpose::Judge] {
+    for purpose in [LaunchPurpose::Work, LaunchPurpose::Judge] {
         let launch = gated("claude", purpose);
         let settings: Value = serde_json::from_str(&sealed("claude", &launch)).unwrap();
         assert_eq!(settings["disableAllHooks"], false);
@@ -106,7 +112,7 @@ fn ask_before_hooks_every_tool_of_every_run() {
 #[test]
 fn ask_before_is_nowhere_without_a_list() {
     for agent in AGENTS {
-        let launch = started(agent, Purpose::Work, None);
+        let launch = started(agent, LaunchPurpose::Work, None);
         for file in &launch.files {
             let text = String::from_utf8_lossy(&file.content);
             assert!(!text.contains("--gate"), "{agent}: {}", file.path.display());
@@ -120,9 +126,9 @@ fn ask_before_is_nowhere_without_a_list() {
 
 #[test]
 fn ask_before_is_not_for_a_command_agent() {
-    assert!(!asks(&Kind::Command("true".to_owned())));
+    assert!(!asks(&AgentKind::Command("true".to_owned())));
     for agent in AGENTS {
-        assert!(asks(&Kind::parse(agent).unwrap()));
+        assert!(asks(&AgentKind::parse(agent).unwrap()));
     }
 }
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::{
-    HookAgent, HookEvent, MESSAGE_BYTES_MAX, ToolCall, command_line, lasting_command_line, parse,
-    parse_message,
+    HookAgent, HookEvent, HookToolCall, MESSAGE_BYTES_MAX, command_line, lasting_command_line,
+    parse, parse_message,
 };
 use proptest::prelude::{any, prop};
 use proptest::{prop_assert, proptest};
@@ -40,8 +40,8 @@ fn failed(name: &str, detail: &str) -> HookEvent {
     }
 }
 
-fn call(name: &str, detail: &str) -> ToolCall {
-    ToolCall {
+fn call(name: &str, detail: &str) -> HookToolCall {
+    HookToolCall {
         name: name.to_owned(),
         detail: detail.to_owned(),
     }
@@ -317,7 +317,13 @@ fn a_line_that_outlives_its_run_fails_for_no_agent() {
 
 #[test]
 fn only_agents_with_hooks_have_them() {
-    assert_eq!(HookAgent::from_kind(&Kind::Gemini), Some(HookAgent::Gemini));
-    assert_eq!(HookAgent::from_kind(&Kind::Pi), None);
-    assert_eq!(HookAgent::from_kind(&Kind::Command("x".to_owned())), None);
+    assert_eq!(
+        HookAgent::from_kind(&AgentKind::Gemini),
+        Some(HookAgent::Gemini)
+    );
+    assert_eq!(HookAgent::from_kind(&AgentKind::Pi), None);
+    assert_eq!(
+        HookAgent::from_kind(&AgentKind::Command("x".to_owned())),
+        None
+    );
 }

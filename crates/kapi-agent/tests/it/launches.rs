@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use kapi_agent::agent::{AgentError, Kind};
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{Host, Launch, Purpose, Turn, launch};
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::{AgentError, AgentKind};
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose, launch};
+use kapi_agent::settings::AgentSettings;
 
 fn environment(pairs: &[(&str, &str)]) -> BTreeMap<OsString, OsString> {
     pairs
@@ -28,8 +28,8 @@ fn keys() -> BTreeMap<OsString, OsString> {
     ])
 }
 
-fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
-    Turn {
+fn turn(session: Option<&'static str>, purpose: LaunchPurpose) -> AgentTurn<'static> {
+    AgentTurn {
         prompt: "-do the thing",
         prompt_file: Path::new("/home/agent/prompt.md"),
         session,
@@ -38,7 +38,7 @@ fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
         purpose,
         home: Path::new("/home/agent"),
         workspace: Path::new("/workspace"),
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:8377",
             placeholder: "kapi-placeholder",
         },
@@ -47,18 +47,22 @@ fn turn(session: Option<&'static str>, purpose: Purpose) -> Turn<'static> {
     }
 }
 
-fn started(reference: &str, settings: &Settings, turn: &Turn<'_>) -> Result<Launch, AgentError> {
+fn started(
+    reference: &str,
+    settings: &AgentSettings,
+    turn: &AgentTurn<'_>,
+) -> Result<AgentLaunch, AgentError> {
     let env = keys();
     launch(
-        &Kind::parse(reference).unwrap(),
+        &AgentKind::parse(reference).unwrap(),
         settings,
-        &Host { env: &env },
+        &HostEnvironment { env: &env },
         turn,
     )
 }
 
-fn described(launch: &Launch) -> String {
-    let Launch {
+fn described(launch: &AgentLaunch) -> String {
+    let AgentLaunch {
         program,
         args,
         env,
@@ -99,7 +103,7 @@ fn described(launch: &Launch) -> String {
 }
 
 /// Returns the key that the gateway would put in.
-fn key(launch: &Launch) -> Option<&str> {
+fn key(launch: &AgentLaunch) -> Option<&str> {
     launch.upstream.as_ref()?.key.as_deref()
 }
 
@@ -108,7 +112,12 @@ const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
 #[test]
 fn a_new_session_with_the_vendors_key() {
     for agent in AGENTS {
-        let launch = started(agent, &Settings::default(), &turn(None, Purpose::Work)).unwrap();
+        let launch = started(
+            agent,
+            &AgentSettings::default(),
+            &turn(None, LaunchPurpose::Work),
+        )
+        .unwrap();
         assert!(key(&launch).is_some_and(|key| key.starts_with("sk-")));
         assert!(
             !described(&launch).contains("sk-"),
@@ -121,7 +130,7 @@ fn a_new_session_with_the_vendors_key() {
 #[test]
 fn a_resumed_session_on_a_server_of_ones_own() {
     for agent in AGENTS {
-        let settings = Settings {
+        let settings = AgentSettings {
             command: Some("/opt/bin/agent".to_owned()),
             model: Some("tiny".to_owned()),
             base_url: Some("http://127.0.0.1:8080/".to_owned()),
@@ -131,7 +140,7 @@ fn a_resumed_session_on_a_server_of_ones_own() {
             pass_env: vec!["LANGUAGE_SERVER".to_owned(), "ABSENT".to_owned()],
             login: false,
         };
-        let turn = turn(Some("5e55-10n+700/30"), Purpose::Work);
+        let turn = turn(Some("5e55-10n+700/30"), LaunchPurpose::Work);
         let launch = started(agent, &settings, &turn).unwrap();
         insta::assert_snapshot!(format!("{agent}-resumed"), described(&launch));
     }
@@ -140,8 +149,8 @@ fn a_resumed_session_on_a_server_of_ones_own() {
 #[test]
 fn a_judge_resumes_nothing_and_keeps_nothing() {
     for agent in AGENTS {
-        let turn = turn(Some("5e55-10n"), Purpose::Judge);
-        let launch = started(agent, &Settings::default(), &turn).unwrap();
+        let turn = turn(Some("5e55-10n"), LaunchPurpose::Judge);
+        let launch = started(agent, &AgentSettings::default(), &turn).unwrap();
         assert!(!described(&launch).contains("5e55-10n"));
         insta::assert_snapshot!(format!("{agent}-judge"), described(&launch));
     }
@@ -150,11 +159,11 @@ fn a_judge_resumes_nothing_and_keeps_nothing() {
 #[test]
 fn a_login_is_lent_only_when_asked() {
     for agent in AGENTS {
-        let settings = Settings {
+        let settings = AgentSettings {
             login: true,
-            ..Settings::default()
+            ..AgentSettings::default()
         };
-        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        let launch = started(agent, &settings, &turn(None, LaunchPurpose::Work)).unwrap();
         assert!(!described(&launch).contains("sk-"), "{agent}");
         insta::assert_snapshot!(format!("{agent}-login"), described(&launch));
     }
@@ -164,11 +173,11 @@ fn a_login_is_lent_only_when_asked() {
 fn a_server_of_ones_own_never_gets_a_vendors_key_unasked() {
     for agent in AGENTS {
         let base_url = Some("http://127.0.0.1:8080".to_owned());
-        let settings = Settings {
+        let settings = AgentSettings {
             base_url,
-            ..Settings::default()
+            ..AgentSettings::default()
         };
-        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        let launch = started(agent, &settings, &turn(None, LaunchPurpose::Work)).unwrap();
         let text = described(&launch);
         assert!(text.contains("kapi-placeholder"), "{text}");
         assert_eq!(key(&launch), None);
@@ -179,7 +188,12 @@ fn a_server_of_ones_own_never_gets_a_vendors_key_unasked() {
 #[test]
 fn nothing_of_the_host_is_passed_unasked() {
     for agent in AGENTS {
-        let launch = started(agent, &Settings::default(), &turn(None, Purpose::Work)).unwrap();
+        let launch = started(
+            agent,
+            &AgentSettings::default(),
+            &turn(None, LaunchPurpose::Work),
+        )
+        .unwrap();
         assert!(!described(&launch).contains("not to be seen"), "{agent}");
     }
 }
@@ -194,11 +208,11 @@ fn versions_are_added_only_to_urls_without_a_path() {
         ("claude", "http://h:1/", "http://h:1"),
         ("gemini", "http://h:1/", "http://h:1"),
     ] {
-        let settings = Settings {
+        let settings = AgentSettings {
             base_url: Some(url.to_owned()),
-            ..Settings::default()
+            ..AgentSettings::default()
         };
-        let launch = started(agent, &settings, &turn(None, Purpose::Work)).unwrap();
+        let launch = started(agent, &settings, &turn(None, LaunchPurpose::Work)).unwrap();
         let upstream = launch.upstream.unwrap();
         assert_eq!(upstream.base_url, expected, "{agent} {url}");
     }
@@ -232,12 +246,12 @@ fn pi_takes_its_provider_from_the_model() {
             "https://openrouter.ai/api/v1 sk-mine",
         ),
     ] {
-        let settings = Settings {
+        let settings = AgentSettings {
             model: Some(model.to_owned()),
             api_key_env: variable.map(ToOwned::to_owned),
-            ..Settings::default()
+            ..AgentSettings::default()
         };
-        let launch = started("pi", &settings, &turn(None, Purpose::Work)).unwrap();
+        let launch = started("pi", &settings, &turn(None, LaunchPurpose::Work)).unwrap();
         assert!(
             launch.args.join(" ").contains(expected_args),
             "{:?}",
@@ -251,12 +265,12 @@ fn pi_takes_its_provider_from_the_model() {
 
 #[test]
 fn a_provider_that_the_gateway_does_not_speak_to_is_said_to_get_its_key() {
-    let settings = Settings {
+    let settings = AgentSettings {
         model: Some("new-one/m".to_owned()),
         api_key_env: Some("MY_KEY".to_owned()),
-        ..Settings::default()
+        ..AgentSettings::default()
     };
-    let launch = started("pi", &settings, &turn(None, Purpose::Work)).unwrap();
+    let launch = started("pi", &settings, &turn(None, LaunchPurpose::Work)).unwrap();
     assert_eq!(launch.env.get("MY_KEY").unwrap(), "sk-mine");
     assert_eq!(launch.upstream, None);
     assert!(
@@ -269,14 +283,14 @@ fn a_provider_that_the_gateway_does_not_speak_to_is_said_to_get_its_key() {
 
 #[test]
 fn what_cannot_start_says_why_and_what_to_do() {
-    let set = |change: fn(&mut Settings)| {
-        let mut settings = Settings::default();
+    let set = |change: fn(&mut AgentSettings)| {
+        let mut settings = AgentSettings::default();
         change(&mut settings);
         settings
     };
-    let url = |text: &str| Settings {
+    let url = |text: &str| AgentSettings {
         base_url: Some(text.to_owned()),
-        ..Settings::default()
+        ..AgentSettings::default()
     };
     let cases = [
         (
@@ -290,7 +304,7 @@ fn what_cannot_start_says_why_and_what_to_do() {
         ("gemini", url("localhost:8080")),
         (
             "codex",
-            Settings {
+            AgentSettings {
                 login: true,
                 ..url("http://h")
             },
@@ -307,12 +321,12 @@ fn what_cannot_start_says_why_and_what_to_do() {
                     .insert("HTTPS_PROXY".to_owned(), "http://p".to_owned());
             }),
         ),
-        ("script:/nonexistent/s.yaml", Settings::default()),
+        ("script:/nonexistent/s.yaml", AgentSettings::default()),
     ];
     let texts: Vec<String> = cases
         .iter()
         .map(|(agent, settings)| {
-            let error = started(agent, settings, &turn(None, Purpose::Work)).unwrap_err();
+            let error = started(agent, settings, &turn(None, LaunchPurpose::Work)).unwrap_err();
             format!("{error}\n  hint: {}", error.hint().unwrap_or_default())
         })
         .collect();
@@ -325,9 +339,16 @@ fn no_key_at_all_names_the_variable_of_each_vendor() {
     let variables: Vec<String> = AGENTS
         .iter()
         .map(|agent| {
-            let kind = Kind::parse(agent).unwrap();
-            let turn = turn(None, Purpose::Work);
-            match launch(&kind, &Settings::default(), &Host { env: &env }, &turn).unwrap_err() {
+            let kind = AgentKind::parse(agent).unwrap();
+            let turn = turn(None, LaunchPurpose::Work);
+            match launch(
+                &kind,
+                &AgentSettings::default(),
+                &HostEnvironment { env: &env },
+                &turn,
+            )
+            .unwrap_err()
+            {
                 AgentError::NoCredentials { variable, .. } => variable,
                 other => panic!("{other}"),
             }
@@ -344,12 +365,17 @@ fn no_key_at_all_names_the_variable_of_each_vendor() {
 
 #[test]
 fn a_command_gets_the_prompt_and_the_turn() {
-    let settings = Settings {
+    let settings = AgentSettings {
         model: Some("ignored".to_owned()),
         env: [("A".to_owned(), "1".to_owned())].into(),
         pass_env: vec!["LANGUAGE_SERVER".to_owned()],
-        ..Settings::default()
+        ..AgentSettings::default()
     };
-    let launch = started("command:cat; exit 3", &settings, &turn(None, Purpose::Work)).unwrap();
+    let launch = started(
+        "command:cat; exit 3",
+        &settings,
+        &turn(None, LaunchPurpose::Work),
+    )
+    .unwrap();
     insta::assert_snapshot!(described(&launch));
 }

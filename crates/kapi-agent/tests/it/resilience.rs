@@ -1,6 +1,6 @@
 //! Output that is malformed, cut, hostile or endless.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
 use kapi_core::goal::outcome::{AgentEnd, ProviderFailureKind};
 use kapi_sys::process::End;
@@ -8,7 +8,7 @@ use proptest::prelude::{any, proptest};
 
 use crate::support::{check_invariants, replay};
 
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<AgentKind> {
     [
         "claude",
         "codex",
@@ -17,7 +17,7 @@ fn kinds() -> Vec<Kind> {
         "command:true",
         "script:s.yaml",
     ]
-    .map(|reference| Kind::parse(reference).unwrap())
+    .map(|reference| AgentKind::parse(reference).unwrap())
     .to_vec()
 }
 
@@ -37,7 +37,7 @@ fn noise_between_lines_changes_nothing() {
         r#"{"type":"turn.completed","usage":"soon"}"#.to_owned(),
     ]
     .join("\n");
-    let replayed = replay(&Kind::Codex, None, output.as_bytes(), End::Exited(0));
+    let replayed = replay(&AgentKind::Codex, None, output.as_bytes(), End::Exited(0));
     assert_eq!(replayed.run.end, AgentEnd::Finished);
     assert_eq!(replayed.run.message, "fine");
 }
@@ -48,13 +48,13 @@ fn a_huge_cut_answer_loses_its_end_and_not_its_outcome() {
     let answer = "lorem ipsum ".repeat(CAP);
     let outputs = [
         (
-            Kind::Claude,
+            AgentKind::Claude,
             vec![format!(
                 r#"{{"type":"result","subtype":"success","is_error":false,"result":"{answer}","stop_reason":"end_turn","modelUsage":{{}}}}"#
             )],
         ),
         (
-            Kind::Codex,
+            AgentKind::Codex,
             vec![
                 format!(
                     r#"{{"type":"item.completed","item":{{"id":"1","type":"agent_message","text":"{answer}"}}}}"#
@@ -64,7 +64,7 @@ fn a_huge_cut_answer_loses_its_end_and_not_its_outcome() {
             ],
         ),
         (
-            Kind::Gemini,
+            AgentKind::Gemini,
             vec![
                 format!(
                     r#"{{"type":"message","role":"assistant","content":"{answer}","delta":true}}"#
@@ -73,7 +73,7 @@ fn a_huge_cut_answer_loses_its_end_and_not_its_outcome() {
             ],
         ),
         (
-            Kind::Pi,
+            AgentKind::Pi,
             vec![
                 format!(
                     r#"{{"type":"message_end","message":{{"role":"assistant","content":[{{"type":"text","text":"{answer}"}}],"stopReason":"stop"}}}}"#
@@ -103,7 +103,7 @@ fn a_huge_cut_answer_loses_its_end_and_not_its_outcome() {
 fn pi_repetitions_are_not_even_read() {
     // The type comes first, so a line of megabytes costs nothing; were it parsed, this one would
     // count as a message.
-    let mut parser = StreamParser::new(&Kind::Pi, None);
+    let mut parser = StreamParser::new(&AgentKind::Pi, None);
     let line = r#"{"type":"message_update","type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"x"}]}}"#;
     assert!(parser.stdout_line(line.as_bytes()).is_empty());
     assert_eq!(parser.finish(End::Exited(0), "", "").message, "");
@@ -112,7 +112,7 @@ fn pi_repetitions_are_not_even_read() {
 #[test]
 fn what_a_tool_is_called_with_cannot_reach_a_terminal_raw() {
     let line = r#"{"type":"tool_execution_start","toolName":"ba\u001b[31msh","args":{"command":"echo \u001b]0;owned\u0007\nrm -rf /"}}"#;
-    let mut parser = StreamParser::new(&Kind::Pi, None);
+    let mut parser = StreamParser::new(&AgentKind::Pi, None);
     let events = parser.stdout_line(line.as_bytes());
     let expected = StreamEvent::Tool {
         name: "bash".to_owned(),
@@ -125,19 +125,19 @@ fn what_a_tool_is_called_with_cannot_reach_a_terminal_raw() {
 fn an_answer_of_nothing_is_the_providers_failure() {
     let outputs = [
         (
-            Kind::Claude,
+            AgentKind::Claude,
             r#"{"type":"result","subtype":"success","is_error":false,"result":""}"#,
         ),
         (
-            Kind::Codex,
+            AgentKind::Codex,
             r#"{"type":"turn.completed","usage":{"input_tokens":9,"output_tokens":0}}"#,
         ),
         (
-            Kind::Gemini,
+            AgentKind::Gemini,
             r#"{"type":"result","status":"success","stats":{}}"#,
         ),
         (
-            Kind::Pi,
+            AgentKind::Pi,
             "{\"type\":\"message_end\",\"message\":{\"role\":\"assistant\",\"content\":[],\"stopReason\":\"stop\"}}\n{\"type\":\"agent_end\"}",
         ),
     ];
@@ -156,7 +156,7 @@ fn an_answer_of_nothing_is_the_providers_failure() {
 fn gemini_tells_some_ends_only_by_a_warning() {
     let empty = r#"{"type":"error","severity":"error","message":"The model returned an empty response with no text or thoughts."}
 {"type":"result","status":"error","stats":{"total_tokens":3150,"input_tokens":3000,"output_tokens":150}}"#;
-    let end = replay(&Kind::Gemini, None, empty.as_bytes(), End::Exited(0))
+    let end = replay(&AgentKind::Gemini, None, empty.as_bytes(), End::Exited(0))
         .run
         .end;
     let AgentEnd::Provider(failure) = end else {
@@ -167,7 +167,7 @@ fn gemini_tells_some_ends_only_by_a_warning() {
     let stuck = r#"{"type":"tool_use","tool_name":"a","parameters":{}}
 {"type":"error","severity":"warning","message":"Loop detected, stopping execution"}
 {"type":"result","status":"success","stats":{}}"#;
-    let end = replay(&Kind::Gemini, None, stuck.as_bytes(), End::Exited(0))
+    let end = replay(&AgentKind::Gemini, None, stuck.as_bytes(), End::Exited(0))
         .run
         .end;
     assert_eq!(end, AgentEnd::LimitReached);
@@ -177,27 +177,27 @@ fn gemini_tells_some_ends_only_by_a_warning() {
 fn refusals_are_told_from_failures() {
     let outputs = [
         (
-            Kind::Claude,
+            AgentKind::Claude,
             r#"{"type":"result","subtype":"success","is_error":false,"result":"I can't.","stop_reason":"refusal"}"#,
         ),
         (
-            Kind::Claude,
+            AgentKind::Claude,
             r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy"}"#,
         ),
         (
-            Kind::Codex,
+            AgentKind::Codex,
             r#"{"type":"turn.failed","error":{"message":"Invalid prompt: we've limited access to this content for safety reasons."}}"#,
         ),
         (
-            Kind::Gemini,
+            AgentKind::Gemini,
             "{\"type\":\"error\",\"severity\":\"error\",\"message\":\"Response stopped due to safety reasons.\"}\n{\"type\":\"result\",\"status\":\"success\",\"stats\":{}}",
         ),
         (
-            Kind::Gemini,
+            AgentKind::Gemini,
             r#"{"type":"result","status":"error","error":{"type":"unknown","message":"blockReason: PROHIBITED_CONTENT"}}"#,
         ),
         (
-            Kind::Pi,
+            AgentKind::Pi,
             "{\"type\":\"message_end\",\"message\":{\"role\":\"assistant\",\"content\":[],\"stopReason\":\"error\",\"errorMessage\":\"Provider finish_reason: content_filter\"}}\n{\"type\":\"agent_end\"}",
         ),
     ];
@@ -223,20 +223,23 @@ fn a_session_that_could_be_an_option_is_no_session() {
         let name = serde_json::to_string(name).unwrap();
         let outputs = [
             (
-                Kind::Claude,
+                AgentKind::Claude,
                 format!(r#"{{"type":"system","subtype":"init","session_id":{name}}}"#),
             ),
             (
-                Kind::Codex,
+                AgentKind::Codex,
                 format!(
                     "{{\"type\":\"thread.started\",\"thread_id\":{name}}}\n{{\"type\":\"turn.completed\"}}"
                 ),
             ),
             (
-                Kind::Gemini,
+                AgentKind::Gemini,
                 format!(r#"{{"type":"init","session_id":{name}}}"#),
             ),
-            (Kind::Pi, format!(r#"{{"type":"session","id":{name}}}"#)),
+            (
+                AgentKind::Pi,
+                format!(r#"{{"type":"session","id":{name}}}"#),
+            ),
         ];
         for (kind, output) in outputs {
             let replayed = replay(&kind, None, output.as_bytes(), End::Exited(0));
@@ -250,7 +253,7 @@ fn a_session_that_could_be_an_option_is_no_session() {
 fn a_lost_session_is_recognised() {
     let claude = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"aa8ff144","modelUsage":{},"errors":["No conversation found with session ID: aa8ff144"]}"#;
     let run = replay(
-        &Kind::Claude,
+        &AgentKind::Claude,
         Some("aa8ff144"),
         claude.as_bytes(),
         End::Exited(1),
@@ -259,14 +262,14 @@ fn a_lost_session_is_recognised() {
     assert!(is_session_lost(&run, ""), "{run:?}");
     let stderr = [
         (
-            Kind::Codex,
+            AgentKind::Codex,
             "Error: thread/resume failed: no rollout found for thread id 01a1 (code -32600)",
         ),
         (
-            Kind::Gemini,
+            AgentKind::Gemini,
             "Error resuming session: Invalid session identifier \"5babd4dd\".",
         ),
-        (Kind::Pi, "No session found matching '01a1ffc8'"),
+        (AgentKind::Pi, "No session found matching '01a1ffc8'"),
     ];
     for (kind, stderr) in stderr {
         let run = StreamParser::new(&kind, Some("gone")).finish(End::Exited(1), stderr, "");
@@ -279,13 +282,14 @@ fn a_lost_session_is_recognised() {
 #[test]
 fn standard_error_tells_only_where_nothing_else_does() {
     let stderr = "at foo.js:1\nAPI Error: 529 overloaded_error\n";
-    let run = StreamParser::new(&Kind::Claude, None).finish(End::Exited(1), stderr, "");
+    let run = StreamParser::new(&AgentKind::Claude, None).finish(End::Exited(1), stderr, "");
     let AgentEnd::Provider(failure) = run.end else {
         panic!("{run:?}")
     };
     assert_eq!(failure.kind, ProviderFailureKind::ServerError);
 
-    let run = StreamParser::new(&Kind::Claude, None).finish(End::Exited(1), "no such flag -z", "");
+    let run =
+        StreamParser::new(&AgentKind::Claude, None).finish(End::Exited(1), "no such flag -z", "");
     assert_eq!(run.end, AgentEnd::Crashed { code: 1 });
     assert_eq!(run.message, "no such flag -z");
 }

@@ -5,13 +5,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{Host, Purpose, SCRIPT_AGENT_COMMAND, SELF_EXE, Turn, launch};
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{
+    AgentTurn, HostEnvironment, LaunchPurpose, SCRIPT_AGENT_COMMAND, SELF_EXE, launch,
+};
 use kapi_agent::script::runner::script_main;
-use kapi_agent::settings::Settings;
+use kapi_agent::settings::AgentSettings;
 use kapi_agent::stream::StreamEvent;
-use kapi_agent::verdict::{Token, judge_answer};
+use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::goal::outcome::{AgentEnd, Claim, JudgeAnswer, Verdict};
 use kapi_core::usage::Usage;
 use kapi_sys::disk::Disk as _;
@@ -25,17 +27,17 @@ fn play(script: &str, turn: u32, workspace: &Path) -> (i32, Replayed) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("script.yaml");
     RealDisk.write(&file, script.as_bytes()).unwrap();
-    let kind = Kind::Script(file);
-    let turn = Turn {
+    let kind = AgentKind::Script(file);
+    let turn = AgentTurn {
         prompt: "p",
         prompt_file: Path::new("/p"),
         session: None,
         turn,
         run_id: "r",
-        purpose: Purpose::Work,
+        purpose: LaunchPurpose::Work,
         home: Path::new("/h"),
         workspace,
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:1",
             placeholder: "unused",
         },
@@ -43,7 +45,13 @@ fn play(script: &str, turn: u32, workspace: &Path) -> (i32, Replayed) {
         gate: None,
     };
     let env = BTreeMap::new();
-    let launch = launch(&kind, &Settings::default(), &Host { env: &env }, &turn).unwrap();
+    let launch = launch(
+        &kind,
+        &AgentSettings::default(),
+        &HostEnvironment { env: &env },
+        &turn,
+    )
+    .unwrap();
     assert_eq!(launch.program, SELF_EXE);
     assert_eq!(launch.args, [SCRIPT_AGENT_COMMAND]);
     let mut stdout = Vec::new();
@@ -197,7 +205,7 @@ fn as_a_judge_what_it_says_is_the_answer() {
         reason: "r".to_owned(),
     };
     assert_eq!(
-        judge_answer(&replayed.run, Token::Optional("7f3a")),
+        judge_answer(&replayed.run, VerdictToken::Optional("7f3a")),
         expected
     );
 }

@@ -1,6 +1,6 @@
 //! Feeding recorded output to a parser, and checking what must hold for every run.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
 use kapi_core::goal::outcome::AgentRun;
 use kapi_core::usage::Usage;
@@ -27,7 +27,7 @@ impl Replayed {
 }
 
 /// Feeds lines to a new parser and ends the run.
-pub(crate) fn replay(kind: &Kind, session: Option<&str>, output: &[u8], end: End) -> Replayed {
+pub(crate) fn replay(kind: &AgentKind, session: Option<&str>, output: &[u8], end: End) -> Replayed {
     let mut parser = StreamParser::new(kind, session);
     let mut events = Vec::new();
     for line in output.split(|byte| *byte == b'\n') {

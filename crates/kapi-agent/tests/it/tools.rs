@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::tools::Tools;
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{Host, Launch, Purpose, Turn, launch};
-use kapi_agent::settings::Settings;
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose, launch};
+use kapi_agent::settings::AgentSettings;
 use serde_json::{Value, json};
 
 const AGENTS: &[&str] = &["claude", "codex", "gemini", "pi"];
 const PROGRAM: &str = "/run/kapi/tools/bin/kapi";
 const SOCKET: &str = "/run/kapi/tools/socket/tools.sock";
 
-fn started(agent: &str, purpose: Purpose) -> Launch {
+fn started(agent: &str, purpose: LaunchPurpose) -> AgentLaunch {
     let host: BTreeMap<OsString, OsString> =
         ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"]
             .map(|name| (name.into(), "sk-key".into()))
@@ -23,7 +23,7 @@ fn started(agent: &str, purpose: Purpose) -> Launch {
     let env = [("KAPI_AGENT_TOOLS", SOCKET), ("KAPI_RUN_ID", "001-fix-t1")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-    let turn = Turn {
+    let turn = AgentTurn {
         prompt: "p",
         prompt_file: Path::new("/p"),
         session: None,
@@ -32,7 +32,7 @@ fn started(agent: &str, purpose: Purpose) -> Launch {
         purpose,
         home: Path::new("/home/agent"),
         workspace: Path::new("/workspace"),
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:8377",
             placeholder: "kapi-placeholder",
         },
@@ -42,11 +42,17 @@ fn started(agent: &str, purpose: Purpose) -> Launch {
         }),
         gate: None,
     };
-    let kind = Kind::parse(agent).unwrap();
-    launch(&kind, &Settings::default(), &Host { env: &host }, &turn).unwrap()
+    let kind = AgentKind::parse(agent).unwrap();
+    launch(
+        &kind,
+        &AgentSettings::default(),
+        &HostEnvironment { env: &host },
+        &turn,
+    )
+    .unwrap()
 }
 
-fn file(launch: &Launch, path: &str) -> String {
+fn file(launch: &AgentLaunch, path: &str) -> String {
     let found = launch
         .files
         .iter()
@@ -56,7 +62,7 @@ fn file(launch: &Launch, path: &str) -> String {
     String::from_utf8(file.content.clone()).unwrap()
 }
 
-fn after<'a>(launch: &'a Launch, option: &str) -> &'a str {
+fn after<'a>(launch: &'a AgentLaunch, option: &str) -> &'a str {
     let at = launch.args.iter().position(|arg| arg == option).unwrap();
     &launch.args[at + 1]
 }
@@ -71,7 +77,7 @@ fn server() -> Value {
 
 #[test]
 fn claude_reads_a_file_of_ours_and_no_other() {
-    let launch = started("claude", Purpose::Work);
+    let launch = started("claude", LaunchPurpose::Work);
     assert_eq!(
         after(&launch, "--mcp-config"),
         "/home/agent/.claude/kapi-tools.json"
@@ -84,7 +90,7 @@ fn claude_reads_a_file_of_ours_and_no_other() {
 
 #[test]
 fn codex_finds_the_server_in_its_configuration() {
-    let launch = started("codex", Purpose::Work);
+    let launch = started("codex", LaunchPurpose::Work);
     let config: toml::Table = file(&launch, ".codex/config.toml").parse().unwrap();
     let found = serde_json::to_value(&config["mcp_servers"]["kapi"]).unwrap();
     for (key, value) in server().as_object().unwrap() {
@@ -95,7 +101,7 @@ fn codex_finds_the_server_in_its_configuration() {
 
 #[test]
 fn gemini_trusts_this_server_and_allows_no_other() {
-    let launch = started("gemini", Purpose::Work);
+    let launch = started("gemini", LaunchPurpose::Work);
     assert_eq!(after(&launch, "--allowed-mcp-server-names"), "kapi");
     let config: Value = serde_json::from_str(&file(&launch, ".gemini/settings.json")).unwrap();
     let found = &config["mcpServers"]["kapi"];
@@ -107,7 +113,7 @@ fn gemini_trusts_this_server_and_allows_no_other() {
 
 #[test]
 fn pi_loads_our_extension_and_no_other() {
-    let launch = started("pi", Purpose::Work);
+    let launch = started("pi", LaunchPurpose::Work);
     assert_eq!(after(&launch, "-e"), "/home/agent/.pi/agent/kapi/tools.js");
     assert!(launch.args.contains(&"--no-extensions".to_owned()));
     let extension = file(&launch, ".pi/agent/kapi/tools.js");
@@ -124,7 +130,7 @@ fn pi_loads_our_extension_and_no_other() {
 #[test]
 fn a_judge_is_handed_no_tools() {
     for agent in AGENTS {
-        let launch = started(agent, Purpose::Judge);
+        let launch = started(agent, LaunchPurpose::Judge);
         let files: Vec<String> = launch
             .files
             .iter()

@@ -5,7 +5,7 @@
 
 mod probe;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
 use serde::Serialize;
 
@@ -120,8 +120,8 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
             .backend
             .as_deref()
             .or(kernel.terms.default_backend.as_deref());
-        let kind = backend.and_then(|backend| Kind::parse(backend).ok());
-        let name = kind.as_ref().map_or("", Kind::name);
+        let kind = backend.and_then(|backend| AgentKind::parse(backend).ok());
+        let name = kind.as_ref().map_or("", AgentKind::name);
         (profile.name.clone(), name.to_owned())
     });
     named.collect()

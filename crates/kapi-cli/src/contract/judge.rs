@@ -2,7 +2,7 @@
 //!
 //! A judge is another agent, a model of a provider, the executor's own model, or by name nobody.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::contract::{Contract, Judge, SandboxLevel};
 use kapi_engine::preferences::Preferred;
 use kapi_world::asking;
@@ -15,7 +15,12 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// Agents that can judge with nothing said but their names, in the order they are offered.
-const BUILT_IN: [Kind; 4] = [Kind::Claude, Kind::Codex, Kind::Gemini, Kind::Pi];
+const BUILT_IN: [AgentKind; 4] = [
+    AgentKind::Claude,
+    AgentKind::Codex,
+    AgentKind::Gemini,
+    AgentKind::Pi,
+];
 
 /// How a note begins that nobody judges.
 pub(crate) const NOBODY: &str = "No judge";
@@ -28,7 +33,7 @@ pub(crate) enum JudgeName {
     /// The executor's own agent.
     Same,
     /// An agent.
-    Agent(Kind),
+    Agent(AgentKind),
     /// A model, asked directly.
     Model {
         /// Whose it is.
@@ -141,15 +146,15 @@ pub(super) fn require(parties: Parties<'_>) -> Result<(), Error> {
 }
 
 /// Tells whether an agent is one of the models' own, and no program of somebody's.
-pub(crate) const fn is_model(kind: &Kind) -> bool {
+pub(crate) const fn is_model(kind: &AgentKind) -> bool {
     match kind {
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi => true,
-        Kind::Command(_) | Kind::Script(_) => false,
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => true,
+        AgentKind::Command(_) | AgentKind::Script(_) => false,
     }
 }
 
 /// Returns the agents that could judge this executor: installed, and with credentials.
-pub(crate) fn usable(book: &Book, executor: &Kind, level: SandboxLevel) -> Vec<&'static str> {
+pub(crate) fn usable(book: &Book, executor: &AgentKind, level: SandboxLevel) -> Vec<&'static str> {
     let mut others = able(book, level);
     others.retain(|name| *name != executor.name());
     others
@@ -158,10 +163,14 @@ pub(crate) fn usable(book: &Book, executor: &Kind, level: SandboxLevel) -> Vec<&
 /// Returns the agents that could judge: installed, and with credentials.
 pub(crate) fn able(book: &Book, level: SandboxLevel) -> Vec<&'static str> {
     let is_usable = |name: &&str| asking::check_agent(book, name, level).is_ok();
-    BUILT_IN.iter().map(Kind::name).filter(is_usable).collect()
+    BUILT_IN
+        .iter()
+        .map(AgentKind::name)
+        .filter(is_usable)
+        .collect()
 }
 
-fn unspecified(executor: &Kind) -> Error {
+fn unspecified(executor: &AgentKind) -> Error {
     let text = format!(
         "judge_unspecified: {} would be alone with its own word, and nobody was named to judge it",
         executor.name()
@@ -228,7 +237,7 @@ pub(crate) fn own_work(agent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_agent::agent::Kind;
+    use kapi_agent::agent::AgentKind;
 
     use super::JudgeName;
 
@@ -242,14 +251,14 @@ mod tests {
         for (text, expected) in [
             ("none", JudgeName::None),
             ("same", JudgeName::Same),
-            ("codex", JudgeName::Agent(Kind::Codex)),
+            ("codex", JudgeName::Agent(AgentKind::Codex)),
             (
                 "command:/usr/bin/judge",
-                JudgeName::Agent(Kind::Command("/usr/bin/judge".to_owned())),
+                JudgeName::Agent(AgentKind::Command("/usr/bin/judge".to_owned())),
             ),
             (
                 "script:a/b.yaml",
-                JudgeName::Agent(Kind::Script("a/b.yaml".into())),
+                JudgeName::Agent(AgentKind::Script("a/b.yaml".into())),
             ),
             (
                 "anthropic/claude-opus-4-7",

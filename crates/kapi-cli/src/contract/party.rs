@@ -2,7 +2,7 @@
 //!
 //! Agents are only looked for here. A model that judges is asked whether it is there.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::contract::Contract;
 use kapi_core::spend::account::Served;
 use kapi_core::spend::day::Day;
@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// Reads the name of an agent.
-pub(crate) fn kind(agent: &str) -> Result<Kind, Error> {
-    Kind::parse(agent).map_err(|error| {
+pub(crate) fn kind(agent: &str) -> Result<AgentKind, Error> {
+    AgentKind::parse(agent).map_err(|error| {
         let mut wrapped = Error::usage(error.to_string());
         wrapped.hint = error.hint();
         wrapped
@@ -41,8 +41,8 @@ pub(super) fn agent(context: &Context, args: &Args, table: &GoalTable) -> Result
 /// Makes a script's path absolute, so that the goal can be resumed from anywhere.
 pub(crate) fn absolute(context: &Context, reference: &str) -> Result<String, Error> {
     Ok(match kind(reference)? {
-        Kind::Script(path) if path.is_relative() => {
-            Kind::Script(context.cwd.join(path)).to_string()
+        AgentKind::Script(path) if path.is_relative() => {
+            AgentKind::Script(context.cwd.join(path)).to_string()
         }
         other => other.to_string(),
     })
@@ -85,7 +85,7 @@ fn check_model(context: &Context, config: &Config, judge: &str) -> Result<(), Er
 
 /// Tells whether the gateway knows what an agent costs that does not say so itself: its model is
 /// named in the configuration, and has a price.
-fn has_price(context: &Context, config: &Config, kind: &Kind) -> bool {
+fn has_price(context: &Context, config: &Config, kind: &AgentKind) -> bool {
     let Some(vendor) = vendor(kind) else {
         return false;
     };
@@ -107,15 +107,15 @@ fn has_price(context: &Context, config: &Config, kind: &Kind) -> bool {
 }
 
 /// Returns whose model an agent asks that is always counted at the gateway.
-const fn vendor(kind: &Kind) -> Option<&'static str> {
+const fn vendor(kind: &AgentKind) -> Option<&'static str> {
     match kind {
-        Kind::Codex => Some("openai"),
-        Kind::Gemini => Some("gemini"),
-        Kind::Claude | Kind::Pi | Kind::Command(_) | Kind::Script(_) => None,
+        AgentKind::Codex => Some("openai"),
+        AgentKind::Gemini => Some("gemini"),
+        AgentKind::Claude | AgentKind::Pi | AgentKind::Command(_) | AgentKind::Script(_) => None,
     }
 }
 
-fn no_price_hint(config: &Config, kind: &Kind) -> Option<String> {
+fn no_price_hint(config: &Config, kind: &AgentKind) -> Option<String> {
     vendor(kind)?;
     let name = kind.name();
     let settings = config.agents.get(name);
@@ -155,7 +155,7 @@ fn check_agent(
             ),
         );
     }
-    if contract.budget.tokens.is_some() && matches!(kind, Kind::Command(_)) {
+    if contract.budget.tokens.is_some() && matches!(kind, AgentKind::Command(_)) {
         return Err(Error::usage("a command agent does not report its tokens")
             .with_hint("limit it with `--turns` or `--wall` instead of `--tokens`."));
     }

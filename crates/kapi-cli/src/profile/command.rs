@@ -4,7 +4,7 @@
 //! in it is read as a command. A line that starts a known agent the usual way is given to that
 //! agent's adapter, which keeps the key outside and reads its stream.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 
 /// The variable that holds the task.
 pub(crate) const TASK_VARIABLE: &str = "KAPI_TASK";
@@ -13,9 +13,9 @@ const MARK: &str = "{task}";
 /// How Kapsis configurations read the task from its file.
 const FROM_FILE: &str = "\"$(cat /task-spec.md)\"";
 /// What an adapter says by itself, for each agent.
-const USUAL: &[(Kind, &str, &[&str])] = &[
+const USUAL: &[(AgentKind, &str, &[&str])] = &[
     (
-        Kind::Claude,
+        AgentKind::Claude,
         "claude",
         &[
             "-p",
@@ -25,7 +25,7 @@ const USUAL: &[(Kind, &str, &[&str])] = &[
         ],
     ),
     (
-        Kind::Codex,
+        AgentKind::Codex,
         "codex",
         &[
             "exec",
@@ -34,8 +34,12 @@ const USUAL: &[(Kind, &str, &[&str])] = &[
             "--skip-git-repo-check",
         ],
     ),
-    (Kind::Gemini, "gemini", &["-p", "--prompt", "-y", "--yolo"]),
-    (Kind::Pi, "pi", &["-p", "--print"]),
+    (
+        AgentKind::Gemini,
+        "gemini",
+        &["-p", "--prompt", "-y", "--yolo"],
+    ),
+    (AgentKind::Pi, "pi", &["-p", "--print"]),
 ];
 /// How a line names the model.
 const MODEL_FLAGS: &[&str] = &["--model", "-m"];
@@ -44,7 +48,7 @@ const MODEL_FLAGS: &[&str] = &["--model", "-m"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usual {
     /// The agent.
-    pub(crate) kind: Kind,
+    pub(crate) kind: AgentKind,
     /// The model, if the line names one.
     pub(crate) model: Option<String>,
 }
@@ -131,7 +135,7 @@ fn is_plain(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kapi_agent::agent::Kind;
+    use kapi_agent::agent::AgentKind;
 
     use super::{Usual, usual, with_task};
 
@@ -183,22 +187,25 @@ mod tests {
         let cases = [
             (
                 "claude --dangerously-skip-permissions -p {task}",
-                usual_with(Kind::Claude, None),
+                usual_with(AgentKind::Claude, None),
             ),
             (
                 "claude --dangerously-skip-permissions -p \"$(cat /task-spec.md)\"",
-                usual_with(Kind::Claude, None),
+                usual_with(AgentKind::Claude, None),
             ),
             (
                 "claude -p \"{task}\" --model opus",
-                usual_with(Kind::Claude, Some("opus")),
+                usual_with(AgentKind::Claude, Some("opus")),
             ),
             (
                 "codex exec --full-auto {task}",
-                usual_with(Kind::Codex, None),
+                usual_with(AgentKind::Codex, None),
             ),
-            ("gemini -y -p {task}", usual_with(Kind::Gemini, None)),
-            ("pi -p {task} -m a/b:c", usual_with(Kind::Pi, Some("a/b:c"))),
+            ("gemini -y -p {task}", usual_with(AgentKind::Gemini, None)),
+            (
+                "pi -p {task} -m a/b:c",
+                usual_with(AgentKind::Pi, Some("a/b:c")),
+            ),
             ("claude", None),
             ("claude -p {task} --allowedTools Bash", None),
             ("claude -p {task} && rm x", None),

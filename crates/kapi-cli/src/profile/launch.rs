@@ -8,9 +8,9 @@ mod lent;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::manifest_of;
-use kapi_agent::settings::Settings;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::status::mapping::Mapping;
 use kapi_sandbox::spec::Resources;
@@ -52,9 +52,9 @@ pub(crate) struct LaunchProfile {
     /// The project's files that narrow it.
     pub(crate) narrowed_by: Vec<PathBuf>,
     /// The agent.
-    pub(crate) agent: At<Kind>,
+    pub(crate) agent: At<AgentKind>,
     /// How it is wanted, with the profile's variables.
-    pub(crate) settings: Settings,
+    pub(crate) settings: AgentSettings,
     /// Whether a person talks to it.
     pub(crate) is_interactive: bool,
     /// The isolation.
@@ -106,9 +106,9 @@ impl LaunchProfile {
     }
 
     /// Returns the agent's settings for a task: a shell line finds it in a variable.
-    pub(crate) fn settings_for(&self, task: &str) -> Settings {
+    pub(crate) fn settings_for(&self, task: &str) -> AgentSettings {
         let mut settings = self.settings.clone();
-        if matches!(self.agent.value, Kind::Command(_)) {
+        if matches!(self.agent.value, AgentKind::Command(_)) {
             settings
                 .env
                 .insert(TASK_VARIABLE.to_owned(), task.to_owned());
@@ -321,7 +321,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn settings(&self, chosen: &Chosen, added: &mut Added, notes: &mut Vec<String>) -> Settings {
+    fn settings(
+        &self,
+        chosen: &Chosen,
+        added: &mut Added,
+        notes: &mut Vec<String>,
+    ) -> AgentSettings {
         let kind = &chosen.agent.value;
         let configured = self.config.agents.get(kind.name());
         let mut settings = configured.cloned().unwrap_or_default();

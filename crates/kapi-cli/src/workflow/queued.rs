@@ -4,7 +4,7 @@
 //! The effect's id is the task's key, so whoever repeats the effect after a crash finds its task.
 //! What doing it means is the performer's affair.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::kernel::command::Command as KernelCommand;
@@ -91,7 +91,7 @@ impl World<'_> {
     /// Submits the task, or finds it.
     fn let_in(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>) -> Result<TaskId, Error> {
         let contract = &asked.goal.contract;
-        let kind = Kind::parse(&contract.agent);
+        let kind = AgentKind::parse(&contract.agent);
         let agent = kind.as_ref().map_or("agent", |kind| kind.name());
         let ask = GoalAsk {
             title: &asked.work.title,

@@ -466,7 +466,7 @@ impl Keeper<'_> {
 }
 
 /// Puts an agent's provider into the gateway's words.
-fn translated(upstream: &upstream::Upstream) -> Result<ProviderRoute, Failure> {
+fn translated(upstream: &upstream::AgentUpstream) -> Result<ProviderRoute, Failure> {
     let base_url = BaseUrl::parse(&upstream.base_url).map_err(|error| failure::plain(&error))?;
     let key = upstream
         .key
@@ -483,10 +483,10 @@ fn translated(upstream: &upstream::Upstream) -> Result<ProviderRoute, Failure> {
     Ok(ProviderRoute {
         base_url,
         dialect: match upstream.dialect {
-            upstream::Dialect::Anthropic => ModelDialect::Anthropic,
-            upstream::Dialect::Responses => ModelDialect::Responses,
-            upstream::Dialect::Chat => ModelDialect::Chat,
-            upstream::Dialect::Gemini => ModelDialect::Gemini,
+            upstream::UpstreamDialect::Anthropic => ModelDialect::Anthropic,
+            upstream::UpstreamDialect::Responses => ModelDialect::Responses,
+            upstream::UpstreamDialect::Chat => ModelDialect::Chat,
+            upstream::UpstreamDialect::Gemini => ModelDialect::Gemini,
         },
         auth,
         key,

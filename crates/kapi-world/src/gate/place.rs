@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::gate::{Gate as GateSeen, sealed_file};
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::gate::{GateSocket as GateSeen, sealed_file};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_sandbox::spec::Mount;
@@ -20,7 +20,7 @@ const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 impl Gate<'_> {
     /// Returns what is mounted into the sandbox: the socket's directory, the program, and over the
     /// agent's hooks themselves, so that it cannot write them.
-    pub(crate) fn mounts(&self, kind: &Kind, cell: &Cell<'_>, book: &Book) -> Vec<Mount> {
+    pub(crate) fn mounts(&self, kind: &AgentKind, cell: &Cell<'_>, book: &Book) -> Vec<Mount> {
         let mut mounts = self.post.mounts(&book.self_exe);
         if mounts.is_empty() {
             return mounts;
@@ -43,13 +43,13 @@ impl Gate<'_> {
 
 /// Refuses a repository whose own settings would outrank the hooks, where they cannot be covered.
 pub(super) fn check_settings(
-    kind: &Kind,
+    kind: &AgentKind,
     level: SandboxLevel,
     workspace: &Path,
 ) -> Result<(), Failure> {
     let theirs = workspace.join(GEMINI_SETTINGS);
     let is_there = theirs.symlink_metadata().is_ok();
-    if *kind != Kind::Gemini || level != SandboxLevel::None || !is_there {
+    if *kind != AgentKind::Gemini || level != SandboxLevel::None || !is_there {
         return Ok(());
     }
     Err(Failure {

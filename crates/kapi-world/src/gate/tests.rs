@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::{Command, PersonCommand};
@@ -125,7 +125,7 @@ impl Bench {
         let here = (SandboxLevel::None, self.folder.path());
         Gate::open(
             rules,
-            &Kind::Claude,
+            &AgentKind::Claude,
             here,
             &directory,
             Path::new("/bin/true"),
@@ -319,9 +319,9 @@ fn ask_before_without_a_list_has_no_gate() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a fixture needs no durability")]
 fn ask_before_is_refused_where_it_could_not_be_held() {
-    let command = Kind::Command("true".to_owned());
+    let command = AgentKind::Command("true".to_owned());
     assert!(check(&command, &[]).is_ok());
-    assert!(check(&Kind::Claude, &["x".to_owned()]).is_ok());
+    assert!(check(&AgentKind::Claude, &["x".to_owned()]).is_ok());
     let failure = check(&command, &["x".to_owned()]).unwrap_err();
     assert!(failure.hint.unwrap().contains("claude, codex, gemini, pi"));
     let folder = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ fn ask_before_is_refused_where_it_could_not_be_held() {
         let here = (level, folder.path());
         Gate::open(
             Rules::Fixed(&rules),
-            &Kind::Gemini,
+            &AgentKind::Gemini,
             here,
             &directory,
             Path::new("/bin/true"),

@@ -4,8 +4,8 @@
 
 use std::ffi::OsString;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::verdict::{Token, judge_answer};
+use kapi_agent::agent::AgentKind;
+use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::goal::outcome::{Failure, JudgeRun};
 use kapi_engine::world::Watch;
 use kapi_sys::process::End;
@@ -23,7 +23,7 @@ pub(super) fn ask(
     reference: &str,
     watch: &Watch<'_>,
 ) -> Result<Judgement, Failure> {
-    let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
+    let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
     let token = token(&book.grant, question.run_id)?;
     let evidence = evidence::of(question.change, &EvidenceLimits::BESIDE_CHECKOUT)?;
     let prompt = format!(
@@ -69,17 +69,19 @@ pub(super) fn ask(
 ///
 /// A person's own program is not talked into anything: it says what it was written to say, and may
 /// be older than the token. Where it does name a token, it must be the right one.
-const fn proof<'a>(kind: &Kind, token: &'a str) -> Token<'a> {
+const fn proof<'a>(kind: &AgentKind, token: &'a str) -> VerdictToken<'a> {
     match kind {
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi => Token::Required(token),
-        Kind::Command(_) | Kind::Script(_) => Token::Optional(token),
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => {
+            VerdictToken::Required(token)
+        }
+        AgentKind::Command(_) | AgentKind::Script(_) => VerdictToken::Optional(token),
     }
 }
 
-fn token_variable(kind: &Kind, token: &str) -> Vec<(OsString, OsString)> {
+fn token_variable(kind: &AgentKind, token: &str) -> Vec<(OsString, OsString)> {
     match kind {
         // A model reads its prompt; in its environment the token would be for its tools.
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi => Vec::new(),
-        Kind::Command(_) | Kind::Script(_) => vec![(TOKEN_VARIABLE.into(), token.into())],
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Gemini | AgentKind::Pi => Vec::new(),
+        AgentKind::Command(_) | AgentKind::Script(_) => vec![(TOKEN_VARIABLE.into(), token.into())],
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It sees the change and nothing else of the repository. What it used is counted and priced.
 
-use kapi_agent::verdict::{Token, parse_verdict};
+use kapi_agent::verdict::{VerdictToken, parse_verdict};
 use kapi_core::goal::outcome::{Failure, JudgeAnswer, JudgeRun};
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
@@ -120,7 +120,7 @@ fn priced(
 
 fn read(outcome: &Result<ModelAnswer, AskError>, token: &str) -> JudgeAnswer {
     match outcome {
-        Ok(answer) => parse_verdict(&answer.text, Token::Required(token)),
+        Ok(answer) => parse_verdict(&answer.text, VerdictToken::Required(token)),
         Err(error) => match error.failure() {
             Some(failure) => JudgeAnswer::Unavailable(failure),
             None => JudgeAnswer::Malformed {

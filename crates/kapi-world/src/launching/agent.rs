@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
-use kapi_agent::launch::Purpose;
+use kapi_agent::launch::LaunchPurpose;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::goal::words;
@@ -103,7 +103,7 @@ pub(crate) fn run(
         session: None,
         turn: 1,
         run_id: &run_id,
-        purpose: Purpose::Work,
+        purpose: LaunchPurpose::Work,
         network: plan.network,
         env: environment(ready, record),
     };
@@ -195,10 +195,12 @@ pub(crate) fn environment(ready: &Ready, record: &Record) -> Vec<(OsString, OsSt
 
 fn prompt(plan: &LaunchPlan) -> String {
     match plan.agent {
-        Kind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", plan.prompt.trim_end()),
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
-            plan.prompt.clone()
-        }
+        AgentKind::Command(_) => format!("{}\n\n{PROGRESS_INSTRUCTION}\n", plan.prompt.trim_end()),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Script(_) => plan.prompt.clone(),
     }
 }
 

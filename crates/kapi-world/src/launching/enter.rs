@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::words;
@@ -171,8 +171,12 @@ pub(crate) fn at_terminal(
     super::place::make_private(&home)?;
     let mut doors = Doors::new(record.level, record.network, &book.grant)?;
     let mut payload = match &plan.agent {
-        Kind::Script(_) => bare(shell(book)?, Vec::new()),
-        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Command(_) => {
+        AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Pi
+        | AgentKind::Command(_) => {
             let task = agent::task_file_seen(record.level, &run_dir);
             let opened = dialogue::open(book, (plan, &cell), (&mut doors, hooks.as_ref()), &task)?;
             for text in opened.notes {

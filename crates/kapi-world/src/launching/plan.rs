@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,9 @@ pub struct LaunchPlan {
     /// The project's name, for the status.
     pub project_name: String,
     /// The agent.
-    pub agent: Kind,
+    pub agent: AgentKind,
     /// How the person wants it.
-    pub settings: Settings,
+    pub settings: AgentSettings,
     /// What it is to do; empty only for an interactive launch.
     pub prompt: String,
     /// The branch and where it comes from and goes to.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Outcome};
 use kapi_core::spend::account::Role;
 use kapi_core::spend::caps::Caps;
@@ -49,7 +49,7 @@ fn turn(agent: &str, effect: &str) -> Turn {
         home: "/home/user".into(),
         self_exe: "/usr/bin/kapi".into(),
     };
-    let kind = Kind::parse(agent).unwrap();
+    let kind = AgentKind::parse(agent).unwrap();
     let name = ("001-a".to_owned(), effect.to_owned());
     Turn::of_agent(name, &kind, Role::Executor, &book)
 }

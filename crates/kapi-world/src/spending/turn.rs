@@ -3,8 +3,8 @@
 //! Names come from the contract and the person's settings; what model really answered is seen only
 //! later. Knows no ledger.
 
-use kapi_agent::agent::Kind;
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::words;
 use kapi_core::spend::account::{Account, ReservationId, Role, Served};
@@ -81,7 +81,7 @@ impl Turn {
             }
             Reference::Agent(reference) => {
                 // What cannot be read is refused by those who perform it.
-                let kind = Kind::parse(reference).ok()?;
+                let kind = AgentKind::parse(reference).ok()?;
                 Some(Self::of_agent((goal, effect), &kind, role, book))
             }
         }
@@ -89,7 +89,7 @@ impl Turn {
 
     /// Returns the turn of an agent under a name of two parts.
     #[must_use]
-    pub fn of_agent(name: (String, String), kind: &Kind, role: Role, book: &Book) -> Self {
+    pub fn of_agent(name: (String, String), kind: &AgentKind, role: Role, book: &Book) -> Self {
         Self::of_settings(name, (kind, &book.settings(kind)), role, book)
     }
 
@@ -97,7 +97,7 @@ impl Turn {
     #[must_use]
     pub fn of_settings(
         (goal, effect): (String, String),
-        (kind, settings): (&Kind, &Settings),
+        (kind, settings): (&AgentKind, &AgentSettings),
         role: Role,
         book: &Book,
     ) -> Self {
@@ -178,12 +178,12 @@ impl Turn {
     }
 }
 
-fn worth(kind: &Kind, settings: &Settings, provider: &str) -> Worth {
+fn worth(kind: &AgentKind, settings: &AgentSettings, provider: &str) -> Worth {
     let tells_cost = match kind {
-        Kind::Claude | Kind::Script(_) => true,
+        AgentKind::Claude | AgentKind::Script(_) => true,
         // The prices of a server of one's own are unknown to it.
-        Kind::Pi => settings.base_url.is_none(),
-        Kind::Codex | Kind::Gemini | Kind::Command(_) => false,
+        AgentKind::Pi => settings.base_url.is_none(),
+        AgentKind::Codex | AgentKind::Gemini | AgentKind::Command(_) => false,
     };
     if provider == Served::BySubscription.provider() {
         Worth::Free
@@ -195,20 +195,22 @@ fn worth(kind: &Kind, settings: &Settings, provider: &str) -> Worth {
 }
 
 /// Returns under whose prices an agent asks its model, and which.
-fn served(kind: &Kind, settings: &Settings) -> (String, String) {
+fn served(kind: &AgentKind, settings: &AgentSettings) -> (String, String) {
     let model = settings.model.as_deref().unwrap_or(MODEL_DEFAULT);
     let vendor = match kind {
-        Kind::Command(_) | Kind::Script(_) => return (PROGRAM.to_owned(), kind.name().to_owned()),
-        Kind::Claude => "anthropic",
-        Kind::Codex => "openai",
-        Kind::Gemini => "gemini",
-        Kind::Pi => return served_to_pi(settings, model),
+        AgentKind::Command(_) | AgentKind::Script(_) => {
+            return (PROGRAM.to_owned(), kind.name().to_owned());
+        }
+        AgentKind::Claude => "anthropic",
+        AgentKind::Codex => "openai",
+        AgentKind::Gemini => "gemini",
+        AgentKind::Pi => return served_to_pi(settings, model),
     };
     (served_by(settings, vendor).provider(), model.to_owned())
 }
 
 /// Pi's model names begin with their provider.
-fn served_to_pi(settings: &Settings, model: &str) -> (String, String) {
+fn served_to_pi(settings: &AgentSettings, model: &str) -> (String, String) {
     let (vendor, model) = match model.split_once('/') {
         Some((vendor, model)) if settings.base_url.is_none() => (vendor, model),
         Some(_) | None => ("anthropic", model),
@@ -217,7 +219,7 @@ fn served_to_pi(settings: &Settings, model: &str) -> (String, String) {
     (served_by(settings, vendor).provider(), model.to_owned())
 }
 
-fn served_by<'a>(settings: &'a Settings, vendor: &'a str) -> Served<'a> {
+fn served_by<'a>(settings: &'a AgentSettings, vendor: &'a str) -> Served<'a> {
     match &settings.base_url {
         Some(url) => Served::At(url),
         None if settings.login => Served::BySubscription,

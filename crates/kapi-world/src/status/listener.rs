@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use kapi_agent::hook::{self, HookEvent, MESSAGE_BYTES_MAX, SOCKET_NAME, ToolCall};
+use kapi_agent::hook::{self, HookEvent, HookToolCall, MESSAGE_BYTES_MAX, SOCKET_NAME};
 use kapi_sys::cancel::Cancel;
 use rustix::fs::OFlags;
 
@@ -172,7 +172,7 @@ struct Ear<'a> {
     buffer: Vec<u8>,
     heard: Heard,
     /// The last calls whose beginning was reported: their end is not counted again.
-    begun: VecDeque<ToolCall>,
+    begun: VecDeque<HookToolCall>,
 }
 
 impl Ear<'_> {

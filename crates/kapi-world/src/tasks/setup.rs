@@ -3,8 +3,8 @@
 //! Resolved from the request, the project's files as they are now, and the person's settings; the
 //! narrower always counts. Starts nothing.
 
-use kapi_agent::agent::Kind;
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::settings::AgentSettings;
 use kapi_core::kernel::definition::Workspace;
 use kapi_core::kernel::request::TaskBudget;
 use kapi_core::kernel::task::{End, Task};
@@ -28,9 +28,9 @@ pub(super) struct Setup {
     /// The agent program as it was written.
     pub(super) backend: String,
     /// The agent program.
-    pub(super) kind: Kind,
+    pub(super) kind: AgentKind,
     /// How it is wanted.
-    pub(super) settings: Settings,
+    pub(super) settings: AgentSettings,
     /// What of the workspace it may change.
     pub(super) touch: Touch,
     /// The branch of its work, where it can change anything or begins at a commit of its own.
@@ -72,7 +72,8 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, E
             profile.name
         )));
     };
-    let kind = Kind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;
+    let kind =
+        AgentKind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;
     let mut notes = Vec::new();
     let settings = settings(performer, task, (profile, &kind), &mut notes);
     let touch = touch(task, profile);
@@ -140,9 +141,9 @@ fn branch_name(task: &Task) -> String {
 fn settings(
     performer: &Performer<'_>,
     task: &Task,
-    (profile, kind): (&AgentProfile, &Kind),
+    (profile, kind): (&AgentProfile, &AgentKind),
     notes: &mut Vec<String>,
-) -> Settings {
+) -> AgentSettings {
     let mut settings = performer.book.settings(kind);
     let terms = &performer.terms;
     let of_backend = terms.backends.get(kind.name());
@@ -153,7 +154,9 @@ fn settings(
         let provider = of_backend.and_then(|terms| terms.provider.as_deref());
         settings.model = Some(match (kind, provider) {
             // Pi alone has several, and names them before the model.
-            (Kind::Pi, Some(provider)) if !model.contains('/') => format!("{provider}/{model}"),
+            (AgentKind::Pi, Some(provider)) if !model.contains('/') => {
+                format!("{provider}/{model}")
+            }
             (_, _) => model,
         });
     }
@@ -169,7 +172,7 @@ fn settings(
                 .cloned()
                 .collect();
         }
-        if !loose.is_empty() && matches!(kind, Kind::Codex | Kind::Gemini) {
+        if !loose.is_empty() && matches!(kind, AgentKind::Codex | AgentKind::Gemini) {
             notes.push(format!(
                 "{} cannot be told to leave out {}; only the sandbox holds it.",
                 kind.name(),

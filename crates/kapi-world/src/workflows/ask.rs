@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::script::part;
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::spend::account;
@@ -41,7 +41,8 @@ pub(super) fn ask(
     let world = (place.world)(&effect.workflow)?;
     // A scripted agent answers by role; any other reads its prompt.
     let reference = part::of_role(&question.agent, question.role.as_str());
-    let kind = Kind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
+    let kind =
+        AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
     let scratch = scratch(&world, effect)?;
     let run_id = run_id(effect);
     let posed = Posed {
@@ -105,7 +106,7 @@ pub(super) fn guidance(place: &WorkflowPlace<'_>, names: &[&str]) -> Result<Stri
 struct Posed<'a> {
     world: &'a RealWorld<'a>,
     question: &'a AgentQuestion,
-    kind: &'a Kind,
+    kind: &'a AgentKind,
     run_dir: RunDir,
     run_id: String,
     scratch: &'a Path,
@@ -161,10 +162,12 @@ impl Posed<'_> {
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
     fn read(&self, message: &str) -> Result<Answer, String> {
         let kept = match self.kind {
-            Kind::Command(_) => Kept::End,
-            Kind::Claude | Kind::Codex | Kind::Gemini | Kind::Pi | Kind::Script(_) => {
-                Kept::Beginning
-            }
+            AgentKind::Command(_) => Kept::End,
+            AgentKind::Claude
+            | AgentKind::Codex
+            | AgentKind::Gemini
+            | AgentKind::Pi
+            | AgentKind::Script(_) => Kept::Beginning,
         };
         answer::read(self.question.role, message, kept)
     }

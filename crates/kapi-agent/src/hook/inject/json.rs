@@ -12,10 +12,10 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{InjectError, Merged, line_at, reason};
+use super::{InjectError, MergedHooks, line_at, reason};
 
 /// How one agent wants its hooks.
-pub(super) struct Dialect {
+pub(super) struct HookDialect {
     /// Events that have a matcher for tools.
     tool_events: &'static [&'static str],
     /// Events without one.
@@ -29,7 +29,7 @@ pub(super) struct Dialect {
     mutes: &'static [(&'static str, bool, &'static str)],
 }
 
-pub(super) const CLAUDE: Dialect = Dialect {
+pub(super) const CLAUDE: HookDialect = HookDialect {
     tool_events: &["PreToolUse", "PostToolUse", "PostToolUseFailure"],
     events: &["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
     timeout: 5,
@@ -40,7 +40,7 @@ pub(super) const CLAUDE: Dialect = Dialect {
 
 /// Its events around model calls come with every piece of an answer and carry the whole history:
 /// they stay unhooked.
-pub(super) const GEMINI: Dialect = Dialect {
+pub(super) const GEMINI: HookDialect = HookDialect {
     tool_events: &["BeforeTool", "AfterTool"],
     events: &["SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"],
     timeout: 5_000,
@@ -54,15 +54,15 @@ type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 pub(super) fn merged(
     file: &'static str,
     text: &str,
-    dialect: &Dialect,
+    dialect: &HookDialect,
     command: &str,
-) -> Result<Merged, InjectError> {
+) -> Result<MergedHooks, InjectError> {
     let stripped = if dialect.allows_comments {
         Cow::Owned(without_comments(text))
     } else {
         Cow::Borrowed(text)
     };
-    let source = Source {
+    let source = JsonSource {
         file,
         text: if stripped.trim().is_empty() {
             "{}"
@@ -94,17 +94,17 @@ pub(super) fn merged(
     } else {
         Some(rebuilt(&root, &hooks, &new_lists))
     };
-    Ok(Merged { content, muted_by })
+    Ok(MergedHooks { content, muted_by })
 }
 
 /// The text that is read, for telling where something is wrong.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct JsonSource<'a> {
     file: &'static str,
     text: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> JsonSource<'a> {
     fn read<T: serde::Deserialize<'a>>(self, text: &'a str) -> Result<T, InjectError> {
         serde_json::from_str(text).map_err(|error| InjectError::Syntax {
             file: self.file,
@@ -132,7 +132,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Dialect {
+impl HookDialect {
     fn group(&self, event: &str, command: &str) -> Value {
         let mut hook = json!({"type": "command", "command": command, "timeout": self.timeout});
         if let (Some(name), Some(fields)) = (self.name, hook.as_object_mut()) {

@@ -6,7 +6,7 @@
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::{InjectError, Merged, line_at, reason};
+use super::{InjectError, MergedHooks, line_at, reason};
 
 const EVENTS: &[&str] = &[
     "SessionStart",
@@ -26,7 +26,11 @@ const FEATURES: &[(&str, &str)] = &[
     ("codex_hooks", "features.codex_hooks"),
 ];
 
-pub(super) fn merged(file: &'static str, text: &str, command: &str) -> Result<Merged, InjectError> {
+pub(super) fn merged(
+    file: &'static str,
+    text: &str,
+    command: &str,
+) -> Result<MergedHooks, InjectError> {
     let old = parse(file, text)?;
     let mut current = text.to_owned();
     for event in EVENTS {
@@ -42,7 +46,7 @@ pub(super) fn merged(file: &'static str, text: &str, command: &str) -> Result<Me
         features.and_then(|features| features.get(name)) == Some(&Value::Boolean(false))
     };
     let muted_by = FEATURES.iter().find(|(name, _)| is_off(name));
-    Ok(Merged {
+    Ok(MergedHooks {
         content: (current != text).then_some(current),
         muted_by: muted_by.map(|(_, key)| *key),
     })

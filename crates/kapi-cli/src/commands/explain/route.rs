@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::upstream::Gateway;
-use kapi_agent::launch::{self, Host, Launch, Purpose, Turn};
-use kapi_agent::settings::Settings;
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::upstream::GatewayAddress;
+use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
+use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_sandbox::podman::options::Userns;
 use kapi_sandbox::toolchain;
@@ -23,9 +23,9 @@ use crate::error::chain;
 /// A run to explain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'a> {
-    pub(super) agent: &'a Kind,
+    pub(super) agent: &'a AgentKind,
     pub(super) agent_source: &'a Source,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a AgentSettings,
     pub(super) level: SandboxLevel,
     pub(super) network: NetworkMode,
     pub(super) grant: &'a Grant,
@@ -44,7 +44,7 @@ pub(super) fn model(context: &Context, subject: &Subject<'_>, rows: &mut Rows) {
         rows.add("model", model, &source);
     }
     let route = match planned(context, subject) {
-        Ok(Launch {
+        Ok(AgentLaunch {
             upstream: Some(upstream),
             ..
         }) => format!("through Kapi's gateway to {}", upstream.base_url),
@@ -190,24 +190,24 @@ fn container(subject: &Subject<'_>, rows: &mut Rows) {
     rows.add_all("userns", userns, &subject.origins.of("sandbox.userns"));
 }
 
-fn planned(context: &Context, subject: &Subject<'_>) -> Result<Launch, String> {
+fn planned(context: &Context, subject: &Subject<'_>) -> Result<AgentLaunch, String> {
     let nowhere = Path::new("/");
-    let turn = Turn {
+    let turn = AgentTurn {
         prompt: "",
         prompt_file: nowhere,
         session: None,
         turn: 1,
         run_id: "explain",
-        purpose: Purpose::Work,
+        purpose: LaunchPurpose::Work,
         home: nowhere,
         workspace: nowhere,
-        gateway: Gateway {
+        gateway: GatewayAddress {
             url: "http://127.0.0.1:1",
             placeholder: "explain",
         },
         tools: None,
         gate: None,
     };
-    let host = Host { env: &context.env };
+    let host = HostEnvironment { env: &context.env };
     launch::launch(subject.agent, subject.settings, &host, &turn).map_err(|error| chain(&error))
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel, TURNS_DEFAULT};
 
 use super::Rows;
@@ -49,7 +49,7 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
     let settings = subject
         .and_then(|(_, settings)| settings.cloned())
         .unwrap_or_default();
-    let nobody = Kind::Command("true".to_owned());
+    let nobody = AgentKind::Command("true".to_owned());
     let subject = Subject {
         agent: kind.as_ref().unwrap_or(&nobody),
         agent_source: &agent_source,
@@ -90,8 +90,8 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-fn kind(reference: &str) -> Result<Kind, Error> {
-    Kind::parse(reference).map_err(|error| {
+fn kind(reference: &str) -> Result<AgentKind, Error> {
+    AgentKind::parse(reference).map_err(|error| {
         let mut wrapped = Error::usage(error.to_string());
         wrapped.hint = error.hint();
         wrapped
@@ -150,7 +150,7 @@ fn judged(
     context: &Context,
     config: &Config,
     args: &Args,
-    (root, agent, level): (&Path, Option<&Kind>, SandboxLevel),
+    (root, agent, level): (&Path, Option<&AgentKind>, SandboxLevel),
     rows: &mut Rows,
 ) -> Result<(), Error> {
     let of_project = config.judge().map(String::as_str);

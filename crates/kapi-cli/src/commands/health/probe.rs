@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::Manifest;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::status::mapping::Mapping;
@@ -131,7 +131,7 @@ fn plan(
     let level = config.level.unwrap_or(SandboxLevel::Native);
     let id = SandboxId::parse(&format!("health-{}", agent.name));
     let id = id.map_err(|error| Error::launch(&error))?;
-    let kind = Kind::parse(agent.name).map_err(|error| Error::failed(&error))?;
+    let kind = AgentKind::parse(agent.name).map_err(|error| Error::failed(&error))?;
     Ok(LaunchPlan {
         place: sandboxes(context).place(&project_key(&dir), &id),
         project_name: "health".to_owned(),

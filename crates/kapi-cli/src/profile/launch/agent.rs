@@ -2,7 +2,7 @@
 //!
 //! A line that an adapter can carry out is given to the adapter. Starts nothing.
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::agent_type::AgentType;
 
 use crate::config::source::{At, Source};
@@ -12,7 +12,7 @@ use crate::profile::{AgentName, Profile, command};
 /// An agent that was chosen.
 pub(super) struct Chosen {
     /// The agent.
-    pub(super) agent: At<Kind>,
+    pub(super) agent: At<AgentKind>,
     /// The model that its line names.
     pub(super) model: Option<String>,
     /// Whether a person talks to it.
@@ -22,7 +22,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    const fn plain(agent: At<Kind>) -> Self {
+    const fn plain(agent: At<AgentKind>) -> Self {
         Self {
             agent,
             model: None,
@@ -46,9 +46,10 @@ pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error
             note: None,
         });
     };
-    if let Ok(kind @ (Kind::Command(_) | Kind::Script(_))) = Kind::parse(&line.value) {
+    if let Ok(kind @ (AgentKind::Command(_) | AgentKind::Script(_))) = AgentKind::parse(&line.value)
+    {
         let kind = match kind {
-            Kind::Command(shell) => Kind::Command(with_task(&shell, line)?),
+            AgentKind::Command(shell) => AgentKind::Command(with_task(&shell, line)?),
             other => other,
         };
         return Ok(Chosen::plain(At::new(kind, line.source.clone())));
@@ -69,12 +70,12 @@ pub(super) fn choose(profile: &Profile, source: &Source) -> Result<Chosen, Error
     let shell = with_task(&line.value, line)?;
     Ok(Chosen {
         is_interactive,
-        ..Chosen::plain(At::new(Kind::Command(shell), line.source.clone()))
+        ..Chosen::plain(At::new(AgentKind::Command(shell), line.source.clone()))
     })
 }
 
 /// Returns the agent that a profile without a line means.
-fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<Kind>, Error> {
+fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<AgentKind>, Error> {
     let named = profile.agent_type.clone().map(|at| (at.value, at.source));
     let (name, source) = named.unwrap_or_else(|| {
         (
@@ -83,12 +84,12 @@ fn by_type(profile: &Profile, chosen_at: &Source) -> Result<At<Kind>, Error> {
         )
     });
     let kind = match name {
-        AgentName::Pi => Kind::Pi,
-        AgentName::Of(AgentType::ClaudeCli) => Kind::Claude,
-        AgentName::Of(AgentType::CodexCli) => Kind::Codex,
-        AgentName::Of(AgentType::GeminiCli) => Kind::Gemini,
-        AgentName::Of(AgentType::Interactive) => Kind::Command("bash".to_owned()),
-        AgentName::Of(AgentType::Unknown) if profile.name == "pi" => Kind::Pi,
+        AgentName::Pi => AgentKind::Pi,
+        AgentName::Of(AgentType::ClaudeCli) => AgentKind::Claude,
+        AgentName::Of(AgentType::CodexCli) => AgentKind::Codex,
+        AgentName::Of(AgentType::GeminiCli) => AgentKind::Gemini,
+        AgentName::Of(AgentType::Interactive) => AgentKind::Command("bash".to_owned()),
+        AgentName::Of(AgentType::Unknown) if profile.name == "pi" => AgentKind::Pi,
         AgentName::Of(AgentType::Aider | AgentType::Python | AgentType::Unknown) => {
             return Err(Error::usage(format!(
                 "{} does not say which agent to start",

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_store::hash::sha256_hex;
@@ -117,7 +117,7 @@ fn file(path: &Path) -> Flags {
 #[test]
 fn a_launch_without_anything_is_claude_in_a_native_filtered_sandbox() {
     let profile = Machine::new().resolve(&Flags::default());
-    assert_eq!(profile.agent.value, Kind::Claude);
+    assert_eq!(profile.agent.value, AgentKind::Claude);
     assert_eq!(
         profile.agent.source,
         Source::BuiltIn("profile claude".to_owned())
@@ -259,12 +259,12 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     let up = machine.project().join("../person/own.yaml");
     assert_eq!(
         machine.resolve(&file(&up)).agent.value,
-        Kind::Command("make agent".to_owned())
+        AgentKind::Command("make agent".to_owned())
     );
     let state = machine.write("person/.ilchul/worktrees/x/agent.yaml", text);
     assert_eq!(
         machine.resolve(&file(&own)).agent.value,
-        Kind::Command("make agent".to_owned())
+        AgentKind::Command("make agent".to_owned())
     );
     let down = machine.home().join("../app/sub.yaml");
     for path in [&inside, &state, &down] {
@@ -294,11 +294,14 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
     ));
     for flags in [Flags::default(), file(&path)] {
         let profile = machine.resolve(&flags);
-        assert_eq!(profile.agent.value, Kind::Command("make agent".to_owned()));
+        assert_eq!(
+            profile.agent.value,
+            AgentKind::Command("make agent".to_owned())
+        );
         assert!(profile.push.value && profile.narrowed_by.is_empty());
     }
     let other = machine.resolve(&named("codex"));
-    assert_eq!(other.agent.value, Kind::Codex);
+    assert_eq!(other.agent.value, AgentKind::Codex);
     assert!(
         other.notes[0].ends_with("is not used: another profile was named."),
         "{other:?}"
@@ -354,16 +357,19 @@ fn agents_are_what_a_profile_says() {
     let machine = Machine::new();
     let kind = |flags: &Flags| machine.resolve(flags).agent.value;
     for (name, expected) in [
-        ("codex-cli", Kind::Codex),
-        ("Google Gemini", Kind::Gemini),
-        ("pi", Kind::Pi),
-        ("command:make x", Kind::Command("make x".to_owned())),
+        ("codex-cli", AgentKind::Codex),
+        ("Google Gemini", AgentKind::Gemini),
+        ("pi", AgentKind::Pi),
+        ("command:make x", AgentKind::Command("make x".to_owned())),
         (
             "command:a {task}",
-            Kind::Command("a \"${KAPI_TASK}\"".to_owned()),
+            AgentKind::Command("a \"${KAPI_TASK}\"".to_owned()),
         ),
-        ("script:/a.yaml", Kind::Script(PathBuf::from("/a.yaml"))),
-        ("interactive", Kind::Command("bash".to_owned())),
+        (
+            "script:/a.yaml",
+            AgentKind::Script(PathBuf::from("/a.yaml")),
+        ),
+        ("interactive", AgentKind::Command("bash".to_owned())),
     ] {
         assert_eq!(kind(&named(name)), expected, "{name}");
     }
@@ -391,7 +397,7 @@ fn agents_are_what_a_profile_says() {
     let profile = machine.resolve(&named("claude"));
     assert_eq!(
         (profile.agent.value, profile.settings.model.as_deref()),
-        (Kind::Claude, Some("opus"))
+        (AgentKind::Claude, Some("opus"))
     );
     assert!(
         profile.notes[0].contains("adapter of claude"),

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use kapi_agent::launch::upstream::{Dialect, KeyPlace, Upstream};
+use kapi_agent::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
@@ -25,7 +25,7 @@ const LONG_HOST: usize = 300;
 
 /// Does something with the doors of a run; returns what was told and the lines of its log.
 fn told(
-    upstream: Option<Upstream>,
+    upstream: Option<AgentUpstream>,
     act: &dyn Fn(&Served<'_>),
 ) -> (Vec<Activity>, Vec<serde_json::Value>) {
     let directory = tempfile::tempdir().unwrap();
@@ -106,11 +106,11 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
     let provider = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = provider.local_addr().unwrap().port();
     let body = format!(r#"{{"model":"m","input":"{}"}}"#, "x".repeat(3000));
-    let upstream = Upstream {
+    let upstream = AgentUpstream {
         base_url: format!("http://127.0.0.1:{port}"),
         key: None,
         key_place: KeyPlace::Bearer,
-        dialect: Dialect::Responses,
+        dialect: UpstreamDialect::Responses,
     };
     let act = |served: &Served<'_>| {
         let gateway = served.doors.on_host().unwrap().local_addr().unwrap();

@@ -7,8 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use kapi_agent::agent::Kind;
-use kapi_agent::launch::{self, HomeFile, Host, Purpose, Turn};
+use kapi_agent::agent::AgentKind;
+use kapi_agent::launch::{self, AgentTurn, HomeFile, HostEnvironment, LaunchPurpose};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use serde_json::json;
@@ -41,23 +41,23 @@ pub(super) fn open(
     (doors, hooks): (&mut Doors, Option<&Hooks>),
     task: &Path,
 ) -> Result<Opened, LaunchError> {
-    let turn = Turn {
+    let turn = AgentTurn {
         prompt: &plan.prompt,
         prompt_file: task,
         session: None,
         turn: 1,
         run_id: cell.name,
-        purpose: Purpose::Work,
+        purpose: LaunchPurpose::Work,
         home: &cell.home_seen(book),
         workspace: &cell.workspace_seen(book),
         gateway: doors.gateway(),
         tools: None,
         gate: None,
     };
-    let host = Host { env: &book.env };
+    let host = HostEnvironment { env: &book.env };
     let mut launch = launch::launch(&plan.agent, &plan.settings, &host, &turn)
         .map_err(|error| failure::agent(&error))?;
-    if plan.agent == Kind::Claude && launch.upstream.is_some() {
+    if plan.agent == AgentKind::Claude && launch.upstream.is_some() {
         let file = settled(turn.gateway.placeholder, plan.level);
         launch.files.push(file);
     }
@@ -109,13 +109,13 @@ pub(super) fn open(
 /// Returns an adapter's arguments without those that take the agent's own screen away.
 ///
 /// `None` when one of them is not there: then nobody knows what the others mean together.
-fn on_screen(kind: &Kind, mut args: Vec<String>) -> Option<Vec<String>> {
+fn on_screen(kind: &AgentKind, mut args: Vec<String>) -> Option<Vec<String>> {
     let headless: &[&[&str]] = match kind {
-        Kind::Claude => &[&["-p"], &["--output-format", "stream-json"], &["--verbose"]],
-        Kind::Codex => &[&["exec"], &["--json"], &["--skip-git-repo-check"], &["-"]],
-        Kind::Gemini => &[&["-o", "stream-json"]],
-        Kind::Pi => &[&["-p"], &["--mode", "json"]],
-        Kind::Command(_) | Kind::Script(_) => &[],
+        AgentKind::Claude => &[&["-p"], &["--output-format", "stream-json"], &["--verbose"]],
+        AgentKind::Codex => &[&["exec"], &["--json"], &["--skip-git-repo-check"], &["-"]],
+        AgentKind::Gemini => &[&["-o", "stream-json"]],
+        AgentKind::Pi => &[&["-p"], &["--mode", "json"]],
+        AgentKind::Command(_) | AgentKind::Script(_) => &[],
     };
     for words in headless {
         // The adapter's own come first, the person's after them.
@@ -129,12 +129,12 @@ fn on_screen(kind: &Kind, mut args: Vec<String>) -> Option<Vec<String>> {
 ///
 /// They lead to its file: a task on a command line is seen by every process, is cut where it is
 /// long, and is an option where it begins with a dash.
-fn first_words(kind: &Kind, task: &Path) -> Vec<String> {
+fn first_words(kind: &AgentKind, task: &Path) -> Vec<String> {
     let words = format!("Do what the file {} says.", task.display());
     match kind {
-        Kind::Claude | Kind::Codex | Kind::Pi => vec![words],
-        Kind::Gemini => vec!["-i".to_owned(), words],
-        Kind::Command(_) | Kind::Script(_) => Vec::new(),
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Pi => vec![words],
+        AgentKind::Gemini => vec!["-i".to_owned(), words],
+        AgentKind::Command(_) | AgentKind::Script(_) => Vec::new(),
     }
 }
 
@@ -166,39 +166,39 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use kapi_agent::agent::Kind;
-    use kapi_agent::launch::upstream::Gateway;
-    use kapi_agent::launch::{Host, Purpose, Turn, launch};
-    use kapi_agent::settings::Settings;
+    use kapi_agent::agent::AgentKind;
+    use kapi_agent::launch::upstream::GatewayAddress;
+    use kapi_agent::launch::{AgentTurn, HostEnvironment, LaunchPurpose, launch};
+    use kapi_agent::settings::AgentSettings;
 
     use super::on_screen;
 
     /// Returns the line of an agent, with an argument of the person's that looks like the adapter's.
-    fn check(kind: &Kind, expected: &str) {
-        let settings = Settings {
+    fn check(kind: &AgentKind, expected: &str) {
+        let settings = AgentSettings {
             model: Some("m".to_owned()),
             base_url: Some("http://127.0.0.1:1".to_owned()),
             args: vec!["-p".to_owned()],
-            ..Settings::default()
+            ..AgentSettings::default()
         };
-        let turn = Turn {
+        let turn = AgentTurn {
             prompt: "task",
             prompt_file: Path::new("/task-spec.md"),
             session: None,
             turn: 1,
             run_id: "r",
-            purpose: Purpose::Work,
+            purpose: LaunchPurpose::Work,
             home: Path::new("/home/agent"),
             workspace: Path::new("/workspace"),
             tools: None,
             gate: None,
-            gateway: Gateway {
+            gateway: GatewayAddress {
                 url: "http://127.0.0.1:2",
                 placeholder: "p",
             },
         };
         let env = BTreeMap::new();
-        let launch = launch(kind, &settings, &Host { env: &env }, &turn).unwrap();
+        let launch = launch(kind, &settings, &HostEnvironment { env: &env }, &turn).unwrap();
         let args = on_screen(kind, launch.args).unwrap();
         assert_eq!(args.join(" "), expected);
     }
@@ -206,23 +206,26 @@ mod tests {
     #[test]
     fn every_agent_keeps_its_screen_and_loses_nothing_else() {
         check(
-            &Kind::Claude,
+            &AgentKind::Claude,
             "--dangerously-skip-permissions --setting-sources user --strict-mcp-config --model m \
              --add-dir /workspace -p",
         );
         check(
-            &Kind::Codex,
+            &AgentKind::Codex,
             "--dangerously-bypass-approvals-and-sandbox -p",
         );
         check(
-            &Kind::Gemini,
+            &AgentKind::Gemini,
             "-m m -y --skip-trust --allowed-mcp-server-names kapi -p",
         );
-        check(&Kind::Pi, "--provider kapi --model m --no-extensions -p");
+        check(
+            &AgentKind::Pi,
+            "--provider kapi --model m --no-extensions -p",
+        );
     }
 
     #[test]
     fn a_line_that_is_not_the_adapters_is_not_guessed_at() {
-        assert_eq!(on_screen(&Kind::Pi, vec!["-p".to_owned()]), None);
+        assert_eq!(on_screen(&AgentKind::Pi, vec!["-p".to_owned()]), None);
     }
 }

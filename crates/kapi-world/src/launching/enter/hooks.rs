@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::inject::{Injection, inject, settings_file};
 use kapi_agent::hook::{HookAgent, lasting_command_line};
 use kapi_agent::launch::HomeFile;
@@ -57,7 +57,7 @@ pub(super) struct Merged {
 impl Hooks {
     /// Opens the post of an agent, if it has hooks and no others would run with them.
     pub(super) fn open(
-        kind: &Kind,
+        kind: &AgentKind,
         cell: &Cell<'_>,
         scratch: &Path,
         book: &Book,

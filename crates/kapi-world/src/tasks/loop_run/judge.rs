@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use kapi_agent::agent::Kind;
+use kapi_agent::agent::AgentKind;
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::{Failure, JudgeAnswer, Verdict};
 use kapi_core::goal::prompt::judge::{Subject, instructions, material};
@@ -127,8 +127,8 @@ impl Course<'_> {
         let by = by.ok_or("there is no judge: name one in the eval or in the configuration")?;
         let worked = setup::resolve(performer, self.task);
         let worked = worked.map_err(|end| super::end_words(&end))?.kind;
-        let is_same = Kind::parse(&by).is_ok_and(|kind| {
-            let is_vendor = !matches!(kind, Kind::Command(_) | Kind::Script(_));
+        let is_same = AgentKind::parse(&by).is_ok_and(|kind| {
+            let is_vendor = !matches!(kind, AgentKind::Command(_) | AgentKind::Script(_));
             is_vendor && kind.name() == worked.name()
         });
         if is_same {
@@ -193,7 +193,7 @@ impl Course<'_> {
         let name = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
         Ok(match Reference::parse(by) {
             Reference::Agent(reference) => {
-                let kind = Kind::parse(reference).map_err(|error| failure::agent(&error))?;
+                let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
                 Turn::of_agent(name, &kind, Role::Judge, book)
             }
             Reference::Model { provider, model } => {
