@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use kapi_engine::kernel::log::Store;
 use kapi_fleet::address::Address;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_testkit::cluster::Cluster;
 use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, Stormed, storm, storm_elsewhere};
 use kapi_testkit::kernel_sim::{KernelTally, crash_everywhere};
@@ -98,7 +98,7 @@ fn on_cluster(program: &Path, place: &Path, options: &StormOptions) -> anyhow::R
     let mut cluster = Cluster::start(3, place).context("start three servers")?;
     let address = cluster.address();
     let store = Store::Fleet {
-        settings: Settings {
+        settings: FleetSettings {
             address: Address::parse(&address).context("read the servers' address")?,
             authorities: None,
             replicas: 3,

@@ -39,14 +39,14 @@ pub enum AddressError {
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerAddress {
     /// Its name or number.
     pub host: String,
     /// Its port.
     pub port: u16,
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(out, "[{}]:{}", self.host, self.port)
@@ -58,7 +58,7 @@ impl fmt::Display for Server {
 
 /// How a machine proves who it is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum Authentication {
     /// Not at all.
     None,
     /// By name and password.
@@ -74,7 +74,7 @@ pub enum Proof {
     File(PathBuf),
 }
 
-impl fmt::Debug for Proof {
+impl fmt::Debug for Authentication {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => out.write_str("None"),
@@ -89,9 +89,9 @@ impl fmt::Debug for Proof {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The servers, of which any will do.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ServerAddress>,
     /// Who asks.
-    pub proof: Proof,
+    pub proof: Authentication,
     /// Whether a connection without TLS is refused. A server may ask for TLS all the same.
     pub needs_tls: bool,
 }
@@ -109,7 +109,7 @@ impl Address {
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (proof, hosts) = match rest.rsplit_once('@') {
-            None => (Proof::None, rest),
+            None => (Authentication::None, rest),
             Some((secret, hosts)) => (parse_proof(secret)?, hosts),
         };
         let hosts: Vec<&str> = hosts.split(',').collect();
@@ -134,17 +134,17 @@ impl fmt::Display for Address {
     }
 }
 
-fn parse_proof(secret: &str) -> Result<Proof, AddressError> {
+fn parse_proof(secret: &str) -> Result<Authentication, AddressError> {
     match secret.split_once(':') {
-        None => Ok(Proof::Token(decode(secret)?)),
-        Some((user, password)) => Ok(Proof::Password {
+        None => Ok(Authentication::Token(decode(secret)?)),
+        Some((user, password)) => Ok(Authentication::Password {
             user: decode(user)?,
             password: decode(password)?,
         }),
     }
 }
 
-fn parse_server(text: &str, number: usize) -> Result<Server, AddressError> {
+fn parse_server(text: &str, number: usize) -> Result<ServerAddress, AddressError> {
     let (host, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
         Some(Some((host, rest))) => (host, rest.strip_prefix(':')),
         Some(None) => return Err(AddressError::Host { number }),
@@ -164,7 +164,7 @@ fn parse_server(text: &str, number: usize) -> Result<Server, AddressError> {
             Ok(port) => port,
         },
     };
-    Ok(Server {
+    Ok(ServerAddress {
         host: host.to_owned(),
         port,
     })
@@ -195,18 +195,22 @@ fn decode(text: &str) -> Result<String, AddressError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, AddressError, Proof};
+    use super::{Address, AddressError, Authentication};
 
     #[test]
     fn addresses_are_read_and_shown_without_their_secrets() {
         for (text, shown, proof) in [
-            ("nats://one", "nats://one:4222", Proof::None),
-            ("tls://one:1,two:2/", "tls://one:1,two:2", Proof::None),
-            ("nats://[::1]:7", "nats://[::1]:7", Proof::None),
+            ("nats://one", "nats://one:4222", Authentication::None),
+            (
+                "tls://one:1,two:2/",
+                "tls://one:1,two:2",
+                Authentication::None,
+            ),
+            ("nats://[::1]:7", "nats://[::1]:7", Authentication::None),
             (
                 "nats://kim:p%40s:s@one",
                 "nats://one:4222",
-                Proof::Password {
+                Authentication::Password {
                     user: "kim".to_owned(),
                     password: "p@s:s".to_owned(),
                 },
@@ -214,7 +218,7 @@ mod tests {
             (
                 "nats://t0ken@one",
                 "nats://one:4222",
-                Proof::Token("t0ken".to_owned()),
+                Authentication::Token("t0ken".to_owned()),
             ),
         ] {
             let address = Address::parse(text).unwrap();

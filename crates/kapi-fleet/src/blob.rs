@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::random_hex;
 use crate::error::FleetError;
-use crate::jetstream::Stream;
+use crate::jetstream::JetStream;
 
 /// Bytes of one part: small beside what a server takes in one message.
 const PART_BYTES: usize = 192 * 1024;
@@ -17,7 +17,7 @@ const PARTS_AT_ONCE: usize = 32;
 /// Where a blob is, and what it must be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
+pub(crate) struct BlobLocation {
     /// Above the subjects of its parts.
     pub(crate) subject: String,
     /// The lowest message of its parts.
@@ -34,7 +34,11 @@ pub(crate) struct Place {
 ///
 /// Each part has a subject of its own too: a server that takes over in the middle may take them in
 /// in another order.
-pub(crate) fn send(stream: &Stream<'_>, above: &str, bytes: &[u8]) -> Result<Place, FleetError> {
+pub(crate) fn send(
+    stream: &JetStream<'_>,
+    above: &str,
+    bytes: &[u8],
+) -> Result<BlobLocation, FleetError> {
     let id = random_hex()?;
     let subject = format!("{above}.{id}");
     let numbered = bytes.chunks(PART_BYTES).enumerate();
@@ -42,7 +46,7 @@ pub(crate) fn send(stream: &Stream<'_>, above: &str, bytes: &[u8]) -> Result<Pla
         .map(|(number, part)| (format!("{subject}.{number}"), part))
         .collect();
     let first = stream.publish_all(&parts, &id)?;
-    Ok(Place {
+    Ok(BlobLocation {
         subject,
         first,
         n_parts: u64::try_from(parts.len()).unwrap_or(u64::MAX),
@@ -55,7 +59,10 @@ pub(crate) fn send(stream: &Stream<'_>, above: &str, bytes: &[u8]) -> Result<Pla
 ///
 /// # Errors
 /// When the store does not answer, or has other bytes than were sent.
-pub(crate) fn fetch(stream: &Stream<'_>, place: &Place) -> Result<Option<Vec<u8>>, FleetError> {
+pub(crate) fn fetch(
+    stream: &JetStream<'_>,
+    place: &BlobLocation,
+) -> Result<Option<Vec<u8>>, FleetError> {
     let subjects: Vec<String> = (0..place.n_parts)
         .map(|number| format!("{}.{number}", place.subject))
         .collect();

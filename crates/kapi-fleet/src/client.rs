@@ -13,11 +13,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore, crypto};
 
-use crate::address::{Address, Proof};
-use crate::credentials::Credentials;
+use crate::address::{Address, Authentication};
+use crate::credentials::SignedCredentials;
 use crate::error::{FleetError, LinkError};
-use crate::link::{Caller, Failed, Link};
-use crate::wire::{self, Message, Publication};
+use crate::link::{ClientIdentity, LinkFailure, ServerLink};
+use crate::wire::{self, DeliveredMessage, Publication};
 
 /// How long one try waits for an answer before another server is asked.
 const TRY_MAX: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const NOBODY: u16 = 503;
 
 /// How the cluster is spoken with.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct FleetSettings {
     /// Where it is, and who asks.
     pub address: Address,
     /// Certificates of authorities to believe besides the system's.
@@ -43,15 +43,15 @@ pub struct Settings {
 }
 
 /// A caller of the cluster.
-pub struct Client {
-    settings: Settings,
-    caller: Caller,
-    credentials: Option<Credentials>,
-    state: Mutex<State>,
+pub struct FleetClient {
+    settings: FleetSettings,
+    caller: ClientIdentity,
+    credentials: Option<SignedCredentials>,
+    state: Mutex<ClientState>,
 }
 
-struct State {
-    link: Option<Link>,
+struct ClientState {
+    link: Option<ServerLink>,
     /// Where answers go on the present connection.
     inbox: String,
     /// How many connections were begun; says which server is next.
@@ -59,17 +59,19 @@ struct State {
     n_asked: u64,
 }
 
-impl Client {
+impl FleetClient {
     /// Reads what proves who asks. Connects to nobody yet.
     ///
     /// # Errors
     /// When a file that is named cannot be read.
-    pub fn new(settings: Settings) -> Result<Self, FleetError> {
+    pub fn new(settings: FleetSettings) -> Result<Self, FleetError> {
         let credentials = match &settings.address.proof {
-            Proof::File(path) => Some(Credentials::read(path)?),
-            Proof::None | Proof::Password { .. } | Proof::Token(_) => None,
+            Authentication::File(path) => Some(SignedCredentials::read(path)?),
+            Authentication::None | Authentication::Password { .. } | Authentication::Token(_) => {
+                None
+            }
         };
-        let caller = Caller {
+        let caller = ClientIdentity {
             proof: settings.address.proof.clone(),
             needs_tls: settings.address.needs_tls,
             tls: tls_config(settings.authorities.as_deref())?,
@@ -80,7 +82,7 @@ impl Client {
             settings,
             caller,
             credentials,
-            state: Mutex::new(State {
+            state: Mutex::new(ClientState {
                 link: None,
                 inbox: String::new(),
                 n_opened,
@@ -96,7 +98,7 @@ impl Client {
 
     /// Returns how it was set up.
     #[must_use]
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &FleetSettings {
         &self.settings
     }
 
@@ -118,7 +120,7 @@ impl Client {
         &self,
         publication: &Publication<'_>,
         deadline: Instant,
-    ) -> Result<Message, FleetError> {
+    ) -> Result<DeliveredMessage, FleetError> {
         let one = std::slice::from_ref(publication);
         let answers = self.trying(deadline, |state, until| state.ask_window(one, until))?;
         // As many answers come as were asked for.
@@ -130,7 +132,7 @@ impl Client {
         &self,
         publications: &[Publication<'_>],
         deadline: Instant,
-    ) -> Result<Vec<Message>, FleetError> {
+    ) -> Result<Vec<DeliveredMessage>, FleetError> {
         let mut answers = Vec::with_capacity(publications.len());
         for window in publications.chunks(WINDOW) {
             let mut some = self.trying(deadline, |state, until| state.ask_window(window, until))?;
@@ -152,7 +154,7 @@ impl Client {
 
     /// Waits for a message of a subscription; `None` when none came, `Err` when the connection and
     /// with it the subscription is lost.
-    pub(crate) fn listen(&self, deadline: Instant) -> Result<Option<Message>, LinkError> {
+    pub(crate) fn listen(&self, deadline: Instant) -> Result<Option<DeliveredMessage>, LinkError> {
         let mut state = self.state();
         let heard = state.link().and_then(|link| link.next(deadline));
         if heard.is_err() {
@@ -165,7 +167,7 @@ impl Client {
     fn trying<T>(
         &self,
         deadline: Instant,
-        mut work: impl FnMut(&mut State, Instant) -> Result<T, LinkError>,
+        mut work: impl FnMut(&mut ClientState, Instant) -> Result<T, LinkError>,
     ) -> Result<T, FleetError> {
         let mut state = self.state();
         let mut pause = PAUSE_MIN;
@@ -175,8 +177,8 @@ impl Client {
             let until = deadline.min(Instant::now() + TRY_MAX);
             let done = match self.connect(&mut state, deadline) {
                 Ok(()) => work(&mut state, until),
-                Err(Failed::Link(error)) => Err(error),
-                Err(Failed::NotLetIn(said)) => {
+                Err(LinkFailure::Link(error)) => Err(error),
+                Err(LinkFailure::NotLetIn(said)) => {
                     let server = self.server_name(&state);
                     return Err(FleetError::NotLetIn { server, said });
                 }
@@ -204,7 +206,7 @@ impl Client {
         }
     }
 
-    fn connect(&self, state: &mut State, deadline: Instant) -> Result<(), Failed> {
+    fn connect(&self, state: &mut ClientState, deadline: Instant) -> Result<(), LinkFailure> {
         if state.link.is_some() {
             return Ok(());
         }
@@ -212,10 +214,11 @@ impl Client {
         let servers = &self.settings.address.servers;
         let number = state.n_opened % servers.len().max(1);
         let Some(server) = servers.get(number) else {
-            return Err(Failed::NotLetIn("no server is named".to_owned()));
+            return Err(LinkFailure::NotLetIn("no server is named".to_owned()));
         };
-        let mut link = Link::open(server, &self.caller, self.credentials.as_ref(), deadline)?;
-        let random = random_hex().map_err(|_| Failed::NotLetIn("no random bytes".to_owned()))?;
+        let mut link = ServerLink::open(server, &self.caller, self.credentials.as_ref(), deadline)?;
+        let random =
+            random_hex().map_err(|_| LinkFailure::NotLetIn("no random bytes".to_owned()))?;
         let inbox = format!("_INBOX.kapi.{random}");
         link.write(format!("SUB {inbox}.* 1\r\n").as_bytes(), deadline)?;
         state.inbox = inbox;
@@ -223,19 +226,19 @@ impl Client {
         Ok(())
     }
 
-    fn server_name(&self, state: &State) -> String {
+    fn server_name(&self, state: &ClientState) -> String {
         let servers = &self.settings.address.servers;
         let server = servers.get(state.n_opened % servers.len().max(1));
         server.map(ToString::to_string).unwrap_or_default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClientState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn link(&mut self) -> Result<&mut Link, LinkError> {
+impl ClientState {
+    fn link(&mut self) -> Result<&mut ServerLink, LinkError> {
         self.link.as_mut().ok_or(LinkError::Closed {
             server: "the cluster".to_owned(),
         })
@@ -245,7 +248,7 @@ impl State {
         &mut self,
         window: &[Publication<'_>],
         until: Instant,
-    ) -> Result<Vec<Message>, LinkError> {
+    ) -> Result<Vec<DeliveredMessage>, LinkError> {
         let first = self.n_asked;
         self.n_asked += u64::try_from(window.len()).unwrap_or(0);
         let inbox = self.inbox.clone();
@@ -257,7 +260,7 @@ impl State {
             .collect();
         let link = self.link()?;
         link.write(&bytes, until)?;
-        let mut answers: Vec<Option<Message>> = vec![None; window.len()];
+        let mut answers: Vec<Option<DeliveredMessage>> = vec![None; window.len()];
         let mut n_missing = window.len();
         while n_missing > 0 {
             let Some(message) = link.next(until)? else {

@@ -19,13 +19,13 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 const SEED_BYTES: usize = 36;
 
 /// A statement and the key that belongs to it.
-pub(crate) struct Credentials {
+pub(crate) struct SignedCredentials {
     /// The statement, as it is sent.
     pub(crate) statement: String,
     key: Ed25519KeyPair,
 }
 
-impl Credentials {
+impl SignedCredentials {
     /// Reads the file.
     pub(crate) fn read(path: &Path) -> Result<Self, FleetError> {
         let of_file = |source| FleetError::File {
@@ -115,7 +115,7 @@ mod tests {
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
-    use super::{Credentials, base32, crc16};
+    use super::{SignedCredentials, base32, crc16};
 
     /// Writes a seed as its owner's tool would.
     fn seed_text(seed: [u8; 32]) -> String {
@@ -146,7 +146,7 @@ mod tests {
     fn a_challenge_is_signed_with_the_key_of_the_seed() {
         let text = seed_text([7; 32]);
         assert!(text.starts_with("SU"), "{text}");
-        let credentials = Credentials::parse(&file(&text)).unwrap();
+        let credentials = SignedCredentials::parse(&file(&text)).unwrap();
         assert_eq!(credentials.statement, "abc.def.ghi");
         let signature = URL_SAFE_NO_PAD.decode(credentials.sign("nonce")).unwrap();
         let public = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
@@ -169,7 +169,7 @@ mod tests {
             file(&typo(3)),
             file(&typo(30)),
         ] {
-            assert!(Credentials::parse(&text).is_err(), "{text}");
+            assert!(SignedCredentials::parse(&text).is_err(), "{text}");
         }
         assert_eq!(base32("MZXW6"), Some(b"foo".to_vec()));
         assert_eq!(crc16(b"123456789"), 0x31c3);

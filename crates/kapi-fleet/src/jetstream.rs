@@ -14,10 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::client::{Client, millis};
+use crate::client::{FleetClient, millis};
 use crate::error::{FleetError, LinkError};
-use crate::jetstream::api::{Answer, ApiError, Ask, Config};
-use crate::wire::{self, Message, Publication};
+use crate::jetstream::api::{ApiError, ApiResponse, MessageRequest, StreamConfig};
+use crate::wire::{self, DeliveredMessage, Publication};
 
 /// The pause before the cluster is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -37,14 +37,14 @@ const PARTS_AT_ONCE: usize = 16;
 const NOT_NOW: u16 = 503;
 
 /// One project's stream, by name.
-pub(crate) struct Stream<'a> {
-    pub(crate) client: &'a Client,
+pub(crate) struct JetStream<'a> {
+    pub(crate) client: &'a FleetClient,
     pub(crate) name: String,
 }
 
 /// The place that a publication wants.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted {
+pub(crate) enum ExpectedPosition {
     /// Any.
     Any,
     /// That after this message, with nothing of any subject between.
@@ -58,7 +58,7 @@ pub(crate) enum Wanted {
 
 /// What became of a publication that named the place it wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Published {
+pub(crate) enum PublishOutcome {
     /// It is there, and was made durable by as many servers as the stream asks for.
     At(u64),
     /// Somebody else has the place.
@@ -67,7 +67,7 @@ pub(crate) enum Published {
 
 /// A message as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct StoredMessage {
     pub(crate) seq: u64,
     pub(crate) headers: Vec<u8>,
     pub(crate) payload: Vec<u8>,
@@ -75,9 +75,9 @@ pub(crate) struct Kept {
     pub(crate) time: String,
 }
 
-impl Stream<'_> {
+impl JetStream<'_> {
     /// Makes the stream, or finds it as it should be.
-    pub(crate) fn ensure(&self, config: &Config) -> Result<(), FleetError> {
+    pub(crate) fn ensure(&self, config: &StreamConfig) -> Result<(), FleetError> {
         const ACTION: &str = "make the stream";
         let json = self.encode(config)?;
         let deadline = self.client.deadline();
@@ -93,7 +93,7 @@ impl Stream<'_> {
     }
 
     /// A person may have changed on how many servers it is kept; what it means must be the same.
-    fn check(&self, ours: &Config, theirs: Option<&Config>) -> Result<(), FleetError> {
+    fn check(&self, ours: &StreamConfig, theirs: Option<&StreamConfig>) -> Result<(), FleetError> {
         let other = |what| FleetError::OtherStream {
             stream: self.name.clone(),
             what,
@@ -108,7 +108,7 @@ impl Stream<'_> {
         if theirs.max_msgs != -1 || theirs.max_bytes != -1 || theirs.max_msgs_per_subject != -1 {
             return Err(other("it has limits"));
         }
-        let news = |config: &Config| config.republish.as_ref().map(|it| it.dest.clone());
+        let news = |config: &StreamConfig| config.republish.as_ref().map(|it| it.dest.clone());
         if news(theirs) != news(ours) {
             return Err(other("it does not tell what it accepts"));
         }
@@ -120,13 +120,13 @@ impl Stream<'_> {
         &self,
         (subject, payload): (&str, &[u8]),
         id: &str,
-        wanted: Wanted,
-    ) -> Result<Published, FleetError> {
+        wanted: ExpectedPosition,
+    ) -> Result<PublishOutcome, FleetError> {
         let deadline = self.client.deadline();
         let (name, last) = match wanted {
-            Wanted::Any => (None, 0),
-            Wanted::After(last) => (Some("Nats-Expected-Last-Sequence"), last),
-            Wanted::First => (Some("Nats-Expected-Last-Subject-Sequence"), 0),
+            ExpectedPosition::Any => (None, 0),
+            ExpectedPosition::After(last) => (Some("Nats-Expected-Last-Sequence"), last),
+            ExpectedPosition::First => (Some("Nats-Expected-Last-Subject-Sequence"), 0),
         };
         let place = last.to_string();
         let mut headers = vec![
@@ -144,7 +144,7 @@ impl Stream<'_> {
             let message = self.client.ask(&publication, deadline);
             let answer = self.answer("publish", &message.map_err(unknown)?)?;
             let said = match answer.error {
-                None => return Ok(Published::At(answer.seq)),
+                None => return Ok(PublishOutcome::At(answer.seq)),
                 Some(error) if WRONG_PLACE.contains(&error.err_code) => {
                     match self.find(subject, last + 1, id).map_err(unknown)? {
                         Some(published) => return Ok(published),
@@ -202,67 +202,82 @@ impl Stream<'_> {
     /// Tells what became of a publication whose place is taken. An earlier try may have been
     /// accepted though its answer was lost: then it is our own message that stands there. `None`
     /// when whoever we asked has not heard of it yet.
-    fn find(&self, subject: &str, from: u64, id: &str) -> Result<Option<Published>, FleetError> {
+    fn find(
+        &self,
+        subject: &str,
+        from: u64,
+        id: &str,
+    ) -> Result<Option<PublishOutcome>, FleetError> {
         let kept = self.next(subject, from)?;
         Ok(kept.map(|kept| {
             let is_ours = wire::header(&kept.headers, "Nats-Msg-Id").as_deref() == Some(id);
             if is_ours {
-                Published::At(kept.seq)
+                PublishOutcome::At(kept.seq)
             } else {
-                Published::Taken
+                PublishOutcome::Taken
             }
         }))
     }
 
     /// Returns the message at a place.
-    pub(crate) fn get(&self, seq: u64) -> Result<Option<Kept>, FleetError> {
-        self.read(&Ask {
+    pub(crate) fn get(&self, seq: u64) -> Result<Option<StoredMessage>, FleetError> {
+        self.read(&MessageRequest {
             seq: Some(seq),
-            ..Ask::default()
+            ..MessageRequest::default()
         })
     }
 
     /// Returns the messages at some places.
-    pub(crate) fn get_all(&self, places: Range<u64>) -> Result<Vec<Option<Kept>>, FleetError> {
-        let asks = places.map(|seq| Ask {
+    pub(crate) fn get_all(
+        &self,
+        places: Range<u64>,
+    ) -> Result<Vec<Option<StoredMessage>>, FleetError> {
+        let asks = places.map(|seq| MessageRequest {
             seq: Some(seq),
-            ..Ask::default()
+            ..MessageRequest::default()
         });
         self.read_all(asks)
     }
 
     /// Returns the last message of each subject.
-    pub(crate) fn last_all(&self, subjects: &[String]) -> Result<Vec<Option<Kept>>, FleetError> {
-        let asks = subjects.iter().map(|subject| Ask {
+    pub(crate) fn last_all(
+        &self,
+        subjects: &[String],
+    ) -> Result<Vec<Option<StoredMessage>>, FleetError> {
+        let asks = subjects.iter().map(|subject| MessageRequest {
             last_by_subj: Some(subject),
-            ..Ask::default()
+            ..MessageRequest::default()
         });
         self.read_all(asks)
     }
 
     /// Returns the last message of a subject.
-    pub(crate) fn last(&self, subject: &str) -> Result<Option<Kept>, FleetError> {
-        self.read(&Ask {
+    pub(crate) fn last(&self, subject: &str) -> Result<Option<StoredMessage>, FleetError> {
+        self.read(&MessageRequest {
             last_by_subj: Some(subject),
-            ..Ask::default()
+            ..MessageRequest::default()
         })
     }
 
     /// Returns the first message of a subject at a place or after it.
-    pub(crate) fn next(&self, subject: &str, from: u64) -> Result<Option<Kept>, FleetError> {
-        self.read(&Ask {
+    pub(crate) fn next(
+        &self,
+        subject: &str,
+        from: u64,
+    ) -> Result<Option<StoredMessage>, FleetError> {
+        self.read(&MessageRequest {
             seq: Some(from),
             next_by_subj: Some(subject),
-            ..Ask::default()
+            ..MessageRequest::default()
         })
     }
 
     /// Returns the subjects that have messages.
     pub(crate) fn subjects(&self, filter: &str) -> Result<Vec<String>, FleetError> {
         const ACTION: &str = "list subjects";
-        let json = self.encode(&Ask {
+        let json = self.encode(&MessageRequest {
             subjects_filter: Some(filter),
-            ..Ask::default()
+            ..MessageRequest::default()
         })?;
         let answer = self.request(ACTION, "STREAM.INFO", &json, self.client.deadline())?;
         if let Some(error) = answer.error {
@@ -278,23 +293,23 @@ impl Stream<'_> {
         if seq <= 1 {
             return Ok(());
         }
-        self.purge(&Ask {
+        self.purge(&MessageRequest {
             filter: Some(filter),
             seq: Some(seq),
-            ..Ask::default()
+            ..MessageRequest::default()
         })
     }
 
     /// Takes out all of a subject's messages but the last `n`.
     pub(crate) fn purge_but(&self, filter: &str, n: u64) -> Result<(), FleetError> {
-        self.purge(&Ask {
+        self.purge(&MessageRequest {
             filter: Some(filter),
             keep: (n > 0).then_some(n),
-            ..Ask::default()
+            ..MessageRequest::default()
         })
     }
 
-    fn purge(&self, ask: &Ask<'_>) -> Result<(), FleetError> {
+    fn purge(&self, ask: &MessageRequest<'_>) -> Result<(), FleetError> {
         const ACTION: &str = "purge";
         let json = self.encode(ask)?;
         let answer = self.request(ACTION, "STREAM.PURGE", &json, self.client.deadline())?;
@@ -303,7 +318,7 @@ impl Stream<'_> {
             .map_or(Ok(()), |error| Err(self.refused(ACTION, error)))
     }
 
-    fn read(&self, ask: &Ask<'_>) -> Result<Option<Kept>, FleetError> {
+    fn read(&self, ask: &MessageRequest<'_>) -> Result<Option<StoredMessage>, FleetError> {
         let json = self.encode(ask)?;
         let answer = self.request("read", "STREAM.MSG.GET", &json, self.client.deadline())?;
         self.kept(answer)
@@ -311,8 +326,8 @@ impl Stream<'_> {
 
     fn read_all<'a>(
         &self,
-        asks: impl Iterator<Item = Ask<'a>>,
-    ) -> Result<Vec<Option<Kept>>, FleetError> {
+        asks: impl Iterator<Item = MessageRequest<'a>>,
+    ) -> Result<Vec<Option<StoredMessage>>, FleetError> {
         let subject = format!("$JS.API.STREAM.MSG.GET.{}", self.name);
         let asks: Vec<Vec<u8>> = asks
             .map(|ask| self.encode(&ask))
@@ -332,7 +347,7 @@ impl Stream<'_> {
             .collect()
     }
 
-    fn kept(&self, answer: Answer) -> Result<Option<Kept>, FleetError> {
+    fn kept(&self, answer: ApiResponse) -> Result<Option<StoredMessage>, FleetError> {
         match (answer.error, answer.message) {
             (Some(error), _) if error.err_code == NO_MESSAGE => Ok(None),
             (Some(error), _) => Err(self.refused("read", error)),
@@ -344,7 +359,7 @@ impl Stream<'_> {
                         what: "a message is not encoded as it should be",
                     })
                 };
-                Ok(Some(Kept {
+                Ok(Some(StoredMessage {
                     headers: decode(&encoded.hdrs)?,
                     payload: decode(&encoded.data)?,
                     seq: encoded.seq,
@@ -361,7 +376,7 @@ impl Stream<'_> {
         verb: &str,
         payload: &[u8],
         deadline: Instant,
-    ) -> Result<Answer, FleetError> {
+    ) -> Result<ApiResponse, FleetError> {
         let subject = format!("$JS.API.{verb}.{}", self.name);
         let publication = Publication {
             subject: &subject,
@@ -380,11 +395,11 @@ impl Stream<'_> {
         action: &'static str,
         publications: &[Publication<'_>],
         deadline: Instant,
-    ) -> Result<Vec<Answer>, FleetError> {
+    ) -> Result<Vec<ApiResponse>, FleetError> {
         loop {
             let messages = self.client.ask_all(publications, deadline)?;
             let answers = messages.iter().map(|message| self.answer(action, message));
-            let answers = answers.collect::<Result<Vec<Answer>, _>>()?;
+            let answers = answers.collect::<Result<Vec<ApiResponse>, _>>()?;
             let is_later = answers
                 .iter()
                 .any(|answer| answer.error.as_ref().is_some_and(is_later));
@@ -395,7 +410,11 @@ impl Stream<'_> {
         }
     }
 
-    fn answer(&self, action: &'static str, message: &Message) -> Result<Answer, FleetError> {
+    fn answer(
+        &self,
+        action: &'static str,
+        message: &DeliveredMessage,
+    ) -> Result<ApiResponse, FleetError> {
         self.parse(action, &message.payload)
     }
 

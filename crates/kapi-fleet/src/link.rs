@@ -12,10 +12,10 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Proof, Server};
-use crate::credentials::Credentials;
+use crate::address::{Authentication, ServerAddress};
+use crate::credentials::SignedCredentials;
 use crate::error::LinkError;
-use crate::wire::{self, Message, Said};
+use crate::wire::{self, DeliveredMessage, ServerMessage};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -25,16 +25,16 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// Who asks, and how.
-pub(crate) struct Caller {
-    pub(crate) proof: Proof,
+pub(crate) struct ClientIdentity {
+    pub(crate) proof: Authentication,
     pub(crate) needs_tls: bool,
     pub(crate) tls: Arc<ClientConfig>,
 }
 
 /// A connection, let in.
-pub(crate) struct Link {
+pub(crate) struct ServerLink {
     server: String,
-    socket: Socket,
+    socket: LinkSocket,
     held: Vec<u8>,
     /// The most bytes that the server takes in one message.
     pub(crate) payload_bytes_max: usize,
@@ -42,20 +42,20 @@ pub(crate) struct Link {
 
 /// Why a server did not let us in, or why it could not be reached.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum LinkFailure {
     /// Another try, or another server, may help.
     Link(LinkError),
     /// It will not.
     NotLetIn(String),
 }
 
-impl From<LinkError> for Failed {
+impl From<LinkError> for LinkFailure {
     fn from(error: LinkError) -> Self {
         Self::Link(error)
     }
 }
 
-enum Socket {
+enum LinkSocket {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
@@ -97,20 +97,20 @@ struct Connect<'a> {
     sig: Option<String>,
 }
 
-impl Link {
+impl ServerLink {
     /// Connects and is let in, by `deadline`.
     pub(crate) fn open(
-        server: &Server,
-        caller: &Caller,
-        credentials: Option<&Credentials>,
+        server: &ServerAddress,
+        caller: &ClientIdentity,
+        credentials: Option<&SignedCredentials>,
         deadline: Instant,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, LinkFailure> {
         let deadline = deadline.min(Instant::now() + CONNECT_MAX);
         let name = server.to_string();
         let stream = dial(server, deadline)?;
         let mut link = Self {
             server: name,
-            socket: Socket::Plain(stream),
+            socket: LinkSocket::Plain(stream),
             held: Vec::new(),
             payload_bytes_max: 0,
         };
@@ -141,9 +141,9 @@ impl Link {
             sig: None,
         };
         match &caller.proof {
-            Proof::None | Proof::File(_) => {}
-            Proof::Token(token) => connect.auth_token = Some(token),
-            Proof::Password { user, password } => {
+            Authentication::None | Authentication::File(_) => {}
+            Authentication::Token(token) => connect.auth_token = Some(token),
+            Authentication::Password { user, password } => {
                 connect.user = Some(user);
                 connect.pass = Some(password);
             }
@@ -177,15 +177,20 @@ impl Link {
 
     /// Waits for the next message; `None` at the deadline. Answers the server's own questions,
     /// and finds out when nobody is at the other end any more.
-    pub(crate) fn next(&mut self, deadline: Instant) -> Result<Option<Message>, LinkError> {
+    pub(crate) fn next(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<Option<DeliveredMessage>, LinkError> {
         let mut asked = false;
         loop {
             let quiet = Instant::now() + SILENCE_MAX;
             match self.said(deadline.min(quiet))? {
-                Some(Said::Message(message)) => return Ok(Some(message)),
-                Some(Said::Ping) => self.write(b"PONG\r\n", quiet)?,
-                Some(Said::Pong | Said::Ok | Said::Info(_)) => asked = false,
-                Some(Said::Error(said)) => {
+                Some(ServerMessage::Message(message)) => return Ok(Some(message)),
+                Some(ServerMessage::Ping) => self.write(b"PONG\r\n", quiet)?,
+                Some(ServerMessage::Pong | ServerMessage::Ok | ServerMessage::Info(_)) => {
+                    asked = false
+                }
+                Some(ServerMessage::Error(said)) => {
                     // A refused subject is an answer that never comes; the rest ends the link.
                     let server = self.server.clone();
                     return Err(LinkError::Said { server, said });
@@ -208,13 +213,13 @@ impl Link {
         self.write(b"PING\r\n", deadline)?;
         loop {
             match self.said(deadline)? {
-                Some(Said::Pong) => return Ok(()),
-                Some(Said::Ping) => self.write(b"PONG\r\n", deadline)?,
-                Some(Said::Error(said)) => {
+                Some(ServerMessage::Pong) => return Ok(()),
+                Some(ServerMessage::Ping) => self.write(b"PONG\r\n", deadline)?,
+                Some(ServerMessage::Error(said)) => {
                     let server = self.server.clone();
                     return Err(LinkError::Said { server, said });
                 }
-                Some(Said::Message(_) | Said::Ok | Said::Info(_)) => {}
+                Some(ServerMessage::Message(_) | ServerMessage::Ok | ServerMessage::Info(_)) => {}
                 None => {
                     let server = self.server.clone();
                     return Err(LinkError::Silent { server });
@@ -223,27 +228,34 @@ impl Link {
         }
     }
 
-    fn greet(&mut self, connect: &Connect<'_>, deadline: Instant) -> Result<(), Failed> {
+    fn greet(&mut self, connect: &Connect<'_>, deadline: Instant) -> Result<(), LinkFailure> {
         let json = serde_json::to_string(connect)
             .map_err(|_| self.protocol("the greeting cannot be written"))?;
         let greeting = format!("CONNECT {json}\r\n");
         self.write(greeting.as_bytes(), deadline)?;
         match self.flush(deadline) {
             Ok(()) => Ok(()),
-            Err(LinkError::Said { said, .. }) if is_about_us(&said) => Err(Failed::NotLetIn(said)),
+            Err(LinkError::Said { said, .. }) if is_about_us(&said) => {
+                Err(LinkFailure::NotLetIn(said))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn read_info(&mut self, deadline: Instant) -> Result<Info, Failed> {
+    fn read_info(&mut self, deadline: Instant) -> Result<Info, LinkFailure> {
         match self.said(deadline)? {
-            Some(Said::Info(json)) => serde_json::from_slice(&json)
+            Some(ServerMessage::Info(json)) => serde_json::from_slice(&json)
                 .map_err(|_| self.protocol("it does not describe itself").into()),
-            Some(Said::Error(said)) => {
+            Some(ServerMessage::Error(said)) => {
                 let server = self.server.clone();
                 Err(LinkError::Said { server, said }.into())
             }
-            Some(Said::Message(_) | Said::Ping | Said::Pong | Said::Ok) => Err(self
+            Some(
+                ServerMessage::Message(_)
+                | ServerMessage::Ping
+                | ServerMessage::Pong
+                | ServerMessage::Ok,
+            ) => Err(self
                 .protocol("it does not begin with its description")
                 .into()),
             None => {
@@ -262,7 +274,7 @@ impl Link {
         let name = ServerName::try_from(host.to_owned()).map_err(|e| failed(e.to_string()))?;
         let session = ClientConnection::new(Arc::clone(config), name);
         let session = session.map_err(|error| failed(error.to_string()))?;
-        let Socket::Plain(tcp) = self.socket else {
+        let LinkSocket::Plain(tcp) = self.socket else {
             return Err(failed("it is spoken already".to_owned()));
         };
         let mut stream = StreamOwned::new(session, tcp);
@@ -271,7 +283,7 @@ impl Link {
             conn.complete_io(sock).map_err(|e| failed(e.to_string()))?;
         }
         Ok(Self {
-            socket: Socket::Tls(Box::new(stream)),
+            socket: LinkSocket::Tls(Box::new(stream)),
             server,
             held: Vec::new(),
             payload_bytes_max: self.payload_bytes_max,
@@ -279,7 +291,7 @@ impl Link {
     }
 
     /// Returns what the server says next; `None` when it says nothing until the deadline.
-    fn said(&mut self, deadline: Instant) -> Result<Option<Said>, LinkError> {
+    fn said(&mut self, deadline: Instant) -> Result<Option<ServerMessage>, LinkError> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             match wire::take(&mut self.held) {
@@ -319,7 +331,7 @@ impl Link {
     }
 }
 
-impl Socket {
+impl LinkSocket {
     fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
@@ -349,7 +361,7 @@ impl Socket {
     }
 }
 
-fn dial(server: &Server, deadline: Instant) -> Result<TcpStream, LinkError> {
+fn dial(server: &ServerAddress, deadline: Instant) -> Result<TcpStream, LinkError> {
     let name = server.to_string();
     let resolved = (server.host.as_str(), server.port).to_socket_addrs();
     let addresses = resolved.map_err(|source| LinkError::Resolve {

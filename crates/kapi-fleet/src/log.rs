@@ -15,15 +15,15 @@ use kapi_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::blob::{self, Place};
-use crate::client::{Client, Settings, random_hex};
+use crate::blob::{self, BlobLocation};
+use crate::client::{FleetClient, FleetSettings, random_hex};
 use crate::error::FleetError;
-use crate::jetstream::api::Config;
-use crate::jetstream::{Published, Stream, Wanted};
-use crate::names::Names;
-use crate::objects::Objects;
-use crate::past::Past;
-use crate::watch::Watch;
+use crate::jetstream::api::StreamConfig;
+use crate::jetstream::{ExpectedPosition, JetStream, PublishOutcome};
+use crate::names::SubjectNames;
+use crate::objects::FleetObjects;
+use crate::past::FleetHistory;
+use crate::watch::NewsWatch;
 
 /// The layout of the note that says where the fold is.
 const NOTE_VERSION: u32 = 1;
@@ -37,8 +37,8 @@ const FOLD_TRIES: u32 = 8;
 
 /// A project's log on the cluster. Holds no part of it.
 pub struct NetLog {
-    client: Arc<Client>,
-    names: Names,
+    client: Arc<FleetClient>,
+    names: SubjectNames,
     /// The stream's name in the ids of its records.
     stream_name: String,
     /// What tells this process's batches from those of others that say the same.
@@ -48,7 +48,7 @@ pub struct NetLog {
 
 /// How far a log was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
+pub struct FleetCursor {
     /// The place after the last record read.
     pub position: Position,
     /// The message it came in.
@@ -57,18 +57,18 @@ pub struct Cursor {
 
 /// What a log holds.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedFleetLog {
     /// The fold at some place, if there is one that can be read.
     pub state: Option<Box<RawValue>>,
     /// The records after that place; all of them when there is no fold.
     pub records: Vec<Record>,
     /// Where reading ended.
-    pub cursor: Cursor,
+    pub cursor: FleetCursor,
 }
 
 /// What became of a batch.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Appended {
+pub enum BatchOutcome {
     /// It was accepted; these are its records.
     Accepted(Vec<Record>),
     /// Somebody else's came first: read it, and decide again.
@@ -78,16 +78,16 @@ pub enum Appended {
 /// Where the fold is and what it stands for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Note {
+struct FoldNote {
     v: u32,
     /// The last record that the fold knows.
     seq: u64,
     /// The message that record came in.
     message: u64,
-    place: Place,
+    place: BlobLocation,
 }
 
-impl Cursor {
+impl FleetCursor {
     /// Returns the place before the first record.
     #[must_use]
     pub fn start() -> Self {
@@ -103,22 +103,22 @@ impl NetLog {
     ///
     /// # Errors
     /// When the project's name cannot be used, or the cluster does not answer or refuses.
-    pub fn open(settings: Settings, project: &str, stream: &str) -> Result<Self, FleetError> {
-        let names = Names::of(project)?;
+    pub fn open(settings: FleetSettings, project: &str, stream: &str) -> Result<Self, FleetError> {
+        let names = SubjectNames::of(project)?;
         let replicas = settings.replicas;
         let log = Self {
-            client: Arc::new(Client::new(settings)?),
+            client: Arc::new(FleetClient::new(settings)?),
             names,
             stream_name: stream.to_owned(),
             writer: random_hex()?,
             n_batches: 0,
         };
-        let messages = Config::of(log.names.log_stream(), log.names.log(), replicas);
+        let messages = StreamConfig::of(log.names.log_stream(), log.names.log(), replicas);
         log.messages()
             .ensure(&messages.into_log(log.names.news()))?;
-        let files = Config::of(log.names.file_stream(), log.names.files(), replicas);
+        let files = StreamConfig::of(log.names.file_stream(), log.names.files(), replicas);
         log.files().ensure(&files)?;
-        let notes = Config::of(log.names.fold_stream(), log.names.fold(), replicas);
+        let notes = StreamConfig::of(log.names.fold_stream(), log.names.fold(), replicas);
         log.notes().ensure(&notes)?;
         Ok(log)
     }
@@ -139,17 +139,17 @@ impl NetLog {
     ///
     /// # Errors
     /// When the log is not what was accepted, or the cluster does not answer.
-    pub fn load(&self) -> Result<Loaded, FleetError> {
+    pub fn load(&self) -> Result<LoadedFleetLog, FleetError> {
         let Some((saved, message)) = self.saved()? else {
             return self.load_all();
         };
-        let mut cursor = Cursor {
+        let mut cursor = FleetCursor {
             position: saved.position,
             message,
         };
         self.check_accepted(&cursor)?;
         let records = self.read_more(&mut cursor)?;
-        Ok(Loaded {
+        Ok(LoadedFleetLog {
             state: Some(saved.state),
             records,
             cursor,
@@ -160,10 +160,10 @@ impl NetLog {
     ///
     /// # Errors
     /// When the log is not what was accepted, or the cluster does not answer.
-    pub fn load_all(&self) -> Result<Loaded, FleetError> {
-        let mut cursor = Cursor::start();
+    pub fn load_all(&self) -> Result<LoadedFleetLog, FleetError> {
+        let mut cursor = FleetCursor::start();
         let records = self.read_more(&mut cursor)?;
-        Ok(Loaded {
+        Ok(LoadedFleetLog {
             state: None,
             records,
             cursor,
@@ -175,7 +175,7 @@ impl NetLog {
     /// # Errors
     /// When the log is not what was accepted, or the cluster does not answer; the cursor has not
     /// moved then.
-    pub fn read_more(&self, cursor: &mut Cursor) -> Result<Vec<Record>, FleetError> {
+    pub fn read_more(&self, cursor: &mut FleetCursor) -> Result<Vec<Record>, FleetError> {
         let stream = self.messages();
         let mut here = cursor.clone();
         let mut records = Vec::new();
@@ -204,9 +204,9 @@ impl NetLog {
     /// be found out in time whether it was accepted: reading further will tell.
     pub fn append(
         &mut self,
-        cursor: &mut Cursor,
+        cursor: &mut FleetCursor,
         batch: &Batch<'_>,
-    ) -> Result<Appended, FleetError> {
+    ) -> Result<BatchOutcome, FleetError> {
         let stream = self.messages();
         let lines = encode(&self.stream_name, &cursor.position, batch).map_err(|source| {
             FleetError::Encode {
@@ -232,22 +232,28 @@ impl NetLog {
         }
         let id = format!("{}-{}-{}", self.writer, self.n_batches, sha256_hex(&bytes));
         let subject = self.names.log();
-        let published = stream.publish((&subject, &bytes), &id, Wanted::After(cursor.message))?;
+        let published = stream.publish(
+            (&subject, &bytes),
+            &id,
+            ExpectedPosition::After(cursor.message),
+        )?;
         self.n_batches += 1;
         match published {
-            Published::Taken => Ok(Appended::Conflict),
-            Published::At(message) if message != cursor.message + 1 => Err(FleetError::Missing {
-                stream: self.name(),
-                message: cursor.message + 1,
-            }),
-            Published::At(message) => {
+            PublishOutcome::Taken => Ok(BatchOutcome::Conflict),
+            PublishOutcome::At(message) if message != cursor.message + 1 => {
+                Err(FleetError::Missing {
+                    stream: self.name(),
+                    message: cursor.message + 1,
+                })
+            }
+            PublishOutcome::At(message) => {
                 for (_, line) in &lines {
                     let line = line.strip_suffix(b"\n").unwrap_or(line);
                     cursor.position = cursor.position.after(line);
                 }
                 cursor.message = message;
                 let records = lines.into_iter().map(|(record, _)| record);
-                Ok(Appended::Accepted(records.collect()))
+                Ok(BatchOutcome::Accepted(records.collect()))
             }
         }
     }
@@ -257,12 +263,12 @@ impl NetLog {
     ///
     /// # Errors
     /// When the cluster does not answer or refuses; the log is as good as before.
-    pub fn save(&self, cursor: &Cursor, state: Box<RawValue>) -> Result<bool, FleetError> {
+    pub fn save(&self, cursor: &FleetCursor, state: Box<RawValue>) -> Result<bool, FleetError> {
         let (files, notes) = (self.files(), self.notes());
         let subject = self.names.fold();
         // Read before the parts are sent: whoever can still win after us sends theirs after this.
         let last = notes.last(&subject)?;
-        let old: Option<Note> = last.as_ref().and_then(|kept| parse_note(&kept.payload));
+        let old: Option<FoldNote> = last.as_ref().and_then(|kept| parse_note(&kept.payload));
         if old.is_some_and(|old| old.seq >= cursor.position.seq) {
             return Ok(false);
         }
@@ -276,7 +282,7 @@ impl NetLog {
         })?;
         let above = self.names.file("part");
         let place = blob::send(&files, &above, &bytes)?;
-        let note = Note {
+        let note = FoldNote {
             v: NOTE_VERSION,
             seq: cursor.position.seq,
             message: cursor.message,
@@ -285,12 +291,12 @@ impl NetLog {
         let json = notes.encode(&note)?;
         let revision = last.map_or(0, |kept| kept.seq);
         let id = format!("{}-note", note.place.subject);
-        match notes.publish((&subject, &json), &id, Wanted::After(revision))? {
-            Published::Taken => {
+        match notes.publish((&subject, &json), &id, ExpectedPosition::After(revision))? {
+            PublishOutcome::Taken => {
                 files.purge_but(&format!("{}.>", note.place.subject), 0)?;
                 Ok(false)
             }
-            Published::At(_) => {
+            PublishOutcome::At(_) => {
                 files.purge_before(&format!("{above}.>"), note.place.first)?;
                 notes.purge_but(&subject, 1)?;
                 Ok(true)
@@ -319,7 +325,7 @@ impl NetLog {
         let subject = self.names.file(&format!("clock.{}", random_hex()?));
         let id = format!("{subject}-now");
         let before_ms = clock.now_ms();
-        files.publish((&subject, b"?"), &id, Wanted::Any)?;
+        files.publish((&subject, b"?"), &id, ExpectedPosition::Any)?;
         let after_ms = clock.now_ms();
         let kept = files.last(&subject)?;
         files.purge_but(&subject, 0)?;
@@ -337,38 +343,38 @@ impl NetLog {
     ///
     /// # Errors
     /// When a file that proves who asks cannot be read.
-    pub fn watch(&self) -> Result<Watch, FleetError> {
-        Ok(Watch::of(self.client.another()?, self.names.news()))
+    pub fn watch(&self) -> Result<NewsWatch, FleetError> {
+        Ok(NewsWatch::of(self.client.another()?, self.names.news()))
     }
 
     /// Returns what has ended.
     #[must_use]
-    pub fn past(&self) -> Past {
-        Past::of(Arc::clone(&self.client), self.names.clone())
+    pub fn past(&self) -> FleetHistory {
+        FleetHistory::of(Arc::clone(&self.client), self.names.clone())
     }
 
     /// Returns what travels.
     #[must_use]
-    pub fn objects(&self) -> Objects {
-        Objects::of(Arc::clone(&self.client), self.names.clone())
+    pub fn objects(&self) -> FleetObjects {
+        FleetObjects::of(Arc::clone(&self.client), self.names.clone())
     }
 
-    fn messages(&self) -> Stream<'_> {
-        Stream {
+    fn messages(&self) -> JetStream<'_> {
+        JetStream {
             client: &self.client,
             name: self.names.log_stream(),
         }
     }
 
-    fn notes(&self) -> Stream<'_> {
-        Stream {
+    fn notes(&self) -> JetStream<'_> {
+        JetStream {
             client: &self.client,
             name: self.names.fold_stream(),
         }
     }
 
-    fn files(&self) -> Stream<'_> {
-        Stream {
+    fn files(&self) -> JetStream<'_> {
+        JetStream {
             client: &self.client,
             name: self.names.file_stream(),
         }
@@ -392,7 +398,7 @@ impl NetLog {
     }
 
     /// Checks that the message which the fold ends with is still what it was.
-    fn check_accepted(&self, cursor: &Cursor) -> Result<(), FleetError> {
+    fn check_accepted(&self, cursor: &FleetCursor) -> Result<(), FleetError> {
         let kept = self.messages().get(cursor.message)?;
         let kept = kept.ok_or_else(|| FleetError::Missing {
             stream: self.name(),
@@ -406,14 +412,14 @@ impl NetLog {
         Err(self.corrupt(cursor.message, Fault::Changed))
     }
 
-    fn decode(&self, here: &mut Cursor, payload: &[u8]) -> Result<Vec<Record>, FleetError> {
+    fn decode(&self, here: &mut FleetCursor, payload: &[u8]) -> Result<Vec<Record>, FleetError> {
         let message = here.message + 1;
         let tail = decode(&self.stream_name, &here.position, payload)
             .map_err(|error| self.corrupt(message, error.fault))?;
         if tail.torn_bytes > 0 || tail.records.is_empty() {
             return Err(self.corrupt(message, Fault::NoNewline));
         }
-        *here = Cursor {
+        *here = FleetCursor {
             position: tail.position,
             message,
         };
@@ -430,7 +436,7 @@ impl NetLog {
 }
 
 /// Whatever is wrong with a note, the fold is made again from the log.
-fn parse_note(json: &[u8]) -> Option<Note> {
-    let note: Note = serde_json::from_slice(json).ok()?;
+fn parse_note(json: &[u8]) -> Option<FoldNote> {
+    let note: FoldNote = serde_json::from_slice(json).ok()?;
     (note.v == NOTE_VERSION && note.seq > 0).then_some(note)
 }

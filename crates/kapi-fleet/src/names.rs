@@ -10,11 +10,11 @@ const PROJECT_BYTES_MAX: usize = 80;
 
 /// The names that one project uses.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub(crate) struct SubjectNames {
     project: String,
 }
 
-impl Names {
+impl SubjectNames {
     pub(crate) fn of(project: &str) -> Result<Self, FleetError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if project.is_empty() || project.len() > PROJECT_BYTES_MAX || !project.bytes().all(is_plain)
@@ -71,16 +71,16 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::Names;
+    use super::SubjectNames;
 
     #[test]
     fn a_project_cannot_name_anothers_subjects() {
         assert_eq!(
-            Names::of("shop-1a2b3c4d").unwrap().log(),
+            SubjectNames::of("shop-1a2b3c4d").unwrap().log(),
             "kapi.shop-1a2b3c4d.kernel"
         );
         for name in ["", "*", ">", "a.b", "a b", "ä", &"a".repeat(81)] {
-            assert!(Names::of(name).is_err(), "{name}");
+            assert!(SubjectNames::of(name).is_err(), "{name}");
         }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{self, Place};
-use crate::client::Client;
+use crate::blob::{self, BlobLocation};
+use crate::client::FleetClient;
 use crate::error::FleetError;
-use crate::jetstream::{Published, Stream, Wanted};
-use crate::names::Names;
+use crate::jetstream::{ExpectedPosition, JetStream, PublishOutcome};
+use crate::names::SubjectNames;
 
 /// The most bytes of one object.
 pub const OBJECT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -24,14 +24,14 @@ const HEAD_VERSION: u32 = 1;
 
 /// The objects of one project.
 #[derive(Clone)]
-pub struct Objects {
-    client: Arc<Client>,
-    names: Names,
+pub struct FleetObjects {
+    client: Arc<FleetClient>,
+    names: SubjectNames,
 }
 
 /// What is known of an object without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct ObjectHead {
     /// Its name: letters, digits, dash and underscore. A commit's own id.
     pub name: String,
     /// The names that whoever takes it must have already.
@@ -42,14 +42,14 @@ pub struct Head {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ObjectRecord {
     v: u32,
     basis: Vec<String>,
-    place: Place,
+    place: BlobLocation,
 }
 
-impl Objects {
-    pub(crate) const fn of(client: Arc<Client>, names: Names) -> Self {
+impl FleetObjects {
+    pub(crate) const fn of(client: Arc<FleetClient>, names: SubjectNames) -> Self {
         Self { client, names }
     }
 
@@ -79,15 +79,15 @@ impl Objects {
         }
         let above = self.names.file(&format!("object.{name}"));
         let place = blob::send(&stream, &above, bytes)?;
-        let json = stream.encode(&Written {
+        let json = stream.encode(&ObjectRecord {
             v: HEAD_VERSION,
             basis: basis.to_vec(),
             place: place.clone(),
         })?;
         let subject = self.head_subject(name);
-        match stream.publish((&subject, &json), &place.subject, Wanted::First)? {
-            Published::At(_) => Ok(()),
-            Published::Taken => stream.purge_but(&format!("{}.>", place.subject), 0),
+        match stream.publish((&subject, &json), &place.subject, ExpectedPosition::First)? {
+            PublishOutcome::At(_) => Ok(()),
+            PublishOutcome::Taken => stream.purge_but(&format!("{}.>", place.subject), 0),
         }
     }
 
@@ -95,9 +95,9 @@ impl Objects {
     ///
     /// # Errors
     /// When the cluster does not answer.
-    pub fn head(&self, name: &str) -> Result<Option<Head>, FleetError> {
+    pub fn head(&self, name: &str) -> Result<Option<ObjectHead>, FleetError> {
         let written = self.written(name)?;
-        Ok(written.map(|written| Head {
+        Ok(written.map(|written| ObjectHead {
             name: name.to_owned(),
             basis: written.basis,
             bytes: written.place.bytes,
@@ -139,13 +139,13 @@ impl Objects {
         stream.purge_but(&self.names.file(&format!("object.{name}.>")), 0)
     }
 
-    fn written(&self, name: &str) -> Result<Option<Written>, FleetError> {
+    fn written(&self, name: &str) -> Result<Option<ObjectRecord>, FleetError> {
         check_name(name)?;
         let stream = self.stream();
         let Some(kept) = stream.last(&self.head_subject(name))? else {
             return Ok(None);
         };
-        let written: Written = stream.parse("read an object", &kept.payload)?;
+        let written: ObjectRecord = stream.parse("read an object", &kept.payload)?;
         if written.v != HEAD_VERSION {
             return Err(bad(name, "a newer Kapi put it there"));
         }
@@ -162,8 +162,8 @@ impl Objects {
         self.names.file(&format!("head.{name}"))
     }
 
-    fn stream(&self) -> Stream<'_> {
-        Stream {
+    fn stream(&self) -> JetStream<'_> {
+        JetStream {
             client: &self.client,
             name: self.names.file_stream(),
         }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::client::{Client, random_hex};
+use crate::client::{FleetClient, random_hex};
 use crate::error::FleetError;
-use crate::jetstream::{Published, Stream, Wanted};
-use crate::names::Names;
+use crate::jetstream::{ExpectedPosition, JetStream, PublishOutcome};
+use crate::names::SubjectNames;
 
 /// Bytes of lines that go into one message.
 const MESSAGE_BYTES: usize = 256 * 1024;
@@ -17,13 +17,13 @@ const MESSAGES_MAX: u32 = 100_000;
 
 /// What has ended in one project.
 #[derive(Clone)]
-pub struct Past {
-    client: Arc<Client>,
-    names: Names,
+pub struct FleetHistory {
+    client: Arc<FleetClient>,
+    names: SubjectNames,
 }
 
-impl Past {
-    pub(crate) const fn of(client: Arc<Client>, names: Names) -> Self {
+impl FleetHistory {
+    pub(crate) const fn of(client: Arc<FleetClient>, names: SubjectNames) -> Self {
         Self { client, names }
     }
 
@@ -36,8 +36,8 @@ impl Past {
         let subject = self.subject(segment);
         let mut rest = lines;
         while let Some((bytes, after)) = fill(rest) {
-            match stream.publish((&subject, &bytes), &random_hex()?, Wanted::Any)? {
-                Published::At(_) | Published::Taken => rest = after,
+            match stream.publish((&subject, &bytes), &random_hex()?, ExpectedPosition::Any)? {
+                PublishOutcome::At(_) | PublishOutcome::Taken => rest = after,
             }
         }
         Ok(())
@@ -85,8 +85,8 @@ impl Past {
         self.names.file(&format!("past.{segment}"))
     }
 
-    fn stream(&self) -> Stream<'_> {
-        Stream {
+    fn stream(&self) -> JetStream<'_> {
+        JetStream {
             client: &self.client,
             name: self.names.file_stream(),
         }

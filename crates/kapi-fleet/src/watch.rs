@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::Client;
+use crate::client::FleetClient;
 use crate::error::FleetError;
 
 /// What waits for news.
-pub struct Watch {
-    client: Client,
+pub struct NewsWatch {
+    client: FleetClient,
     subject: String,
     is_listening: bool,
 }
@@ -24,8 +24,8 @@ pub enum News {
     None,
 }
 
-impl Watch {
-    pub(crate) const fn of(client: Client, subject: String) -> Self {
+impl NewsWatch {
+    pub(crate) const fn of(client: FleetClient, subject: String) -> Self {
         Self {
             client,
             subject,

@@ -9,11 +9,11 @@ const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ServerMessage {
     /// Its description of itself, as JSON.
     Info(Vec<u8>),
     /// A message.
-    Message(Message),
+    Message(DeliveredMessage),
     /// Are you there?
     Ping,
     /// I am here.
@@ -26,7 +26,7 @@ pub(crate) enum Said {
 
 /// A message as it was delivered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct DeliveredMessage {
     /// What it was sent to.
     pub(crate) subject: String,
     /// Its headers, with the first line.
@@ -46,7 +46,7 @@ pub(crate) struct Publication<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-impl Message {
+impl DeliveredMessage {
     /// Returns the number in the first line of the headers: `NATS/1.0 503`.
     pub(crate) fn status(&self) -> Option<u16> {
         let line = self.headers.split(|&byte| byte == b'\r').next()?;
@@ -66,7 +66,7 @@ pub(crate) fn header(block: &[u8], name: &str) -> Option<String> {
 }
 
 /// Takes the first operation from the front of `bytes`, if it is there as a whole.
-pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<Said>, &'static str> {
+pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<ServerMessage>, &'static str> {
     let Some(line_bytes) = bytes.windows(2).position(|pair| pair == b"\r\n") else {
         return if bytes.len() > LINE_BYTES_MAX {
             Err("a line is too long")
@@ -79,11 +79,11 @@ pub(crate) fn take(bytes: &mut Vec<u8>) -> Result<Option<Said>, &'static str> {
     let (verb, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     let after = line_bytes + 2;
     let said = match verb.to_ascii_uppercase().as_str() {
-        "INFO" => Said::Info(rest.trim().as_bytes().to_vec()),
-        "PING" => Said::Ping,
-        "PONG" => Said::Pong,
-        "+OK" => Said::Ok,
-        "-ERR" => Said::Error(rest.trim().trim_matches('\'').to_owned()),
+        "INFO" => ServerMessage::Info(rest.trim().as_bytes().to_vec()),
+        "PING" => ServerMessage::Ping,
+        "PONG" => ServerMessage::Pong,
+        "+OK" => ServerMessage::Ok,
+        "-ERR" => ServerMessage::Error(rest.trim().trim_matches('\'').to_owned()),
         "MSG" => return take_message(bytes, after, Layout::Plain),
         "HMSG" => return take_message(bytes, after, Layout::Headers),
         _ => return Err("an operation is unknown"),
@@ -103,7 +103,7 @@ fn take_message(
     bytes: &mut Vec<u8>,
     after: usize,
     layout: Layout,
-) -> Result<Option<Said>, &'static str> {
+) -> Result<Option<ServerMessage>, &'static str> {
     let line = bytes.get(..after - 2).unwrap_or_default();
     let line = str::from_utf8(line).map_err(|_| "a line is not text")?;
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -142,13 +142,13 @@ fn take_message(
         Some(_) => return Err("a message does not end where it says"),
     }
     let (headers, payload) = body.split_at(header_bytes);
-    let message = Message {
+    let message = DeliveredMessage {
         subject: (*subject).to_owned(),
         headers: headers.to_vec(),
         payload: payload.to_vec(),
     };
     bytes.drain(..end + 2);
-    Ok(Some(Said::Message(message)))
+    Ok(Some(ServerMessage::Message(message)))
 }
 
 /// Returns a publication as bytes; `reply` is where an answer is to go.
@@ -178,9 +178,9 @@ pub(crate) fn encode(publication: &Publication<'_>, reply: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Message, Publication, Said, encode, header, take};
+    use super::{DeliveredMessage, Publication, ServerMessage, encode, header, take};
 
-    fn all(text: &str) -> Result<Vec<Said>, &'static str> {
+    fn all(text: &str) -> Result<Vec<ServerMessage>, &'static str> {
         let mut bytes = text.as_bytes().to_vec();
         let mut said = Vec::new();
         while let Some(one) = take(&mut bytes)? {
@@ -197,7 +197,7 @@ mod tests {
                     HMSG c 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n";
         let said = all(text).unwrap();
         let message = |subject: &str, headers: &str, payload: &str| {
-            Said::Message(Message {
+            ServerMessage::Message(DeliveredMessage {
                 subject: subject.to_owned(),
                 headers: headers.as_bytes().to_vec(),
                 payload: payload.as_bytes().to_vec(),
@@ -205,17 +205,17 @@ mod tests {
         };
         let nobody = message("c", "NATS/1.0 503\r\n\r\n", "");
         let expected = [
-            Said::Info(b"{\"a\":1}".to_vec()),
-            Said::Ping,
-            Said::Pong,
-            Said::Ok,
-            Said::Error("Stale Connection".to_owned()),
+            ServerMessage::Info(b"{\"a\":1}".to_vec()),
+            ServerMessage::Ping,
+            ServerMessage::Pong,
+            ServerMessage::Ok,
+            ServerMessage::Error("Stale Connection".to_owned()),
             message("a.b", "", "hello"),
             message("c", "NATS/1.0\r\n\r\n", "hi"),
             nobody.clone(),
         ];
         assert_eq!(said, expected);
-        let Said::Message(nobody) = nobody else {
+        let ServerMessage::Message(nobody) = nobody else {
             unreachable!()
         };
         assert_eq!(nobody.status(), Some(503));

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use kapi_fleet::address::{Address, Proof};
+use kapi_fleet::address::{Address, Authentication};
 
 use crate::config::source::{At, Source, Text, at};
 use crate::config::{Variables, grant};
@@ -141,8 +141,8 @@ pub(crate) fn flag(text: &str) -> Result<At<Kept>, Error> {
 
 /// Returns the proof that a file stands for, where the address has none of its own.
 pub(crate) fn with_credentials(mut address: Address, credentials: Option<&Path>) -> Address {
-    if let (Proof::None, Some(path)) = (&address.proof, credentials) {
-        address.proof = Proof::File(path.to_path_buf());
+    if let (Authentication::None, Some(path)) = (&address.proof, credentials) {
+        address.proof = Authentication::File(path.to_path_buf());
     }
     address
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kapi_engine::kernel::log::Store;
 use kapi_engine::project::Project;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_world::tasks::travel;
 
 use crate::config::Config;
@@ -52,7 +52,7 @@ pub(super) fn resolve(
         Kept::Files => Store::Files,
         Kept::Cluster(address) => Store::Fleet {
             project: name(context, project, config)?,
-            settings: Settings {
+            settings: FleetSettings {
                 replicas: said.replicas(&address),
                 address: store::with_credentials(address, said.credentials.as_deref()),
                 authorities: said.authorities.clone(),

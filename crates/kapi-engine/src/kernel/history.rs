@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::task::Task;
-use kapi_fleet::past::Past;
+use kapi_fleet::past::FleetHistory;
 use kapi_sys::disk::Disk;
 
 use crate::kernel::error::KernelError;
@@ -23,7 +23,7 @@ pub struct History<'a>(Shelf<'a>);
 #[derive(Clone)]
 enum Shelf<'a> {
     Files(Files<'a>),
-    Afar(Past),
+    Afar(FleetHistory),
 }
 
 #[derive(Clone)]
@@ -37,7 +37,7 @@ impl<'a> History<'a> {
         Self(Shelf::Files(Files { disk, dir }))
     }
 
-    pub(super) const fn afar(past: Past) -> Self {
+    pub(super) const fn afar(past: FleetHistory) -> Self {
         Self(Shelf::Afar(past))
     }
 

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_core::kernel::id::Holder;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
-use kapi_fleet::watch::{News, Watch};
+use kapi_fleet::watch::{News, NewsWatch};
 use kapi_store::record::{Batch, Record};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
@@ -47,7 +47,7 @@ pub enum Store {
     /// On a cluster, for the processes of many.
     Fleet {
         /// How to speak with it.
-        settings: Settings,
+        settings: FleetSettings,
         /// What the project is called there: the same on every machine.
         project: String,
     },
@@ -109,7 +109,7 @@ pub(super) enum Seat {
 }
 
 /// Waits until somebody else has recorded something.
-pub struct Bell(Watch);
+pub struct Bell(NewsWatch);
 
 impl Bell {
     /// Waits, at most this long; tells whether something may have been recorded.

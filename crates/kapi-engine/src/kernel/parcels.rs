@@ -4,14 +4,14 @@
 //! first. Where a kernel is kept in files there are none.
 
 use kapi_fleet::log::NetLog;
-use kapi_fleet::objects::{Head, Objects};
+use kapi_fleet::objects::{FleetObjects, ObjectHead};
 
 use crate::kernel::error::KernelError;
 use crate::kernel::log::{STREAM, Store};
 
 /// The parcels of one project.
 #[derive(Clone)]
-pub struct Parcels(Objects);
+pub struct Parcels(FleetObjects);
 
 /// One parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Parcel {
 }
 
 impl Parcels {
-    pub(super) const fn of(objects: Objects) -> Self {
+    pub(super) const fn of(objects: FleetObjects) -> Self {
         Self(objects)
     }
 
@@ -47,7 +47,7 @@ impl Parcels {
     /// When the store does not answer.
     pub fn basis(&self, name: &str) -> Result<Option<Vec<String>>, KernelError> {
         let head = self.0.head(name)?;
-        Ok(head.map(|Head { basis, .. }| basis))
+        Ok(head.map(|ObjectHead { basis, .. }| basis))
     }
 
     /// Returns the names of all parcels.

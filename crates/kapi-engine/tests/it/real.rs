@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kapi_engine::kernel::log::Store;
 use kapi_fleet::address::Address;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_testkit::cluster::Cluster;
 use kapi_testkit::kernel_sim::storm::{Elsewhere, StormOptions, storm_elsewhere};
 
@@ -17,7 +17,7 @@ fn processes_and_a_server_that_are_killed_lose_nothing_and_repeat_no_end() {
     let mut cluster = Cluster::start(3, dir.path()).unwrap();
     let address = cluster.address();
     let store = Store::Fleet {
-        settings: Settings {
+        settings: FleetSettings {
             address: Address::parse(&address).unwrap(),
             authorities: None,
             replicas: 3,

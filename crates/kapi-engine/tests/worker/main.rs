@@ -30,7 +30,7 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_engine::project::Project;
 use kapi_fleet::address::Address;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -72,7 +72,7 @@ fn main() {
 
 fn cluster(address: &str) -> Store {
     Store::Fleet {
-        settings: Settings {
+        settings: FleetSettings {
             address: Address::parse(address).unwrap(),
             authorities: None,
             replicas: 3,

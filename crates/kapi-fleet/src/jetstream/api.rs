@@ -12,7 +12,7 @@ const DUPLICATES_NS: u64 = 120 * 1_000_000_000;
 /// What a stream is like.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Config {
+pub(crate) struct StreamConfig {
     pub(crate) name: String,
     pub(crate) subjects: Vec<String>,
     pub(crate) retention: String,
@@ -42,15 +42,15 @@ pub(crate) struct Republish {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     #[serde(default)]
     pub(crate) error: Option<ApiError>,
     #[serde(default)]
     pub(crate) seq: u64,
     #[serde(default)]
-    pub(crate) message: Option<Encoded>,
+    pub(crate) message: Option<EncodedMessage>,
     #[serde(default)]
-    pub(crate) config: Option<Config>,
+    pub(crate) config: Option<StreamConfig>,
     #[serde(default)]
     pub(crate) state: Option<StreamState>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct ApiError {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedMessage {
     pub(crate) seq: u64,
     #[serde(default)]
     pub(crate) hdrs: String,
@@ -83,7 +83,7 @@ pub(crate) struct StreamState {
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct MessageRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seq: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) keep: Option<u64>,
 }
 
-impl Config {
+impl StreamConfig {
     /// A stream without any limit, kept on disk.
     pub(crate) fn of(name: String, subject: String, replicas: u8) -> Self {
         Self {

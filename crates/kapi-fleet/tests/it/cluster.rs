@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kapi_fleet::address::Address;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, Limits, Program};
 
@@ -109,7 +109,7 @@ impl Cluster {
     }
 
     /// Returns how to speak with all of them.
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> FleetSettings {
         settings(&self.ports())
     }
 }
@@ -126,12 +126,12 @@ impl Drop for Cluster {
 }
 
 /// Returns how to speak with the servers at these ports.
-pub(crate) fn settings(ports: &[u16]) -> Settings {
+pub(crate) fn settings(ports: &[u16]) -> FleetSettings {
     let servers: Vec<String> = ports
         .iter()
         .map(|port| format!("127.0.0.1:{port}"))
         .collect();
-    Settings {
+    FleetSettings {
         address: Address::parse(&format!("nats://{}", servers.join(","))).unwrap(),
         authorities: None,
         replicas: if ports.len() >= 3 { 3 } else { 1 },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kapi_core::actor::Actor;
 use kapi_fleet::error::FleetError;
-use kapi_fleet::log::{Appended, Cursor, NetLog};
+use kapi_fleet::log::{BatchOutcome, FleetCursor, NetLog};
 use kapi_store::record::{Batch, Payload, Record};
 use serde_json::value::to_raw_value;
 
@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 pub(crate) struct Writer {
     pub(crate) name: String,
     pub(crate) log: NetLog,
-    pub(crate) cursor: Cursor,
+    pub(crate) cursor: FleetCursor,
     pub(crate) n_conflicts: u32,
     pub(crate) n_unknown: u32,
 }
@@ -22,7 +22,7 @@ impl Writer {
         Self {
             name: name.to_owned(),
             log,
-            cursor: Cursor::start(),
+            cursor: FleetCursor::start(),
             n_conflicts: 0,
             n_unknown: 0,
         }
@@ -41,11 +41,11 @@ impl Writer {
                 return;
             }
             match self.try_append(number) {
-                Ok(Appended::Accepted(records)) => {
+                Ok(BatchOutcome::Accepted(records)) => {
                     assert_eq!(records.len(), 2);
                     return;
                 }
-                Ok(Appended::Conflict) => self.n_conflicts += 1,
+                Ok(BatchOutcome::Conflict) => self.n_conflicts += 1,
                 Err(FleetError::Unknown { .. }) => self.n_unknown += 1,
                 Err(error) => panic!("{error:?}"),
             }
@@ -53,7 +53,7 @@ impl Writer {
         panic!("{} never came through", self.name);
     }
 
-    pub(crate) fn try_append(&mut self, number: u32) -> Result<Appended, FleetError> {
+    pub(crate) fn try_append(&mut self, number: u32) -> Result<BatchOutcome, FleetError> {
         let data = to_raw_value(&(&self.name, number)).unwrap();
         let payload = |kind: &str| Payload {
             kind: kind.to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kapi_fleet::address::Address;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_fleet::log::NetLog;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ const SLOW: &str = "command:if grep -q 'was lost\\|told to stop' \"$KAPI_PROMPT_
 /// Opens the log as nobody of the product does.
 fn log(fleet: &Fleet) -> NetLog {
     let first = fleet.asks.git(&["rev-list", "--max-parents=0", "HEAD"]);
-    let settings = Settings {
+    let settings = FleetSettings {
         address: Address::parse(&fleet.cluster.address()).unwrap(),
         authorities: None,
         replicas: 1,

@@ -3,10 +3,10 @@
 //! Leases end by time alone here, so the time is the cluster's: machines' own clocks differ.
 
 use kapi_core::kernel::id::Holder;
-use kapi_fleet::client::Settings;
-use kapi_fleet::log::{self, Cursor, NetLog};
-use kapi_fleet::objects::Objects;
-use kapi_fleet::watch::Watch;
+use kapi_fleet::client::FleetSettings;
+use kapi_fleet::log::{self, FleetCursor, NetLog};
+use kapi_fleet::objects::FleetObjects;
+use kapi_fleet::watch::NewsWatch;
 use kapi_store::record::Batch;
 use kapi_sys::clock::Clock;
 use rustix::system::uname;
@@ -22,7 +22,7 @@ pub(in crate::kernel) struct Fleet {
     log: NetLog,
     /// What the project is called there.
     project: String,
-    cursor: Cursor,
+    cursor: FleetCursor,
     /// How long the fold was when this process met it last.
     fold_bytes: u64,
     /// What the cluster's clock is ahead of this machine's.
@@ -31,7 +31,7 @@ pub(in crate::kernel) struct Fleet {
 
 impl Fleet {
     pub(super) fn open(
-        settings: Settings,
+        settings: FleetSettings,
         project: &str,
         clock: &dyn Clock,
     ) -> Result<Self, KernelError> {
@@ -40,7 +40,7 @@ impl Fleet {
             offset_ms: log.clock_offset_ms(clock)?,
             log,
             project: project.to_owned(),
-            cursor: Cursor::start(),
+            cursor: FleetCursor::start(),
             fold_bytes: 0,
         })
     }
@@ -74,8 +74,8 @@ impl Fleet {
 
     pub(super) fn append(&mut self, batch: &Batch<'_>) -> Result<Appended, KernelError> {
         Ok(match self.log.append(&mut self.cursor, batch)? {
-            log::Appended::Accepted(records) => Appended::Accepted(records),
-            log::Appended::Conflict => Appended::Conflict,
+            log::BatchOutcome::Accepted(records) => Appended::Accepted(records),
+            log::BatchOutcome::Conflict => Appended::Conflict,
         })
     }
 
@@ -115,7 +115,7 @@ impl Fleet {
         now_ms.saturating_add(self.offset_ms)
     }
 
-    pub(super) fn watch(&self) -> Result<Watch, KernelError> {
+    pub(super) fn watch(&self) -> Result<NewsWatch, KernelError> {
         Ok(self.log.watch()?)
     }
 
@@ -123,7 +123,7 @@ impl Fleet {
         &self.project
     }
 
-    pub(super) fn objects(&self) -> Objects {
+    pub(super) fn objects(&self) -> FleetObjects {
         self.log.objects()
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use kapi_fleet::error::FleetError;
-use kapi_fleet::log::{Appended, Cursor, NetLog};
+use kapi_fleet::log::{BatchOutcome, FleetCursor, NetLog};
 
 use crate::cluster::{Cluster, settings};
 use crate::proxy::Proxy;
@@ -97,7 +97,7 @@ fn whoever_is_cut_off_fails_in_time_and_goes_on_when_the_network_is_back() {
     // The others go on as if nothing were.
     free.append(0);
     proxy.mend();
-    assert_eq!(cut.try_append(1).unwrap(), Appended::Conflict);
+    assert_eq!(cut.try_append(1).unwrap(), BatchOutcome::Conflict);
     cut.append(1);
     let names: Vec<_> = free
         .log
@@ -130,7 +130,7 @@ fn a_batch_whose_answer_was_lost_is_there_once_and_known_to_be() {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| deaf.try_append(1).unwrap());
         // Mended only once the server has accepted it.
-        let mut cursor = Cursor::start();
+        let mut cursor = FleetCursor::start();
         let mut n = 0;
         while n < 4 {
             n += watched.read_more(&mut cursor).unwrap().len();
@@ -138,7 +138,7 @@ fn a_batch_whose_answer_was_lost_is_there_once_and_known_to_be() {
         }
         proxy.mend();
         let appended = thread.join().unwrap();
-        assert!(matches!(appended, Appended::Accepted(records) if records.len() == 2));
+        assert!(matches!(appended, BatchOutcome::Accepted(records) if records.len() == 2));
     });
     deaf.append(2);
     check(&watched, 1, 3);
@@ -151,9 +151,9 @@ fn two_who_say_the_same_in_the_same_millisecond_are_told_apart() {
     let mut second = Writer::new("same", open(&cluster));
     assert!(matches!(
         first.try_append(0).unwrap(),
-        Appended::Accepted(_)
+        BatchOutcome::Accepted(_)
     ));
-    assert_eq!(second.try_append(0).unwrap(), Appended::Conflict);
+    assert_eq!(second.try_append(0).unwrap(), BatchOutcome::Conflict);
     assert_eq!(open(&cluster).load_all().unwrap().records.len(), 2);
 }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kapi_fleet::address::Proof;
+use kapi_fleet::address::Authentication;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -119,7 +119,7 @@ fn a_file_of_credentials_lets_in_and_that_of_somebody_else_does_not() {
         let mut file = std::fs::File::create(&path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let mut settings = cluster.settings();
-        settings.address.proof = Proof::File(path);
+        settings.address.proof = Authentication::File(path);
         NetLog::open(settings, "shop", "kernel")
     };
     let mut writer = Writer::new("w", open(&user.secret()).unwrap());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kapi_fleet::log::{Cursor, NetLog};
+use kapi_fleet::log::{FleetCursor, NetLog};
 use kapi_fleet::watch::News;
 use kapi_sys::clock::{StepClock, SystemClock};
 use serde_json::value::{RawValue, to_raw_value};
@@ -55,7 +55,7 @@ fn the_fold_goes_only_forwards_and_loads_with_what_came_after() {
 fn savers_that_race_leave_one_whole_fold() {
     let cluster = Cluster::three();
     let mut writer = Writer::new("w", open(&cluster));
-    let mut savers: Vec<(NetLog, Cursor)> = Vec::new();
+    let mut savers: Vec<(NetLog, FleetCursor)> = Vec::new();
     for number in 0..4 {
         writer.append(number);
         savers.push((open(&cluster), writer.cursor.clone()));

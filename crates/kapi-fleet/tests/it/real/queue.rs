@@ -19,7 +19,7 @@ use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::{Enlisted, Queue};
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_engine::project::Project;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -38,7 +38,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: FleetSettings) -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
             store: Store::Fleet {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_fleet::log::NetLog;
-use kapi_fleet::objects::Objects;
+use kapi_fleet::objects::FleetObjects;
 use kapi_git::bundle::BundleError;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
@@ -89,7 +89,7 @@ fn git_path() -> PathBuf {
 }
 
 /// Offers a commit, on top of what the others have.
-fn send(machine: &Machine, objects: &Objects, tip: &CommitId, basis: &[CommitId]) {
+fn send(machine: &Machine, objects: &FleetObjects, tip: &CommitId, basis: &[CommitId]) {
     let bytes = machine.repository().bundle(tip, basis).unwrap();
     let names: Vec<String> = basis
         .iter()
@@ -99,7 +99,7 @@ fn send(machine: &Machine, objects: &Objects, tip: &CommitId, basis: &[CommitId]
 }
 
 /// Takes a commit and what it builds on, and returns the ref that keeps it.
-fn receive(machine: &Machine, objects: &Objects, tip: &CommitId, task: &str) -> String {
+fn receive(machine: &Machine, objects: &FleetObjects, tip: &CommitId, task: &str) -> String {
     let repository = machine.repository();
     let head = objects.head(tip.as_str()).unwrap().unwrap();
     for name in &head.basis {

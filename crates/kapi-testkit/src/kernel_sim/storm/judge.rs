@@ -13,7 +13,7 @@ use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::machine::logged::to_logged;
 use kapi_engine::project::Project;
-use kapi_fleet::client::Settings;
+use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
@@ -107,7 +107,7 @@ fn in_files(root: &Path, dir: &Path) -> Result<Vec<Record>, Violation> {
 
 /// Returns the records of a log on a cluster, each of which chains to the one before; nothing that
 /// was to travel lies about there.
-fn on_cluster(settings: &Settings, project: &str) -> Result<Vec<Record>, Violation> {
+fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<Record>, Violation> {
     let failed = |error: FleetError| broken(&error.to_string());
     let log = NetLog::open(settings.clone(), project, "kernel").map_err(failed)?;
     if let Some(name) = log.objects().names().map_err(failed)?.first() {
