@@ -13,7 +13,7 @@ mod script;
 
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use kapi_core::usage::Usage;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use serde_json::Value;
 
 use crate::agent::AgentKind;
@@ -119,7 +119,7 @@ impl StreamParser {
     ///
     /// A run that was cancelled is reported as crashed with code 130; the caller knows better.
     #[must_use]
-    pub fn finish(mut self, end: End, stderr_tail: &str, stdout_tail: &str) -> AgentRun {
+    pub fn finish(mut self, end: ProcessEnd, stderr_tail: &str, stdout_tail: &str) -> AgentRun {
         // A command's errors are its own, whatever words it uses.
         let provider_words = match &self.dialect {
             StreamDialect::Command | StreamDialect::Script(_) => "",
@@ -140,7 +140,7 @@ impl StreamParser {
             StreamDialect::Script(stream) => stream.terminal(),
             StreamDialect::Command => {
                 tail(stdout_tail, MESSAGE_BYTES_MAX).clone_into(&mut self.tally.message);
-                (end == End::Exited(0)).then_some(TurnEnd::Silent)
+                (end == ProcessEnd::Exited(0)).then_some(TurnEnd::Silent)
             }
         };
         let score = is_seen.then_some(self.tally.score);
@@ -284,13 +284,13 @@ fn is_repetition(line_type: &str) -> bool {
 }
 
 /// Tells what the process's own end means when the agent said nothing of its turn's end.
-fn without_terminal(end: End, stderr_tail: &str) -> AgentEnd {
+fn without_terminal(end: ProcessEnd, stderr_tail: &str) -> AgentEnd {
     let code = match end {
-        End::DeadlinePassed => return AgentEnd::DeadlinePassed,
-        End::IdlePassed => return AgentEnd::IdlePassed,
-        End::Cancelled => return AgentEnd::Crashed { code: 130 },
-        End::Exited(code) => code,
-        End::Signaled(signal) => 128_i32.saturating_add(signal),
+        ProcessEnd::DeadlinePassed => return AgentEnd::DeadlinePassed,
+        ProcessEnd::IdlePassed => return AgentEnd::IdlePassed,
+        ProcessEnd::Cancelled => return AgentEnd::Crashed { code: 130 },
+        ProcessEnd::Exited(code) => code,
+        ProcessEnd::Signaled(signal) => 128_i32.saturating_add(signal),
     };
     match failure::said_on_stderr(stderr_tail) {
         Some(failure) if code != 0 => AgentEnd::Provider(failure),

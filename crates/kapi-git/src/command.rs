@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Limits, Line, ProcessError, Program};
+use kapi_sys::process::{self, OutputLine, ProcessEnd, ProcessError, ProcessLimits, Program};
 
 /// The oldest git this crate works with: major and minor version.
 pub const GIT_VERSION_MIN: (u32, u32) = (2, 34);
@@ -145,7 +145,7 @@ pub enum GitError {
         /// The git subcommand.
         subcommand: String,
         /// How it ended.
-        end: End,
+        end: ProcessEnd,
     },
     /// Git wrote more than can be taken.
     #[error("read the output of git {subcommand}: {bytes} bytes, more than {OUTPUT_BYTES_MAX}")]
@@ -336,7 +336,7 @@ impl Call<'_> {
             Ok(finished) => finished,
             Err(source) => return Err(GitError::Process { subcommand, source }),
         };
-        let End::Exited(code) = finished.end else {
+        let ProcessEnd::Exited(code) = finished.end else {
             return Err(GitError::Ended {
                 subcommand,
                 end: finished.end,
@@ -370,11 +370,13 @@ impl Call<'_> {
         program.limits.line_bytes_max = bytes_max.saturating_add(1);
         let mut kept = Vec::new();
         let mut is_cut = false;
-        let mut take = |line: Line<'_>| {
+        let mut take = |line: OutputLine<'_>| {
             if outer.is_raised() {
                 enough.raise();
             }
-            let Line::Stdout(bytes) = line else { return };
+            let OutputLine::Stdout(bytes) = line else {
+                return;
+            };
             if is_cut {
                 return;
             }
@@ -394,11 +396,11 @@ impl Call<'_> {
             Err(source) => return Err(GitError::Process { subcommand, source }),
         };
         match finished.end {
-            End::Exited(0) => Ok((kept, is_cut)),
-            End::Cancelled if is_cut && !outer.is_raised() => Ok((kept, is_cut)),
+            ProcessEnd::Exited(0) => Ok((kept, is_cut)),
+            ProcessEnd::Cancelled if is_cut && !outer.is_raised() => Ok((kept, is_cut)),
             // Git notices a closed pipe before our signal arrives.
-            End::Exited(_) | End::Signaled(_) if is_cut => Ok((kept, is_cut)),
-            End::Exited(code) => Err(GitError::Exit {
+            ProcessEnd::Exited(_) | ProcessEnd::Signaled(_) if is_cut => Ok((kept, is_cut)),
+            ProcessEnd::Exited(code) => Err(GitError::Exit {
                 subcommand,
                 code,
                 stderr: finished.stderr.text(),
@@ -448,7 +450,7 @@ impl Call<'_> {
             cwd: self.cwd,
             stdin: self.stdin,
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: self.deadline,
                 idle: None,
                 tail_bytes_max: tail_bytes_max.max(STDERR_BYTES_MAX),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use self::answer::{pull_request_url, tip_of, without_credentials};
 use crate::command::{Call, Exit, GitError};
@@ -408,7 +408,7 @@ impl Repository {
                 message: without_credentials(&exit.stderr),
             }),
             Err(GitError::Ended {
-                end: End::DeadlinePassed,
+                end: ProcessEnd::DeadlinePassed,
                 ..
             }) => Err(PushError::TimedOut {
                 doing,

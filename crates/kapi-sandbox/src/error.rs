@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use kapi_sys::process::{End, ProcessError};
+use kapi_sys::process::{ProcessEnd, ProcessError};
 
 /// A sandbox that could not be made, entered or cleared.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum SandboxError {
     #[error("start the sandbox: its launcher ended with {end:?} and said: {output}")]
     Launcher {
         /// How it ended.
-        end: End,
+        end: ProcessEnd,
         /// The end of what it wrote to standard error.
         output: String,
     },

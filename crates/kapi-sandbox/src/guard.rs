@@ -7,7 +7,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use rustix::io::Errno;
 use rustix::process::{Signal, geteuid};
 
@@ -131,10 +131,10 @@ impl Guard {
 
     /// Returns the limits that were met inside, the likeliest cause of the end first: what the end itself
     /// says, what the watch found, what the kernel counted.
-    pub(crate) fn met(&self, beyond: Option<Beyond>, end: End) -> Vec<ExceededLimit> {
+    pub(crate) fn met(&self, beyond: Option<Beyond>, end: ProcessEnd) -> Vec<ExceededLimit> {
         let signal = Signal::XFSZ.as_raw();
-        let by_size =
-            end == End::Signaled(signal) || end == End::Exited(SHELL_SIGNAL_BASE + signal);
+        let by_size = end == ProcessEnd::Signaled(signal)
+            || end == ProcessEnd::Exited(SHELL_SIGNAL_BASE + signal);
         let size = self.resources.file_bytes.filter(|_| by_size);
         let size = size.map(|limit| ExceededLimit {
             resource: "file size",

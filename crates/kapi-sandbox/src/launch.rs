@@ -13,7 +13,10 @@ use std::time::Duration;
 use std::{io, thread};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Finished, Limits, Line, Over, ProcessError, Program, Remains};
+use kapi_sys::process::{
+    self, EndingProcess, FinishedProcess, OutputLine, Over, ProcessEnd, ProcessError,
+    ProcessLimits, Program,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -129,7 +132,7 @@ fn conduct(
     let (finished, mut remains) = finish(performed)?;
     if guard.holds_groups() {
         // They are removed below, which nothing may be in for.
-        remains = Remains::nothing();
+        remains = EndingProcess::nothing();
     }
     let met = guard.met(beyond, finished.end);
     let (exceeded, met) = outcome::explain(finished.end, met);
@@ -142,7 +145,7 @@ fn conduct(
     })
 }
 
-fn finish(performed: LauncherRun) -> Result<(Finished, Remains), SandboxError> {
+fn finish(performed: LauncherRun) -> Result<(FinishedProcess, EndingProcess), SandboxError> {
     let LauncherRun {
         over,
         statuses,
@@ -165,26 +168,29 @@ fn finish(performed: LauncherRun) -> Result<(Finished, Remains), SandboxError> {
         }
     }
     let end = match ending {
-        Some(PayloadEnd::Exited(code)) => End::Exited(code),
-        Some(PayloadEnd::Signaled(signal)) => End::Signaled(signal),
-        None => return Ok((unexplained(over, beyond)?, Remains::nothing())),
+        Some(PayloadEnd::Exited(code)) => ProcessEnd::Exited(code),
+        Some(PayloadEnd::Signaled(signal)) => ProcessEnd::Signaled(signal),
+        None => return Ok((unexplained(over, beyond)?, EndingProcess::nothing())),
     };
     over.without_waiting(end).map_err(SandboxError::Launch)
 }
 
 /// Tells how a launcher ended that did not say how its payload did.
-fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<Finished, SandboxError> {
+fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<FinishedProcess, SandboxError> {
     let mut finished = over.wait().map_err(SandboxError::Launch)?;
     finished.end = match finished.end {
         // The leader was ended together with the payload, for a limit.
-        End::Exited(_) if beyond.is_some() => End::Signaled(Signal::KILL.as_raw()),
-        End::Exited(_) => {
+        ProcessEnd::Exited(_) if beyond.is_some() => ProcessEnd::Signaled(Signal::KILL.as_raw()),
+        ProcessEnd::Exited(_) => {
             return Err(SandboxError::Launcher {
                 end: finished.end,
                 output: finished.stderr.text(),
             });
         }
-        end @ (End::Signaled(_) | End::DeadlinePassed | End::IdlePassed | End::Cancelled) => end,
+        end @ (ProcessEnd::Signaled(_)
+        | ProcessEnd::DeadlinePassed
+        | ProcessEnd::IdlePassed
+        | ProcessEnd::Cancelled) => end,
     };
     Ok(finished)
 }
@@ -192,7 +198,7 @@ fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<Finished, SandboxEr
 /// Who is told what happens while a program runs.
 pub struct Ears<'a> {
     /// Takes each line of output, on the thread that called [`run`].
-    pub on_line: &'a mut dyn FnMut(Line<'_>),
+    pub on_line: &'a mut dyn FnMut(OutputLine<'_>),
     /// Takes the listeners of [`SandboxSpec::listeners`], in order, once, before the program starts; on the
     /// calling thread or one of the run's own. It must not wait for the program. Without listeners it
     /// is not called.
@@ -206,7 +212,7 @@ pub(crate) struct LaunchInput {
     /// Descriptors for the payload.
     pub fds: Vec<OwnedFd>,
     /// What ends it.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
 }
 
 /// What is needed to run a launcher, whatever its order.

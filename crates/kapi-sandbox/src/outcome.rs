@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use kapi_sys::process::{End, Finished, Remains};
+use kapi_sys::process::{EndingProcess, FinishedProcess, ProcessEnd};
 
 /// A finished run.
 #[derive(Debug)]
 pub struct SandboxRun {
     /// How the program ended and what it said.
-    pub finished: Finished,
+    pub finished: FinishedProcess,
     /// The isolation it really had.
     pub grade: IsolationGrade,
     /// The limit that was met by a program that then failed or was killed.
@@ -20,7 +20,7 @@ pub struct SandboxRun {
     pub met: Vec<ExceededLimit>,
     /// What the system still takes away after it: mounts, memory. No process of the sandbox is alive, and
     /// everything it wrote is in its layers. Dropping this waits until the mounts are gone.
-    pub remains: Remains,
+    pub remains: EndingProcess,
 }
 
 /// The isolation a run really had, layer by layer.
@@ -54,24 +54,27 @@ pub struct ExceededLimit {
 /// Divides limits that were met into the one that explains an end and those met on the way. A program
 /// that ended well overcame what it met; one ended from outside was not ended by a limit.
 pub(crate) fn explain(
-    end: End,
+    end: ProcessEnd,
     met: Vec<ExceededLimit>,
 ) -> (Option<ExceededLimit>, Vec<ExceededLimit>) {
     let mut met = met.into_iter();
     let exceeded = match end {
-        End::Exited(0) | End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
-        End::Exited(_) | End::Signaled(_) => met.next(),
+        ProcessEnd::Exited(0)
+        | ProcessEnd::DeadlinePassed
+        | ProcessEnd::IdlePassed
+        | ProcessEnd::Cancelled => None,
+        ProcessEnd::Exited(_) | ProcessEnd::Signaled(_) => met.next(),
     };
     (exceeded, met.collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use kapi_sys::process::End;
+    use kapi_sys::process::ProcessEnd;
 
     use super::{ExceededLimit, explain};
 
-    fn check(end: End, expected: (Option<&str>, &[&str])) {
+    fn check(end: ProcessEnd, expected: (Option<&str>, &[&str])) {
         let met = ["memory", "processes"].map(|resource| ExceededLimit {
             resource,
             limit: "1".to_owned(),
@@ -86,12 +89,15 @@ mod tests {
     fn a_limit_explains_a_failure_and_nothing_else() {
         let both = (None, ["memory", "processes"].as_slice());
         let first = (Some("memory"), ["processes"].as_slice());
-        check(End::Exited(0), both);
-        check(End::Exited(1), first);
-        check(End::Signaled(9), first);
-        check(End::DeadlinePassed, both);
-        check(End::IdlePassed, both);
-        check(End::Cancelled, both);
-        assert_eq!(explain(End::Signaled(9), Vec::new()), (None, Vec::new()));
+        check(ProcessEnd::Exited(0), both);
+        check(ProcessEnd::Exited(1), first);
+        check(ProcessEnd::Signaled(9), first);
+        check(ProcessEnd::DeadlinePassed, both);
+        check(ProcessEnd::IdlePassed, both);
+        check(ProcessEnd::Cancelled, both);
+        assert_eq!(
+            explain(ProcessEnd::Signaled(9), Vec::new()),
+            (None, Vec::new())
+        );
     }
 }

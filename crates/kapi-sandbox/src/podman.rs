@@ -31,7 +31,7 @@ mod start;
 use std::net::TcpListener;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Program, Remains};
+use kapi_sys::process::{EndingProcess, ProcessEnd, Program};
 
 use self::attend::{ContainerContext, ContainerRun, attend};
 use self::channel::{RelayLimits, RelayOrder, StartOrder};
@@ -258,11 +258,13 @@ fn conclude(
         return Err(setup_error(failure));
     }
     finished.end = match (finished.end, heard.ended) {
-        (End::Exited(_), Some((PayloadEnd::Exited(code), _))) => End::Exited(code),
-        (End::Exited(_), Some((PayloadEnd::Signaled(signal), _))) => End::Signaled(signal),
+        (ProcessEnd::Exited(_), Some((PayloadEnd::Exited(code), _))) => ProcessEnd::Exited(code),
+        (ProcessEnd::Exited(_), Some((PayloadEnd::Signaled(signal), _))) => {
+            ProcessEnd::Signaled(signal)
+        }
         // The relay was there and is gone without a word: somebody killed the whole container.
-        (End::Exited(137), None) if heard.observed.is_some() => End::Signaled(9),
-        (End::Exited(_), None) => {
+        (ProcessEnd::Exited(137), None) if heard.observed.is_some() => ProcessEnd::Signaled(9),
+        (ProcessEnd::Exited(_), None) => {
             return Err(PodmanError::Said {
                 command: "run",
                 output: diagnosis,
@@ -282,6 +284,6 @@ fn conclude(
         grade: grade::grade(spec, &observed, host.is_root()),
         exceeded,
         met,
-        remains: Remains::nothing(),
+        remains: EndingProcess::nothing(),
     })
 }

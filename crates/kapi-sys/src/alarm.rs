@@ -32,16 +32,16 @@ pub struct Alarm {
     changes: OwnedFd,
     directories: BTreeMap<PathBuf, i32>,
     processes: BTreeMap<ProcessName, OwnedFd>,
-    bell: Bell,
+    bell: AlarmWaker,
 }
 
 /// Wakes the sleeper of an alarm, from any thread.
 #[derive(Debug, Clone)]
-pub struct Bell(Arc<OwnedFd>);
+pub struct AlarmWaker(Arc<OwnedFd>);
 
 /// What a sleeper is woken by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Watched {
+pub struct WakeSources {
     /// Directories in which a name or a file's content changes; those that are not there are
     /// passed over.
     pub directories: BTreeSet<PathBuf>,
@@ -49,7 +49,7 @@ pub struct Watched {
     pub processes: BTreeSet<ProcessName>,
 }
 
-impl Bell {
+impl AlarmWaker {
     /// Wakes the sleeper, or keeps it from falling asleep.
     pub fn ring(&self) {
         // Only a counter that is full refuses, and then it has rung.
@@ -66,19 +66,19 @@ impl Alarm {
             changes,
             directories: BTreeMap::new(),
             processes: BTreeMap::new(),
-            bell: Bell(Arc::new(bell)),
+            bell: AlarmWaker(Arc::new(bell)),
         })
     }
 
     /// Returns its bell.
     #[must_use]
-    pub fn bell(&self) -> Bell {
+    pub fn bell(&self) -> AlarmWaker {
         self.bell.clone()
     }
 
     /// Watches exactly this from now on. To be called before the things themselves are looked at,
     /// so that a change in between is not missed.
-    pub fn watch(&mut self, watched: &Watched) -> io::Result<()> {
+    pub fn watch(&mut self, watched: &WakeSources) -> io::Result<()> {
         let changes = &self.changes;
         self.directories.retain(|path, number| {
             let is_wanted = watched.directories.contains(path);
@@ -194,7 +194,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::{Alarm, Watched};
+    use super::{Alarm, WakeSources};
     use crate::process::process_name;
 
     /// Longer than any test takes, so that only an event can have woken it.
@@ -210,13 +210,13 @@ mod tests {
     fn a_change_in_a_directory_wakes() {
         let directory = tempfile::tempdir().unwrap();
         let mut alarm = Alarm::new().unwrap();
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         watched.directories.insert(directory.path().to_path_buf());
         watched.directories.insert(directory.path().join("missing"));
         alarm.watch(&watched).unwrap();
         File::create(directory.path().join("new")).unwrap();
         assert!(woken_after(&mut alarm) < LONG);
-        alarm.watch(&Watched::default()).unwrap();
+        alarm.watch(&WakeSources::default()).unwrap();
         File::create(directory.path().join("newer")).unwrap();
         let began = Instant::now();
         alarm.sleep(Duration::from_millis(30), &|| false).unwrap();
@@ -250,7 +250,7 @@ mod tests {
         let mut reader = Reader::spawn();
         let name = process_name(reader.0.id()).unwrap();
         let mut alarm = Alarm::new().unwrap();
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         watched.processes.insert(name);
         alarm.watch(&watched).unwrap();
         drop(reader.0.stdin.take());
@@ -286,7 +286,7 @@ mod tests {
     fn a_live_process_has_a_name_and_wakes_nobody() {
         let name = process_name(id()).unwrap();
         let mut alarm = Alarm::new().unwrap();
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         watched.processes.insert(name);
         alarm.watch(&watched).unwrap();
         assert_eq!(alarm.processes.len(), 1);

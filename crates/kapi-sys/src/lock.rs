@@ -30,11 +30,11 @@ const OWNER_BYTES_MAX: u64 = 200;
 #[derive(Debug)]
 #[must_use = "a lock is released when it is dropped"]
 pub struct Lock {
-    held: Held,
+    held: LockHandle,
 }
 
 #[derive(Debug)]
-enum Held {
+enum LockHandle {
     File(File),
     Simulated(SimHold),
     Nothing,
@@ -77,7 +77,7 @@ impl Lock {
         }
         let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
         let Some(file) = taken else {
-            let owner = open(path, Mode::Existing).and_then(read_owner);
+            let owner = open(path, LockFileMode::Existing).and_then(read_owner);
             let owner = owner.map_err(failed)?;
             return Err(LockError::Busy {
                 path: path.to_path_buf(),
@@ -86,7 +86,7 @@ impl Lock {
         };
         write_owner(&file, owner).map_err(failed)?;
         Ok(Self {
-            held: Held::File(file),
+            held: LockHandle::File(file),
         })
     }
 
@@ -96,7 +96,7 @@ impl Lock {
             path: path.to_path_buf(),
             source,
         };
-        match open(path, Mode::Existing) {
+        match open(path, LockFileMode::Existing) {
             Ok(file) => holder_of(file).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
@@ -106,13 +106,13 @@ impl Lock {
     /// Returns a lock that excludes nobody, for a disk that only one thread can see.
     pub fn unheld() -> Self {
         Self {
-            held: Held::Nothing,
+            held: LockHandle::Nothing,
         }
     }
 
     pub(crate) fn simulated(hold: SimHold) -> Self {
         Self {
-            held: Held::Simulated(hold),
+            held: LockHandle::Simulated(hold),
         }
     }
 }
@@ -170,16 +170,16 @@ impl Drop for Lock {
         match &self.held {
             // Closing would do, but a child just forked may hold a copy until it has executed. If
             // this fails the close that follows still releases.
-            Held::File(file) => drop(flock(file, FlockOperation::Unlock)),
-            Held::Simulated(hold) => hold.release(),
-            Held::Nothing => {}
+            LockHandle::File(file) => drop(flock(file, FlockOperation::Unlock)),
+            LockHandle::Simulated(hold) => hold.release(),
+            LockHandle::Nothing => {}
         }
     }
 }
 
 /// What became of one try to take a lock.
 #[derive(Debug)]
-pub(crate) enum Attempt<T> {
+pub(crate) enum LockAttempt<T> {
     Taken(T),
     /// Somebody holds it.
     Held,
@@ -190,16 +190,16 @@ pub(crate) enum Attempt<T> {
 /// Tries again and again, with growing pauses, until the time is over.
 pub(crate) fn retry<T>(
     wait_ms: u64,
-    mut attempt: impl FnMut() -> io::Result<Attempt<T>>,
+    mut attempt: impl FnMut() -> io::Result<LockAttempt<T>>,
 ) -> io::Result<Option<T>> {
     let started = Instant::now();
     let wait = Duration::from_millis(wait_ms);
     let mut pause = PAUSE_MIN;
     loop {
         let wait = match attempt()? {
-            Attempt::Taken(value) => return Ok(Some(value)),
-            Attempt::Held => wait,
-            Attempt::Disturbed => wait.max(DISTURBED_MAX),
+            LockAttempt::Taken(value) => return Ok(Some(value)),
+            LockAttempt::Held => wait,
+            LockAttempt::Disturbed => wait.max(DISTURBED_MAX),
         };
         let left = wait.saturating_sub(started.elapsed());
         if left.is_zero() {
@@ -212,7 +212,7 @@ pub(crate) fn retry<T>(
 
 /// Whether opening may create the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum LockFileMode {
     Existing,
     Create,
 }
@@ -221,16 +221,16 @@ enum Mode {
 /// would be overwritten, and nobody is waited for at a named pipe.
 const FOREIGN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
-fn open(path: &Path, mode: Mode) -> io::Result<File> {
+fn open(path: &Path, mode: LockFileMode) -> io::Result<File> {
     let flags = i32::try_from(FOREIGN.bits()).map_err(io::Error::other)?;
     let mut options = fs::OpenOptions::new();
     options.read(true).custom_flags(flags);
-    if mode == Mode::Create {
+    if mode == LockFileMode::Create {
         let mode = private_mode::file_mode(path);
         options.write(true).create(true).truncate(false).mode(mode);
     }
     let file = regular(options.open(path)?)?;
-    if mode == Mode::Create {
+    if mode == LockFileMode::Create {
         private_mode::tighten(path, &file)?;
     }
     Ok(file)
@@ -259,32 +259,32 @@ fn holder_of(file: File) -> io::Result<Option<String>> {
     }
 }
 
-fn try_exclusive(path: &Path) -> io::Result<Attempt<File>> {
-    let file = open(path, Mode::Create)?;
+fn try_exclusive(path: &Path) -> io::Result<LockAttempt<File>> {
+    let file = open(path, LockFileMode::Create)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return is_held(&file),
-        Err(Errno::INTR) => return Ok(Attempt::Disturbed),
+        Err(Errno::INTR) => return Ok(LockAttempt::Disturbed),
         Err(error) => return Err(error.into()),
     }
     // Somebody may have removed the file meanwhile; what we locked would then exclude nobody.
     let locked = file.metadata()?;
     match fs::symlink_metadata(path) {
         Ok(named) if (named.dev(), named.ino()) == (locked.dev(), locked.ino()) => {
-            Ok(Attempt::Taken(file))
+            Ok(LockAttempt::Taken(file))
         }
-        Ok(_) => Ok(Attempt::Disturbed),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Attempt::Disturbed),
+        Ok(_) => Ok(LockAttempt::Disturbed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LockAttempt::Disturbed),
         Err(error) => Err(error),
     }
 }
 
 /// Tells a holder from somebody who only asks: holders exclude, those who ask share.
-fn is_held(file: &File) -> io::Result<Attempt<File>> {
+fn is_held(file: &File) -> io::Result<LockAttempt<File>> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         // Closing the file gives the share back.
-        Ok(()) | Err(Errno::INTR) => Ok(Attempt::Disturbed),
-        Err(Errno::WOULDBLOCK) => Ok(Attempt::Held),
+        Ok(()) | Err(Errno::INTR) => Ok(LockAttempt::Disturbed),
+        Err(Errno::WOULDBLOCK) => Ok(LockAttempt::Held),
         Err(error) => Err(error.into()),
     }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, access};
 use rustix::process::Pid;
 
-use self::watch::{Last, Watch, Watched};
+use self::watch::{ProcessWatch, UnreapedChild, WatchOutcome};
 use crate::cancel::Cancel;
 
 /// A program to run.
@@ -38,12 +38,12 @@ pub struct Program {
     /// Descriptors the child sees as 3, 4, … in this order.
     pub pass_fds: Vec<OwnedFd>,
     /// What ends it and what is kept.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
 }
 
 /// What ends a program, and how much of its output is kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// The longest it may run.
     pub deadline: Duration,
     /// The longest it may stay silent on both outputs; `None` means as long as the deadline.
@@ -56,7 +56,7 @@ pub struct Limits {
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ProcessEnd {
     /// It exited with this code.
     Exited(i32),
     /// A signal that we did not send ended it.
@@ -71,14 +71,14 @@ pub enum End {
 
 /// What is left of an output stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
-    /// The last bytes, at most `Limits::tail_bytes_max`.
+pub struct CapturedOutput {
+    /// The last bytes, at most `ProcessLimits::tail_bytes_max`.
     pub tail: Vec<u8>,
     /// How many bytes there were.
     pub bytes_total: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Returns the tail as text, with a marker line when the beginning was dropped.
     #[must_use]
     pub fn text(&self) -> String {
@@ -94,20 +94,20 @@ impl Captured {
 
 /// A program that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedProcess {
     /// How it ended.
-    pub end: End,
+    pub end: ProcessEnd,
     /// Its standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// Its standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// How long it ran.
     pub duration: Duration,
 }
 
-/// One line of output, without its newline, cut to `Limits::line_bytes_max`.
+/// One line of output, without its newline, cut to `ProcessLimits::line_bytes_max`.
 #[derive(Debug, Clone, Copy)]
-pub enum Line<'a> {
+pub enum OutputLine<'a> {
     /// From standard output.
     Stdout(&'a [u8]),
     /// From standard error.
@@ -172,8 +172,8 @@ pub enum ProcessError {
 pub fn run(
     program: Program,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
-) -> Result<Finished, ProcessError> {
+    on_line: &mut dyn FnMut(OutputLine<'_>),
+) -> Result<FinishedProcess, ProcessError> {
     follow(program, None, cancel, on_line)?.wait()
 }
 
@@ -187,7 +187,7 @@ pub fn run_until_over(
     program: Program,
     over: BorrowedFd<'_>,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(OutputLine<'_>),
 ) -> Result<Over, ProcessError> {
     follow(program, Some(over), cancel, on_line)
 }
@@ -196,7 +196,7 @@ fn follow(
     mut program: Program,
     over: Option<BorrowedFd<'_>>,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(OutputLine<'_>),
 ) -> Result<Over, ProcessError> {
     let started = Instant::now();
     if cancel.is_raised() {
@@ -209,7 +209,7 @@ fn follow(
     let spawned = spawn::spawn(&program, started)?;
     // The child has its own copies; ours would keep the other ends of pipes from closing.
     program.pass_fds.clear();
-    let watch = Watch::new(spawned, program.stdin, program.limits, over);
+    let watch = ProcessWatch::new(spawned, program.stdin, program.limits, over);
     let watched = watch.finish(cancel, on_line);
     let watched = watched.map_err(|source| ProcessError::Watch {
         path: program.path.clone(),
@@ -227,18 +227,18 @@ fn follow(
 pub struct Over {
     path: PathBuf,
     /// `None` when it was cancelled before it was started.
-    watched: Option<Watched>,
+    watched: Option<WatchOutcome>,
     duration: Duration,
 }
 
 impl Over {
     /// Waits until it has ended and tells how.
-    pub fn wait(self) -> Result<Finished, ProcessError> {
+    pub fn wait(self) -> Result<FinishedProcess, ProcessError> {
         let Some(mut watched) = self.watched else {
-            return Ok(Finished {
-                end: End::Cancelled,
-                stdout: Captured::default(),
-                stderr: Captured::default(),
+            return Ok(FinishedProcess {
+                end: ProcessEnd::Cancelled,
+                stdout: CapturedOutput::default(),
+                stderr: CapturedOutput::default(),
                 duration: self.duration,
             });
         };
@@ -247,7 +247,7 @@ impl Over {
             path: self.path,
             source,
         })?;
-        Ok(Finished {
+        Ok(FinishedProcess {
             end: watched.forced.unwrap_or(own),
             stdout: watched.stdout,
             stderr: watched.stderr,
@@ -257,27 +257,30 @@ impl Over {
 
     /// Takes it as having ended in this way, unless it was ended, and leaves its last moments to be
     /// waited for by whoever needs them over.
-    pub fn without_waiting(self, end: End) -> Result<(Finished, Remains), ProcessError> {
+    pub fn without_waiting(
+        self,
+        end: ProcessEnd,
+    ) -> Result<(FinishedProcess, EndingProcess), ProcessError> {
         match self.watched {
             Some(watched) if watched.forced.is_none() => Ok((
-                Finished {
+                FinishedProcess {
                     end,
                     stdout: watched.stdout,
                     stderr: watched.stderr,
                     duration: self.duration,
                 },
-                Remains(Some(watched.last)),
+                EndingProcess(Some(watched.last)),
             )),
-            Some(_) | None => Ok((self.wait()?, Remains(None))),
+            Some(_) | None => Ok((self.wait()?, EndingProcess(None))),
         }
     }
 }
 
 /// What is left of a program that is over: a process that is about to end. Dropping it waits for that.
 #[derive(Debug)]
-pub struct Remains(Option<Last>);
+pub struct EndingProcess(Option<UnreapedChild>);
 
-impl Remains {
+impl EndingProcess {
     /// Returns what is left of a program that has ended: nothing.
     #[must_use]
     pub const fn nothing() -> Self {
@@ -285,7 +288,7 @@ impl Remains {
     }
 }
 
-impl Drop for Remains {
+impl Drop for EndingProcess {
     fn drop(&mut self) {
         if let Some(last) = &mut self.0 {
             // One that does not end is killed, and told of by nobody: all it said is known.
@@ -295,7 +298,7 @@ impl Drop for Remains {
 }
 
 /// Runs a short tool to its end: nobody watches its lines and nobody cancels it.
-pub fn run_quiet(program: Program) -> Result<Finished, ProcessError> {
+pub fn run_quiet(program: Program) -> Result<FinishedProcess, ProcessError> {
     run(program, &Cancel::new(), &mut |_| {})
 }
 

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use self::locks::SimLocks;
-use self::state::State;
+use self::state::SimDiskState;
 use crate::disk::{Disk, DiskError};
-use crate::lock::{Attempt, Lock, LockError, retry};
+use crate::lock::{Lock, LockAttempt, LockError, retry};
 
 /// How much of what was not synced is there after the crash.
 ///
@@ -52,7 +52,7 @@ pub enum Mutation {
 /// A simulated disk. Clones are handles to the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct SimDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimDiskState>>,
     locks: SimLocks,
 }
 
@@ -120,7 +120,7 @@ impl SimDisk {
         self.state().durable_files()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimDiskState> {
         // A test thread that panicked must not hide what the others would say.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,7 +129,7 @@ impl SimDisk {
         &self,
         op: &'static str,
         path: &Path,
-        look: impl FnOnce(&State) -> io::Result<T>,
+        look: impl FnOnce(&SimDiskState) -> io::Result<T>,
     ) -> Result<T, DiskError> {
         let state = self.state();
         let result = state.check_power().and_then(|()| look(&state));
@@ -144,7 +144,7 @@ impl SimDisk {
         &self,
         op: &'static str,
         path: &Path,
-        change: impl FnOnce(&mut State) -> io::Result<T>,
+        change: impl FnOnce(&mut SimDiskState) -> io::Result<T>,
     ) -> Result<T, DiskError> {
         let mut state = self.state();
         let result = state.begin_op().and_then(|()| change(&mut state));
@@ -213,7 +213,7 @@ impl Disk for SimDisk {
             Ok(self
                 .locks
                 .try_take(path, owner)
-                .map_or(Attempt::Held, Attempt::Taken))
+                .map_or(LockAttempt::Held, LockAttempt::Taken))
         });
         match taken.map_err(failed)? {
             Some(hold) => Ok(Lock::simulated(hold)),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, Limits, Program};
+use kapi_sys::process::{self, ProcessLimits, Program};
 
 /// The program of a server.
 const SERVER: &str = "nats-server";
@@ -154,7 +154,7 @@ fn program(config: &Path, cwd: &Path) -> io::Result<Program> {
         cwd: cwd.to_path_buf(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: LIFE,
             idle: None,
             tail_bytes_max: 16 * 1024,

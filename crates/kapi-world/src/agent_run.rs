@@ -15,7 +15,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
 use kapi_sandbox::spec::{Mount, MountAccess};
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WORKSPACE_INSIDE, WorksAt};
@@ -211,8 +211,8 @@ pub(crate) fn run_id(effect: &Effect) -> String {
     format!("{}-{}", effect.goal, effect.id)
 }
 
-pub(crate) fn outcome_of(run: AgentRun, end: End) -> Outcome {
-    if end == End::Cancelled {
+pub(crate) fn outcome_of(run: AgentRun, end: ProcessEnd) -> Outcome {
+    if end == ProcessEnd::Cancelled {
         Outcome::Cancelled {
             usage: run.usage,
             session: run.session,

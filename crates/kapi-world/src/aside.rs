@@ -15,7 +15,7 @@ use kapi_core::plan::task_list::task_list;
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
@@ -135,7 +135,7 @@ fn ask(
     let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);
     usage.add(&run.usage);
     let rest = run.usage;
-    let answered = (end != End::Cancelled).then_some(Answered {
+    let answered = (end != ProcessEnd::Cancelled).then_some(Answered {
         text: run.message,
         usage,
         end: run.end,

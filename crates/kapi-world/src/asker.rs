@@ -22,7 +22,7 @@ use kapi_git::checkout::CheckoutPlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::{Mount, MountAccess};
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::agent_run::settings_hidden;
 use crate::asker::patience::{AfterFailure, Patience};
@@ -107,7 +107,7 @@ pub(crate) fn ask(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     clear(question.dir)?;
     let asked = ask_in(book, question, watch);
     let cleared = clear(question.dir);
@@ -124,14 +124,14 @@ pub(crate) fn ask_patiently(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     let mut patience = Patience::default();
     loop {
         let (run, end) = ask(book, question, watch)?;
         let AgentEnd::Provider(trouble) = &run.end else {
             return Ok((run, end));
         };
-        if end == End::Cancelled {
+        if end == ProcessEnd::Cancelled {
             return Ok((run, end));
         }
         match patience.wait(trouble, run.usage, watch) {
@@ -139,7 +139,7 @@ pub(crate) fn ask_patiently(
             AfterFailure::GiveUp => return Ok((run, end)),
             AfterFailure::Cancelled => {
                 let usage = Usage::default();
-                return Ok((AgentRun { usage, ..run }, End::Cancelled));
+                return Ok((AgentRun { usage, ..run }, ProcessEnd::Cancelled));
             }
         }
     }
@@ -149,7 +149,7 @@ fn ask_in(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     make_private(question.dir)?;
     let workspace = files(question)?;
     let home = match question.home {

@@ -20,7 +20,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::Mount;
-use kapi_sys::process::{self, End, Line};
+use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
 use crate::book::Book;
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, Cell, KAPI_INSIDE, Payload};
@@ -59,7 +59,7 @@ pub(crate) fn ask_gated(
     (asked, rules, scratch): (&Asked<'_>, Rules<'_>, &Path),
     run_dir: &RunDir,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     let gate = gate(book, &cell, (asked.kind, rules), scratch)?;
     let behind = Behind {
         counter: None,
@@ -86,7 +86,7 @@ pub(crate) fn ask_with_tools(
     (asked, caller, scratch): (&Asked<'_>, Caller<'_>, &Path),
     run_dir: &RunDir,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     let directory = scratch.join("tools");
     let counter = Counter::open(caller, cell.level, &directory, &book.self_exe)?;
     cell.mounts.extend(counter.mounts(&book.self_exe));
@@ -104,7 +104,7 @@ fn ask_at(
     (asked, behind): (&Asked<'_>, Behind<'_>),
     run_dir: &RunDir,
     watch: &Watch<'_>,
-) -> Result<(AgentRun, End), Failure> {
+) -> Result<(AgentRun, ProcessEnd), Failure> {
     run_dir.keep("prompt.md", asked.prompt.as_bytes())?;
     let prompt_file = prompt_file_seen(&cell, run_dir);
     cell.mounts
@@ -157,7 +157,7 @@ struct Question<'a> {
 
 struct Answer {
     run: AgentRun,
-    end: End,
+    end: ProcessEnd,
     stderr: String,
 }
 
@@ -214,8 +214,8 @@ impl Question<'_> {
         let mut parser = StreamParser::new(asked.kind, session);
         let ran = cell.run(book, payload, &served, &mut |line| {
             let events = match line {
-                Line::Stdout(bytes) => parser.stdout_line(bytes),
-                Line::Stderr(bytes) => parser.stderr_line(bytes),
+                OutputLine::Stdout(bytes) => parser.stdout_line(bytes),
+                OutputLine::Stderr(bytes) => parser.stderr_line(bytes),
             };
             for event in events {
                 take(counted(event, &served), transcript, watch);

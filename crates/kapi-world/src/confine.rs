@@ -18,7 +18,7 @@ use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::podman::caches;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
 use kapi_sandbox::{expose, launch, toolchain};
-use kapi_sys::process::{Limits, Line, Program};
+use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 
 use self::project::MountTargets;
 use crate::book::Book;
@@ -153,7 +153,7 @@ impl Cell<'_> {
         book: &Book,
         payload: Payload,
         doors: &Served<'_>,
-        on_line: &mut dyn FnMut(Line<'_>),
+        on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
         let (mut spec, exposed) = self.spec(book, &payload.program)?;
         let mut path_first = payload.path_first;
@@ -172,7 +172,7 @@ impl Cell<'_> {
             cwd: self.workspace_seen(book).join(payload.below),
             stdin: payload.stdin,
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: self.deadline,
                 idle: self.idle,
                 tail_bytes_max: payload.tail_bytes_max,

@@ -12,7 +12,7 @@ use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::Failure;
 use kapi_engine::world::Watch;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sys::process::{End, Finished};
+use kapi_sys::process::{FinishedProcess, ProcessEnd};
 
 use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
@@ -90,7 +90,7 @@ impl ShellLine<'_> {
 }
 
 /// Returns all that a line wrote, its standard output first.
-pub(crate) fn output(finished: &Finished) -> String {
+pub(crate) fn output(finished: &FinishedProcess) -> String {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
     let between = if stdout.is_empty() || stdout.ends_with('\n') {
         ""
@@ -102,10 +102,10 @@ pub(crate) fn output(finished: &Finished) -> String {
 
 /// Returns the exit code of a line, 128 plus the signal where one ended it; none where it was killed
 /// at a limit of time or called off.
-pub(crate) const fn exit_code(end: End) -> Option<i32> {
+pub(crate) const fn exit_code(end: ProcessEnd) -> Option<i32> {
     match end {
-        End::Exited(code) => Some(code),
-        End::Signaled(signal) => Some(128 + signal),
-        End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
+        ProcessEnd::Exited(code) => Some(code),
+        ProcessEnd::Signaled(signal) => Some(128 + signal),
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed | ProcessEnd::Cancelled => None,
     }
 }

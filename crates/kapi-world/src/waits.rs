@@ -11,7 +11,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::wait::{Wait, WaitFor};
 use kapi_core::goal::words;
-use kapi_sys::alarm::Watched;
+use kapi_sys::alarm::WakeSources;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessName;
 
@@ -63,8 +63,8 @@ pub const fn pace(wait: &Wait) -> Pace {
 
 /// Returns what to watch for a wait, so that a look is taken when something changes.
 #[must_use]
-pub fn watched(place: &Place, wait: &Wait) -> Watched {
-    let mut watched = Watched::default();
+pub fn watched(place: &Place, wait: &Wait) -> WakeSources {
+    let mut watched = WakeSources::default();
     match &wait.until {
         WaitFor::File { path, .. } => watched.directories = file::directories(place, path),
         WaitFor::Process { pid, started_ticks } => {

@@ -16,7 +16,7 @@ use kapi_sandbox::launch::{self, Ears};
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer, SandboxSpec};
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 
 use super::Place;
 use super::invocation::Invocation;
@@ -111,7 +111,7 @@ impl Asked {
     }
 
     /// Runs it once and waits until nothing is left of it.
-    fn sandboxed_whole(&self, name: &str) -> Result<End, SandboxError> {
+    fn sandboxed_whole(&self, name: &str) -> Result<ProcessEnd, SandboxError> {
         self.sandboxed(name).map(|ran| ran.finished.end)
     }
 
@@ -150,7 +150,7 @@ impl Asked {
 
     fn together(&self, count: usize, name: &str) -> anyhow::Result<()> {
         let started = Instant::now();
-        let ends: Vec<Result<End, SandboxError>> = thread::scope(|scope| {
+        let ends: Vec<Result<ProcessEnd, SandboxError>> = thread::scope(|scope| {
             let running: Vec<_> = (0..count)
                 .map(|index| {
                     let name = format!("{name}-{index}");
@@ -209,7 +209,7 @@ fn program(command: &[OsString]) -> Program {
         cwd: PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: DEADLINE,
             idle: None,
             tail_bytes_max: OUTPUT_BYTES_MAX,
@@ -218,9 +218,9 @@ fn program(command: &[OsString]) -> Program {
     }
 }
 
-fn succeed(end: End) -> anyhow::Result<()> {
+fn succeed(end: ProcessEnd) -> anyhow::Result<()> {
     match end {
-        End::Exited(0) => Ok(()),
+        ProcessEnd::Exited(0) => Ok(()),
         end => bail!("run the program: {end:?}"),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kapi_sys::process::{self, End, Finished, Limits, Program};
+use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
 
 /// Bytes kept of each output.
 const TAIL_BYTES_MAX: usize = 4 << 20;
@@ -73,7 +73,7 @@ impl Shell {
             cwd: self.directory.clone(),
             stdin: input.as_bytes().to_vec(),
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: self.deadline,
                 idle: None,
                 tail_bytes_max: TAIL_BYTES_MAX,
@@ -144,11 +144,14 @@ impl Ended {
     }
 }
 
-impl From<Finished> for Ended {
-    fn from(finished: Finished) -> Self {
+impl From<FinishedProcess> for Ended {
+    fn from(finished: FinishedProcess) -> Self {
         let code = match finished.end {
-            End::Exited(code) => Some(code),
-            End::Signaled(_) | End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
+            ProcessEnd::Exited(code) => Some(code),
+            ProcessEnd::Signaled(_)
+            | ProcessEnd::DeadlinePassed
+            | ProcessEnd::IdlePassed
+            | ProcessEnd::Cancelled => None,
         };
         Self {
             code,

@@ -13,7 +13,9 @@ use std::time::Duration;
 use kapi_core::goal::outcome::Claim;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::{Disk as _, DiskError, replace_derived};
-use kapi_sys::process::{Captured, End, Limits, ProcessError, Program, environment, run};
+use kapi_sys::process::{
+    CapturedOutput, ProcessEnd, ProcessError, ProcessLimits, Program, environment, run,
+};
 use kapi_sys::real_disk::RealDisk;
 
 use super::event::ScriptEvent;
@@ -242,7 +244,7 @@ fn performed(
         cwd: cwd.to_path_buf(),
         stdin,
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: COMMAND_DEADLINE,
             idle: None,
             tail_bytes_max: OUTPUT_BYTES_MAX,
@@ -251,14 +253,14 @@ fn performed(
     };
     let finished = run(program, &Cancel::new(), &mut |_| {})?;
     let exit_code = match finished.end {
-        End::Exited(code) => Some(code),
-        End::Signaled(signal) => Some(128_i32.saturating_add(signal)),
-        End::DeadlinePassed | End::IdlePassed | End::Cancelled => None,
+        ProcessEnd::Exited(code) => Some(code),
+        ProcessEnd::Signaled(signal) => Some(128_i32.saturating_add(signal)),
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed | ProcessEnd::Cancelled => None,
     };
     let text = format!(
         "{}{}",
-        Captured::text(&finished.stdout),
-        Captured::text(&finished.stderr)
+        CapturedOutput::text(&finished.stdout),
+        CapturedOutput::text(&finished.stderr)
     );
     Ok(ScriptEvent::Output {
         text: without_controls(&text),

@@ -6,7 +6,7 @@ use std::path::Path;
 use kapi_agent::agent::AgentKind;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::usage::Usage;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::support::{Replayed, replay};
 
@@ -50,7 +50,12 @@ const RECORDINGS: &[(&str, i32)] = &[
 
 fn recorded(name: &str) -> Replayed {
     let (_, code) = RECORDINGS.iter().find(|(known, _)| *known == name).unwrap();
-    replay(&kind_of(name), None, &fixture(name), End::Exited(*code))
+    replay(
+        &kind_of(name),
+        None,
+        &fixture(name),
+        ProcessEnd::Exited(*code),
+    )
 }
 
 #[test]
@@ -112,10 +117,10 @@ fn the_terminal_event_outweighs_the_exit_code_and_the_signal() {
         .filter(|(name, _)| !name.contains("sigint"))
     {
         let ends: Vec<AgentEnd> = [
-            End::Exited(0),
-            End::Exited(9),
-            End::Signaled(9),
-            End::DeadlinePassed,
+            ProcessEnd::Exited(0),
+            ProcessEnd::Exited(9),
+            ProcessEnd::Signaled(9),
+            ProcessEnd::DeadlinePassed,
         ]
         .into_iter()
         .map(|end| replay(&kind_of(name), None, &fixture(name), end).run.end)
@@ -137,12 +142,12 @@ fn without_its_terminal_event_a_run_ends_as_its_process_did() {
         let lines: Vec<&str> = text.lines().collect();
         let cut_off = lines[..lines.len() - 1].join("\n");
         for (end, expected) in [
-            (End::Exited(0), AgentEnd::Crashed { code: 0 }),
-            (End::Exited(3), AgentEnd::Crashed { code: 3 }),
-            (End::Signaled(9), AgentEnd::Crashed { code: 137 }),
-            (End::DeadlinePassed, AgentEnd::DeadlinePassed),
-            (End::IdlePassed, AgentEnd::IdlePassed),
-            (End::Cancelled, AgentEnd::Crashed { code: 130 }),
+            (ProcessEnd::Exited(0), AgentEnd::Crashed { code: 0 }),
+            (ProcessEnd::Exited(3), AgentEnd::Crashed { code: 3 }),
+            (ProcessEnd::Signaled(9), AgentEnd::Crashed { code: 137 }),
+            (ProcessEnd::DeadlinePassed, AgentEnd::DeadlinePassed),
+            (ProcessEnd::IdlePassed, AgentEnd::IdlePassed),
+            (ProcessEnd::Cancelled, AgentEnd::Crashed { code: 130 }),
         ] {
             let replayed = replay(&kind_of(name), None, cut_off.as_bytes(), end);
             assert_eq!(replayed.run.end, expected, "{name}");
@@ -165,7 +170,7 @@ fn a_resumed_codex_thread_counts_only_what_is_new() {
             &AgentKind::Codex,
             Some(session),
             &fixture(name),
-            End::Exited(0),
+            ProcessEnd::Exited(0),
         )
     };
 
@@ -205,7 +210,7 @@ fn a_line_of_any_recording_may_be_lost_or_cut() {
                 output.push(b'\n');
             }
             output.extend(lines[lines.len() - 1].bytes());
-            let cut = replay(&kind_of(name), None, &output, End::Exited(*code))
+            let cut = replay(&kind_of(name), None, &output, ProcessEnd::Exited(*code))
                 .run
                 .end;
             let is_told_earlier = name.starts_with("pi.") || name.contains("sigint");

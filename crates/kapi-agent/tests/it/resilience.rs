@@ -3,7 +3,7 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
 use kapi_core::goal::outcome::{AgentEnd, ProviderFailureKind};
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use proptest::prelude::{any, proptest};
 
 use crate::support::{check_invariants, replay};
@@ -37,7 +37,12 @@ fn noise_between_lines_changes_nothing() {
         r#"{"type":"turn.completed","usage":"soon"}"#.to_owned(),
     ]
     .join("\n");
-    let replayed = replay(&AgentKind::Codex, None, output.as_bytes(), End::Exited(0));
+    let replayed = replay(
+        &AgentKind::Codex,
+        None,
+        output.as_bytes(),
+        ProcessEnd::Exited(0),
+    );
     assert_eq!(replayed.run.end, AgentEnd::Finished);
     assert_eq!(replayed.run.message, "fine");
 }
@@ -91,7 +96,7 @@ fn a_huge_cut_answer_loses_its_end_and_not_its_outcome() {
             let cut = line.len().min(CAP);
             events.extend(parser.stdout_line(&line.as_bytes()[..cut]));
         }
-        let run = parser.finish(End::Exited(0), "", "");
+        let run = parser.finish(ProcessEnd::Exited(0), "", "");
         check_invariants(&events, &run);
         assert_eq!(run.end, AgentEnd::Finished, "{kind}");
         assert!(run.message.starts_with("lorem ipsum"), "{kind}");
@@ -106,7 +111,7 @@ fn pi_repetitions_are_not_even_read() {
     let mut parser = StreamParser::new(&AgentKind::Pi, None);
     let line = r#"{"type":"message_update","type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"x"}]}}"#;
     assert!(parser.stdout_line(line.as_bytes()).is_empty());
-    assert_eq!(parser.finish(End::Exited(0), "", "").message, "");
+    assert_eq!(parser.finish(ProcessEnd::Exited(0), "", "").message, "");
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn an_answer_of_nothing_is_the_providers_failure() {
         ),
     ];
     for (kind, output) in outputs {
-        let end = replay(&kind, None, output.as_bytes(), End::Exited(0))
+        let end = replay(&kind, None, output.as_bytes(), ProcessEnd::Exited(0))
             .run
             .end;
         let AgentEnd::Provider(failure) = end else {
@@ -156,9 +161,14 @@ fn an_answer_of_nothing_is_the_providers_failure() {
 fn gemini_tells_some_ends_only_by_a_warning() {
     let empty = r#"{"type":"error","severity":"error","message":"The model returned an empty response with no text or thoughts."}
 {"type":"result","status":"error","stats":{"total_tokens":3150,"input_tokens":3000,"output_tokens":150}}"#;
-    let end = replay(&AgentKind::Gemini, None, empty.as_bytes(), End::Exited(0))
-        .run
-        .end;
+    let end = replay(
+        &AgentKind::Gemini,
+        None,
+        empty.as_bytes(),
+        ProcessEnd::Exited(0),
+    )
+    .run
+    .end;
     let AgentEnd::Provider(failure) = end else {
         panic!("{end:?}")
     };
@@ -167,9 +177,14 @@ fn gemini_tells_some_ends_only_by_a_warning() {
     let stuck = r#"{"type":"tool_use","tool_name":"a","parameters":{}}
 {"type":"error","severity":"warning","message":"Loop detected, stopping execution"}
 {"type":"result","status":"success","stats":{}}"#;
-    let end = replay(&AgentKind::Gemini, None, stuck.as_bytes(), End::Exited(0))
-        .run
-        .end;
+    let end = replay(
+        &AgentKind::Gemini,
+        None,
+        stuck.as_bytes(),
+        ProcessEnd::Exited(0),
+    )
+    .run
+    .end;
     assert_eq!(end, AgentEnd::LimitReached);
 }
 
@@ -202,7 +217,7 @@ fn refusals_are_told_from_failures() {
         ),
     ];
     for (kind, output) in outputs {
-        let end = replay(&kind, None, output.as_bytes(), End::Exited(1))
+        let end = replay(&kind, None, output.as_bytes(), ProcessEnd::Exited(1))
             .run
             .end;
         assert_eq!(end, AgentEnd::Refused, "{kind}: {output}");
@@ -242,7 +257,7 @@ fn a_session_that_could_be_an_option_is_no_session() {
             ),
         ];
         for (kind, output) in outputs {
-            let replayed = replay(&kind, None, output.as_bytes(), End::Exited(0));
+            let replayed = replay(&kind, None, output.as_bytes(), ProcessEnd::Exited(0));
             assert_eq!(replayed.run.session, None, "{kind} {name}");
             assert!(replayed.events.is_empty(), "{kind} {name}");
         }
@@ -256,7 +271,7 @@ fn a_lost_session_is_recognised() {
         &AgentKind::Claude,
         Some("aa8ff144"),
         claude.as_bytes(),
-        End::Exited(1),
+        ProcessEnd::Exited(1),
     )
     .run;
     assert!(is_session_lost(&run, ""), "{run:?}");
@@ -272,9 +287,10 @@ fn a_lost_session_is_recognised() {
         (AgentKind::Pi, "No session found matching '01a1ffc8'"),
     ];
     for (kind, stderr) in stderr {
-        let run = StreamParser::new(&kind, Some("gone")).finish(End::Exited(1), stderr, "");
+        let run = StreamParser::new(&kind, Some("gone")).finish(ProcessEnd::Exited(1), stderr, "");
         assert!(is_session_lost(&run, stderr), "{run:?}");
-        let run = StreamParser::new(&kind, Some("here")).finish(End::Exited(1), "segfault", "");
+        let run =
+            StreamParser::new(&kind, Some("here")).finish(ProcessEnd::Exited(1), "segfault", "");
         assert!(!is_session_lost(&run, "segfault"), "{run:?}");
     }
 }
@@ -282,14 +298,17 @@ fn a_lost_session_is_recognised() {
 #[test]
 fn standard_error_tells_only_where_nothing_else_does() {
     let stderr = "at foo.js:1\nAPI Error: 529 overloaded_error\n";
-    let run = StreamParser::new(&AgentKind::Claude, None).finish(End::Exited(1), stderr, "");
+    let run = StreamParser::new(&AgentKind::Claude, None).finish(ProcessEnd::Exited(1), stderr, "");
     let AgentEnd::Provider(failure) = run.end else {
         panic!("{run:?}")
     };
     assert_eq!(failure.kind, ProviderFailureKind::ServerError);
 
-    let run =
-        StreamParser::new(&AgentKind::Claude, None).finish(End::Exited(1), "no such flag -z", "");
+    let run = StreamParser::new(&AgentKind::Claude, None).finish(
+        ProcessEnd::Exited(1),
+        "no such flag -z",
+        "",
+    );
     assert_eq!(run.end, AgentEnd::Crashed { code: 1 });
     assert_eq!(run.message, "no such flag -z");
 }
@@ -303,7 +322,7 @@ proptest! {
         let mut output: Vec<u8> = n_words.into_iter().flat_map(|n| WORDS[n].bytes()).collect();
         output.extend(bytes);
         for kind in kinds() {
-            drop(replay(&kind, None, &output, End::Exited(1)));
+            drop(replay(&kind, None, &output, ProcessEnd::Exited(1)));
         }
     }
 }

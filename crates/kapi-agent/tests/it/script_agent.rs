@@ -17,7 +17,7 @@ use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::goal::outcome::{AgentEnd, Claim, JudgeAnswer, Verdict};
 use kapi_core::usage::Usage;
 use kapi_sys::disk::Disk as _;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use kapi_sys::real_disk::RealDisk;
 
 use crate::support::{Replayed, replay};
@@ -56,7 +56,7 @@ fn play(script: &str, turn: u32, workspace: &Path) -> (i32, Replayed) {
     assert_eq!(launch.args, [SCRIPT_AGENT_COMMAND]);
     let mut stdout = Vec::new();
     let code = script_main(&mut launch.stdin.as_slice(), &mut stdout, workspace);
-    (code, replay(&kind, None, &stdout, End::Exited(code)))
+    (code, replay(&kind, None, &stdout, ProcessEnd::Exited(code)))
 }
 
 #[test]

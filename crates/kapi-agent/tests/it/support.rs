@@ -4,7 +4,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
 use kapi_core::goal::outcome::AgentRun;
 use kapi_core::usage::Usage;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 /// A run as the caller sees it.
 #[derive(Debug)]
@@ -27,7 +27,12 @@ impl Replayed {
 }
 
 /// Feeds lines to a new parser and ends the run.
-pub(crate) fn replay(kind: &AgentKind, session: Option<&str>, output: &[u8], end: End) -> Replayed {
+pub(crate) fn replay(
+    kind: &AgentKind,
+    session: Option<&str>,
+    output: &[u8],
+    end: ProcessEnd,
+) -> Replayed {
     let mut parser = StreamParser::new(kind, session);
     let mut events = Vec::new();
     for line in output.split(|byte| *byte == b'\n') {

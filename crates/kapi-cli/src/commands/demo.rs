@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use kapi_sys::clock::{Clock as _, SystemClock};
 use kapi_sys::disk;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 
 use crate::args;
@@ -197,7 +197,7 @@ fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error>
         cwd: repository.to_path_buf(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: GIT_DEADLINE,
             idle: None,
             tail_bytes_max: 4096,
@@ -205,7 +205,7 @@ fn git(context: &Context, repository: &Path, args: &[&str]) -> Result<(), Error>
         },
     };
     let finished = process::run_quiet(program).map_err(|error| Error::failed(&error))?;
-    if finished.end == End::Exited(0) {
+    if finished.end == ProcessEnd::Exited(0) {
         Ok(())
     } else {
         let stderr = finished.stderr.text();

@@ -13,7 +13,7 @@ use kapi_agent::manifest::{Manifest, manifest};
 use kapi_sandbox::probe::{self, Rung};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_store::layout::HomeLayout;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use serde::Serialize;
 
 use crate::container::{NO_IMAGE, image_hint};
@@ -239,7 +239,7 @@ pub(super) fn version(context: &Context, path: &Path, args: &[&str]) -> String {
         cwd: std::path::PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: VERSION_DEADLINE,
             idle: None,
             tail_bytes_max: 4096,
@@ -247,7 +247,7 @@ pub(super) fn version(context: &Context, path: &Path, args: &[&str]) -> String {
         },
     };
     match process::run_quiet(program) {
-        Ok(finished) if finished.end == End::Exited(0) => {
+        Ok(finished) if finished.end == ProcessEnd::Exited(0) => {
             let text = finished.stdout.text();
             format!(
                 "{} ({})",

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use kapi_sandbox::podman::image::{self, Build, ImageSource};
-use kapi_sys::process::Line;
+use kapi_sys::process::OutputLine;
 use serde::Serialize;
 
 use crate::container::{self, IMAGE_DEFAULT};
@@ -79,8 +79,8 @@ fn build(context: &Context, args: &BuildArgs) -> Result<Exit, Error> {
     let config = format!("[sandbox]\nimage = \"{}\"", build.tag);
     if !args.dry_run {
         let interrupts = driving::interrupts()?;
-        let mut on_line = |line: Line<'_>| match line {
-            Line::Stdout(bytes) | Line::Stderr(bytes) => {
+        let mut on_line = |line: OutputLine<'_>| match line {
+            OutputLine::Stdout(bytes) | OutputLine::Stderr(bytes) => {
                 ui.say(String::from_utf8_lossy(bytes).trim_end());
             }
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kapi_store::layout::project_key;
 use kapi_sys::disk::{create_dir_durably, replace_durably};
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use serde_json::json;
 
 use crate::commands::service::unit::{Kind, Unit};
@@ -279,7 +279,7 @@ fn tell_system(context: &Context, command: &[String]) -> Result<(), Error> {
         cwd: context.home.clone(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: TOOL_MAX,
             idle: None,
             tail_bytes_max: TOOL_BYTES_MAX,
@@ -288,7 +288,7 @@ fn tell_system(context: &Context, command: &[String]) -> Result<(), Error> {
     })
     .map_err(|error| failed(error.to_string()))?;
     match finished.end {
-        End::Exited(0) => Ok(()),
+        ProcessEnd::Exited(0) => Ok(()),
         _ => Err(failed(finished.stderr.text().trim().to_owned())),
     }
 }

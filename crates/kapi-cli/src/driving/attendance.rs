@@ -20,7 +20,7 @@ use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::supervise::wake;
 use kapi_engine::world::Activity;
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
 use kapi_world::real::RealWorld;
@@ -104,7 +104,7 @@ impl<'a> Attendance<'a> {
         ));
         let mut was_told = false;
         loop {
-            self.watch(Watched::default())?;
+            self.watch(WakeSources::default())?;
             // Asked first, so that whatever it recorded last is among the events read next.
             let driver = self.driver()?;
             let goal = self.show_recorded()?;
@@ -244,7 +244,7 @@ impl<'a> Attendance<'a> {
             .show(Observed::Activity(Activity::Note { text }));
     }
 
-    fn watch(&mut self, mut watched: Watched) -> Result<(), Error> {
+    fn watch(&mut self, mut watched: WakeSources) -> Result<(), Error> {
         let directory = self.project.layout.goal(self.id).dir().to_path_buf();
         watched.directories.insert(directory);
         self.alarm

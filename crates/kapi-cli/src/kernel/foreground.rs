@@ -13,7 +13,7 @@ use kapi_core::kernel::task::{Report, State, Task};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_world::tasks::room::Room;
 
 use crate::driving::attendance::{alarm, alarm_failed};
@@ -201,7 +201,7 @@ impl Bench<'_, '_, '_> {
         let was_leaving = self.is_leaving;
         let stops = self.foreground.is_over;
         let is_over = || stops() && !was_leaving;
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         let dir = self.foreground.kernel.project.layout.kernel_dir();
         watched.directories.insert(dir);
         let watch = self.alarm.watch(&watched);

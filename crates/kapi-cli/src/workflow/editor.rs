@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::{create_dir_durably, replace_durably};
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -64,7 +64,7 @@ fn open(context: &Context, words: &str, draft: &Path) -> Result<(), Error> {
         cwd: context.cwd.clone(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: DEADLINE,
             idle: None,
             tail_bytes_max: 4096,
@@ -72,7 +72,7 @@ fn open(context: &Context, words: &str, draft: &Path) -> Result<(), Error> {
         },
     };
     let finished = process::run_quiet(program).map_err(|error| Error::failed(&error))?;
-    if finished.end == End::Exited(0) {
+    if finished.end == ProcessEnd::Exited(0) {
         return Ok(());
     }
     let text = format!("the editor `{words}` ended with {:?}", finished.end);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, Limits, Program};
+use kapi_sys::process::{self, ProcessLimits, Program};
 
 /// Servers that know each other.
 pub(crate) struct Cluster {
@@ -161,7 +161,7 @@ fn program(config: &Path, cwd: &Path) -> Program {
         cwd: cwd.to_path_buf(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_secs(600),
             idle: None,
             tail_bytes_max: 16 * 1024,

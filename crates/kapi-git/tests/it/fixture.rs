@@ -18,7 +18,7 @@ use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use tempfile::TempDir;
 
 /// The moment every candidate of the tests is from.
@@ -239,7 +239,7 @@ pub(crate) fn run_with(
         cwd: dir.to_path_buf(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_secs(120),
             idle: None,
             tail_bytes_max: 64 << 20,
@@ -247,7 +247,7 @@ pub(crate) fn run_with(
         },
     };
     let finished = process::run(program, &Cancel::new(), &mut |_line| {}).expect("run");
-    let End::Exited(code) = finished.end else {
+    let ProcessEnd::Exited(code) = finished.end else {
         panic!("ended {:?}", finished.end)
     };
     let mut output = finished.stdout.tail;

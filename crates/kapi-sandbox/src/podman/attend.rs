@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Finished, Line, Program};
+use kapi_sys::process::{self, FinishedProcess, OutputLine, ProcessEnd, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ const DEATH_WAIT_MS: u64 = 10_000;
 /// What was seen of a container.
 pub(super) struct ContainerRun {
     /// How podman ended, with the payload's output.
-    pub finished: Finished,
+    pub finished: FinishedProcess,
     /// What the relay said.
     pub heard: RelayReport,
     /// What podman said.
@@ -59,7 +59,7 @@ pub(super) struct ContainerContext<'a> {
 impl ContainerRun {
     /// Tells whether podman lived to the payload's end and so has removed the container itself.
     pub(super) fn is_orderly(&self) -> bool {
-        matches!(self.finished.end, End::Exited(_)) && self.heard.ended.is_some()
+        matches!(self.finished.end, ProcessEnd::Exited(_)) && self.heard.ended.is_some()
     }
 
     /// Tells whether every process that podman made for the container is gone.
@@ -163,10 +163,10 @@ pub(super) fn attend(
 fn follow<T: Send>(
     launcher: Program,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(OutputLine<'_>),
     talk: impl FnOnce() -> T + Send,
     stop: OwnedFd,
-) -> (Result<Finished, process::ProcessError>, T) {
+) -> (Result<FinishedProcess, process::ProcessError>, T) {
     thread::scope(|scope| {
         let talking = scope.spawn(talk);
         let ran = process::run(launcher, cancel, on_line);

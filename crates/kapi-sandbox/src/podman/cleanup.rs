@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kapi_sys::process::{End, Limits, Program, run_quiet};
+use kapi_sys::process::{ProcessEnd, ProcessLimits, Program, run_quiet};
 
 use super::error::PodmanError;
 use super::host::PodmanHost;
@@ -166,7 +166,7 @@ pub(super) fn ask(
         command,
         source: Box::new(source),
     })?;
-    if finished.end == End::Exited(0) {
+    if finished.end == ProcessEnd::Exited(0) {
         return Ok(finished.stdout.text());
     }
     let output = finished.stderr.text();
@@ -193,7 +193,7 @@ pub(super) fn podman(
         cwd: PathBuf::from("/"),
         stdin: stdin.to_vec(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline,
             idle: None,
             tail_bytes_max: OUTPUT_BYTES_MAX,

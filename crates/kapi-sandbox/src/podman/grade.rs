@@ -2,7 +2,7 @@
 //!
 //! Pure: from what was asked and what the relay found to words.
 
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use rustix::process::Signal;
 
 use super::channel::{LimitCounts, RelayEnvironment};
@@ -104,9 +104,10 @@ pub(super) fn disk(wanted: &Resources) -> Option<ExceededLimit> {
 }
 
 /// Tells which limits were met in a container, the one that its end itself names first.
-pub(super) fn met(wanted: &Resources, met: LimitCounts, end: End) -> Vec<ExceededLimit> {
+pub(super) fn met(wanted: &Resources, met: LimitCounts, end: ProcessEnd) -> Vec<ExceededLimit> {
     let signal = Signal::XFSZ.as_raw();
-    let by_size = end == End::Signaled(signal) || end == End::Exited(SHELL_SIGNAL_BASE + signal);
+    let by_size = end == ProcessEnd::Signaled(signal)
+        || end == ProcessEnd::Exited(SHELL_SIGNAL_BASE + signal);
     let file = wanted
         .file_bytes
         .filter(|_| by_size)
@@ -141,7 +142,7 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_sys::process::End;
+    use kapi_sys::process::ProcessEnd;
 
     use super::{grade, met, size};
     use crate::podman::channel::{LimitCounts, RelayEnvironment};
@@ -203,7 +204,7 @@ mod tests {
                 memory_kills,
                 process_refusals,
             };
-            let met = met(&wanted, counted, End::Exited(1)).into_iter();
+            let met = met(&wanted, counted, ProcessEnd::Exited(1)).into_iter();
             met.map(|one| (one.resource, one.limit)).collect::<Vec<_>>()
         };
         let memory = ("memory", "64 MiB".to_owned());

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Line};
+use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
 use super::cleanup::podman;
 use super::error::PodmanError;
@@ -69,7 +69,7 @@ pub fn describe(build: &Build) -> Result<String, PodmanError> {
 pub fn build(
     build: &Build,
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(OutputLine<'_>),
 ) -> Result<(), PodmanError> {
     let host = PodmanHost::observe()?;
     match &build.source {
@@ -95,7 +95,7 @@ fn perform(
     args: Vec<OsString>,
     stdin: &[u8],
     cancel: &Cancel,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(OutputLine<'_>),
 ) -> Result<(), PodmanError> {
     let mut program = podman(host, stdin, args, DEADLINE);
     program.limits.idle = Some(IDLE);
@@ -104,8 +104,8 @@ fn perform(
         source: Box::new(source),
     })?;
     match finished.end {
-        End::Exited(0) => Ok(()),
-        End::Exited(_) => Err(PodmanError::Said {
+        ProcessEnd::Exited(0) => Ok(()),
+        ProcessEnd::Exited(_) => Err(PodmanError::Said {
             command: "build",
             output: finished.stderr.text().trim().to_owned(),
         }),

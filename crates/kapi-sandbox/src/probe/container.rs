@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_sys::process::{End, Limits, Program, find_in_path, run_quiet};
+use kapi_sys::process::{ProcessEnd, ProcessLimits, Program, find_in_path, run_quiet};
 use rustix::process::geteuid;
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<
         cwd: PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: DEADLINE,
             idle: None,
             tail_bytes_max: OUTPUT_BYTES_MAX,
@@ -96,7 +96,7 @@ fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<
         },
     })
     .map_err(|error| refused(&error.to_string()))?;
-    if finished.end != End::Exited(0) {
+    if finished.end != ProcessEnd::Exited(0) {
         return Err(refused(&format!(
             "{:?} {}",
             finished.end,

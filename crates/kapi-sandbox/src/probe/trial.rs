@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Limits};
+use kapi_sys::process::{ProcessEnd, ProcessLimits};
 use rustix::io::Errno;
 use rustix::process::getpid;
 
@@ -34,7 +34,7 @@ pub(super) fn statuses(
     self_exe: &Path,
     binds: Vec<Bind>,
 ) -> Result<Vec<LauncherMessage>, SandboxError> {
-    let limits = Limits {
+    let limits = ProcessLimits {
         deadline: DEADLINE,
         idle: None,
         tail_bytes_max: 64 * 1024,
@@ -61,7 +61,7 @@ pub(super) fn statuses(
         ears,
     )?;
     let finished = over.wait().map_err(SandboxError::Launch)?;
-    if finished.end != End::Exited(0) || statuses.is_empty() {
+    if finished.end != ProcessEnd::Exited(0) || statuses.is_empty() {
         return Err(SandboxError::Launcher {
             end: finished.end,
             output: finished.stderr.text(),

@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use rustix::process::{Signal, kill_process};
 
 use crate::place::{Place, processes};
@@ -126,7 +126,7 @@ impl<'a> Canaries<'a> {
         let words = ["-I", "-c", IPC, what, &self.key.to_string(), &self.queue()];
         let done = self.place.host("/usr/bin/python3", &words);
         // In a destructor that runs for a failed test, a second panic would hide the first.
-        let is_fine = done.end == End::Exited(0) || std::thread::panicking();
+        let is_fine = done.end == ProcessEnd::Exited(0) || std::thread::panicking();
         assert!(is_fine, "{}", done.stderr.text());
     }
 

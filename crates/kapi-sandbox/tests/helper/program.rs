@@ -22,7 +22,7 @@ use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{Limits, Line, Program};
+use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 use request::{Reply, Request};
 
 fn main() -> ExitCode {
@@ -65,8 +65,8 @@ fn perform() -> i32 {
 fn answer(request: &Request) -> Reply {
     let cancel = Cancel::new();
     let cancel_on = request.cancel_on.as_bytes();
-    let mut on_line = |line: Line<'_>| {
-        let (Line::Stdout(line) | Line::Stderr(line)) = line;
+    let mut on_line = |line: OutputLine<'_>| {
+        let (OutputLine::Stdout(line) | OutputLine::Stderr(line)) = line;
         if !cancel_on.is_empty() && line == cancel_on {
             cancel.raise();
         }
@@ -211,7 +211,7 @@ fn program(request: &Request) -> Option<Program> {
         cwd: PathBuf::from(&request.cwd),
         stdin: request.stdin.clone().into_bytes(),
         pass_fds: Vec::<OwnedFd>::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_millis(request.deadline_ms),
             idle: None,
             tail_bytes_max: 1024 * 1024,

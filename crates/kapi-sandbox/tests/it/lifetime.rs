@@ -6,7 +6,7 @@ use std::thread;
 use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Line};
+use kapi_sys::process::{self, OutputLine, ProcessEnd};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use tempfile::TempDir;
 
@@ -88,7 +88,7 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
          until pgrep -f '^sleep {mark}' >/dev/null; do :; done; echo up; wait"
     );
     for level in [IsolationLevel::Native, IsolationLevel::None] {
-        let mut kill_launcher = |_: Line<'_>| {
+        let mut kill_launcher = |_: OutputLine<'_>| {
             kill_process(child_of(getpid()).unwrap(), Signal::KILL).unwrap();
         };
         let spec = spec(level, home.path());
@@ -100,7 +100,11 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
         let finished = ran.finished;
         // No waiting here: the promise is about the very moment of return.
         let n_alive = count_processes(&mark);
-        assert_eq!((finished.end, n_alive), (End::Signaled(9), 0), "{level:?}");
+        assert_eq!(
+            (finished.end, n_alive),
+            (ProcessEnd::Signaled(9), 0),
+            "{level:?}"
+        );
     }
 }
 

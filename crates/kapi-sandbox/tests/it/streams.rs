@@ -5,7 +5,7 @@ use std::thread;
 use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Line, Program};
+use kapi_sys::process::{OutputLine, ProcessEnd, Program};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tempfile::TempDir;
 
@@ -97,8 +97,8 @@ fn given_descriptors_are_there_in_order_from_three_on() {
             ..shell("cat <&3; cat <&4; test ! -e /proc/self/fd/5")
         };
         let mut lines = Vec::new();
-        let mut on_line = |line: Line<'_>| match line {
-            Line::Stdout(text) | Line::Stderr(text) => {
+        let mut on_line = |line: OutputLine<'_>| match line {
+            OutputLine::Stdout(text) | OutputLine::Stderr(text) => {
                 lines.push(String::from_utf8_lossy(text).into_owned());
             }
         };
@@ -109,7 +109,7 @@ fn given_descriptors_are_there_in_order_from_three_on() {
         let finished = run(&spec, program, &Cancel::new(), ears).unwrap().finished;
         assert_eq!(
             (finished.end, finished.stdout.text().as_str()),
-            (End::Exited(0), "one two"),
+            (ProcessEnd::Exited(0), "one two"),
             "{level:?}"
         );
         assert_eq!(lines, ["one two"], "{level:?}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kapi_sandbox::launch::{Ears, run};
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer};
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use rustix::process::geteuid;
 
 use crate::workplace::{Workplace, as_each_user, await_condition, count_processes, shell, spec};
@@ -88,7 +88,12 @@ fn run_one(place: &Workplace, index: usize, mark: &str) {
         on_listeners: &mut drop,
     };
     let ran = run(&spec, shell(&line), &Cancel::new(), ears).unwrap();
-    assert_eq!(ran.finished.end, End::Exited(0), "{:?}", ran.finished);
+    assert_eq!(
+        ran.finished.end,
+        ProcessEnd::Exited(0),
+        "{:?}",
+        ran.finished
+    );
     assert_eq!(ran.finished.stdout.tail, b"shared\n");
 }
 

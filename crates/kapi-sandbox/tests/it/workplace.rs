@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_sandbox::spec::{IsolationLevel, SandboxSpec};
-use kapi_sys::process::{Finished, Limits, Program, find_in_path, run_quiet};
+use kapi_sys::process::{FinishedProcess, ProcessLimits, Program, find_in_path, run_quiet};
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -141,7 +141,7 @@ impl Workplace {
     }
 
     /// Runs the helper with other arguments.
-    pub(crate) fn helper(&self, wrapper: &[&str], args: &[&str]) -> Finished {
+    pub(crate) fn helper(&self, wrapper: &[&str], args: &[&str]) -> FinishedProcess {
         run_quiet(self.driver(wrapper, args, &self.shell(""))).unwrap()
     }
 
@@ -178,7 +178,7 @@ impl Workplace {
             cwd: self.root.path().to_path_buf(),
             stdin: serde_json::to_vec(request).unwrap(),
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: Duration::from_secs(60),
                 idle: None,
                 tail_bytes_max: 8 * 1024 * 1024,
@@ -203,7 +203,7 @@ pub(crate) fn shell(line: &str) -> Program {
         cwd: PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_secs(20),
             idle: None,
             tail_bytes_max: 1024,

@@ -21,7 +21,7 @@ use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{Limits, Line, Program};
+use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 use rustix::thread::UnshareFlags;
 
 fn main() -> ExitCode {
@@ -97,8 +97,8 @@ fn interact_here() -> i32 {
 fn answer(ask: &Ask) -> Told {
     let cancel = Cancel::new();
     let cancel_on = ask.cancel_on.as_bytes();
-    let mut on_line = |line: Line<'_>| {
-        let (Line::Stdout(line) | Line::Stderr(line)) = line;
+    let mut on_line = |line: OutputLine<'_>| {
+        let (OutputLine::Stdout(line) | OutputLine::Stderr(line)) = line;
         if !cancel_on.is_empty() && line == cancel_on {
             cancel.raise();
         }
@@ -242,7 +242,7 @@ fn program(ask: &Ask) -> Program {
             .iter()
             .filter_map(|text| filled_pipe(text))
             .collect(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_millis(ask.deadline_ms),
             idle: None,
             tail_bytes_max: 1024 * 1024,

@@ -20,7 +20,7 @@ use kapi_sandbox::spec::{
 };
 use kapi_sandbox::{init, podman};
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{Limits, Line, Program};
+use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 use request::{Reply, Request};
 
 fn main() -> ExitCode {
@@ -52,8 +52,8 @@ fn perform() -> i32 {
 fn answer(request: &Request) -> Reply {
     let cancel = Cancel::new();
     let cancel_on = request.cancel_on.as_bytes();
-    let mut on_line = |line: Line<'_>| {
-        let (Line::Stdout(line) | Line::Stderr(line)) = line;
+    let mut on_line = |line: OutputLine<'_>| {
+        let (OutputLine::Stdout(line) | OutputLine::Stderr(line)) = line;
         if !cancel_on.is_empty() && line == cancel_on {
             cancel.raise();
         }
@@ -184,7 +184,7 @@ fn program(request: &Request) -> Program {
         cwd: PathBuf::from(&request.cwd),
         stdin: request.stdin.clone().into_bytes(),
         pass_fds: passed.into_iter().map(OwnedFd::from).collect(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_millis(request.deadline_ms),
             idle: (request.idle_ms > 0).then(|| Duration::from_millis(request.idle_ms)),
             tail_bytes_max: 1024 * 1024,

@@ -10,7 +10,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_sys::process::{End, Finished, Limits, Program, find_in_path, run_quiet};
+use kapi_sys::process::{
+    FinishedProcess, ProcessEnd, ProcessLimits, Program, find_in_path, run_quiet,
+};
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
@@ -124,9 +126,19 @@ impl Place {
         let archive = self.file("image.tar", "").display().to_string();
         let from = files.display().to_string();
         let packed = self.host("tar", &["-C", &from, "-cf", &archive, "."]);
-        assert_eq!(packed.end, End::Exited(0), "{}", packed.stderr.text());
+        assert_eq!(
+            packed.end,
+            ProcessEnd::Exited(0),
+            "{}",
+            packed.stderr.text()
+        );
         let made = self.host("podman", &["import", "--quiet", &archive, IMAGE]);
-        assert_eq!(made.end, End::Exited(0), "import: {}", made.stderr.text());
+        assert_eq!(
+            made.end,
+            ProcessEnd::Exited(0),
+            "import: {}",
+            made.stderr.text()
+        );
     }
 
     /// Tells whether root starts the sandboxes.
@@ -204,7 +216,7 @@ impl Place {
     }
 
     /// Runs a program of the host as this place's user.
-    pub(crate) fn host(&self, name: &str, args: &[&str]) -> Finished {
+    pub(crate) fn host(&self, name: &str, args: &[&str]) -> FinishedProcess {
         let words: Vec<&str> = std::iter::once(name).chain(args.iter().copied()).collect();
         run_quiet(self.program(&words)).unwrap()
     }
@@ -236,7 +248,7 @@ impl Place {
             cwd: PathBuf::from("/"),
             stdin: Vec::new(),
             pass_fds: Vec::<OwnedFd>::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: Duration::from_secs(200),
                 idle: None,
                 tail_bytes_max: 8 * 1024 * 1024,
@@ -289,7 +301,7 @@ impl Drop for Place {
 }
 
 /// Reads what the helper answered.
-pub(crate) fn read_reply(finished: &Finished) -> Reply {
+pub(crate) fn read_reply(finished: &FinishedProcess) -> Reply {
     serde_json::from_slice(&finished.stdout.tail)
         .unwrap_or_else(|error| panic!("{error}: {finished:?}"))
 }
@@ -306,7 +318,7 @@ fn make_user() -> (u32, u32, Option<String>) {
         .chain([&*name])
         .collect();
     let made = as_root(&words);
-    assert_eq!(made.end, End::Exited(0), "{}", made.stderr.text());
+    assert_eq!(made.end, ProcessEnd::Exited(0), "{}", made.stderr.text());
     assert!(
         entry("/etc/subuid", &name).is_some(),
         "useradd gives no subordinate ids here"
@@ -362,7 +374,7 @@ fn wait_until_gone(pid: Pid) {
     }
 }
 
-fn as_root(words: &[&str]) -> Finished {
+fn as_root(words: &[&str]) -> FinishedProcess {
     let (name, args) = words.split_first().unwrap();
     let path = find_in_path(name.as_ref(), PATH.as_ref());
     run_quiet(Program {
@@ -372,7 +384,7 @@ fn as_root(words: &[&str]) -> Finished {
         cwd: PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_secs(60),
             idle: None,
             tail_bytes_max: 64 * 1024,

@@ -14,7 +14,7 @@ use rustix::process::{
     pidfd_send_signal, waitid,
 };
 
-use super::{End, proc_table};
+use super::{ProcessEnd, proc_table};
 
 /// The longest a child that is over or killed may take to end before it is reported as stuck.
 const END_AFTER_KILL_MAX: Duration = Duration::from_secs(10);
@@ -83,7 +83,7 @@ impl Child {
     }
 
     /// Waits for the child's end, which is known or has been forced, and reaps it.
-    pub(super) fn reap(&mut self) -> io::Result<End> {
+    pub(super) fn reap(&mut self) -> io::Result<ProcessEnd> {
         self.await_end()?;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED)?;
         self.is_reaped = true;
@@ -141,9 +141,9 @@ pub(super) fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-fn end_of(status: WaitIdStatus) -> io::Result<End> {
-    let signal = status.terminating_signal().map(End::Signaled);
-    let exit = status.exit_status().map(End::Exited);
+fn end_of(status: WaitIdStatus) -> io::Result<ProcessEnd> {
+    let signal = status.terminating_signal().map(ProcessEnd::Signaled);
+    let exit = status.exit_status().map(ProcessEnd::Exited);
     exit.or(signal)
         .ok_or_else(|| io::Error::other("a status that is neither exit nor signal"))
 }

@@ -3,7 +3,7 @@
 //! Memory is bounded whatever comes: a line keeps at most its cap, the tail at most twice its cap.
 //! Knows nothing of processes; it is fed bytes.
 
-use super::Captured;
+use super::CapturedOutput;
 
 /// Cuts a stream of bytes into capped lines.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ impl LineCutter {
 
 /// Keeps the end of a stream of bytes.
 #[derive(Debug)]
-struct Tail {
+struct OutputTail {
     bytes: Vec<u8>,
     bytes_max: usize,
     bytes_total: u64,
 }
 
-impl Tail {
+impl OutputTail {
     fn feed(&mut self, bytes: &[u8]) {
         self.bytes_total = self.bytes_total.saturating_add(bytes.len() as u64);
         self.bytes.extend_from_slice(last(bytes, self.bytes_max));
@@ -65,9 +65,9 @@ impl Tail {
         self.bytes.drain(..surplus);
     }
 
-    fn into_captured(mut self) -> Captured {
+    fn into_captured(mut self) -> CapturedOutput {
         self.cut();
-        Captured {
+        CapturedOutput {
             tail: self.bytes,
             bytes_total: self.bytes_total,
         }
@@ -78,7 +78,7 @@ impl Tail {
 #[derive(Debug)]
 pub(super) struct Output {
     lines: LineCutter,
-    tail: Tail,
+    tail: OutputTail,
 }
 
 impl Output {
@@ -88,7 +88,7 @@ impl Output {
                 started: Vec::new(),
                 bytes_max: line_bytes_max,
             },
-            tail: Tail {
+            tail: OutputTail {
                 bytes: Vec::new(),
                 bytes_max: tail_bytes_max,
                 bytes_total: 0,
@@ -107,7 +107,7 @@ impl Output {
         self.lines.finish(on_line);
     }
 
-    pub(super) fn into_captured(self) -> Captured {
+    pub(super) fn into_captured(self) -> CapturedOutput {
         self.tail.into_captured()
     }
 }
@@ -124,7 +124,7 @@ fn last(bytes: &[u8], bytes_max: usize) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::Output;
-    use crate::process::Captured;
+    use crate::process::CapturedOutput;
 
     fn check(chunks: &[&str], lines: &[&str], tail: &str) {
         let mut output = Output::new(6, 4);
@@ -136,7 +136,7 @@ mod tests {
         output.finish(&mut on_line);
         assert_eq!(seen, lines);
         let bytes_total = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        let captured = Captured {
+        let captured = CapturedOutput {
             tail: tail.as_bytes().to_vec(),
             bytes_total,
         };

@@ -21,7 +21,7 @@ const ENVIRON_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct ProcessEntry {
     pid: Pid,
     parent: i32,
     session: i32,
@@ -86,13 +86,13 @@ pub(super) fn hold_live(pid: Pid, start: u64) -> Option<OwnedFd> {
 }
 
 /// Opens a pidfd for exactly the process the entry was read from; nothing if it is gone.
-fn hold(seen: &Entry) -> Option<OwnedFd> {
+fn hold(seen: &ProcessEntry) -> Option<OwnedFd> {
     let pidfd = pidfd_open(seen.pid, PidfdFlags::empty()).ok()?;
     let now = entry(seen.pid)?;
     (now.start == seen.start).then_some(pidfd)
 }
 
-fn table() -> Vec<Entry> {
+fn table() -> Vec<ProcessEntry> {
     let Ok(directory) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -100,20 +100,20 @@ fn table() -> Vec<Entry> {
     names.filter_map(Pid::from_raw).filter_map(entry).collect()
 }
 
-fn entry(pid: Pid) -> Option<Entry> {
+fn entry(pid: Pid) -> Option<ProcessEntry> {
     let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     parse_stat(pid, &String::from_utf8_lossy(&stat))
 }
 
 /// Parses `/proc/<pid>/stat`. The command name may hold anything, also parentheses and newlines.
-fn parse_stat(pid: Pid, stat: &str) -> Option<Entry> {
+fn parse_stat(pid: Pid, stat: &str) -> Option<ProcessEntry> {
     const STATE: usize = 0;
     const PARENT: usize = 1;
     const SESSION: usize = 3;
     const START: usize = 19;
     let (_, after_name) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
-    Some(Entry {
+    Some(ProcessEntry {
         pid,
         parent: fields.get(PARENT)?.parse().ok()?,
         session: fields.get(SESSION)?.parse().ok()?,
@@ -137,13 +137,13 @@ fn environ(pid: Pid) -> Option<Vec<u8>> {
 mod tests {
     use rustix::process::Pid;
 
-    use super::{Entry, parse_stat};
+    use super::{ProcessEntry, parse_stat};
 
     #[test]
     fn a_command_name_with_parentheses_does_not_shift_the_fields() {
         let pid = Pid::from_raw(42).unwrap();
         let stat = "42 (a) 1 (b\n) S 7 42 9 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 987654 10 5";
-        let expected = Entry {
+        let expected = ProcessEntry {
             pid,
             parent: 7,
             session: 9,

@@ -21,7 +21,7 @@ use super::child::Child;
 use super::{ProcessError, Program};
 
 /// A child that has executed its program, and our ends of its standard streams.
-pub(super) struct Spawned {
+pub(super) struct SpawnedChild {
     pub(super) child: Child,
     /// Since when its limits count.
     pub(super) started: Instant,
@@ -32,14 +32,14 @@ pub(super) struct Spawned {
 }
 
 /// Starts the program and returns once it has been executed, or tells why it could not be.
-pub(super) fn spawn(program: &Program, started: Instant) -> Result<Spawned, ProcessError> {
+pub(super) fn spawn(program: &Program, started: Instant) -> Result<SpawnedChild, ProcessError> {
     let start = |source| ProcessError::Start {
         path: program.path.clone(),
         source,
     };
     let (streams, ours) = Streams::open(program).map_err(start)?;
     let (report_read, report_write) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| start(e.into()))?;
-    let launch = Launch::prepare(program, &streams, &report_write).map_err(start)?;
+    let launch = SpawnPlan::prepare(program, &streams, &report_write).map_err(start)?;
     drop((streams, report_write));
     let pid = fork_and_exec(&launch).map_err(start)?;
     let mut child = Child::adopt(pid).map_err(start)?;
@@ -52,7 +52,7 @@ pub(super) fn spawn(program: &Program, started: Instant) -> Result<Spawned, Proc
                 stdout,
                 stderr,
             } = ours;
-            Ok(Spawned {
+            Ok(SpawnedChild {
                 child,
                 started,
                 stdin,
@@ -114,7 +114,7 @@ impl Streams {
 }
 
 /// Everything the child uses, allocated before the fork because the child must not allocate.
-struct Launch {
+struct SpawnPlan {
     path: CString,
     cwd: CString,
     args: Strings,
@@ -126,7 +126,7 @@ struct Launch {
     parent: Pid,
 }
 
-impl Launch {
+impl SpawnPlan {
     fn prepare(program: &Program, streams: &Streams, report: &OwnedFd) -> io::Result<Self> {
         if !program.path.is_absolute() {
             let message = "the program's path is not absolute";
@@ -198,7 +198,7 @@ fn c_assignment(name: &OsStr, value: &OsStr) -> io::Result<CString> {
 /// What the child was doing when the system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Step {
+enum SpawnStep {
     /// Making its session, tying its life to ours, or placing its descriptors.
     Arrange = 1,
     /// Entering the working directory.
@@ -208,12 +208,12 @@ enum Step {
 }
 
 /// A failure between fork and exec, as the child reports it.
-struct Failure {
-    step: Step,
+struct SpawnFailure {
+    step: SpawnStep,
     errno: i32,
 }
 
-impl Failure {
+impl SpawnFailure {
     fn to_bytes(&self) -> [u8; 5] {
         let [a, b, c, d] = self.errno.to_ne_bytes();
         [self.step as u8, a, b, c, d]
@@ -221,9 +221,9 @@ impl Failure {
 
     fn from_bytes([step, a, b, c, d]: [u8; 5]) -> Self {
         let step = match step {
-            2 => Step::Enter,
-            3 => Step::Execute,
-            _ => Step::Arrange,
+            2 => SpawnStep::Enter,
+            3 => SpawnStep::Execute,
+            _ => SpawnStep::Arrange,
         };
         Self {
             step,
@@ -234,17 +234,17 @@ impl Failure {
     fn explain(&self, program: &Program) -> ProcessError {
         let source = io::Error::from_raw_os_error(self.errno);
         match self.step {
-            Step::Enter => ProcessError::WorkingDirectory {
+            SpawnStep::Enter => ProcessError::WorkingDirectory {
                 path: program.cwd.clone(),
                 source,
             },
             // A script whose interpreter is missing gives the same number, but the file is there.
-            Step::Execute if self.errno == libc::ENOENT && !program.path.exists() => {
+            SpawnStep::Execute if self.errno == libc::ENOENT && !program.path.exists() => {
                 ProcessError::NotFound {
                     path: program.path.clone(),
                 }
             }
-            Step::Arrange | Step::Execute => ProcessError::Start {
+            SpawnStep::Arrange | SpawnStep::Execute => ProcessError::Start {
                 path: program.path.clone(),
                 source,
             },
@@ -253,14 +253,14 @@ impl Failure {
 }
 
 /// Reads the child's report: nothing when the exec closed the pipe.
-fn read_report(report: OwnedFd) -> io::Result<Option<Failure>> {
+fn read_report(report: OwnedFd) -> io::Result<Option<SpawnFailure>> {
     let mut bytes = Vec::new();
     File::from(report).take(5).read_to_end(&mut bytes)?;
     if bytes.is_empty() {
         return Ok(None);
     }
     let bytes = <[u8; 5]>::try_from(bytes).map_err(|_| io::Error::other("a torn report"))?;
-    Ok(Some(Failure::from_bytes(bytes)))
+    Ok(Some(SpawnFailure::from_bytes(bytes)))
 }
 
 /// Bytes of stack for the child between fork and exec. It calls nothing that recurses or allocates.
@@ -272,7 +272,7 @@ const CHILD_STACK_BYTES: usize = 64 * 1024;
 /// process only to throw them away at exec would cost more than everything else here. All signals are
 /// blocked meanwhile, so that none of our handlers runs in the child.
 #[expect(unsafe_code, reason = "clone has no safe form")]
-fn fork_and_exec(launch: &Launch) -> io::Result<Pid> {
+fn fork_and_exec(launch: &SpawnPlan) -> io::Result<Pid> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     let mut stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK_BYTES / size_of::<u128>()];
@@ -303,10 +303,10 @@ extern "C" fn child_main(launch: *mut libc::c_void) -> c_int {
     reason = "only raw system calls are allowed between fork and exec"
 )]
 fn child_of_clone(launch: *mut libc::c_void) -> ! {
-    // SAFETY: the pointer is the `Launch` that `fork_and_exec` keeps alive; nothing changes it.
+    // SAFETY: the pointer is the `SpawnPlan` that `fork_and_exec` keeps alive; nothing changes it.
     // `_exit` ends this process alone.
     unsafe {
-        let launch = &*launch.cast::<Launch>().cast_const();
+        let launch = &*launch.cast::<SpawnPlan>().cast_const();
         let bytes = exec_in_child(launch).to_bytes();
         libc::write(
             launch.report.as_raw_fd(),
@@ -325,17 +325,17 @@ fn child_of_clone(launch: *mut libc::c_void) -> ! {
     unsafe_code,
     reason = "only raw system calls are allowed between fork and exec"
 )]
-unsafe fn exec_in_child(launch: &Launch) -> Failure {
+unsafe fn exec_in_child(launch: &SpawnPlan) -> SpawnFailure {
     // SAFETY: every pointer comes from `launch`, which outlives the call and was built before the
     // fork; nothing here allocates, locks or unwinds.
     unsafe {
-        let fail = |step| Failure {
+        let fail = |step| SpawnFailure {
             step,
             errno: *libc::__errno_location(),
         };
         if libc::setsid() == -1 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) == -1
         {
-            return fail(Step::Arrange);
+            return fail(SpawnStep::Arrange);
         }
         // The parent may have died before the line above took effect.
         if libc::getppid() != launch.parent.as_raw_pid() {
@@ -344,21 +344,21 @@ unsafe fn exec_in_child(launch: &Launch) -> Failure {
         let mut target: c_int = 0;
         for source in &launch.sources {
             if libc::dup2(source.as_raw_fd(), target) == -1 {
-                return fail(Step::Arrange);
+                return fail(SpawnStep::Arrange);
             }
             target += 1;
         }
         let flags = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, target, c_int::MAX, flags) == -1 {
-            return fail(Step::Arrange);
+            return fail(SpawnStep::Arrange);
         }
         reset_signals();
         if libc::chdir(launch.cwd.as_ptr()) == -1 {
-            return fail(Step::Enter);
+            return fail(SpawnStep::Enter);
         }
         let (args, env) = (&launch.args.pointers, &launch.env.pointers);
         libc::execve(launch.path.as_ptr(), args.as_ptr(), env.as_ptr());
-        fail(Step::Execute)
+        fail(SpawnStep::Execute)
     }
 }
 

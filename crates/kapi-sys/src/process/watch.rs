@@ -14,8 +14,8 @@ use rustix::io::Errno;
 
 use super::child::{Child, timespec};
 use super::output::Output;
-use super::spawn::Spawned;
-use super::{Captured, End, Limits, Line};
+use super::spawn::SpawnedChild;
+use super::{CapturedOutput, OutputLine, ProcessEnd, ProcessLimits};
 use crate::cancel::Cancel;
 
 /// The longest the cancel flag goes unread.
@@ -28,13 +28,13 @@ const DRAIN_BYTES_MAX: usize = 4 * 1024 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A child under watch.
-pub(super) struct Watch<'a> {
+pub(super) struct ProcessWatch<'a> {
     child: Child,
     over: Option<BorrowedFd<'a>>,
-    input: Input,
-    stdout: Source,
-    stderr: Source,
-    limits: Limits,
+    input: InputPipe,
+    stdout: OutputSource,
+    stderr: OutputSource,
+    limits: ProcessLimits,
     started: Instant,
     last_output: Instant,
     buffer: Vec<u8>,
@@ -42,14 +42,14 @@ pub(super) struct Watch<'a> {
 
 /// A child that is over and still to be reaped. Unless it has ended it is left to end by itself.
 #[derive(Debug)]
-pub(super) struct Last {
+pub(super) struct UnreapedChild {
     child: Child,
     has_ended: bool,
 }
 
-impl Last {
+impl UnreapedChild {
     /// Waits for the child's end, ends what it left of its group, and reaps it.
-    pub(super) fn reap(&mut self) -> io::Result<End> {
+    pub(super) fn reap(&mut self) -> io::Result<ProcessEnd> {
         if !self.has_ended {
             self.child.await_end()?;
             self.child.kill_group()?;
@@ -60,20 +60,20 @@ impl Last {
 
 /// What a watched child left behind.
 #[derive(Debug)]
-pub(super) struct Watched {
-    pub(super) last: Last,
+pub(super) struct WatchOutcome {
+    pub(super) last: UnreapedChild,
     /// For what it was ended, if it was.
-    pub(super) forced: Option<End>,
-    pub(super) stdout: Captured,
-    pub(super) stderr: Captured,
+    pub(super) forced: Option<ProcessEnd>,
+    pub(super) stdout: CapturedOutput,
+    pub(super) stderr: CapturedOutput,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> ProcessWatch<'a> {
     /// Takes charge of a child. It is over when it has ended, or when all others hang up at `over`.
     pub(super) fn new(
-        spawned: Spawned,
+        spawned: SpawnedChild,
         stdin: Vec<u8>,
-        limits: Limits,
+        limits: ProcessLimits,
         over: Option<BorrowedFd<'a>>,
     ) -> Self {
         let output = || Output::new(limits.tail_bytes_max, limits.line_bytes_max);
@@ -81,16 +81,16 @@ impl<'a> Watch<'a> {
         Self {
             child: spawned.child,
             over,
-            input: Input {
+            input: InputPipe {
                 fd: spawned.stdin,
                 bytes: stdin,
                 written: 0,
             },
-            stdout: Source {
+            stdout: OutputSource {
                 fd: Some(spawned.stdout),
                 output: output(),
             },
-            stderr: Source {
+            stderr: OutputSource {
                 fd: Some(spawned.stderr),
                 output: output(),
             },
@@ -105,8 +105,8 @@ impl<'a> Watch<'a> {
     pub(super) fn finish(
         mut self,
         cancel: &Cancel,
-        on_line: &mut dyn FnMut(Line<'_>),
-    ) -> io::Result<Watched> {
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> io::Result<WatchOutcome> {
         let forced = self.follow(cancel, on_line)?;
         let has_ended = forced.is_some() || self.child.has_ended()?;
         if forced.is_some() {
@@ -116,8 +116,8 @@ impl<'a> Watch<'a> {
             self.child.kill_group()?;
         }
         self.drain(on_line)?;
-        Ok(Watched {
-            last: Last {
+        Ok(WatchOutcome {
+            last: UnreapedChild {
                 child: self.child,
                 has_ended,
             },
@@ -131,8 +131,8 @@ impl<'a> Watch<'a> {
     fn follow(
         &mut self,
         cancel: &Cancel,
-        on_line: &mut dyn FnMut(Line<'_>),
-    ) -> io::Result<Option<End>> {
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> io::Result<Option<ProcessEnd>> {
         loop {
             let is_over = self.wait(self.longest_wait(), EndOfChild::Wakes)?;
             self.input.write()?;
@@ -148,17 +148,17 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn limit_passed(&self, cancel: &Cancel) -> Option<End> {
+    fn limit_passed(&self, cancel: &Cancel) -> Option<ProcessEnd> {
         if cancel.is_raised() {
-            Some(End::Cancelled)
+            Some(ProcessEnd::Cancelled)
         } else if self.started.elapsed() >= self.limits.deadline {
-            Some(End::DeadlinePassed)
+            Some(ProcessEnd::DeadlinePassed)
         } else if self
             .limits
             .idle
             .is_some_and(|idle| self.last_output.elapsed() >= idle)
         {
-            Some(End::IdlePassed)
+            Some(ProcessEnd::IdlePassed)
         } else {
             None
         }
@@ -177,7 +177,7 @@ impl<'a> Watch<'a> {
     ///
     /// Somebody who left the group may hold an output open and may even go on writing; both the
     /// time and the bytes we grant it are bounded.
-    fn drain(&mut self, on_line: &mut dyn FnMut(Line<'_>)) -> io::Result<()> {
+    fn drain(&mut self, on_line: &mut dyn FnMut(OutputLine<'_>)) -> io::Result<()> {
         let until = Instant::now() + DRAIN_WAIT_MAX;
         let mut bytes_left = DRAIN_BYTES_MAX;
         let mut has_hunted = false;
@@ -197,8 +197,10 @@ impl<'a> Watch<'a> {
                 has_hunted = true;
             }
         }
-        self.stdout.finish(&mut |line| on_line(Line::Stdout(line)));
-        self.stderr.finish(&mut |line| on_line(Line::Stderr(line)));
+        self.stdout
+            .finish(&mut |line| on_line(OutputLine::Stdout(line)));
+        self.stderr
+            .finish(&mut |line| on_line(OutputLine::Stderr(line)));
         Ok(())
     }
 
@@ -231,14 +233,14 @@ impl<'a> Watch<'a> {
     }
 
     /// Reads at most one chunk of each output and returns how many bytes came.
-    fn read(&mut self, on_line: &mut dyn FnMut(Line<'_>)) -> io::Result<usize> {
+    fn read(&mut self, on_line: &mut dyn FnMut(OutputLine<'_>)) -> io::Result<usize> {
         let buffer = &mut self.buffer;
         let n_stdout = self
             .stdout
-            .read(buffer, &mut |line| on_line(Line::Stdout(line)))?;
+            .read(buffer, &mut |line| on_line(OutputLine::Stdout(line)))?;
         let n_stderr = self
             .stderr
-            .read(buffer, &mut |line| on_line(Line::Stderr(line)))?;
+            .read(buffer, &mut |line| on_line(OutputLine::Stderr(line)))?;
         Ok(n_stdout + n_stderr)
     }
 }
@@ -251,12 +253,12 @@ enum EndOfChild {
 }
 
 /// Our end of an output; absent once it has reached its end.
-struct Source {
+struct OutputSource {
     fd: Option<OwnedFd>,
     output: Output,
 }
 
-impl Source {
+impl OutputSource {
     fn read(&mut self, buffer: &mut Vec<u8>, on_line: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Some(fd) = &self.fd else { return Ok(0) };
         buffer.clear();
@@ -282,13 +284,13 @@ impl Source {
 }
 
 /// Our end of the input; absent once all is written or nobody reads.
-struct Input {
+struct InputPipe {
     fd: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Input {
+impl InputPipe {
     fn write(&mut self) -> io::Result<()> {
         while let Some(fd) = &self.fd {
             let rest = self.bytes.get(self.written..).unwrap_or_default();

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who holds which lock now. Clones share one table.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SimLocks(Arc<Mutex<Table>>);
+pub(crate) struct SimLocks(Arc<Mutex<LockTable>>);
 
 #[derive(Debug, Default)]
-struct Table {
-    holders: BTreeMap<PathBuf, Holder>,
+struct LockTable {
+    holders: BTreeMap<PathBuf, LockHolder>,
     n_taken: u64,
 }
 
 #[derive(Debug)]
-struct Holder {
+struct LockHolder {
     number: u64,
     owner: String,
 }
@@ -41,7 +41,7 @@ impl SimLocks {
         let number = table.n_taken;
         table.holders.insert(
             path.to_path_buf(),
-            Holder {
+            LockHolder {
                 number,
                 owner: owner.to_owned(),
             },

@@ -7,44 +7,44 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::state::Dice;
+use super::state::SeededDice;
 
 /// The number of a file, which a rename does not change.
 pub(super) type FileId = u64;
 
 /// What a name leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum NameNode {
     Directory,
     File(FileId),
 }
 
-type Tree = BTreeMap<PathBuf, Node>;
+type Tree = BTreeMap<PathBuf, NameNode>;
 
 /// The names on a disk. The root needs none and is always there.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct DiskNames {
     live: Tree,
     durable: Tree,
     /// What leads from `durable` to `live`.
-    pending: Vec<Change>,
+    pending: Vec<NameChange>,
 }
 
 /// One change of a directory.
 #[derive(Debug)]
-enum Change {
+enum NameChange {
     Create {
         path: PathBuf,
-        node: Node,
+        node: NameNode,
     },
     Rename {
         from: PathBuf,
         to: PathBuf,
-        node: Node,
+        node: NameNode,
     },
 }
 
-impl Change {
+impl NameChange {
     /// Returns the directory whose sync makes the change durable.
     fn directory(&self) -> Option<&Path> {
         match self {
@@ -68,13 +68,13 @@ impl Change {
     }
 }
 
-impl Names {
+impl DiskNames {
     /// Returns what is at `path`; an error when a file stands where a directory should.
-    pub(super) fn find(&self, path: &Path) -> io::Result<Option<Node>> {
+    pub(super) fn find(&self, path: &Path) -> io::Result<Option<NameNode>> {
         if is_root(path) {
-            return Ok(Some(Node::Directory));
+            return Ok(Some(NameNode::Directory));
         }
-        let is_file = |above: &Path| matches!(self.live.get(above), Some(Node::File(_)));
+        let is_file = |above: &Path| matches!(self.live.get(above), Some(NameNode::File(_)));
         if path.ancestors().skip(1).any(is_file) {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -95,9 +95,9 @@ impl Names {
     }
 
     /// Adds a name whose directory must be there.
-    pub(super) fn create(&mut self, path: &Path, node: Node) -> io::Result<()> {
+    pub(super) fn create(&mut self, path: &Path, node: NameNode) -> io::Result<()> {
         self.check_directory_of(path)?;
-        self.change(Change::Create {
+        self.change(NameChange::Create {
             path: path.to_path_buf(),
             node,
         });
@@ -108,16 +108,16 @@ impl Names {
     /// have to move too.
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let node = match self.find(from)? {
-            Some(node @ Node::File(_)) => node,
-            Some(Node::Directory) => return Err(io::ErrorKind::Unsupported.into()),
+            Some(node @ NameNode::File(_)) => node,
+            Some(NameNode::Directory) => return Err(io::ErrorKind::Unsupported.into()),
             None => return Err(io::ErrorKind::NotFound.into()),
         };
-        if self.find(to)? == Some(Node::Directory) {
+        if self.find(to)? == Some(NameNode::Directory) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         self.check_directory_of(to)?;
         if from != to {
-            self.change(Change::Rename {
+            self.change(NameChange::Rename {
                 from: from.to_path_buf(),
                 to: to.to_path_buf(),
                 node,
@@ -129,14 +129,14 @@ impl Names {
     /// Adds a directory and its parents to both sides.
     pub(super) fn provide_dir(&mut self, dir: &Path) {
         for path in dir.ancestors().filter(|path| !is_root(path)) {
-            self.live.insert(path.to_path_buf(), Node::Directory);
-            self.durable.insert(path.to_path_buf(), Node::Directory);
+            self.live.insert(path.to_path_buf(), NameNode::Directory);
+            self.durable.insert(path.to_path_buf(), NameNode::Directory);
         }
     }
 
     /// Makes the changes of one directory durable.
     pub(super) fn sync(&mut self, dir: &Path) {
-        let is_here = |change: &mut Change| change.directory() == Some(dir);
+        let is_here = |change: &mut NameChange| change.directory() == Some(dir);
         for change in self.pending.extract_if(.., is_here) {
             change.apply(&mut self.durable);
         }
@@ -155,8 +155,8 @@ impl Names {
     }
 
     /// Keeps the first few changes of each directory.
-    pub(super) fn tear(&mut self, dice: &mut Dice) {
-        let mut by_directory: BTreeMap<PathBuf, Vec<Change>> = BTreeMap::new();
+    pub(super) fn tear(&mut self, dice: &mut SeededDice) {
+        let mut by_directory: BTreeMap<PathBuf, Vec<NameChange>> = BTreeMap::new();
         for change in self.pending.drain(..) {
             let directory = change.directory().unwrap_or(Path::new("/")).to_path_buf();
             by_directory.entry(directory).or_default().push(change);
@@ -178,7 +178,7 @@ impl Names {
         files(&reachable(&self.durable))
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: NameChange) {
         change.apply(&mut self.live);
         self.pending.push(change);
     }
@@ -190,8 +190,8 @@ impl Names {
             .transpose()?
             .flatten()
         {
-            Some(Node::Directory) => Ok(()),
-            Some(Node::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            Some(NameNode::Directory) => Ok(()),
+            Some(NameNode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -203,7 +203,7 @@ fn is_root(path: &Path) -> bool {
 
 /// Returns the names all of whose directories are there: a lost directory takes its content along.
 fn reachable(tree: &Tree) -> Tree {
-    let is_there = |above: &Path| is_root(above) || tree.get(above) == Some(&Node::Directory);
+    let is_there = |above: &Path| is_root(above) || tree.get(above) == Some(&NameNode::Directory);
     let kept = tree
         .iter()
         .filter(|(path, _)| path.ancestors().skip(1).all(is_there));
@@ -211,9 +211,9 @@ fn reachable(tree: &Tree) -> Tree {
 }
 
 fn files(tree: &Tree) -> BTreeMap<PathBuf, FileId> {
-    let file = |(path, node): (&PathBuf, &Node)| match node {
-        Node::File(id) => Some((path.clone(), *id)),
-        Node::Directory => None,
+    let file = |(path, node): (&PathBuf, &NameNode)| match node {
+        NameNode::File(id) => Some((path.clone(), *id)),
+        NameNode::Directory => None,
     };
     tree.iter().filter_map(file).collect()
 }

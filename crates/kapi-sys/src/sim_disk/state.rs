@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::names::{FileId, Names, Node};
+use super::names::{DiskNames, FileId, NameNode};
 use super::{Mutation, PowerFailure, Survival};
 use crate::real_disk::{not_a_file, too_short_to_cut};
 
 /// Everything a simulated disk is.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    names: Names,
-    files: BTreeMap<FileId, Content>,
+pub(super) struct SimDiskState {
+    names: DiskNames,
+    files: BTreeMap<FileId, FileContent>,
     n_files: FileId,
     /// An append held back by a mutation.
     delayed: Option<(PathBuf, Vec<u8>)>,
@@ -28,7 +28,7 @@ pub(super) struct State {
 
 /// The bytes of one file.
 #[derive(Debug, Default)]
-struct Content {
+struct FileContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     /// What leads from `durable` to `live`.
@@ -53,7 +53,7 @@ impl Write {
     }
 
     /// Does the part of the change that reached the disk: its first bytes.
-    fn apply_torn(&self, bytes: &mut Vec<u8>, dice: &mut Dice) {
+    fn apply_torn(&self, bytes: &mut Vec<u8>, dice: &mut SeededDice) {
         match self {
             Self::Append(more) => bytes.extend_from_slice(dice.prefix(more)),
             Self::Replace(new) => *bytes = dice.prefix(new).to_vec(),
@@ -63,7 +63,7 @@ impl Write {
     }
 }
 
-impl Content {
+impl FileContent {
     fn change(&mut self, write: Write) {
         write.apply(&mut self.live);
         self.pending.push(write);
@@ -84,7 +84,7 @@ impl Content {
         self.live.clone_from(&self.durable);
     }
 
-    fn tear(&mut self, dice: &mut Dice) {
+    fn tear(&mut self, dice: &mut SeededDice) {
         let n_kept = dice.up_to(self.pending.len());
         for (n, write) in self.pending.drain(..).enumerate() {
             if n < n_kept {
@@ -97,7 +97,7 @@ impl Content {
     }
 }
 
-impl State {
+impl SimDiskState {
     pub(super) fn check_power(&self) -> io::Result<()> {
         if self.crashed.is_some() {
             Err(io::Error::other(PowerFailure))
@@ -130,10 +130,10 @@ impl State {
         match self.crashed.take() {
             Some(Survival::Nothing) => {
                 self.names.lose();
-                self.files.values_mut().for_each(Content::lose);
+                self.files.values_mut().for_each(FileContent::lose);
             }
             Some(Survival::TornPrefix(seed)) => {
-                let mut dice = Dice(seed);
+                let mut dice = SeededDice(seed);
                 self.names.tear(&mut dice);
                 for content in self.files.values_mut() {
                     content.tear(&mut dice);
@@ -141,7 +141,7 @@ impl State {
             }
             Some(Survival::Everything) => {
                 self.names.sync_all();
-                self.files.values_mut().for_each(Content::sync);
+                self.files.values_mut().for_each(FileContent::sync);
             }
             Some(Survival::PageCache) | None => {}
         }
@@ -154,28 +154,30 @@ impl State {
     pub(super) fn content(&self, path: &Path) -> io::Result<Option<&[u8]>> {
         match self.names.find(path)? {
             None => Ok(None),
-            Some(Node::Directory) => Err(not_a_file()),
-            Some(Node::File(id)) => Ok(self.files.get(&id).map(|content| content.live.as_slice())),
+            Some(NameNode::Directory) => Err(not_a_file()),
+            Some(NameNode::File(id)) => {
+                Ok(self.files.get(&id).map(|content| content.live.as_slice()))
+            }
         }
     }
 
     pub(super) fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         match self.names.find(dir)? {
             None => Ok(Vec::new()),
-            Some(Node::Directory) => Ok(self.names.children(dir)),
-            Some(Node::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            Some(NameNode::Directory) => Ok(self.names.children(dir)),
+            Some(NameNode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
         }
     }
 
     pub(super) fn create_dir(&mut self, dir: &Path) -> io::Result<bool> {
         match self.names.find(dir)? {
-            Some(Node::Directory) => Ok(false),
-            Some(Node::File(_)) => Err(io::ErrorKind::AlreadyExists.into()),
+            Some(NameNode::Directory) => Ok(false),
+            Some(NameNode::File(_)) => Err(io::ErrorKind::AlreadyExists.into()),
             None => {
                 if let Some(parent) = dir.parent() {
                     self.create_dir(parent)?;
                 }
-                self.names.create(dir, Node::Directory)?;
+                self.names.create(dir, NameNode::Directory)?;
                 Ok(true)
             }
         }
@@ -219,13 +221,13 @@ impl State {
     pub(super) fn sync(&mut self, path: &Path) -> io::Result<()> {
         match self.names.find(path)? {
             None => Err(io::ErrorKind::NotFound.into()),
-            Some(Node::Directory) => {
+            Some(NameNode::Directory) => {
                 if self.mutation != Some(Mutation::SkipDirSync) {
                     self.names.sync(path);
                 }
                 Ok(())
             }
-            Some(Node::File(_)) => {
+            Some(NameNode::File(_)) => {
                 let is_skipped = self.mutation == Some(Mutation::SkipFileSync);
                 let content = self.file(path)?;
                 if !is_skipped {
@@ -263,7 +265,7 @@ impl State {
     fn collect(
         &self,
         names: BTreeMap<PathBuf, FileId>,
-        side: impl Fn(&Content) -> &Vec<u8>,
+        side: impl Fn(&FileContent) -> &Vec<u8>,
     ) -> BTreeMap<PathBuf, Vec<u8>> {
         let bytes_of = |id| self.files.get(&id).map(|content| side(content).clone());
         names
@@ -272,17 +274,17 @@ impl State {
             .collect()
     }
 
-    fn file(&mut self, path: &Path) -> io::Result<&mut Content> {
+    fn file(&mut self, path: &Path) -> io::Result<&mut FileContent> {
         match self.names.find(path)? {
-            Some(Node::File(id)) => Ok(self.files.entry(id).or_default()),
-            Some(Node::Directory) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(NameNode::File(id)) => Ok(self.files.entry(id).or_default()),
+            Some(NameNode::Directory) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    fn file_or_new(&mut self, path: &Path) -> io::Result<&mut Content> {
+    fn file_or_new(&mut self, path: &Path) -> io::Result<&mut FileContent> {
         if self.names.find(path)?.is_none() {
-            self.names.create(path, Node::File(self.n_files))?;
+            self.names.create(path, NameNode::File(self.n_files))?;
             self.n_files += 1;
         }
         self.file(path)
@@ -290,9 +292,9 @@ impl State {
 }
 
 /// Decisions that look random and follow from a seed (splitmix64).
-pub(super) struct Dice(u64);
+pub(super) struct SeededDice(u64);
 
-impl Dice {
+impl SeededDice {
     fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -2,7 +2,7 @@
 //!
 //! Through a real chain of processes: this test, a shell, the peer.
 
-use kapi_sys::process::{End, current_exe, environment, parent_chain};
+use kapi_sys::process::{ProcessEnd, current_exe, environment, parent_chain};
 
 use crate::support::{PEER, finish_with_lines, script};
 
@@ -11,7 +11,7 @@ fn the_chain_shows_ids_programs_and_environments() {
     let mut text = script(&format!("TOKEN=inner {PEER} ancestors; exit 0"));
     text.env.insert("TOKEN".into(), "outer".into());
     let (finished, lines) = finish_with_lines(text);
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ProcessEnd::Exited(0));
     assert!(
         lines[0].contains("kapi-sys-peer") && lines[0].contains("TOKEN=inner"),
         "{lines:?}"

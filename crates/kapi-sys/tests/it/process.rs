@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use kapi_sys::process::{End, ProcessError, Program, find_in_path, run_quiet};
+use kapi_sys::process::{ProcessEnd, ProcessError, Program, find_in_path, run_quiet};
 
 use crate::support::{PEER, finish, finish_with_lines, program, put, script};
 
@@ -19,7 +19,7 @@ fn a_program_runs_to_its_end() {
     let (finished, mut lines) =
         finish_with_lines(script("echo one; echo two >&2; printf three; exit 7"));
     lines.sort();
-    assert_eq!(finished.end, End::Exited(7));
+    assert_eq!(finished.end, ProcessEnd::Exited(7));
     assert_eq!(lines, ["err: two", "out: one", "out: three"]);
     assert_eq!(finished.stdout.text(), "one\nthree");
     assert_eq!(finished.stderr.text(), "two\n");
@@ -27,7 +27,10 @@ fn a_program_runs_to_its_end() {
 
 #[test]
 fn a_signal_from_elsewhere_is_told() {
-    assert_eq!(finish(script("kill -TERM $$")).end, End::Signaled(15));
+    assert_eq!(
+        finish(script("kill -TERM $$")).end,
+        ProcessEnd::Signaled(15)
+    );
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn input_arrives_whole() {
     cat.limits.tail_bytes_max = 2_000_000;
     cat.stdin.clone_from(&bytes);
     let finished = finish(cat);
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ProcessEnd::Exited(0));
     assert!(
         finished.stdout.tail == bytes,
         "{} bytes came back",
@@ -103,7 +106,7 @@ fn without_input_it_reads_the_empty_device() {
 fn a_program_that_does_not_read_its_input_ends_all_the_same() {
     let mut deaf = program("/bin/true", &[]);
     deaf.stdin = vec![b'x'; 8 * 1024 * 1024];
-    assert_eq!(finish(deaf).end, End::Exited(0));
+    assert_eq!(finish(deaf).end, ProcessEnd::Exited(0));
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn a_broken_pipe_does_not_end_us_even_where_it_would_by_default() {
     let (finished, lines) = finish_with_lines(program(PEER, &["feed-deaf-program"]));
     assert_eq!(
         (finished.end, lines),
-        (End::Exited(0), vec!["out: Exited(0)".to_owned()])
+        (ProcessEnd::Exited(0), vec!["out: Exited(0)".to_owned()])
     );
 }
 
@@ -153,7 +156,7 @@ fn a_passed_descriptor_is_the_programs_alone_from_the_start() {
             reader.read_to_string(&mut heard).unwrap();
             put(&answer, heard.as_bytes());
         });
-        assert_eq!(finish(talker).end, End::Exited(0));
+        assert_eq!(finish(talker).end, ProcessEnd::Exited(0));
     });
     assert_eq!(std::fs::read_to_string(&answer).unwrap(), "hello\n");
 }
@@ -226,7 +229,7 @@ fn what_cannot_start_says_why() {
 fn nothing_is_left_open_or_unreaped_or_masked() {
     // In a process of its own, where no other test opens anything.
     let (finished, lines) = finish_with_lines(program(PEER, &["run-many"]));
-    assert_eq!(finished.end, End::Exited(0), "{lines:?}");
+    assert_eq!(finished.end, ProcessEnd::Exited(0), "{lines:?}");
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert_eq!(lines[0], lines[1]);
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{End, Program, run, run_until_over};
+use kapi_sys::process::{ProcessEnd, Program, run, run_until_over};
 
 use crate::support::{
     Background, await_line, await_that, finish, is_alive, kill_by_pid, program, script,
@@ -45,7 +45,7 @@ fn the_deadline_ends_the_whole_tree_also_what_left_the_group() {
     let mut tree = script(&text);
     tree.limits.deadline = Duration::from_millis(1500);
     let started = Instant::now();
-    assert_eq!(finish(tree).end, End::DeadlinePassed);
+    assert_eq!(finish(tree).end, ProcessEnd::DeadlinePassed);
     assert!(started.elapsed() < SOON);
     for file in &files {
         let pid = await_line(file);
@@ -61,7 +61,7 @@ fn a_program_that_ignores_every_request_still_meets_its_deadline() {
     deaf.limits.deadline = Duration::from_millis(300);
     deaf.stdin = vec![b'x'; 1024 * 1024];
     let finished = finish(deaf);
-    assert_eq!(finished.end, End::DeadlinePassed);
+    assert_eq!(finished.end, ProcessEnd::DeadlinePassed);
     assert!(finished.duration >= Duration::from_millis(300));
     assert!(finished.duration < SOON);
 }
@@ -71,7 +71,7 @@ fn an_endless_flood_still_meets_its_deadline() {
     let mut flood = program("/usr/bin/yes", &[]);
     flood.limits.deadline = Duration::from_millis(300);
     let finished = finish(flood);
-    assert_eq!(finished.end, End::DeadlinePassed);
+    assert_eq!(finished.end, ProcessEnd::DeadlinePassed);
     assert!(finished.duration < SOON);
     assert!(finished.stdout.bytes_total > 0);
 }
@@ -83,14 +83,14 @@ fn silence_ends_it_and_sound_keeps_it_alive() {
     let finished = finish(silent);
     assert_eq!(
         (finished.end, finished.stdout.text()),
-        (End::IdlePassed, "once\n".to_owned())
+        (ProcessEnd::IdlePassed, "once\n".to_owned())
     );
 
     let mut chatty =
         script("for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo $n >&2; sleep 0.1; done");
     chatty.limits.idle = Some(Duration::from_secs(1));
     let finished = finish(chatty);
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ProcessEnd::Exited(0));
     assert!(finished.duration > Duration::from_secs(1));
 }
 
@@ -102,7 +102,7 @@ fn cancel_ends_it_soon() {
     let finished = run(script("echo ready; sleep 1000"), &cancel, &mut |_| {
         other_end.raise();
     });
-    assert_eq!(finished.unwrap().end, End::Cancelled);
+    assert_eq!(finished.unwrap().end, ProcessEnd::Cancelled);
     assert!(started.elapsed() < SOON);
 }
 
@@ -117,7 +117,7 @@ fn what_is_cancelled_before_the_start_is_not_started() {
         &cancel,
         &mut |_| {},
     );
-    assert_eq!(finished.unwrap().end, End::Cancelled);
+    assert_eq!(finished.unwrap().end, ProcessEnd::Cancelled);
     assert!(!trace.exists());
 }
 
@@ -129,7 +129,7 @@ fn what_stays_in_the_group_ends_with_the_program() {
     let finished = finish(script(&text));
     assert_eq!(
         (finished.end, finished.stdout.text()),
-        (End::Exited(3), "bye\n".to_owned())
+        (ProcessEnd::Exited(3), "bye\n".to_owned())
     );
     assert!(finished.duration < SOON);
     let pid = await_line(&file);
@@ -143,7 +143,7 @@ fn what_stays_in_the_group_silently_ends_with_the_program_too() {
     let background = format!("{} >/dev/null 2>&1", sleeper(&file));
     assert_eq!(
         finish(script(&with_background(&background, &file, "exit 0"))).end,
-        End::Exited(0)
+        ProcessEnd::Exited(0)
     );
     let pid = await_line(&file);
     await_that("the end of the sleeper", || !is_alive(&pid));
@@ -155,7 +155,7 @@ fn what_holds_the_output_in_a_group_of_its_own_is_found_and_ended() {
     let file = directory.path().join("pid");
     let background = format!("timeout 1000 {}", sleeper(&file));
     let finished = finish(script(&with_background(&background, &file, "exit 0")));
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ProcessEnd::Exited(0));
     let pid = await_line(&file);
     await_that("the end of the sleeper", || !is_alive(&pid));
 }
@@ -175,7 +175,7 @@ fn what_hid_in_a_session_of_its_own_cannot_hold_us_up() {
     kill_by_pid(&pid);
     assert_eq!(
         (finished.end, finished.stdout.text()),
-        (End::Exited(0), "bye\n".to_owned())
+        (ProcessEnd::Exited(0), "bye\n".to_owned())
     );
     assert!(finished.duration < SOON);
 }
@@ -187,7 +187,7 @@ fn a_hidden_flooder_cannot_hold_us_up_either() {
     let background = format!("setsid sh -c 'echo $$ > {}; exec yes'", file.display());
     let finished = finish(script(&with_background(&background, &file, "exit 0")));
     kill_by_pid(&await_line(&file));
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ProcessEnd::Exited(0));
     assert!(finished.duration < SOON);
 }
 
@@ -234,7 +234,7 @@ fn a_program_that_hung_up_is_over_and_ends_by_itself() {
     let over = run_until_over(program, over.as_fd(), &Cancel::new(), &mut |_| {}).unwrap();
     word.write_all(b"go\n").unwrap();
     let finished = over.wait().unwrap();
-    assert_eq!(finished.end, End::Exited(7), "nobody killed it");
+    assert_eq!(finished.end, ProcessEnd::Exited(7), "nobody killed it");
     assert_eq!(finished.stdout.text(), "said\n");
 }
 
@@ -242,8 +242,8 @@ fn a_program_that_hung_up_is_over_and_ends_by_itself() {
 fn what_remains_of_a_program_is_waited_for_when_that_is_dropped() {
     let (program, over, mut word) = hanging_up();
     let over = run_until_over(program, over.as_fd(), &Cancel::new(), &mut |_| {}).unwrap();
-    let (finished, remains) = over.without_waiting(End::Exited(3)).unwrap();
-    assert_eq!(finished.end, End::Exited(3));
+    let (finished, remains) = over.without_waiting(ProcessEnd::Exited(3)).unwrap();
+    assert_eq!(finished.end, ProcessEnd::Exited(3));
     word.set_nonblocking(true).unwrap();
     let still = word.read(&mut [0]).unwrap_err().kind();
     assert_eq!(still, ErrorKind::WouldBlock, "it has not ended");

@@ -2,7 +2,7 @@
 //!
 //! The rules of cutting are unit tests beside the code; here the pipes are real.
 
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::support::{PEER, finish, finish_with_lines, program, script};
 
@@ -13,7 +13,7 @@ const GROWTH_KIB_MAX: u64 = 4 * 1024;
 /// many bytes there were, and by how many KiB that process grew.
 fn count(text: &str) -> [u64; 4] {
     let (finished, lines) = finish_with_lines(program(PEER, &["count-output", text]));
-    assert_eq!(finished.end, End::Exited(0), "{lines:?}");
+    assert_eq!(finished.end, ProcessEnd::Exited(0), "{lines:?}");
     let numbers: Vec<u64> = lines[0]
         .split(' ')
         .skip(1)
@@ -68,12 +68,12 @@ fn the_tail_is_the_end_and_says_what_is_missing() {
 fn nothing_written_just_before_the_end_is_lost() {
     for _ in 0..20 {
         let (finished, lines) = finish_with_lines(script("seq 1 5000; seq 1 5000 >&2"));
-        assert_eq!((finished.end, lines.len()), (End::Exited(0), 10_000));
+        assert_eq!((finished.end, lines.len()), (ProcessEnd::Exited(0), 10_000));
     }
 }
 
 #[test]
 fn an_output_closed_early_does_not_end_the_program() {
     let (finished, lines) = finish_with_lines(script("exec >&- 2>/dev/null; sleep 0.2; exit 4"));
-    assert_eq!((finished.end, lines), (End::Exited(4), vec![]));
+    assert_eq!((finished.end, lines), (ProcessEnd::Exited(4), vec![]));
 }

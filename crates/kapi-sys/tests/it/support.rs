@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{Finished, Limits, Line, Program, run};
+use kapi_sys::process::{FinishedProcess, OutputLine, ProcessLimits, Program, run};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than anything takes that is not broken.
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const PEER: &str = env!("CARGO_BIN_EXE_kapi-sys-peer");
 
 /// Returns limits that end nothing in a test that works.
-pub(crate) fn generous() -> Limits {
-    Limits {
+pub(crate) fn generous() -> ProcessLimits {
+    ProcessLimits {
         deadline: PATIENCE,
         idle: None,
         tail_bytes_max: 64 * 1024,
@@ -47,17 +47,17 @@ pub(crate) fn script(text: &str) -> Program {
 }
 
 /// Runs a program that must start, ignoring its lines.
-pub(crate) fn finish(program: Program) -> Finished {
+pub(crate) fn finish(program: Program) -> FinishedProcess {
     run(program, &Cancel::new(), &mut |_| {}).unwrap()
 }
 
 /// Runs a program that must start, and returns its lines marked with their stream.
-pub(crate) fn finish_with_lines(program: Program) -> (Finished, Vec<String>) {
+pub(crate) fn finish_with_lines(program: Program) -> (FinishedProcess, Vec<String>) {
     let mut lines = Vec::new();
     let finished = run(program, &Cancel::new(), &mut |line| {
         lines.push(match line {
-            Line::Stdout(bytes) => format!("out: {}", String::from_utf8_lossy(bytes)),
-            Line::Stderr(bytes) => format!("err: {}", String::from_utf8_lossy(bytes)),
+            OutputLine::Stdout(bytes) => format!("out: {}", String::from_utf8_lossy(bytes)),
+            OutputLine::Stderr(bytes) => format!("err: {}", String::from_utf8_lossy(bytes)),
         });
     });
     (finished.unwrap(), lines)

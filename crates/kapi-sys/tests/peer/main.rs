@@ -10,7 +10,9 @@ use std::{fs, io, thread};
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::lock::Lock;
-use kapi_sys::process::{End, Limits, Line, Program, environment, parent_chain, run, run_quiet};
+use kapi_sys::process::{
+    OutputLine, ProcessEnd, ProcessLimits, Program, environment, parent_chain, run, run_quiet,
+};
 use kapi_sys::signal::interrupts;
 
 type Done = Result<(), Box<dyn Error>>;
@@ -63,7 +65,7 @@ fn shell(text: &str, stdin: Vec<u8>) -> Program {
         cwd: PathBuf::from("/"),
         stdin,
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: LIFE,
             idle: None,
             tail_bytes_max: 64 * 1024,
@@ -113,7 +115,7 @@ fn count_output(text: &str) -> Done {
     let before = memory_peak_kib()?;
     let (mut n_lines, mut n_bytes) = (0, 0);
     let finished = run(shell(text, Vec::new()), &Cancel::new(), &mut |line| {
-        let (Line::Stdout(bytes) | Line::Stderr(bytes)) = line;
+        let (OutputLine::Stdout(bytes) | OutputLine::Stderr(bytes)) = line;
         n_lines += 1;
         n_bytes += bytes.len();
     })?;
@@ -151,7 +153,7 @@ fn run_many() -> Done {
         let mut busy = shell("cat >/dev/null; echo out; echo err >&2", b"x".to_vec());
         busy.pass_fds = vec![fs::File::open("/dev/null")?.into()];
         let finished = run_quiet(busy)?;
-        assert_eq!(finished.end, End::Exited(0));
+        assert_eq!(finished.end, ProcessEnd::Exited(0));
         let mut missing = shell("", Vec::new());
         missing.path = PathBuf::from("/no/such/program");
         assert!(run_quiet(missing).is_err());

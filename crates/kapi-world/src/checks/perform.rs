@@ -10,7 +10,7 @@ use kapi_core::checks::{Check, Fate, Planned, Root};
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::words;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sys::process::{Captured, End};
+use kapi_sys::process::{CapturedOutput, ProcessEnd};
 
 use super::shell::Line;
 use super::{Discovery, Event, Setting, Told};
@@ -82,11 +82,11 @@ fn root<'a>(discovery: &'a Discovery, check: &Check) -> Result<&'a Root, Failure
 
 fn outcome(check: &Check, ran: &SandboxRun) -> Outcome {
     let code = match ran.finished.end {
-        End::DeadlinePassed | End::IdlePassed => return Outcome::TimedOut,
-        End::Cancelled => return Outcome::Cancelled,
-        End::Exited(0) => return Outcome::Passed,
-        End::Exited(code) => code,
-        End::Signaled(signal) => 128 + signal,
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => return Outcome::TimedOut,
+        ProcessEnd::Cancelled => return Outcome::Cancelled,
+        ProcessEnd::Exited(0) => return Outcome::Passed,
+        ProcessEnd::Exited(code) => code,
+        ProcessEnd::Signaled(signal) => 128 + signal,
     };
     if let Some(exceeded) = &ran.exceeded {
         return Outcome::OutOfResources {
@@ -101,7 +101,7 @@ fn outcome(check: &Check, ran: &SandboxRun) -> Outcome {
     }
 }
 
-fn text(captured: &Captured) -> String {
+fn text(captured: &CapturedOutput) -> String {
     String::from_utf8_lossy(&captured.tail).into_owned()
 }
 

@@ -15,7 +15,7 @@ use kapi_core::proof::ecosystem::Table;
 use kapi_git::owned_dir;
 use kapi_git::repository::Repository;
 use kapi_sys::disk::Disk as _;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -131,7 +131,7 @@ impl Install {
                 cwd: away.to_path_buf(),
                 stdin: Vec::new(),
                 pass_fds: Vec::new(),
-                limits: Limits {
+                limits: ProcessLimits {
                     deadline: ASKING,
                     idle: None,
                     tail_bytes_max: ANSWER_BYTES_MAX,
@@ -139,7 +139,7 @@ impl Install {
                 },
             });
             let finished = finished.ok()?;
-            (finished.end == End::Exited(0)).then(|| finished.stdout.text())
+            (finished.end == ProcessEnd::Exited(0)).then(|| finished.stdout.text())
         });
         answers.flat_map(|answer| hosts_in(&answer)).collect()
     }
@@ -306,7 +306,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), Failure> {
         cwd: PathBuf::from("/"),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: Duration::from_secs(10 * 60),
             idle: None,
             tail_bytes_max: ANSWER_BYTES_MAX,
@@ -314,7 +314,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), Failure> {
         },
     });
     let finished = finished.map_err(|error| failure::plain(&error))?;
-    if finished.end == End::Exited(0) {
+    if finished.end == ProcessEnd::Exited(0) {
         return Ok(());
     }
     Err(Failure {

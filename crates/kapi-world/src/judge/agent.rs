@@ -8,7 +8,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::goal::outcome::{Failure, JudgeRun};
 use kapi_engine::world::Watch;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
@@ -55,7 +55,7 @@ pub(super) fn ask(
         Waiting::ByCaller => asker::ask(book, &posed, watch)?,
         Waiting::Here => asker::ask_patiently(book, &posed, watch)?,
     };
-    if end == End::Cancelled {
+    if end == ProcessEnd::Cancelled {
         return Ok(Judgement::Cancelled(run.usage));
     }
     Ok(Judgement::Given(JudgeRun {

@@ -17,7 +17,7 @@ use kapi_core::goal::words;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::spec::{Mount, MountAccess};
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use super::bounds::{Bounds, Touch};
 use super::error::LaunchError;
@@ -53,7 +53,7 @@ pub(crate) struct Ended {
     /// What it made of its turn; none where nobody reads what it says.
     pub(crate) agent_end: Option<AgentEnd>,
     /// How its process ended.
-    pub(crate) process_end: End,
+    pub(crate) process_end: ProcessEnd,
     /// Why it failed.
     pub(crate) error: Option<String>,
     /// Its last message.
@@ -205,7 +205,7 @@ fn prompt(plan: &LaunchPlan) -> String {
 }
 
 /// Returns the exit code of a run and what was wrong with it.
-fn judged(end: &AgentEnd, process: End) -> (i32, Option<String>) {
+fn judged(end: &AgentEnd, process: ProcessEnd) -> (i32, Option<String>) {
     let why = match end {
         AgentEnd::Finished => None,
         AgentEnd::Refused => Some("the model refused the task".to_owned()),
@@ -226,7 +226,7 @@ fn judged(end: &AgentEnd, process: End) -> (i32, Option<String>) {
     let code = code_of(process);
     match (code, why) {
         (0, Some(why)) => (NOT_DONE, Some(why)),
-        (INTERRUPTED, _) if process == End::Cancelled => {
+        (INTERRUPTED, _) if process == ProcessEnd::Cancelled => {
             (INTERRUPTED, Some("the launch was interrupted".to_owned()))
         }
         (0, None) => (0, None),
@@ -238,11 +238,11 @@ fn judged(end: &AgentEnd, process: End) -> (i32, Option<String>) {
 }
 
 /// Returns how the end of a process is reported.
-pub(crate) const fn code_of(end: End) -> i32 {
+pub(crate) const fn code_of(end: ProcessEnd) -> i32 {
     match end {
-        End::Exited(code) => code,
-        End::Signaled(signal) => 128 + signal,
-        End::DeadlinePassed | End::IdlePassed => TIMED_OUT,
-        End::Cancelled => INTERRUPTED,
+        ProcessEnd::Exited(code) => code,
+        ProcessEnd::Signaled(signal) => 128 + signal,
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => TIMED_OUT,
+        ProcessEnd::Cancelled => INTERRUPTED,
     }
 }

@@ -21,7 +21,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::walk;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
-use kapi_sys::process::{self, Limits, Line, Program};
+use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
 use self::hooks::Hooks;
 use super::agent::{self, Ended};
@@ -56,7 +56,7 @@ pub enum Attended<'a> {
     /// By a person at the terminal of this process.
     Terminal,
     /// By nobody; each line of its output is handed on.
-    Lines(&'a mut dyn FnMut(Line<'_>)),
+    Lines(&'a mut dyn FnMut(OutputLine<'_>)),
 }
 
 /// Runs a command in a sandbox, or a shell when there is none, and returns its exit code.
@@ -329,7 +329,7 @@ fn interact(
         cwd: cell.workspace_seen(book),
         stdin: payload.stdin,
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: cell.deadline,
             idle: None,
             tail_bytes_max: 0,

@@ -14,7 +14,7 @@ use kapi_git::layer::walk;
 use kapi_git::repository::{Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use kapi_wire::status::SandboxMode;
 
 use super::agent::Ended;
@@ -60,7 +60,7 @@ pub struct Launched {
     /// What the agent made of its turn; none where nobody reads what it says.
     pub agent_end: Option<AgentEnd>,
     /// How the agent's process ended.
-    pub process_end: End,
+    pub process_end: ProcessEnd,
     /// What went wrong.
     pub error: Option<LaunchError>,
     /// The agent's last message.

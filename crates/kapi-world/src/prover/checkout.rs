@@ -22,7 +22,7 @@ use kapi_git::private_view::Shown;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::disk::Disk as _;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 use kapi_sys::real_disk::RealDisk;
 
 use super::seal::Seal;
@@ -133,7 +133,7 @@ impl<'a> Checkout<'a> {
         });
         let seal = self.seal(checks)?;
         let ran = self.run_sealed(line, timeout_ms, &seal)?;
-        if ran.finished.end == End::Cancelled {
+        if ran.finished.end == ProcessEnd::Cancelled {
             return Ok(None);
         }
         // The one that explains the end stands in the output, which the next turn reads.
@@ -231,7 +231,7 @@ impl<'a> Checkout<'a> {
         means: Means<'_>,
     ) -> Result<Option<VerifyRun>, Failure> {
         let ran = self.start(line, means)?;
-        Ok((ran.finished.end != End::Cancelled).then(|| verify_run(line, checks, &ran)))
+        Ok((ran.finished.end != ProcessEnd::Cancelled).then(|| verify_run(line, checks, &ran)))
     }
 
     /// Returns the directory.
@@ -356,7 +356,7 @@ fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
         command: line.to_owned(),
         checks,
         exit_code,
-        timed_out: exit_code.is_none() && finished.end != End::Cancelled,
+        timed_out: exit_code.is_none() && finished.end != ProcessEnd::Cancelled,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_tail: tail(&text, OUTPUT_TAIL_BYTES).to_owned(),
         output_bytes: finished

@@ -209,7 +209,7 @@ fn plan(
 
 /// How a launch ended, in its own words.
 struct How<'a> {
-    process_end: process::End,
+    process_end: process::ProcessEnd,
     agent_end: Option<&'a AgentEnd>,
     code: i32,
     error: Option<&'a str>,
@@ -229,12 +229,12 @@ fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<Str
     }
     let seconds = seconds(deadline_ms);
     match (how.process_end, how.agent_end) {
-        (process::End::Cancelled, _) => End::Cancelled,
-        (process::End::DeadlinePassed, _) if deadline == Deadline::Budget => {
+        (process::ProcessEnd::Cancelled, _) => End::Cancelled,
+        (process::ProcessEnd::DeadlinePassed, _) if deadline == Deadline::Budget => {
             let message = format!("the budget is spent: it took longer than {seconds}");
             bad(FailureKind::BudgetSpent, message, Some(TIMED_OUT))
         }
-        (process::End::DeadlinePassed, _) => {
+        (process::ProcessEnd::DeadlinePassed, _) => {
             let message = format!("the agent was ended after {seconds}");
             bad(FailureKind::TimedOut, message, Some(TIMED_OUT))
         }
@@ -353,7 +353,7 @@ mod tests {
             retry_after_ms: None,
         });
         let mut how = How {
-            process_end: process::End::Exited(1),
+            process_end: process::ProcessEnd::Exited(1),
             agent_end: Some(&failure),
             code: 1,
             error: Some("the agent exited with code 1"),
@@ -368,9 +368,9 @@ mod tests {
         let crashed = AgentEnd::Crashed { code: 1 };
         how.agent_end = Some(&crashed);
         assert_eq!(ended(&how, None).0, Some(FailureKind::Agent));
-        how.process_end = process::End::DeadlinePassed;
+        how.process_end = process::ProcessEnd::DeadlinePassed;
         assert_eq!(ended(&how, None).0, Some(FailureKind::TimedOut));
-        how.process_end = process::End::Cancelled;
+        how.process_end = process::ProcessEnd::Cancelled;
         assert_eq!(ended(&how, None).1, "cancelled");
     }
 

@@ -15,7 +15,7 @@ use kapi_engine::kernel::worker::Hands;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::MountAccess;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use super::Performer;
 use crate::confine::{Cell, WorksAt};
@@ -55,10 +55,10 @@ pub(super) fn command(
     // Only an empty one goes: a run that was skipped leaves nothing.
     drop(fs::remove_dir(place.dir()));
     Ok(match end? {
-        End::Exited(code) => Answer::Exit { code },
-        End::Signaled(signal) => Answer::Exit { code: 128 + signal },
-        End::DeadlinePassed | End::IdlePassed => Answer::TimedOut,
-        End::Cancelled => Answer::Unknown {
+        ProcessEnd::Exited(code) => Answer::Exit { code },
+        ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
+        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
+        ProcessEnd::Cancelled => Answer::Unknown {
             why: "it was cut off".to_owned(),
         },
     })
@@ -69,7 +69,7 @@ fn look_in(
     (task, hands): (&Task, &Hands<'_>),
     dir: &Path,
     (line, timeout_ms): (&str, u64),
-) -> Result<End, Failure> {
+) -> Result<ProcessEnd, Failure> {
     owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
     let root = performer.project.layout.root();
     let mounts = state_cover(root, &[], &dir.join("cover"))?;

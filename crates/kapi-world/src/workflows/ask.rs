@@ -15,7 +15,7 @@ use kapi_core::workflow::effect::{AgentQuestion, Effect, Role};
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
 use kapi_engine::world::Watch;
-use kapi_sys::process::End;
+use kapi_sys::process::ProcessEnd;
 
 use crate::asker::patience::words;
 use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
@@ -115,7 +115,7 @@ struct Posed<'a> {
 
 impl Posed<'_> {
     /// Puts the question until a provider lets it be answered, or stays away for too long.
-    fn put(&self, watch: &Watch<'_>) -> Result<(AgentRun, End), Failure> {
+    fn put(&self, watch: &Watch<'_>) -> Result<(AgentRun, ProcessEnd), Failure> {
         let (world, question) = (self.world, self.question);
         let mut prompt = format!("{}{}", self.guidance, question.prompt);
         let mut mounts = Vec::new();
@@ -172,8 +172,8 @@ impl Posed<'_> {
         answer::read(self.question.role, message, kept)
     }
 
-    fn outcome(&self, run: &AgentRun, end: End) -> Result<Outcome, Refused> {
-        if end == End::Cancelled {
+    fn outcome(&self, run: &AgentRun, end: ProcessEnd) -> Result<Outcome, Refused> {
+        if end == ProcessEnd::Cancelled {
             return Ok(cancelled(run.usage));
         }
         let by = Identity {

@@ -12,7 +12,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::worker::WorkerId;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Finished, Limits, Program};
+use kapi_sys::process::{self, FinishedProcess, ProcessEnd, ProcessLimits, Program};
 
 use crate::book::Book;
 use crate::failure;
@@ -165,7 +165,7 @@ impl<'a> Tmux<'a> {
     /// Looks whose a session is. Changes nothing.
     fn owner(&self, session: &str) -> Result<Owner, Failure> {
         let is_there = self.run(&["has-session", "-t", &exact(session)], &[])?;
-        if is_there.end != End::Exited(0) {
+        if is_there.end != ProcessEnd::Exited(0) {
             return Ok(Owner::Nobody);
         }
         let target = format!("{}:", exact(session));
@@ -203,19 +203,19 @@ impl<'a> Tmux<'a> {
         self.done(&words, command).map(drop)
     }
 
-    fn done(&self, words: &[&str], command: &[OsString]) -> Result<Finished, Failure> {
+    fn done(&self, words: &[&str], command: &[OsString]) -> Result<FinishedProcess, Failure> {
         let finished = self.run(words, command)?;
         Self::check(finished, words.first().copied().unwrap_or_default())
     }
 
-    fn run(&self, words: &[&str], command: &[OsString]) -> Result<Finished, Failure> {
+    fn run(&self, words: &[&str], command: &[OsString]) -> Result<FinishedProcess, Failure> {
         let mut all: Vec<OsString> = words.iter().map(OsString::from).collect();
         all.extend(command.iter().map(|word| escaped(word)));
         self.start(all)
     }
 
-    fn check(finished: Finished, what: &str) -> Result<Finished, Failure> {
-        if finished.end == End::Exited(0) {
+    fn check(finished: FinishedProcess, what: &str) -> Result<FinishedProcess, Failure> {
+        if finished.end == ProcessEnd::Exited(0) {
             return Ok(finished);
         }
         Err(Failure {
@@ -228,7 +228,7 @@ impl<'a> Tmux<'a> {
         })
     }
 
-    fn start(&self, args: Vec<OsString>) -> Result<Finished, Failure> {
+    fn start(&self, args: Vec<OsString>) -> Result<FinishedProcess, Failure> {
         let program = Program {
             path: self.path.clone(),
             args,
@@ -236,7 +236,7 @@ impl<'a> Tmux<'a> {
             cwd: self.watched.project.to_path_buf(),
             stdin: Vec::new(),
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: DEADLINE,
                 idle: None,
                 tail_bytes_max: OUTPUT_BYTES_MAX,

@@ -15,7 +15,7 @@ use kapi_core::kernel::task::{End, Report, Task};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::real_disk::RealDisk;
 
 use super::errand;
@@ -93,7 +93,7 @@ fn work(root: &Path, duty: &Duty<'_>) -> anyhow::Result<()> {
         (duty.job)();
         Report::of(End::Completed)
     };
-    let mut watched = Watched::default();
+    let mut watched = WakeSources::default();
     watched.directories.insert(project.layout.kernel_dir());
     let queue = Queue::open(&project)?;
     thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 
 use kapi_core::status::mapping::Mapping;
 use kapi_engine::world::Activity;
-use kapi_sys::process::Line;
+use kapi_sys::process::OutputLine;
 use kapi_world::launching::enter::{self, Attended};
 use kapi_world::launching::run::Stage;
 
@@ -66,9 +66,9 @@ fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit
         notice: &notice,
         mapping: &mapping,
     };
-    let mut pass_on = |line: Line<'_>| match line {
-        Line::Stdout(bytes) => ui.raw(&[bytes, b"\n"].concat()),
-        Line::Stderr(bytes) => ui.say_page(&String::from_utf8_lossy(bytes)),
+    let mut pass_on = |line: OutputLine<'_>| match line {
+        OutputLine::Stdout(bytes) => ui.raw(&[bytes, b"\n"].concat()),
+        OutputLine::Stderr(bytes) => ui.say_page(&String::from_utf8_lossy(bytes)),
     };
     let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
         Attended::Terminal

@@ -17,7 +17,7 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::queue::Queue;
 use kapi_store::layout::project_key;
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_world::launching::place::SandboxId;
 use kapi_world::tasks;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn follow(
         // Asked first, so that whatever it wrote last is among what is read next.
         let task = task(&mut queue, id)?;
         let found = transcripts(kernel, id)?;
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         watched
             .directories
             .insert(kernel.project.layout.kernel_dir());

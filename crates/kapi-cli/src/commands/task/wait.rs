@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::queue::Queue;
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 
 use crate::amount;
 use crate::commands::task::follow::Follower;
@@ -54,7 +54,7 @@ fn look_on(
 ) -> Result<Exit, Error> {
     let (context, id) = (kernel.context, args.task.id);
     let interrupts = interrupts()?;
-    let mut watched = Watched::default();
+    let mut watched = WakeSources::default();
     watched
         .directories
         .insert(kernel.project.layout.kernel_dir());

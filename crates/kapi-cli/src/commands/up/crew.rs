@@ -17,7 +17,7 @@ use kapi_engine::drive::{self, Control, DriveError, Observed, Pace};
 use kapi_engine::project::Project;
 use kapi_engine::race;
 use kapi_engine::world::Activity;
-use kapi_sys::alarm::Bell;
+use kapi_sys::alarm::AlarmWaker;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
 use kapi_world::real::RealWorld;
@@ -77,7 +77,7 @@ pub(super) enum Message {
 pub(super) struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     shop: &'env Shop<'env>,
-    bell: Bell,
+    bell: AlarmWaker,
     sender: SyncSender<Message>,
     receiver: Receiver<Message>,
     worlds: BTreeMap<GoalId, Arc<RealWorld<'env>>>,
@@ -94,7 +94,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     pub(super) fn new(
         scope: &'scope Scope<'scope, 'env>,
         shop: &'env Shop<'env>,
-        bell: Bell,
+        bell: AlarmWaker,
     ) -> Self {
         let (sender, receiver) = sync_channel(MESSAGES_MAX);
         Self {
@@ -205,7 +205,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
 /// A thread's way to be heard.
 struct Line {
     sender: SyncSender<Message>,
-    bell: Bell,
+    bell: AlarmWaker,
 }
 
 impl Line {

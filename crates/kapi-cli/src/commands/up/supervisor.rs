@@ -16,7 +16,7 @@ use kapi_engine::drive::{DriveError, monotonic_ms};
 use kapi_engine::error::EngineError;
 use kapi_engine::race;
 use kapi_engine::supervise::{Entry, Need, Roster, Woken, need, wake};
-use kapi_sys::alarm::{Alarm, Watched};
+use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_world::waits::{self, Look};
 
@@ -169,7 +169,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
     /// Watches what can make something due. Goals that are driven here say so themselves.
     fn watch(&mut self) -> Result<(), Error> {
         let layout = &self.shop.project.layout;
-        let mut watched = Watched::default();
+        let mut watched = WakeSources::default();
         self.tasks.watch(&mut watched);
         watched.directories.insert(layout.state_dir());
         watched.directories.insert(layout.goals_dir());

@@ -14,7 +14,7 @@ use kapi_core::kernel::task::{Report, State, Task};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
-use kapi_sys::alarm::Watched;
+use kapi_sys::alarm::WakeSources;
 use kapi_sys::clock::Clock as _;
 use kapi_world::book::Book;
 use kapi_world::events::Lookout;
@@ -130,7 +130,7 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     }
 
     /// Adds what it is woken by.
-    pub(super) fn watch(&self, watched: &mut Watched) {
+    pub(super) fn watch(&self, watched: &mut WakeSources) {
         let dirs = self.said.directories().iter().cloned();
         let seen = self.lookout.directories().iter().cloned();
         let kernel: PathBuf = self.kernel.project.layout.kernel_dir();

@@ -14,7 +14,7 @@ use kapi_core::kernel::task::{End, Report, State, Task};
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, Limits, Line, Program};
+use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
 use crate::cluster::{Cluster, settings};
 use crate::real::queue::{Machine, PATIENCE, capacity, claim, finish, submit};
@@ -44,8 +44,8 @@ fn kill_a_worker() {
     let cancel = Cancel::new();
     let (says, said) = sync_channel(1);
     thread::scope(|scope| {
-        let mut hear = |line: Line<'_>| {
-            if let Line::Stdout(bytes) = line
+        let mut hear = |line: OutputLine<'_>| {
+            if let OutputLine::Stdout(bytes) = line
                 && let Some((_, task)) = String::from_utf8_lossy(bytes).split_once(WORKS_ON)
             {
                 says.send(task.to_owned()).unwrap();
@@ -59,7 +59,7 @@ fn kill_a_worker() {
         let finished = worker.join().unwrap();
         assert_eq!(
             finished.end,
-            process::End::Cancelled,
+            process::ProcessEnd::Cancelled,
             "{}",
             finished.stdout.text()
         );
@@ -97,7 +97,7 @@ fn this_test(cluster: &Cluster) -> Program {
         cwd: env::temp_dir(),
         stdin: Vec::new(),
         pass_fds: Vec::new(),
-        limits: Limits {
+        limits: ProcessLimits {
             deadline: PATIENCE * 2,
             idle: None,
             tail_bytes_max: 64 * 1024,

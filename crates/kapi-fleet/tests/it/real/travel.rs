@@ -12,7 +12,7 @@ use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
 use kapi_sys::cancel::Cancel;
-use kapi_sys::process::{self, End, Limits, Program};
+use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use tempfile::TempDir;
 
 use crate::cluster::Cluster;
@@ -48,7 +48,7 @@ impl Machine {
             cwd: self.dir.path().to_path_buf(),
             stdin: Vec::new(),
             pass_fds: Vec::new(),
-            limits: Limits {
+            limits: ProcessLimits {
                 deadline: Duration::from_secs(60),
                 idle: None,
                 tail_bytes_max: 1 << 20,
@@ -58,7 +58,7 @@ impl Machine {
         let finished = process::run(program, &Cancel::new(), &mut |_| {}).unwrap();
         assert_eq!(
             finished.end,
-            End::Exited(0),
+            ProcessEnd::Exited(0),
             "{args:?}: {}",
             finished.stderr.text()
         );

@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_sys::process::{End, Finished, Limits, Program, find_in_path, run_quiet};
+use kapi_sys::process::{
+    FinishedProcess, ProcessEnd, ProcessLimits, Program, find_in_path, run_quiet,
+};
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
@@ -66,7 +68,7 @@ impl Yard {
         );
         assert_eq!(
             made.end,
-            End::Exited(0),
+            ProcessEnd::Exited(0),
             "make user {name}: {}",
             made.stderr.text()
         );
@@ -134,11 +136,16 @@ impl Yard {
             "tar",
             &["-C", &files.display().to_string(), "-cf", &archive, "."],
         );
-        assert_eq!(packed.end, End::Exited(0), "{}", packed.stderr.text());
+        assert_eq!(
+            packed.end,
+            ProcessEnd::Exited(0),
+            "{}",
+            packed.stderr.text()
+        );
         let done = self.podman(&["import", "--quiet", &archive, IMAGE]);
         assert_eq!(
             done.end,
-            End::Exited(0),
+            ProcessEnd::Exited(0),
             "import the image: {}",
             done.stderr.text()
         );
@@ -240,7 +247,7 @@ impl Yard {
     }
 
     /// Runs podman as this place's user.
-    pub(crate) fn podman(&self, args: &[&str]) -> Finished {
+    pub(crate) fn podman(&self, args: &[&str]) -> FinishedProcess {
         run_quiet(self.program("/usr/bin/podman", args)).unwrap()
     }
 
@@ -378,7 +385,7 @@ fn tool_if_root(name: &str, args: &[&str]) {
 }
 
 /// Runs a program of this machine as whoever runs the tests.
-pub(crate) fn tool(name: &str, args: &[&str]) -> Finished {
+pub(crate) fn tool(name: &str, args: &[&str]) -> FinishedProcess {
     let path = find_in_path(name.as_ref(), PATH.as_ref());
     let path = path.unwrap_or_else(|| panic!("{name} is missing"));
     run_quiet(Program {
@@ -393,8 +400,8 @@ pub(crate) fn tool(name: &str, args: &[&str]) -> Finished {
     .unwrap()
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ProcessLimits {
+    ProcessLimits {
         deadline: Duration::from_secs(120),
         idle: None,
         tail_bytes_max: 8 * 1024 * 1024,

@@ -16,7 +16,7 @@ use kapi_engine::error::EngineError;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::race::{self, Lane, Winner};
-use kapi_sys::alarm::{Alarm, Bell, Watched};
+use kapi_sys::alarm::{Alarm, AlarmWaker, WakeSources};
 use kapi_sys::signal::Interrupts;
 
 use crate::commands::run::race::view;
@@ -93,7 +93,7 @@ struct Watch<'scope, 'env, 'run> {
     field: &'env Field<'env>,
     scope: &'scope Scope<'scope, 'env>,
     alarm: Alarm,
-    bell: Bell,
+    bell: AlarmWaker,
     sender: SyncSender<(GoalId, Result<(), Error>)>,
     receiver: Receiver<(GoalId, Result<(), Error>)>,
     begun: &'run BTreeMap<GoalId, Vec<Logged<Event>>>,
@@ -184,7 +184,7 @@ impl<'env> Watch<'_, 'env, '_> {
             .running
             .iter()
             .map(|id| layout.goal(id).dir().to_path_buf());
-        let watched = Watched {
+        let watched = WakeSources {
             directories: directories.collect(),
             processes: BTreeSet::new(),
         };
