@@ -4,7 +4,7 @@
 //! stream.
 
 use kapi_core::goal::state::Goal;
-use kapi_store::inventory::{Entry, Inventory, goal_ids};
+use kapi_store::inventory::{GoalEntry, Inventory, goal_ids};
 use kapi_store::timestamp::format_ms;
 
 use crate::error::EngineError;
@@ -82,7 +82,7 @@ pub(crate) fn list_with(
         .collect())
 }
 
-fn entry_since(project: &Project<'_>, goal: &Goal, known: Option<&Entry>) -> Entry {
+fn entry_since(project: &Project<'_>, goal: &Goal, known: Option<&GoalEntry>) -> GoalEntry {
     let mut entry = entry(project, goal);
     if let Some(known) = known.filter(|known| known.status == goal.status) {
         entry.updated.clone_from(&known.updated);
@@ -90,8 +90,8 @@ fn entry_since(project: &Project<'_>, goal: &Goal, known: Option<&Entry>) -> Ent
     entry
 }
 
-fn entry(project: &Project<'_>, goal: &Goal) -> Entry {
-    Entry {
+fn entry(project: &Project<'_>, goal: &Goal) -> GoalEntry {
+    GoalEntry {
         id: goal.id.clone(),
         status: goal.status,
         branch: goal.contract.branch.clone(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_core::goal::denied::Denied;
 use kapi_store::layout::HomeLayout;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably};
 use serde::{Deserialize, Serialize};
@@ -150,8 +150,8 @@ impl Preferences<'_> {
         projects.join(&self.project_key).join("preferences")
     }
 
-    fn stream(&self) -> Stream<'_> {
-        Stream {
+    fn stream(&self) -> LogStream<'_> {
+        LogStream {
             disk: self.disk,
             name: "preferences".to_owned(),
             dir: self.dir(),

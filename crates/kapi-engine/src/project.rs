@@ -13,9 +13,9 @@ use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::workflow::mode::Mode;
 use kapi_store::canonical::canonical_hash;
-use kapi_store::inventory::{Entry, Inventory, goal_ids, workflow_ids};
+use kapi_store::inventory::{GoalEntry, Inventory, goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::lock::Lock;
@@ -268,8 +268,8 @@ impl Project<'_> {
 
     /// Returns a goal's stream.
     #[must_use]
-    pub fn stream(&self, goal: &GoalId) -> Stream<'_> {
-        Stream {
+    pub fn stream(&self, goal: &GoalId) -> LogStream<'_> {
+        LogStream {
             disk: self.disk,
             name: goal.to_string(),
             dir: self.layout.goal(goal).dir().to_path_buf(),
@@ -317,7 +317,7 @@ pub struct Listed {
 #[derive(Debug)]
 pub enum Standing {
     /// Its stream is sound.
-    Known(Entry),
+    Known(GoalEntry),
     /// Its stream cannot be trusted or read.
     Damaged(EngineError),
 }

@@ -16,7 +16,7 @@ use kapi_core::spend::caps::Caps;
 use kapi_core::spend::decide::{self, Answer, Request, Room};
 use kapi_core::spend::event::{Question, SpendEvent, Used};
 use kapi_store::layout::HomeLayout;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use kapi_sys::lock::Lock;
@@ -157,8 +157,8 @@ impl LedgerHome<'_> {
         HomeLayout::new(&self.home).state_dir().join("spend")
     }
 
-    fn stream(&self) -> Stream<'_> {
-        Stream {
+    fn stream(&self) -> LogStream<'_> {
+        LogStream {
             disk: self.disk,
             name: "spend".to_owned(),
             dir: self.dir(),

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use kapi_store::codec::Fault;
+use kapi_store::codec::LineError;
 
 use crate::address::AddressError;
 
@@ -140,7 +140,7 @@ pub enum FleetError {
         message: u64,
         /// What is wrong there.
         #[source]
-        fault: Fault,
+        fault: LineError,
     },
     /// A message that was accepted is not there.
     #[error("find message {message} of {stream}")]

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kapi_store::codec::{Fault, LINE_BYTES_MAX, Position, decode, encode};
+use kapi_store::codec::{LINE_BYTES_MAX, LineError, LogPosition, decode, encode};
 use kapi_store::hash::sha256_hex;
-use kapi_store::record::{Batch, Record};
-use kapi_store::saved::Saved;
+use kapi_store::record::{Batch, LogRecord};
+use kapi_store::saved::SavedFold;
 use kapi_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ pub struct NetLog {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetCursor {
     /// The place after the last record read.
-    pub position: Position,
+    pub position: LogPosition,
     /// The message it came in.
     pub message: u64,
 }
@@ -61,7 +61,7 @@ pub struct LoadedFleetLog {
     /// The fold at some place, if there is one that can be read.
     pub state: Option<Box<RawValue>>,
     /// The records after that place; all of them when there is no fold.
-    pub records: Vec<Record>,
+    pub records: Vec<LogRecord>,
     /// Where reading ended.
     pub cursor: FleetCursor,
 }
@@ -70,7 +70,7 @@ pub struct LoadedFleetLog {
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchOutcome {
     /// It was accepted; these are its records.
-    Accepted(Vec<Record>),
+    Accepted(Vec<LogRecord>),
     /// Somebody else's came first: read it, and decide again.
     Conflict,
 }
@@ -92,7 +92,7 @@ impl FleetCursor {
     #[must_use]
     pub fn start() -> Self {
         Self {
-            position: Position::start(),
+            position: LogPosition::start(),
             message: 0,
         }
     }
@@ -175,7 +175,7 @@ impl NetLog {
     /// # Errors
     /// When the log is not what was accepted, or the cluster does not answer; the cursor has not
     /// moved then.
-    pub fn read_more(&self, cursor: &mut FleetCursor) -> Result<Vec<Record>, FleetError> {
+    pub fn read_more(&self, cursor: &mut FleetCursor) -> Result<Vec<LogRecord>, FleetError> {
         let stream = self.messages();
         let mut here = cursor.clone();
         let mut records = Vec::new();
@@ -272,7 +272,7 @@ impl NetLog {
         if old.is_some_and(|old| old.seq >= cursor.position.seq) {
             return Ok(false);
         }
-        let saved = Saved {
+        let saved = SavedFold {
             position: cursor.position.clone(),
             state,
         };
@@ -381,7 +381,7 @@ impl NetLog {
     }
 
     /// Returns the fold and the message that its last record came in.
-    fn saved(&self) -> Result<Option<(Saved, u64)>, FleetError> {
+    fn saved(&self) -> Result<Option<(SavedFold, u64)>, FleetError> {
         let (files, notes) = (self.files(), self.notes());
         for _ in 0..FOLD_TRIES {
             let last = notes.last(&self.names.fold())?;
@@ -390,7 +390,7 @@ impl NetLog {
             };
             // Gone while we looked: somebody has put a newer one there.
             if let Some(bytes) = blob::fetch(&files, &note.place)? {
-                return Ok(Saved::parse(&bytes).map(|saved| (saved, note.message)));
+                return Ok(SavedFold::parse(&bytes).map(|saved| (saved, note.message)));
             }
         }
         // Whatever is wrong with it, it can be made again from the log.
@@ -409,15 +409,15 @@ impl NetLog {
         if sha256_hex(last) == cursor.position.last_hash {
             return Ok(());
         }
-        Err(self.corrupt(cursor.message, Fault::Changed))
+        Err(self.corrupt(cursor.message, LineError::Changed))
     }
 
-    fn decode(&self, here: &mut FleetCursor, payload: &[u8]) -> Result<Vec<Record>, FleetError> {
+    fn decode(&self, here: &mut FleetCursor, payload: &[u8]) -> Result<Vec<LogRecord>, FleetError> {
         let message = here.message + 1;
         let tail = decode(&self.stream_name, &here.position, payload)
             .map_err(|error| self.corrupt(message, error.fault))?;
         if tail.torn_bytes > 0 || tail.records.is_empty() {
-            return Err(self.corrupt(message, Fault::NoNewline));
+            return Err(self.corrupt(message, LineError::NoNewline));
         }
         *here = FleetCursor {
             position: tail.position,
@@ -426,7 +426,7 @@ impl NetLog {
         Ok(tail.records)
     }
 
-    fn corrupt(&self, message: u64, fault: Fault) -> FleetError {
+    fn corrupt(&self, message: u64, fault: LineError) -> FleetError {
         FleetError::Corrupt {
             stream: self.name(),
             message,

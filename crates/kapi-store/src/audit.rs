@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use kapi_sys::disk::DiskError;
 
-use crate::codec::{Fault, Position, check_unfinished, decode_line, parse_line};
+use crate::codec::{LineError, LogPosition, check_unfinished, decode_line, parse_line};
 use crate::hash::sha256_hex;
-use crate::record::Record;
-use crate::saved::Saved;
-use crate::stream::Stream;
+use crate::record::LogRecord;
+use crate::saved::SavedFold;
+use crate::stream::LogStream;
 
 /// Faults listed for one log; more add nothing for whoever has to mend it.
 pub const FAULTS_MAX: usize = 20;
@@ -19,13 +19,13 @@ pub const FAULTS_MAX: usize = 20;
 #[derive(Debug)]
 pub struct Audit {
     /// The records that are sound, in order, up to the first fault.
-    pub records: Vec<Record>,
+    pub records: Vec<LogRecord>,
     /// Everything that is wrong, at most [`FAULTS_MAX`].
     pub faults: Vec<AuditFault>,
     /// Bytes at the end that somebody did not finish writing; the next append cuts them off.
     pub torn_bytes: u64,
     /// The fold on disk, when it can be read.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedFold>,
 }
 
 /// One thing that is wrong.
@@ -38,20 +38,20 @@ pub struct AuditFault {
     pub line: u64,
     /// What is wrong there.
     #[source]
-    pub fault: Fault,
+    pub fault: LineError,
 }
 
 /// Checks a whole stream.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
+pub fn audit(stream: &LogStream<'_>) -> Result<Audit, DiskError> {
     let file = stream.log();
     // First the fold: the log that is read after it knows at least as much, whoever writes meanwhile.
     let saved = stream
         .disk
         .read(&stream.state(), 0)?
-        .and_then(|bytes| Saved::parse(&bytes));
+        .and_then(|bytes| SavedFold::parse(&bytes));
     let bytes = stream.disk.read(&file, 0)?.unwrap_or_default();
     let (lines, rest) = split(&bytes);
     let mut audit = Audit {
@@ -62,7 +62,7 @@ pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
     };
     let mut finished = 0;
     let mut finished_records = 0;
-    let mut here = Position::start();
+    let mut here = LogPosition::start();
     for (idx, line) in lines.iter().enumerate() {
         let next = here.after(line);
         let vouched = audit.vouches(&next)
@@ -81,7 +81,9 @@ pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
                 }
             }
             // A line that others vouch for is sound; the one before it is not.
-            Err(Fault::Chain) if vouched && idx > 0 => audit.add(&file, idx, Fault::Changed),
+            Err(LineError::Chain) if vouched && idx > 0 => {
+                audit.add(&file, idx, LineError::Changed)
+            }
             Err(fault) => audit.add(&file, idx + 1, fault),
         }
         // Counting goes on from what the lines say of themselves; a line that cannot be read may
@@ -89,8 +91,8 @@ pub fn audit(stream: &Stream<'_>) -> Result<Audit, DiskError> {
         let says = |line: &[u8]| parse_line(line).ok().map(|record| record.seq);
         let following = lines.get(idx + 1).and_then(|line| says(line));
         here = match (says(line), following) {
-            (Some(seq), _) => Position { seq, ..next },
-            (None, Some(seq)) => Position {
+            (Some(seq), _) => LogPosition { seq, ..next },
+            (None, Some(seq)) => LogPosition {
                 seq: seq.saturating_sub(1),
                 ..next
             },
@@ -126,7 +128,7 @@ fn length(bytes: &[u8]) -> u64 {
 
 impl Audit {
     /// Tells whether the fold on disk was made from a log that ended at this place.
-    fn vouches(&self, place: &Position) -> bool {
+    fn vouches(&self, place: &LogPosition) -> bool {
         self.saved.as_ref().is_some_and(|saved| {
             saved.position.offset == place.offset && saved.position.last_hash == place.last_hash
         })
@@ -143,19 +145,19 @@ impl Audit {
         });
         if !is_there {
             let fault = if length < position.offset {
-                Fault::Shortened {
+                LineError::Shortened {
                     acknowledged: position.offset,
                     found: length,
                 }
             } else {
-                Fault::Changed
+                LineError::Changed
             };
             let line = usize::try_from(position.seq).unwrap_or(usize::MAX);
             self.add(file, line, fault);
         }
     }
 
-    fn add(&mut self, file: &Path, line: usize, fault: Fault) {
+    fn add(&mut self, file: &Path, line: usize, fault: LineError) {
         let line = u64::try_from(line).unwrap_or(u64::MAX);
         let is_known = self.faults.iter().any(|known| known.line == line);
         if !is_known && self.faults.len() < FAULTS_MAX {

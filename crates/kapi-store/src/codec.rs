@@ -5,14 +5,14 @@
 use serde_json::error::Category;
 
 use crate::hash::{ZERO, sha256_hex};
-use crate::record::{Batch, RECORD_VERSION, Record};
+use crate::record::{Batch, LogRecord, RECORD_VERSION};
 
 /// The longest line of a log, newline included.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum LineError {
     /// It is not a record.
     #[error("the line is not a record")]
     NotARecord(#[source] serde_json::Error),
@@ -71,12 +71,12 @@ pub struct LineFault {
     pub line: u64,
     /// What is wrong there.
     #[source]
-    pub fault: Fault,
+    pub fault: LineError,
 }
 
 /// A place between two records of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
+pub struct LogPosition {
     /// The number of the last record before it; 0 at the start.
     pub seq: u64,
     /// Where that record's line begins.
@@ -89,16 +89,16 @@ pub struct Position {
 
 /// What some bytes of a log hold.
 #[derive(Debug)]
-pub struct Tail {
+pub struct LogTail {
     /// Every record that was accepted.
-    pub records: Vec<Record>,
+    pub records: Vec<LogRecord>,
     /// The place after the last of them.
-    pub position: Position,
+    pub position: LogPosition,
     /// Bytes after that place, written by somebody who did not finish.
     pub torn_bytes: u64,
 }
 
-impl Position {
+impl LogPosition {
     /// Returns the place before the first record.
     #[must_use]
     pub fn start() -> Self {
@@ -128,18 +128,18 @@ impl Position {
 /// When a record cannot be written as JSON.
 pub fn encode(
     stream: &str,
-    position: &Position,
+    position: &LogPosition,
     batch: &Batch<'_>,
-) -> Result<Vec<(Record, Vec<u8>)>, serde_json::Error> {
+) -> Result<Vec<(LogRecord, Vec<u8>)>, serde_json::Error> {
     let mut position = position.clone();
     let mut lines = Vec::with_capacity(batch.payloads.len());
     for (idx, payload) in batch.payloads.iter().enumerate() {
         let seq = position.seq + 1;
-        let record = Record {
+        let record = LogRecord {
             v: RECORD_VERSION,
             seq,
             at_ms: batch.at_ms,
-            id: Record::id_of(stream, seq),
+            id: LogRecord::id_of(stream, seq),
             kind: payload.kind.clone(),
             actor: batch.actor.clone(),
             data: payload.data.clone(),
@@ -162,8 +162,8 @@ pub fn encode(
 ///
 /// # Errors
 /// When anything else does not parse or does not follow.
-pub fn decode(stream: &str, position: &Position, bytes: &[u8]) -> Result<Tail, LineFault> {
-    let mut tail = Tail {
+pub fn decode(stream: &str, position: &LogPosition, bytes: &[u8]) -> Result<LogTail, LineFault> {
+    let mut tail = LogTail {
         records: Vec::new(),
         position: position.clone(),
         torn_bytes: 0,
@@ -198,21 +198,25 @@ pub fn decode(stream: &str, position: &Position, bytes: &[u8]) -> Result<Tail, L
 ///
 /// # Errors
 /// When it is no record or does not follow.
-pub fn decode_line(stream: &str, position: &Position, line: &[u8]) -> Result<Record, Fault> {
+pub fn decode_line(
+    stream: &str,
+    position: &LogPosition,
+    line: &[u8],
+) -> Result<LogRecord, LineError> {
     let record = parse_line(line)?;
     let expected = position.seq + 1;
     if record.seq != expected {
-        return Err(Fault::Sequence {
+        return Err(LineError::Sequence {
             expected,
             found: record.seq,
         });
     }
     if record.prev != position.last_hash {
-        return Err(Fault::Chain);
+        return Err(LineError::Chain);
     }
-    let expected = Record::id_of(stream, expected);
+    let expected = LogRecord::id_of(stream, expected);
     if record.id != expected {
-        return Err(Fault::Id {
+        return Err(LineError::Id {
             expected,
             found: record.id,
         });
@@ -222,15 +226,15 @@ pub fn decode_line(stream: &str, position: &Position, line: &[u8]) -> Result<Rec
 
 /// Names the line that was changed: a broken chain is the fault of the line before, if this one
 /// is vouched for by the line after it.
-fn blame(position: &Position, line: &[u8], after: &[u8], fault: Fault) -> LineFault {
+fn blame(position: &LogPosition, line: &[u8], after: &[u8], fault: LineError) -> LineFault {
     let next_line = after.split(|byte| *byte == b'\n').next();
     let vouched = next_line
         .and_then(|next| parse_line(next).ok())
         .map(|record| record.prev);
     match fault {
-        Fault::Chain if position.seq > 0 && vouched == Some(sha256_hex(line)) => LineFault {
+        LineError::Chain if position.seq > 0 && vouched == Some(sha256_hex(line)) => LineFault {
             line: position.seq,
-            fault: Fault::Changed,
+            fault: LineError::Changed,
         },
         fault => LineFault {
             line: position.seq + 1,
@@ -243,26 +247,26 @@ fn blame(position: &Position, line: &[u8], after: &[u8], fault: Fault) -> LineFa
 ///
 /// # Errors
 /// When it is no record.
-pub(crate) fn parse_line(line: &[u8]) -> Result<Record, Fault> {
+pub(crate) fn parse_line(line: &[u8]) -> Result<LogRecord, LineError> {
     if line.len() >= LINE_BYTES_MAX {
-        return Err(Fault::TooLong { bytes: line.len() });
+        return Err(LineError::TooLong { bytes: line.len() });
     }
-    let record: Record = serde_json::from_slice(line).map_err(Fault::NotARecord)?;
+    let record: LogRecord = serde_json::from_slice(line).map_err(LineError::NotARecord)?;
     if record.v != RECORD_VERSION {
-        return Err(Fault::Version { found: record.v });
+        return Err(LineError::Version { found: record.v });
     }
     Ok(record)
 }
 
 /// Tells an unfinished line from a finished one whose newline was changed: the beginning of a
 /// record may be missing its end, but a whole record is never followed by anything else.
-pub(crate) fn check_unfinished(rest: &[u8]) -> Result<(), Fault> {
+pub(crate) fn check_unfinished(rest: &[u8]) -> Result<(), LineError> {
     if rest.len() >= LINE_BYTES_MAX {
-        return Err(Fault::TooLong { bytes: rest.len() });
+        return Err(LineError::TooLong { bytes: rest.len() });
     }
-    let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Record>();
+    let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<LogRecord>();
     match values.next() {
-        Some(Ok(_)) if values.byte_offset() < rest.len() => Err(Fault::NoNewline),
+        Some(Ok(_)) if values.byte_offset() < rest.len() => Err(LineError::NoNewline),
         Some(Ok(_)) | None => Ok(()),
         Some(Err(error)) => match error.classify() {
             Category::Eof | Category::Syntax | Category::Data | Category::Io => Ok(()),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
-use crate::codec::Fault;
+use crate::codec::LineError;
 
 /// A failure of the store.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum StoreError {
         line: u64,
         /// What is wrong there.
         #[source]
-        fault: Fault,
+        fault: LineError,
     },
     /// An event is larger than a line may be.
     #[error("append to {}: the event takes {bytes} bytes, the most is {}", file.display(), crate::codec::LINE_BYTES_MAX)]

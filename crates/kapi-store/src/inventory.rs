@@ -20,9 +20,9 @@ use kapi_sys::lock::Lock;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::codec::{Position, decode};
+use crate::codec::{LogPosition, decode};
 use crate::error::StoreError;
-use crate::inventory::workflow_entry::{Attachment, Connection, WorkflowEntry};
+use crate::inventory::workflow_entry::{Attachment, WorkflowConnection, WorkflowEntry};
 use crate::layout::ProjectLayout;
 
 /// The layout of `inventory.json`.
@@ -39,7 +39,7 @@ const ATTACHMENTS_MAX: usize = 256;
 pub struct Inventory {
     v: u32,
     next_index: u32,
-    goals: Vec<Entry>,
+    goals: Vec<GoalEntry>,
     /// Shared with whoever lists them: a project may have thousands.
     #[serde(default, with = "shared")]
     workflows: Vec<Arc<WorkflowEntry>>,
@@ -54,13 +54,13 @@ pub struct Inventory {
     #[serde(default, deserialize_with = "pass_over")]
     resumable: Vec<GoalId>,
     #[serde(default, deserialize_with = "pass_over")]
-    links: Vec<Connection>,
+    links: Vec<WorkflowConnection>,
 }
 
 /// One goal in the inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct GoalEntry {
     /// The goal.
     pub id: GoalId,
     /// Where it stands.
@@ -101,7 +101,7 @@ impl Inventory {
     pub fn rebuild(
         disk: &dyn Disk,
         layout: &ProjectLayout,
-        mut goals: Vec<Entry>,
+        mut goals: Vec<GoalEntry>,
     ) -> Result<Self, StoreError> {
         goals.sort_by(|a, b| a.id.cmp(&b.id));
         let next_index = highest_index(disk, layout)?.saturating_add(1);
@@ -119,13 +119,13 @@ impl Inventory {
 
     /// Returns the goals, sorted by index.
     #[must_use]
-    pub fn goals(&self) -> &[Entry] {
+    pub fn goals(&self) -> &[GoalEntry] {
         &self.goals
     }
 
     /// Returns a goal's entry.
     #[must_use]
-    pub fn find(&self, goal: &GoalId) -> Option<&Entry> {
+    pub fn find(&self, goal: &GoalId) -> Option<&GoalEntry> {
         self.goals.iter().find(|entry| entry.id == *goal)
     }
 
@@ -136,7 +136,7 @@ impl Inventory {
     }
 
     /// Puts one goal's entry in, or replaces it.
-    pub fn put(&mut self, entry: Entry) {
+    pub fn put(&mut self, entry: GoalEntry) {
         self.next_index = self.next_index.max(entry.id.index().saturating_add(1));
         match self.goals.binary_search_by(|known| known.id.cmp(&entry.id)) {
             Ok(idx) => {
@@ -392,7 +392,7 @@ fn has_events(
         return Ok(true);
     }
     let log = disk.read(events, 0)?.unwrap_or_default();
-    let tail = decode(&id.to_string(), &Position::start(), &log);
+    let tail = decode(&id.to_string(), &LogPosition::start(), &log);
     Ok(tail.map_or(true, |tail| !tail.records.is_empty()))
 }
 

@@ -16,7 +16,7 @@ pub const RECORD_VERSION: u32 = 1;
 /// One line of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct LogRecord {
     /// The layout of the envelope.
     pub v: u32,
     /// Its place in the stream, from 1, without gaps.
@@ -43,7 +43,7 @@ pub struct Record {
 
 /// A fact to be recorded.
 #[derive(Debug, Clone)]
-pub struct Payload {
+pub struct NewRecord {
     /// What kind of fact it is.
     pub kind: String,
     /// The fact itself.
@@ -58,10 +58,10 @@ pub struct Batch<'a> {
     /// When, in milliseconds since the epoch.
     pub at_ms: i64,
     /// The facts, in order.
-    pub payloads: Vec<Payload>,
+    pub payloads: Vec<NewRecord>,
 }
 
-impl Record {
+impl LogRecord {
     /// Returns the id of the record at this place of a stream.
     #[must_use]
     pub fn id_of(stream: &str, seq: u64) -> String {
@@ -69,7 +69,7 @@ impl Record {
     }
 }
 
-impl PartialEq for Record {
+impl PartialEq for LogRecord {
     fn eq(&self, other: &Self) -> bool {
         let parts = |record: &Self| {
             (
@@ -92,7 +92,7 @@ impl PartialEq for Record {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for LogRecord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = timestamp::format_ms(self.at_ms);
         write!(

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::codec::Position;
+use crate::codec::LogPosition;
 use crate::hash::sha256_hex;
 
 /// The layout of `state.json`, raised whenever the fold or its shape changes.
@@ -14,9 +14,9 @@ pub const STATE_VERSION: u32 = 1;
 
 /// A fold and the place it stands for.
 #[derive(Debug, Clone)]
-pub struct Saved {
+pub struct SavedFold {
     /// The place.
-    pub position: Position,
+    pub position: LogPosition,
     /// The fold as JSON.
     pub state: Box<RawValue>,
 }
@@ -34,7 +34,7 @@ struct StateFile {
     state: Box<RawValue>,
 }
 
-impl Saved {
+impl SavedFold {
     /// Reads a `state.json`; `None` when it is damaged or of another version.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -42,7 +42,7 @@ impl Saved {
         if file.v != STATE_VERSION || sha256_hex(file.state.get().as_bytes()) != file.state_hash {
             return None;
         }
-        let position = Position {
+        let position = LogPosition {
             seq: file.seq,
             line_start: file.line_start,
             offset: file.offset,

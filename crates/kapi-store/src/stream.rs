@@ -9,15 +9,15 @@ use kapi_sys::disk::{Disk, DiskError, replace_derived};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
-use crate::codec::{Fault, LINE_BYTES_MAX, Position, Tail, decode, encode};
+use crate::codec::{LINE_BYTES_MAX, LineError, LogPosition, LogTail, decode, encode};
 use crate::error::StoreError;
 use crate::hash::sha256_hex;
-use crate::record::{Batch, Record};
-use crate::saved::Saved;
+use crate::record::{Batch, LogRecord};
+use crate::saved::SavedFold;
 
 /// A stream on a disk. Holds no state of its own.
 #[derive(Clone)]
-pub struct Stream<'a> {
+pub struct LogStream<'a> {
     /// The disk.
     pub disk: &'a dyn Disk,
     /// The stream's name, which stands in the ids of its records.
@@ -31,9 +31,9 @@ pub struct Stream<'a> {
 
 /// How far a stream was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
+pub struct StreamCursor {
     /// The place after the last record read.
-    pub position: Position,
+    pub position: LogPosition,
     /// Bytes after it that somebody did not finish writing.
     pub torn_bytes: u64,
     /// Whether everything before the position is known to survive a power cut.
@@ -42,16 +42,16 @@ pub struct Cursor {
 
 /// What a stream holds.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedStream {
     /// The fold at some place, if there is one that can be read.
     pub state: Option<Box<RawValue>>,
     /// The records after that place; all of them when there is no fold.
-    pub records: Vec<Record>,
+    pub records: Vec<LogRecord>,
     /// Where reading ended.
-    pub cursor: Cursor,
+    pub cursor: StreamCursor,
 }
 
-impl Stream<'_> {
+impl LogStream<'_> {
     /// Returns the log's path.
     #[must_use]
     pub fn log(&self) -> PathBuf {
@@ -76,17 +76,17 @@ impl Stream<'_> {
     ///
     /// # Errors
     /// When the log is not what was accepted.
-    pub fn load(&self) -> Result<Loaded, StoreError> {
+    pub fn load(&self) -> Result<LoadedStream, StoreError> {
         match self.saved()? {
             None => self.load_all(),
             Some(saved) => {
-                let mut cursor = Cursor {
+                let mut cursor = StreamCursor {
                     position: saved.position,
                     torn_bytes: 0,
                     is_durable: true,
                 };
                 let records = self.read_more(&mut cursor)?;
-                Ok(Loaded {
+                Ok(LoadedStream {
                     state: Some(saved.state),
                     records,
                     cursor,
@@ -99,18 +99,18 @@ impl Stream<'_> {
     ///
     /// # Errors
     /// When the log is not what was accepted.
-    pub fn load_all(&self) -> Result<Loaded, StoreError> {
+    pub fn load_all(&self) -> Result<LoadedStream, StoreError> {
         let bytes = self.disk.read(&self.log(), 0)?.unwrap_or_default();
         if let Some(saved) = self.saved()? {
             self.check_accepted(&saved.position, &bytes, 0)?;
         }
-        let tail = self.decode(&Position::start(), &bytes)?;
-        let cursor = Cursor {
+        let tail = self.decode(&LogPosition::start(), &bytes)?;
+        let cursor = StreamCursor {
             position: tail.position,
             torn_bytes: tail.torn_bytes,
             is_durable: false,
         };
-        Ok(Loaded {
+        Ok(LoadedStream {
             state: None,
             records: tail.records,
             cursor,
@@ -121,7 +121,7 @@ impl Stream<'_> {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn has_changed(&self, cursor: &Cursor) -> Result<bool, StoreError> {
+    pub fn has_changed(&self, cursor: &StreamCursor) -> Result<bool, StoreError> {
         // An unfinished tail may have been replaced by as many bytes of something else.
         let length = self.disk.len(&self.log())?.unwrap_or(0);
         Ok(cursor.torn_bytes > 0 || length != cursor.position.offset)
@@ -131,7 +131,7 @@ impl Stream<'_> {
     ///
     /// # Errors
     /// When the log is not what was accepted; the cursor has not moved then.
-    pub fn read_more(&self, cursor: &mut Cursor) -> Result<Vec<Record>, StoreError> {
+    pub fn read_more(&self, cursor: &mut StreamCursor) -> Result<Vec<LogRecord>, StoreError> {
         let position = &cursor.position;
         let bytes = self
             .disk
@@ -152,7 +152,7 @@ impl Stream<'_> {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn settle(&self, _held: &Lock, cursor: &mut Cursor) -> Result<(), StoreError> {
+    pub fn settle(&self, _held: &Lock, cursor: &mut StreamCursor) -> Result<(), StoreError> {
         if !cursor.is_durable && cursor.position.seq > 0 {
             self.disk.sync(&self.log())?;
             self.sync_names()?;
@@ -171,9 +171,9 @@ impl Stream<'_> {
     pub fn append(
         &self,
         _held: &Lock,
-        cursor: &mut Cursor,
+        cursor: &mut StreamCursor,
         batch: &Batch<'_>,
-    ) -> Result<Vec<Record>, StoreError> {
+    ) -> Result<Vec<LogRecord>, StoreError> {
         let file = self.log();
         let lines =
             encode(&self.name, &cursor.position, batch).map_err(|source| StoreError::Encode {
@@ -215,7 +215,7 @@ impl Stream<'_> {
     pub fn save(
         &self,
         _held: &Lock,
-        cursor: &Cursor,
+        cursor: &StreamCursor,
         state: Box<RawValue>,
     ) -> Result<(), StoreError> {
         assert!(
@@ -223,7 +223,7 @@ impl Stream<'_> {
             "a fold is saved only after its events are durable"
         );
         let file = self.state();
-        let saved = Saved {
+        let saved = SavedFold {
             position: cursor.position.clone(),
             state,
         };
@@ -242,16 +242,16 @@ impl Stream<'_> {
         Ok(self.saved()?.map_or(0, |saved| saved.position.seq))
     }
 
-    pub(crate) fn saved(&self) -> Result<Option<Saved>, StoreError> {
+    pub(crate) fn saved(&self) -> Result<Option<SavedFold>, StoreError> {
         let bytes = self.disk.read(&self.state(), 0)?;
-        Ok(bytes.and_then(|bytes| Saved::parse(&bytes)))
+        Ok(bytes.and_then(|bytes| SavedFold::parse(&bytes)))
     }
 
     fn write_durably(
         &self,
         file: &Path,
         bytes: &[u8],
-        cursor: &mut Cursor,
+        cursor: &mut StreamCursor,
     ) -> Result<(), DiskError> {
         self.disk.append(file, bytes)?;
         self.disk.sync(file)?;
@@ -263,7 +263,7 @@ impl Stream<'_> {
     }
 
     /// Cuts off what could not be made durable, so that nobody takes it for accepted.
-    fn take_back(&self, file: &Path, cursor: &mut Cursor) {
+    fn take_back(&self, file: &Path, cursor: &mut StreamCursor) {
         let is_cut = self.disk.truncate(file, cursor.position.offset).is_ok();
         // If not even that works, the next writer reads the log anew and finds what is there.
         cursor.is_durable &= is_cut;
@@ -284,7 +284,7 @@ impl Stream<'_> {
     /// Checks that the last accepted line is still what it was. `bytes` begin at `from`.
     fn check_accepted(
         &self,
-        position: &Position,
+        position: &LogPosition,
         bytes: &[u8],
         from: u64,
     ) -> Result<(), StoreError> {
@@ -300,18 +300,18 @@ impl Stream<'_> {
         let Some(line) = bytes.get(part(position.line_start)..part(position.offset)) else {
             let found = from + u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             let acknowledged = position.offset;
-            return Err(corrupt(Fault::Shortened {
+            return Err(corrupt(LineError::Shortened {
                 acknowledged,
                 found,
             }));
         };
         match line.strip_suffix(b"\n") {
             Some(line) if sha256_hex(line) == position.last_hash => Ok(()),
-            Some(_) | None => Err(corrupt(Fault::Changed)),
+            Some(_) | None => Err(corrupt(LineError::Changed)),
         }
     }
 
-    fn decode(&self, position: &Position, bytes: &[u8]) -> Result<Tail, StoreError> {
+    fn decode(&self, position: &LogPosition, bytes: &[u8]) -> Result<LogTail, StoreError> {
         decode(&self.name, position, bytes).map_err(|error| StoreError::Corrupt {
             file: self.log(),
             line: error.line,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kapi_store::codec::{Position, decode};
+use kapi_store::codec::{LogPosition, decode};
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::oracle::{Oracle, Violation, check_prefix};
@@ -157,7 +157,7 @@ fn logs(files: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item = (&Path, &[u8
 fn lines<'a>(log: &Path, bytes: &'a [u8]) -> Result<Vec<&'a [u8]>, Violation> {
     let dir = log.parent().and_then(Path::file_name).unwrap_or_default();
     let stream = dir.to_string_lossy();
-    let tail = decode(&stream, &Position::start(), bytes).map_err(|error| {
+    let tail = decode(&stream, &LogPosition::start(), bytes).map_err(|error| {
         let detail = format!("{stream}: {error}: {}", error.fault);
         Violation::new(Oracle::Prefix, detail)
     })?;

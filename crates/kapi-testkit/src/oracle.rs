@@ -12,7 +12,7 @@ use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::EffectId;
 use kapi_engine::machine::logged::{Logged, to_logged};
-use kapi_store::codec::{Position, decode};
+use kapi_store::codec::{LogPosition, decode};
 use serde::de::DeserializeOwned;
 
 /// Something that must hold.
@@ -75,7 +75,7 @@ pub fn read_log<E: DeserializeOwned>(
 ) -> Result<Vec<Logged<E>>, Violation> {
     let broken =
         |error: &dyn fmt::Display| Violation::new(Oracle::Prefix, format!("{stream}: {error}"));
-    let tail = decode(stream, &Position::start(), bytes)
+    let tail = decode(stream, &LogPosition::start(), bytes)
         .map_err(|error| broken(&format!("{error}: {}", error.fault)))?;
     tail.records
         .iter()

@@ -8,7 +8,7 @@ use kapi_core::workflow::state::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
-use kapi_store::inventory::workflow_entry::{Waits, WorkflowEntry};
+use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_wire::workflow::row::WorkflowRow;
 
 use crate::error::{Error, chain};
@@ -69,8 +69,8 @@ fn row(listed: &WorkflowListed, driver: Option<String>) -> WorkflowRow {
 
 fn known(entry: &WorkflowEntry, driver: Option<String>) -> WorkflowRow {
     let pending = match &entry.waits {
-        Some(Waits::Decision { decision, .. }) => Some(decision.as_str().to_owned()),
-        Some(Waits::Answer { .. } | Waits::Unblocking { .. }) | None => None,
+        Some(WorkflowWait::Decision { decision, .. }) => Some(decision.as_str().to_owned()),
+        Some(WorkflowWait::Answer { .. } | WorkflowWait::Unblocking { .. }) | None => None,
     };
     let links = entry.links.iter();
     WorkflowRow {
@@ -103,8 +103,8 @@ pub(crate) fn updated_ms(text: &str) -> Option<i64> {
 fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
     let (mode, index) = (entry.mode, entry.id.index());
     match (&entry.waits, entry.status) {
-        (Some(Waits::Decision { .. }), _) => Some(format!("kapi {mode} approve {index:03}")),
-        (Some(Waits::Answer { .. } | Waits::Unblocking { .. }), _) => {
+        (Some(WorkflowWait::Decision { .. }), _) => Some(format!("kapi {mode} approve {index:03}")),
+        (Some(WorkflowWait::Answer { .. } | WorkflowWait::Unblocking { .. }), _) => {
             Some(format!("kapi {mode} resume {index:03}"))
         }
         (None, Status::Active) if !is_driven && entry.phase == "branch" => {

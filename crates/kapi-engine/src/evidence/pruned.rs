@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_store::audit::audit;
 use kapi_store::error::StoreError;
-use kapi_store::record::{Batch, Payload};
-use kapi_store::stream::Stream;
+use kapi_store::record::{Batch, NewRecord};
+use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk;
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +55,8 @@ pub struct PruneLog<'a> {
 }
 
 impl PruneLog<'_> {
-    fn stream(&self) -> Stream<'_> {
-        Stream {
+    fn stream(&self) -> LogStream<'_> {
+        LogStream {
             disk: self.disk,
             name: "pruned".to_owned(),
             dir: self.state_dir.join("pruned"),
@@ -75,7 +75,7 @@ impl PruneLog<'_> {
         let stream = self.stream();
         let held = stream.lock("kapi cleanup", LOCK_WAIT_MS)?;
         let mut cursor = stream.load()?.cursor;
-        let payload = |one: &PrunedRuns| -> Result<Payload, StoreError> {
+        let payload = |one: &PrunedRuns| -> Result<NewRecord, StoreError> {
             let event = PruneEvent::RunsPruned {
                 project: one.project.clone(),
                 sandbox: one.sandbox.clone(),

@@ -9,7 +9,7 @@ use kapi_core::kernel::state::Kernel;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
-use kapi_store::record::Record;
+use kapi_store::record::LogRecord;
 
 use crate::evidence::RecordedRuns;
 use crate::kernel::error::KernelError;
@@ -106,7 +106,7 @@ fn audit_fleet(
 
 /// Looks whether every record is understood, and returns the runs of attempts that they name.
 fn read_records(
-    records: &[Record],
+    records: &[LogRecord],
     runs_of: &RunsOf<'_>,
     report: &mut StreamAudit,
 ) -> RecordedRuns {

@@ -16,7 +16,7 @@ use kapi_core::kernel::id::Holder;
 use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::watch::{News, NewsWatch};
-use kapi_store::record::{Batch, Record};
+use kapi_store::record::{Batch, LogRecord};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
@@ -91,11 +91,11 @@ pub(super) enum Held {
 }
 
 /// Makes something of records.
-pub(super) type Understand<'a, T> = &'a dyn Fn(&[Record]) -> Result<T, KernelError>;
+pub(super) type Understand<'a, T> = &'a dyn Fn(&[LogRecord]) -> Result<T, KernelError>;
 
 /// What became of a batch.
 pub(super) enum Appended {
-    Accepted(Vec<Record>),
+    Accepted(Vec<LogRecord>),
     Conflict,
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use kapi_core::id::GoalId;
 use kapi_fleet::error::FleetError;
 use kapi_store::audit::{Audit, AuditFault, audit};
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::disk::{Disk, DiskError};
 use serde::de::DeserializeOwned;
 
@@ -79,7 +79,7 @@ pub enum StreamFault {
 
 /// Checks a stream that has nothing beside its log but its fold; `None` where there is none.
 pub(crate) fn audit_folded<M: Machine>(
-    stream: &Stream<'_>,
+    stream: &LogStream<'_>,
 ) -> Result<Option<StreamAudit>, DiskError> {
     let mut found = audit(stream)?;
     if found.records.is_empty() && found.faults.is_empty() && found.saved.is_none() {

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use kapi_store::codec::Position;
+use kapi_store::codec::LogPosition;
 use kapi_store::error::StoreError;
-use kapi_store::record::{Batch, Record};
-use kapi_store::stream::{Cursor, Stream};
+use kapi_store::record::{Batch, LogRecord};
+use kapi_store::stream::{LogStream, StreamCursor};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
@@ -18,13 +18,13 @@ pub(crate) const LOCK_WAIT_MS: u64 = 10_000;
 
 /// A stream, and how far it was read.
 pub(crate) struct FileLog<'a> {
-    stream: Stream<'a>,
-    cursor: Cursor,
+    stream: LogStream<'a>,
+    cursor: StreamCursor,
 }
 
 impl<'a> FileLog<'a> {
     /// Loads the fold and the records after it. Changes nothing, and needs no lock.
-    pub(crate) fn load(stream: Stream<'a>) -> Result<(Self, Loaded), StoreError> {
+    pub(crate) fn load(stream: LogStream<'a>) -> Result<(Self, Loaded), StoreError> {
         let loaded = stream.load()?;
         let log = Self {
             stream,
@@ -53,7 +53,7 @@ impl<'a> FileLog<'a> {
     /// again the next time, so that nobody decides on a state without it.
     pub(crate) fn refresh<T, E: From<StoreError>>(
         &mut self,
-        understand: impl FnOnce(&[Record]) -> Result<T, E>,
+        understand: impl FnOnce(&[LogRecord]) -> Result<T, E>,
     ) -> Result<T, E> {
         if !self.stream.has_changed(&self.cursor)? {
             return understand(&[]);
@@ -80,7 +80,7 @@ impl<'a> FileLog<'a> {
         &mut self,
         held: &Lock,
         batch: &Batch<'_>,
-    ) -> Result<Vec<Record>, StoreError> {
+    ) -> Result<Vec<LogRecord>, StoreError> {
         self.stream.append(held, &mut self.cursor, batch)
     }
 
@@ -90,11 +90,11 @@ impl<'a> FileLog<'a> {
     }
 
     /// Returns the place the log was read to.
-    pub(crate) const fn position(&self) -> &Position {
+    pub(crate) const fn position(&self) -> &LogPosition {
         &self.cursor.position
     }
 
-    pub(crate) const fn stream(&self) -> &Stream<'a> {
+    pub(crate) const fn stream(&self) -> &LogStream<'a> {
         &self.stream
     }
 

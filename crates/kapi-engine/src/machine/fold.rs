@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use kapi_store::record::Record;
+use kapi_store::record::LogRecord;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -15,7 +15,7 @@ use crate::machine::logged::{Logged, read};
 /// What a log holds: the fold on disk, and the records after it.
 pub(crate) struct Loaded {
     pub(crate) state: Option<Box<RawValue>>,
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<LogRecord>,
 }
 
 /// A machine's events as its log holds them.
@@ -79,7 +79,7 @@ impl<M: Machine> Fold<M> {
     pub(crate) fn take(
         &mut self,
         file: &Path,
-        records: &[Record],
+        records: &[LogRecord],
     ) -> Result<Events<M>, StreamError> {
         let logged = read(file, records)?;
         for logged in &logged {

@@ -1,6 +1,6 @@
 //! Reading a log from its beginning, and on from where reading ended.
 
-use kapi_store::stream::{Cursor, Stream};
+use kapi_store::stream::{LogStream, StreamCursor};
 use serde::de::DeserializeOwned;
 
 use crate::machine::error::StreamError;
@@ -8,13 +8,13 @@ use crate::machine::logged::{Logged, read};
 
 /// How far a reader of a log has come.
 #[derive(Debug, Clone, Default)]
-pub struct LogCursor(Option<Cursor>);
+pub struct LogCursor(Option<StreamCursor>);
 
 impl LogCursor {
     /// Returns the events since, and moves on; `None` while there are none at all.
     pub(crate) fn follow<E: DeserializeOwned>(
         &mut self,
-        stream: &Stream<'_>,
+        stream: &LogStream<'_>,
     ) -> Result<Option<Vec<Logged<E>>>, StreamError> {
         let (records, cursor) = match &self.0 {
             Some(cursor) if !stream.has_changed(cursor)? => return Ok(Some(Vec::new())),

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use kapi_core::actor::Actor;
-use kapi_store::record::{Batch, Payload, Record};
+use kapi_store::record::{Batch, LogRecord, NewRecord};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -37,13 +37,13 @@ struct Tagged {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn to_payload<E: Serialize>(event: &E) -> Result<Payload, serde_json::Error> {
+pub fn to_payload<E: Serialize>(event: &E) -> Result<NewRecord, serde_json::Error> {
     let tagged: Tagged = serde_json::from_str(&serde_json::to_string(event)?)?;
     let data = match tagged.data {
         Some(data) => data,
         None => RawValue::from_string("null".to_owned())?,
     };
-    Ok(Payload {
+    Ok(NewRecord {
         kind: tagged.kind,
         data,
     })
@@ -53,7 +53,7 @@ pub fn to_payload<E: Serialize>(event: &E) -> Result<Payload, serde_json::Error>
 ///
 /// # Errors
 /// When the record's type or data is not known.
-pub fn to_logged<E: DeserializeOwned>(record: &Record) -> Result<Logged<E>, serde_json::Error> {
+pub fn to_logged<E: DeserializeOwned>(record: &LogRecord) -> Result<Logged<E>, serde_json::Error> {
     let kind = serde_json::to_string(&record.kind)?;
     let data = record.data.get();
     let text = if data == "null" {
@@ -72,9 +72,9 @@ pub fn to_logged<E: DeserializeOwned>(record: &Record) -> Result<Logged<E>, serd
 /// Reads records as events; none where one of them is not understood.
 pub(crate) fn read<E: DeserializeOwned>(
     file: &Path,
-    records: &[Record],
+    records: &[LogRecord],
 ) -> Result<Vec<Logged<E>>, StreamError> {
-    let read = |record: &Record| {
+    let read = |record: &LogRecord| {
         to_logged(record).map_err(|source| StreamError::UnknownEvent {
             file: file.to_path_buf(),
             line: record.seq,
@@ -100,7 +100,7 @@ pub(crate) fn batch<'a, E: Serialize>(
 }
 
 /// Returns events as they stand in the log now that they are recorded.
-pub(crate) fn recorded<E: Clone>(records: Vec<Record>, events: &[E]) -> Vec<Logged<E>> {
+pub(crate) fn recorded<E: Clone>(records: Vec<LogRecord>, events: &[E]) -> Vec<Logged<E>> {
     let logged = records.into_iter().zip(events);
     let logged = logged.map(|(record, event)| Logged {
         seq: record.seq,

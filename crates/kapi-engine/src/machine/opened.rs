@@ -4,7 +4,7 @@
 //! derived and when the fold is written is said by whoever owns the stream, in their own order.
 
 use kapi_core::actor::Actor;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::lock::Lock;
 
 use crate::machine::Machine;
@@ -22,7 +22,7 @@ pub(crate) struct Opened<'a, M: Machine> {
 
 impl<'a, M: Machine> Opened<'a, M> {
     /// Loads a stream, which may be empty. Changes nothing, and needs no lock.
-    pub(crate) fn load(stream: Stream<'a>) -> Result<Self, StreamError> {
+    pub(crate) fn load(stream: LogStream<'a>) -> Result<Self, StreamError> {
         let (mut log, loaded) = FileLog::load(stream)?;
         let file = log.file();
         let (fold, _) = Fold::load(&file, loaded, || Ok::<_, StreamError>(log.load_all()?))?;

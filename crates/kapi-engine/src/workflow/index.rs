@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::{Body, Status, Workflow};
-use kapi_store::inventory::workflow_entry::{Waits, WorkflowEntry};
+use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_store::inventory::{Inventory, workflow_ids};
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
@@ -191,22 +191,22 @@ fn since(known: Option<&WorkflowEntry>, mut entry: WorkflowEntry) -> WorkflowEnt
     entry
 }
 
-fn waits(workflow: &Workflow) -> Option<Waits> {
+fn waits(workflow: &Workflow) -> Option<WorkflowWait> {
     if let Some(blocked) = &workflow.blocked {
         let reason = blocked.reason.clone();
-        return Some(Waits::Unblocking { reason });
+        return Some(WorkflowWait::Unblocking { reason });
     }
     if workflow.status != Status::Active {
         return None;
     }
     if let Some(pending) = &workflow.pending {
-        return Some(Waits::Decision {
+        return Some(WorkflowWait::Decision {
             decision: pending.decision,
             since_ms: pending.since_ms,
         });
     }
     let question = open_question(workflow)?;
-    Some(Waits::Answer {
+    Some(WorkflowWait::Answer {
         round: question.round,
     })
 }

@@ -11,7 +11,7 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
 
@@ -301,9 +301,9 @@ impl<'a> OpenWorkflow<'a> {
 
 /// Returns a workflow's stream.
 #[must_use]
-pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> Stream<'a> {
+pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> LogStream<'a> {
     let layout = project.layout.workflow(key.mode, &key.id);
-    Stream {
+    LogStream {
         disk: project.disk,
         name: key.id.to_string(),
         dir: layout.dir().to_path_buf(),

@@ -14,7 +14,7 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::machine::audit::{StreamAudit, StreamFault};
 use kapi_engine::preferences::{Change, Preferences};
 use kapi_engine::project::Standing;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::disk::Disk as _;
 use serde_json::value::RawValue;
 
@@ -135,7 +135,7 @@ fn one_damaged_goal_does_not_hide_the_others() {
 }
 
 /// Saves a fold in which something else stands.
-fn forge(stream: &Stream<'_>, text: &str, forged: &str) {
+fn forge(stream: &LogStream<'_>, text: &str, forged: &str) {
     let held = stream.lock("test", 0).unwrap();
     let loaded = stream.load().unwrap();
     let state = loaded.state.unwrap();
@@ -146,7 +146,7 @@ fn forge(stream: &Stream<'_>, text: &str, forged: &str) {
 }
 
 /// Checks that a fold is said not to follow from its log, and nothing else.
-fn assert_forged(stream: &Stream<'_>, audit: &StreamAudit) {
+fn assert_forged(stream: &LogStream<'_>, audit: &StreamAudit) {
     let file = stream.state();
     let expected = format!("trust {}: it does not follow from the log", file.display());
     let faults: Vec<String> = audit.faults.iter().map(ToString::to_string).collect();
@@ -170,7 +170,7 @@ fn a_state_of_tasks_that_does_not_follow_is_reported() {
     assert!(audited().is_none());
     submit(&mut Queue::open(&project).unwrap(), 7);
     assert!(audited().unwrap().is_whole());
-    let stream = Stream {
+    let stream = LogStream {
         disk: &fixture.disk,
         name: "kernel".to_owned(),
         dir: project.layout.kernel_dir(),
@@ -209,7 +209,7 @@ fn preferences_and_the_record_of_what_was_pruned_are_audited() {
     }
     assert!(preferences.audit().unwrap().unwrap().is_whole());
     assert!(pruned.audit().unwrap().unwrap().is_whole());
-    let stream = Stream {
+    let stream = LogStream {
         disk: &fixture.disk,
         name: "preferences".to_owned(),
         dir: preferences.dir(),

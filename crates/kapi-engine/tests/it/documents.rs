@@ -10,7 +10,7 @@ use kapi_core::goal::state::Status;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_engine::machine::logged::{to_logged, to_payload};
 use kapi_engine::snapshot::Snapshot;
-use kapi_store::record::Record;
+use kapi_store::record::LogRecord;
 
 use crate::support::{Fixture, contract, failing, usage, verified, well};
 
@@ -96,7 +96,7 @@ fn events() -> Vec<Event> {
 fn events_read_back_as_written() {
     for event in events() {
         let payload = to_payload(&event).unwrap();
-        let record = Record {
+        let record = LogRecord {
             v: 1,
             seq: 1,
             at_ms: 0,
@@ -109,7 +109,7 @@ fn events_read_back_as_written() {
         };
         // Through the very bytes of a line.
         let line = serde_json::to_string(&record).unwrap();
-        let record: Record = serde_json::from_str(&line).unwrap();
+        let record: LogRecord = serde_json::from_str(&line).unwrap();
         assert_eq!(to_logged::<Event>(&record).unwrap().event, event);
     }
 }
@@ -145,7 +145,7 @@ fn event_lines_have_their_golden_form() {
 #[test]
 fn a_line_of_a_newer_program_is_named() {
     let payload = to_payload(&Event::WaitEnded).unwrap();
-    let record = Record {
+    let record = LogRecord {
         v: 1,
         seq: 1,
         at_ms: 0,

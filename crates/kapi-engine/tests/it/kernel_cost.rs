@@ -11,7 +11,7 @@ use kapi_core::kernel::task::{End, Report};
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::machine::logged::to_payload;
 use kapi_store::record::Batch;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::sim_disk::SimDisk;
@@ -101,7 +101,7 @@ impl Disk for Counting<'_> {
 /// Records that many tasks that were let in and have ended, as their queue would have.
 fn fill(fixture: &Fixture, n_tasks: u64) {
     let project = project(&fixture.disk, &fixture.clock);
-    let stream = Stream {
+    let stream = LogStream {
         disk: &fixture.disk,
         name: "kernel".to_owned(),
         dir: project.layout.kernel_dir(),

@@ -20,8 +20,8 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
-use kapi_store::record::{Batch, Payload};
-use kapi_store::stream::Stream;
+use kapi_store::record::{Batch, NewRecord};
+use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk;
 use serde_json::value::RawValue;
@@ -482,7 +482,7 @@ fn a_refusal_writes_not_one_byte() {
 
 /// Records what only a newer program understands, as such a program does.
 fn record_something_newer(project: &Project<'_>) {
-    let stream = Stream {
+    let stream = LogStream {
         disk: project.disk,
         name: "kernel".to_owned(),
         dir: project.layout.kernel_dir(),
@@ -490,7 +490,7 @@ fn record_something_newer(project: &Project<'_>) {
     };
     let mut cursor = stream.load().unwrap().cursor;
     let lock = stream.lock("newer", 1_000).unwrap();
-    let newer = Payload {
+    let newer = NewRecord {
         kind: "task_teleported".to_owned(),
         data: RawValue::from_string("{}".to_owned()).unwrap(),
     };

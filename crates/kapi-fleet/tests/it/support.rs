@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kapi_core::actor::Actor;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::log::{BatchOutcome, FleetCursor, NetLog};
-use kapi_store::record::{Batch, Payload, Record};
+use kapi_store::record::{Batch, LogRecord, NewRecord};
 use serde_json::value::to_raw_value;
 
 /// One writer of a race.
@@ -55,7 +55,7 @@ impl Writer {
 
     pub(crate) fn try_append(&mut self, number: u32) -> Result<BatchOutcome, FleetError> {
         let data = to_raw_value(&(&self.name, number)).unwrap();
-        let payload = |kind: &str| Payload {
+        let payload = |kind: &str| NewRecord {
             kind: kind.to_owned(),
             data: data.clone(),
         };
@@ -69,7 +69,7 @@ impl Writer {
 }
 
 /// Returns who wrote a record, and its number among theirs.
-pub(crate) fn says(record: &Record) -> (String, u32) {
+pub(crate) fn says(record: &LogRecord) -> (String, u32) {
     serde_json::from_str(record.data.get()).unwrap()
 }
 

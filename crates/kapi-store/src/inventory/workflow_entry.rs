@@ -29,7 +29,7 @@ pub struct WorkflowEntry {
     pub subphase: Option<String>,
     /// What waits for its person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Waits>,
+    pub waits: Option<WorkflowWait>,
     /// What an approved interview is about that nothing was started from: what it is found by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
@@ -51,7 +51,7 @@ pub struct WorkflowEntry {
 /// What of a workflow waits for its person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Waits {
+pub enum WorkflowWait {
     /// A decision.
     Decision {
         /// Which.
@@ -74,7 +74,7 @@ pub enum Waits {
 /// One connection between two workflows, as one side recorded it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Connection {
+pub struct WorkflowConnection {
     /// Who recorded it.
     pub from: GoalId,
     /// The other one.
@@ -108,8 +108,8 @@ impl WorkflowEntry {
     }
 
     /// Returns what it is connected with.
-    pub fn connections(&self) -> impl Iterator<Item = Connection> + '_ {
-        self.links.iter().map(|link| Connection {
+    pub fn connections(&self) -> impl Iterator<Item = WorkflowConnection> + '_ {
+        self.links.iter().map(|link| WorkflowConnection {
             from: self.id.clone(),
             to: link.workflow.clone(),
             relation: link.relation,

@@ -9,7 +9,7 @@ use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_store::error::StoreError;
 use kapi_store::inventory::workflow_entry::WorkflowEntry;
-use kapi_store::inventory::{Entry, Inventory, goal_ids};
+use kapi_store::inventory::{GoalEntry, Inventory, goal_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::real_disk::RealDisk;
@@ -118,7 +118,7 @@ fn an_index_is_spent_before_anybody_sees_it() {
 
 #[test]
 fn entries_are_kept_in_order_and_replaced() {
-    let entry = |name: &str, status| Entry {
+    let entry = |name: &str, status| GoalEntry {
         id: GoalId::parse(name).unwrap(),
         status,
         branch: "feat/x".to_owned(),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_store::error::StoreError;
-use kapi_store::record::{Batch, Payload, Record};
-use kapi_store::stream::{Cursor, Stream};
+use kapi_store::record::{Batch, LogRecord, NewRecord};
+use kapi_store::stream::{LogStream, StreamCursor};
 use kapi_sys::disk::Disk;
 use kapi_sys::sim_disk::SimDisk;
 use serde_json::value::RawValue;
@@ -19,8 +19,8 @@ pub(crate) fn sim_disk() -> SimDisk {
     disk
 }
 
-pub(crate) fn stream_in<'a>(disk: &'a dyn Disk, root: &Path) -> Stream<'a> {
-    Stream {
+pub(crate) fn stream_in<'a>(disk: &'a dyn Disk, root: &Path) -> LogStream<'a> {
+    LogStream {
         disk,
         name: "001-try".to_owned(),
         dir: root.join(".ilchul/goals/001-try"),
@@ -28,7 +28,7 @@ pub(crate) fn stream_in<'a>(disk: &'a dyn Disk, root: &Path) -> Stream<'a> {
     }
 }
 
-pub(crate) fn stream(disk: &dyn Disk) -> Stream<'_> {
+pub(crate) fn stream(disk: &dyn Disk) -> LogStream<'_> {
     stream_in(disk, Path::new(ROOT))
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn raw(text: &str) -> Box<RawValue> {
 
 /// Makes a batch of events that hold these numbers.
 pub(crate) fn batch<'a>(actor: &'a Actor, numbers: &[u32]) -> Batch<'a> {
-    let payload = |number: &u32| Payload {
+    let payload = |number: &u32| NewRecord {
         kind: "counted".to_owned(),
         data: raw(&format!(r#"{{"number":{number}}}"#)),
     };
@@ -54,7 +54,7 @@ pub(crate) fn batch<'a>(actor: &'a Actor, numbers: &[u32]) -> Batch<'a> {
 }
 
 /// Loads, appends one batch and saves a fold, as a process does in one go.
-pub(crate) fn record(stream: &Stream<'_>, numbers: &[u32]) -> Result<Cursor, StoreError> {
+pub(crate) fn record(stream: &LogStream<'_>, numbers: &[u32]) -> Result<StreamCursor, StoreError> {
     stream.disk.create_dir(&stream.dir)?;
     let held = stream.lock("test", 0)?;
     let mut cursor = stream.load()?.cursor;
@@ -66,7 +66,7 @@ pub(crate) fn record(stream: &Stream<'_>, numbers: &[u32]) -> Result<Cursor, Sto
 }
 
 /// Returns the numbers of all events, read from the start.
-pub(crate) fn numbers(stream: &Stream<'_>) -> Vec<u32> {
+pub(crate) fn numbers(stream: &LogStream<'_>) -> Vec<u32> {
     stream
         .load_all()
         .unwrap()
@@ -76,7 +76,7 @@ pub(crate) fn numbers(stream: &Stream<'_>) -> Vec<u32> {
         .collect()
 }
 
-pub(crate) fn number(record: &Record) -> u32 {
+pub(crate) fn number(record: &LogRecord) -> u32 {
     let data: serde_json::Value = serde_json::from_str(record.data.get()).unwrap();
     u32::try_from(data["number"].as_u64().unwrap()).unwrap()
 }

@@ -11,8 +11,8 @@ use kapi_core::kernel::id::{Fence, Holder, TaskId};
 use kapi_core::kernel::task::{End, Report};
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::project::Project;
-use kapi_store::record::{Batch, Payload};
-use kapi_store::stream::Stream;
+use kapi_store::record::{Batch, NewRecord};
+use kapi_store::stream::LogStream;
 use kapi_sys::real_disk::RealDisk;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -91,7 +91,7 @@ impl Past {
 
 /// Writes tasks that were submitted, worked off and completed.
 fn write(project: &Project<'_>, first: u64, n_tasks: u64) -> anyhow::Result<()> {
-    let stream = Stream {
+    let stream = LogStream {
         disk: project.disk,
         name: "kernel".to_owned(),
         dir: project.layout.kernel_dir(),
@@ -99,7 +99,7 @@ fn write(project: &Project<'_>, first: u64, n_tasks: u64) -> anyhow::Result<()> 
     };
     let held = stream.lock("xtask bench", LOCK_WAIT_MS)?;
     let mut cursor = stream.load()?.cursor;
-    let payloads: Result<Vec<Payload>, _> = (first..first + n_tasks)
+    let payloads: Result<Vec<NewRecord>, _> = (first..first + n_tasks)
         .flat_map(events)
         .map(|event| payload(&event))
         .collect();
@@ -133,10 +133,10 @@ fn events(number: u64) -> [KernelEvent; 4] {
     ]
 }
 
-fn payload(event: &KernelEvent) -> anyhow::Result<Payload> {
+fn payload(event: &KernelEvent) -> anyhow::Result<NewRecord> {
     let tagged = serde_json::to_value(event).context("encode an event")?;
     let kind = tagged.get("type").and_then(Value::as_str);
-    Ok(Payload {
+    Ok(NewRecord {
         kind: kind.context("find an event's name")?.to_owned(),
         data: to_raw_value(tagged.get("data").unwrap_or(&Value::Null))?,
     })

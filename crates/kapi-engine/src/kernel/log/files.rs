@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kapi_core::kernel::id::Holder;
-use kapi_store::stream::Stream;
+use kapi_store::stream::LogStream;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
@@ -15,8 +15,8 @@ use crate::project::Project;
 const HOLDER: &str = "worker ";
 
 /// Returns the stream of a project's kernel.
-pub(in crate::kernel) fn stream<'a>(project: &'a Project<'a>) -> Stream<'a> {
-    Stream {
+pub(in crate::kernel) fn stream<'a>(project: &'a Project<'a>) -> LogStream<'a> {
+    LogStream {
         disk: project.disk,
         name: "kernel".to_owned(),
         dir: project.layout.kernel_dir(),

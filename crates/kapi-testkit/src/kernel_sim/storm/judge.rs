@@ -18,8 +18,8 @@ use kapi_fleet::error::FleetError;
 use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
 use kapi_store::layout::ProjectLayout;
-use kapi_store::record::Record;
-use kapi_store::stream::Stream;
+use kapi_store::record::LogRecord;
+use kapi_store::stream::LogStream;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
@@ -91,8 +91,8 @@ pub(super) fn judge(root: &Path, n_tasks: u64, store: &Store) -> Result<Judged, 
 }
 
 /// Returns the records of a log in files, each of which chains to the one before.
-fn in_files(root: &Path, dir: &Path) -> Result<Vec<Record>, Violation> {
-    let stream = Stream {
+fn in_files(root: &Path, dir: &Path) -> Result<Vec<LogRecord>, Violation> {
+    let stream = LogStream {
         disk: &RealDisk,
         name: "kernel".to_owned(),
         dir: dir.to_path_buf(),
@@ -107,7 +107,7 @@ fn in_files(root: &Path, dir: &Path) -> Result<Vec<Record>, Violation> {
 
 /// Returns the records of a log on a cluster, each of which chains to the one before; nothing that
 /// was to travel lies about there.
-fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<Record>, Violation> {
+fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<LogRecord>, Violation> {
     let failed = |error: FleetError| broken(&error.to_string());
     let log = NetLog::open(settings.clone(), project, "kernel").map_err(failed)?;
     if let Some(name) = log.objects().names().map_err(failed)?.first() {
@@ -119,7 +119,7 @@ fn on_cluster(settings: &FleetSettings, project: &str) -> Result<Vec<Record>, Vi
 
 /// Follows each task through the log.
 fn follow(
-    records: &[Record],
+    records: &[LogRecord],
     judged: &mut Judged,
 ) -> Result<(Trails, BTreeMap<String, TaskId>), Violation> {
     let mut trails = Trails::new();
