@@ -18,7 +18,7 @@ use kapi_engine::kernel::leader::call::Call;
 use kapi_gateway::http::head::{RequestHead, closing_answer};
 use kapi_gateway::http::reader::MessageReader;
 use kapi_gateway::http::timed::TimedSocket;
-use kapi_gateway::http::{HeadLimits, HttpMessageError as HttpError};
+use kapi_gateway::http::{HeadLimits, HttpMessageError};
 use serde_json::json;
 
 use crate::webhook::proof::Proof;
@@ -115,7 +115,7 @@ impl Counter<'_> {
         &self,
         reader: &mut MessageReader<TimedSocket<'_>>,
         stranger: Stranger<'_>,
-    ) -> Result<Option<Reply>, HttpError> {
+    ) -> Result<Option<Reply>, HttpMessageError> {
         let Some(head) = reader.request(&HEAD)? else {
             return Ok(None);
         };
@@ -133,7 +133,7 @@ impl Counter<'_> {
             let go_on = reader
                 .inner_mut()
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
-            go_on.map_err(HttpError::Write)?;
+            go_on.map_err(HttpMessageError::Write)?;
         }
         let body = reader.body(head.framing()?, BODY_BYTES_MAX).read_all()?;
         if !self.proof.is_given(&head.headers, &body) {

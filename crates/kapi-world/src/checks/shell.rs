@@ -15,7 +15,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
 use kapi_sandbox::outcome::SandboxRun;
-use kapi_sandbox::spec::{MountAccess, OverlayLayer as LayerMount};
+use kapi_sandbox::spec::{MountAccess, OverlayLayer};
 
 use super::Event;
 use super::perform::Work;
@@ -165,6 +165,6 @@ impl Layers<'_> {
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.held.push(layer);
-        Ok(MountAccess::CopyOnWrite(LayerMount { upper, work }))
+        Ok(MountAccess::CopyOnWrite(OverlayLayer { upper, work }))
     }
 }

@@ -13,7 +13,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
-use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer as LayerMount};
+use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
@@ -211,7 +211,7 @@ impl Open<'_> {
         let work = layer.fresh_work().map_err(|error| failed(&error))?;
         let upper = layer.upper();
         self.lent.layers.push(layer);
-        Ok(MountAccess::CopyOnWrite(LayerMount { upper, work }))
+        Ok(MountAccess::CopyOnWrite(OverlayLayer { upper, work }))
     }
 
     /// Makes a directory that a variable names one that can be written; it is empty but for what is

@@ -22,7 +22,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::forward::Forward;
-use kapi_gateway::egress::log::{ConnectionRecord, ConnectionVerdict as Decision};
+use kapi_gateway::egress::log::{ConnectionRecord, ConnectionVerdict};
 use kapi_gateway::egress::proxy::{self, Proxy};
 use kapi_gateway::model::dialect::ModelDialect;
 use kapi_gateway::model::route::{AuthStyle, BaseUrl, ProviderRoute};
@@ -290,9 +290,9 @@ impl<'a> Served<'a> {
     fn note_record(&self, record: &ConnectionRecord, network: &StopSignal) {
         let host = record.host.get(..HOST_MAX).unwrap_or(&record.host);
         let (decision, reason) = match &record.verdict {
-            Decision::Allowed { rule, cut } => ("allowed", cut.as_ref().unwrap_or(rule)),
-            Decision::Denied { reason } => ("denied", reason),
-            Decision::Failed { reason, .. } => ("failed", reason),
+            ConnectionVerdict::Allowed { rule, cut } => ("allowed", cut.as_ref().unwrap_or(rule)),
+            ConnectionVerdict::Denied { reason } => ("denied", reason),
+            ConnectionVerdict::Failed { reason, .. } => ("failed", reason),
         };
         let line = serde_json::json!({
             "at_ms": record.at_ms,
@@ -307,7 +307,7 @@ impl<'a> Served<'a> {
             "bytes_down": record.bytes_down,
             "duration_ms": u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
         });
-        let is_denied = matches!(record.verdict, Decision::Denied { .. });
+        let is_denied = matches!(record.verdict, ConnectionVerdict::Denied { .. });
         // What was cut off after bytes had gone out was let through all the same.
         if is_denied && record.bytes_up == 0 && record.bytes_down == 0 {
             let what = format!("{:?} {host}:{}", record.kind, record.port);

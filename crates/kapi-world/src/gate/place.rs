@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use kapi_agent::agent::AgentKind;
-use kapi_agent::launch::gate::{GateSocket as GateSeen, sealed_file};
+use kapi_agent::launch::gate::{GateSocket, sealed_file};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_sandbox::spec::Mount;
@@ -33,8 +33,8 @@ impl Gate<'_> {
     }
 
     /// Returns the gate, as the agent sees it.
-    pub(crate) fn seen_inside(&self) -> GateSeen<'_> {
-        GateSeen {
+    pub(crate) fn seen_inside(&self) -> GateSocket<'_> {
+        GateSocket {
             program: &self.program,
             socket: &self.socket,
         }

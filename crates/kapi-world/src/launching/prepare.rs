@@ -18,7 +18,7 @@ use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;
-use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer as LayerMount};
+use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
@@ -263,7 +263,7 @@ fn over_project(
         .map_err(|error| LaunchError::failed(&error))?;
     Ok(Ready {
         host: record.project.clone(),
-        access: MountAccess::CopyOnWrite(LayerMount {
+        access: MountAccess::CopyOnWrite(OverlayLayer {
             upper: layer.upper(),
             work,
         }),
