@@ -435,7 +435,7 @@ impl<'a> ModelGateway<'a> {
     }
 
     /// Tells what a call used beyond what its answer told, and takes the verdict on it.
-    fn meter_unknown(&self, call: u64, model: &str, (why, estimate): (UnknownUsage, Usage)) {
+    fn meter_unknown(&self, call: u64, model: &str, why: UnknownUsage, estimate: Usage) {
         self.tell_used(&CallUsage {
             call,
             model,

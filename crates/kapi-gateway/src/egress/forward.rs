@@ -11,7 +11,7 @@ use kapi_sys::clock::Clock;
 use super::EgressLimits;
 use super::dial::{Dialer, Resolve};
 use super::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict, RecordDraft};
-use super::relay::{ByteAllowance, RelayTimes, relay};
+use super::relay::{ByteAllowance, TunnelLimits, relay};
 use crate::http::timed::moment_after;
 use crate::serve::{self, ServeLimits, StopSignal};
 
@@ -70,11 +70,12 @@ impl<'a> Forward<'a> {
             }
         };
         let watched = stop.watch(&target);
-        let times = RelayTimes {
+        let limits = TunnelLimits {
             idle_max: self.limits.idle_time_max,
             deadline: moment_after(self.limits.connection_time_max),
+            allowance: &self.allowance,
         };
-        let relayed = relay((client, &target), &[], (times, &self.allowance), stop);
+        let relayed = relay(client, &target, &[], limits, stop);
         drop(watched);
         let cut = relayed.end.cut().map(str::to_owned);
         let verdict = ConnectionVerdict::Allowed { rule, cut };

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_sys::clock::Clock;
 
-use self::session::Session;
+use self::session::{Session, SessionNext};
 use super::EgressLimits;
 use super::dial::{Dialer, Resolve};
 use super::host_proxy::HostProxy;
@@ -23,7 +23,10 @@ use super::policy::EgressPolicy;
 use super::relay::ByteAllowance;
 use crate::serve::{self, ServeLimits, StopSignal};
 
-/// What a proxy is told.
+/// First byte of a SOCKS5 greeting, which no method begins with.
+const SOCKS_5: u8 = 5;
+
+/// What a proxy is made of.
 pub struct ProxyConfig {
     /// What may be reached.
     pub policy: EgressPolicy,
@@ -83,7 +86,7 @@ impl<'a> Proxy<'a> {
         let limits = ServeLimits {
             connections_max: self.limits.connections_max,
         };
-        let handle = |client: &TcpStream| Session::new(self, client, stop).run();
+        let handle = |client: &TcpStream| serve_client(&mut Session::new(self, client, stop));
         serve::serve(listener, stop, limits, &handle)
     }
 
@@ -100,5 +103,41 @@ impl<'a> Proxy<'a> {
             (self.on_record)(draft.end(ConnectionVerdict::Denied { reason }));
         }
         None
+    }
+}
+
+/// Serves one connection to its end.
+fn serve_client(session: &mut Session<'_>) {
+    // Without it a small answer may wait for the client's next packet; nothing else depends on it.
+    if session.client.set_nodelay(true).is_err() || !session.wait_for_request() {
+        return;
+    }
+    if session.reader.unused().first() == Some(&SOCKS_5) {
+        socks::serve(session);
+    } else {
+        serve_http(session);
+    }
+}
+
+fn serve_http(session: &mut Session<'_>) {
+    for _ in 0..session.proxy.limits.connection_requests_max {
+        if !session.wait_for_request() {
+            return;
+        }
+        let head = match session.reader.request(&session.proxy.limits.head) {
+            Ok(Some(head)) => head,
+            Ok(None) => return,
+            Err(error) => return session.refuse_unread(&error),
+        };
+        session.be_patient();
+        let next = if head.method == "CONNECT" {
+            tunnel::serve_connect(session, &head);
+            SessionNext::Close
+        } else {
+            plain::serve(session, &head)
+        };
+        if next == SessionNext::Close || session.stop.is_raised() {
+            return;
+        }
     }
 }

@@ -28,13 +28,15 @@ const ROUNDS_MAX: usize = 8;
 #[derive(Debug)]
 pub struct ByteAllowance(AtomicU64);
 
-/// How long a relay may be silent and live.
+/// What ends a relay.
 #[derive(Debug, Clone, Copy)]
-pub struct RelayTimes {
-    /// Silence in both directions.
+pub struct TunnelLimits<'a> {
+    /// The longest silence in both directions.
     pub idle_max: Duration,
-    /// Its last moment.
+    /// The last moment of the relay.
     pub deadline: Instant,
+    /// The bytes that the whole run may still move.
+    pub allowance: &'a ByteAllowance,
 }
 
 /// How a relay ended.
@@ -100,41 +102,51 @@ impl ByteAllowance {
 ///
 /// Both sockets should be watched by `stop`, which also ends the wait here.
 pub fn relay(
-    (client, target): (&TcpStream, &TcpStream),
+    client: &TcpStream,
+    target: &TcpStream,
     ahead: &[u8],
-    (times, allowance): (RelayTimes, &ByteAllowance),
+    limits: TunnelLimits<'_>,
     stop: &StopSignal,
 ) -> RelayOutcome {
-    let mut up = Direction::new(ahead);
-    let mut down = Direction::new(&[]);
-    let end = if allowance.take(ahead.len() as u64) {
-        carry(
-            (client, target),
-            (&mut up, &mut down),
-            (times, allowance),
-            stop,
-        )
+    let mut tunnel = Tunnel {
+        client,
+        target,
+        up: Direction::new(ahead),
+        down: Direction::new(&[]),
+    };
+    let end = if limits.allowance.take(ahead.len() as u64) {
+        carry(&mut tunnel, limits, stop)
     } else {
         RelayEnd::Spent
     };
     RelayOutcome {
-        bytes_up: up.n_sent,
-        bytes_down: down.n_sent,
+        bytes_up: tunnel.up.n_sent,
+        bytes_down: tunnel.down.n_sent,
         end,
     }
 }
 
-fn carry(
-    (client, target): (&TcpStream, &TcpStream),
-    (up, down): (&mut Direction, &mut Direction),
-    (times, allowance): (RelayTimes, &ByteAllowance),
-    stop: &StopSignal,
-) -> RelayEnd {
+/// Two sockets and the bytes on their way between them.
+struct Tunnel<'a> {
+    client: &'a TcpStream,
+    target: &'a TcpStream,
+    up: Direction,
+    down: Direction,
+}
+
+fn carry(tunnel: &mut Tunnel<'_>, limits: TunnelLimits<'_>, stop: &StopSignal) -> RelayEnd {
+    let Tunnel {
+        client,
+        target,
+        up,
+        down,
+    } = tunnel;
     let mut moved_at = Instant::now();
     loop {
         let before = (up.progress(), down.progress());
-        for (direction, from, to) in [(&mut *up, client, target), (&mut *down, target, client)] {
-            if let Err(end) = direction.step(from, to, allowance) {
+        for (direction, from, to) in [(&mut *up, &*client, &*target), (&mut *down, target, client)]
+        {
+            if let Err(end) = direction.step(from, to, limits.allowance) {
                 return end;
             }
         }
@@ -146,11 +158,11 @@ fn carry(
         if moved {
             moved_at = now;
         }
-        let idle_left = (moved_at + times.idle_max).saturating_duration_since(now);
-        let left = times.deadline.saturating_duration_since(now);
+        let idle_left = (moved_at + limits.idle_max).saturating_duration_since(now);
+        let left = limits.deadline.saturating_duration_since(now);
         let mut fds = [
-            awaited(client, (up, down), stop),
-            awaited(target, (down, up), stop),
+            awaited(client, up, down, stop),
+            awaited(target, down, up, stop),
             PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
         ];
         match ready(&mut fds, idle_left.min(left)) {
@@ -176,7 +188,8 @@ fn carry(
 /// sides are done and that would be reported for ever, not at all: the stop sign takes its place.
 fn awaited<'a>(
     socket: &'a TcpStream,
-    (outward, inward): (&Direction, &Direction),
+    outward: &Direction,
+    inward: &Direction,
     stop: &'a StopSignal,
 ) -> PollFd<'a> {
     let mut flags = PollFlags::empty();

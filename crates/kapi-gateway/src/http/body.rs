@@ -45,8 +45,15 @@ enum After {
     Chunk,
 }
 
+impl<R: Read> MessageReader<R> {
+    /// Returns the body that follows, of at most `bytes_max` bytes.
+    pub fn body(&mut self, framing: Framing, bytes_max: u64) -> BodyReader<'_, R> {
+        BodyReader::new(self, framing, bytes_max)
+    }
+}
+
 impl<'a, R: Read> BodyReader<'a, R> {
-    pub(crate) fn new(reader: &'a mut MessageReader<R>, framing: Framing, bytes_max: u64) -> Self {
+    fn new(reader: &'a mut MessageReader<R>, framing: Framing, bytes_max: u64) -> Self {
         let place = match framing {
             Framing::Empty | Framing::Length(0) => BodyPosition::Done,
             Framing::Length(left) => BodyPosition::Within {

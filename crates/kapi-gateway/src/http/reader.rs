@@ -6,8 +6,7 @@
 use std::io::Read;
 use std::time::Instant;
 
-use super::body::BodyReader;
-use super::head::{Framing, RequestHead, ResponseHead};
+use super::head::{RequestHead, ResponseHead};
 use super::{HeadLimits, HttpMessageError};
 
 /// Bytes asked for at first, enough for nearly every head.
@@ -65,11 +64,6 @@ impl<R: Read> MessageReader<R> {
             return Err(HttpMessageError::Closed { part: "its head" });
         };
         ResponseHead::parse(self.take(length), limits)
-    }
-
-    /// Returns the body that follows, of at most `bytes_max` bytes.
-    pub fn body(&mut self, framing: Framing, bytes_max: u64) -> BodyReader<'_, R> {
-        BodyReader::new(self, framing, bytes_max)
     }
 
     /// Reads once into the buffer and returns how many bytes came; none means the end.

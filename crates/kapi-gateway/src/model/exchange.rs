@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead, closing_answer};
 use crate::http::reader::MessageReader;
 use crate::http::timed::TimedSocket;
-use crate::http::{HeadLimits, HttpMessageError as HttpError};
+use crate::http::{HeadLimits, HttpMessageError};
 use crate::model::admission::{AllowedRequest, KeepAlive, RefusedRequest, allow, keep_of, refused};
 use crate::model::call::{self, AskedBy};
 use crate::model::cassette::ExchangeEnd;
@@ -20,7 +20,7 @@ use crate::model::cassette::replay::{Likeness, RecordedAnswer};
 use crate::model::dialect::{GatewayErrorKind, RequestPurpose};
 use crate::model::estimate::Basis;
 use crate::model::meter::UnknownUsage;
-use crate::model::provider::{ProviderAnswer, ProviderClient, SendAttempt, SendError};
+use crate::model::provider::{ProviderAnswer, SendAttempt, SendError};
 use crate::model::relay::{AnswerBody, AnswerRelay, RelayJob};
 use crate::model::route::{outgoing, without_keys};
 use crate::model::secret::Scrubber;
@@ -91,7 +91,7 @@ fn one(
         Err(error) => return malformed(gateway, &error, agent),
     };
     if matches!(framing, Framing::Length(length) if length > BODY_BYTES_MAX) {
-        let too_long = HttpError::BodyTooLong {
+        let too_long = HttpMessageError::BodyTooLong {
             bytes_max: BODY_BYTES_MAX,
         };
         return malformed(gateway, &too_long, agent);
@@ -197,7 +197,11 @@ fn forward(
                     if sent == SendAttempt::Again {
                         gateway.tell(GatewayEvent::Retried { call: number });
                     }
-                    live(gateway, &job, (provider, answer), agent, stop)
+                    let (next, reusable) = live(gateway, &job, answer, agent, stop);
+                    if let Some(answer) = reusable {
+                        provider.keep(answer);
+                    }
+                    next
                 }
                 Err(error) => no_answer(gateway, &job, &error, agent, stop),
             }
@@ -205,31 +209,31 @@ fn forward(
     }
 }
 
-/// Passes a provider's answer back.
+/// Passes a provider's answer back, and returns its connection where another request may use it.
 fn live(
     gateway: &ModelGateway<'_>,
     job: &RelayJob<'_>,
-    (provider, mut answer): (&ProviderClient, ProviderAnswer),
+    mut answer: ProviderAnswer,
     agent: &mut Agent<'_>,
     stop: &StopSignal,
-) -> KeepAlive {
+) -> (KeepAlive, Option<ProviderAnswer>) {
     let framing = match acceptable(&answer.head, job) {
         Ok(framing) => framing,
         Err(why) => {
             let status = answer.head.status;
             let why = format!("kapi: the provider's answer ({status}) was not passed on: {why}");
             job.charge_unseen(gateway, UnknownUsage::Encoded);
-            return fail(gateway, job, (ExchangeEnd::Unreachable, &why), agent);
+            return (
+                fail(gateway, job, ExchangeEnd::Unreachable, &why, agent),
+                None,
+            );
         }
     };
     let patience = answer.reader.inner_mut().patience().clone();
     let mut relay = AnswerRelay::new(gateway, job, &answer.head, framing);
     let body = answer.reader.body(framing, ANSWER_BYTES_MAX);
     let (ending, next) = relay.run(AnswerBody::Live(body, patience), &mut agent.writer, stop);
-    if ending == ExchangeEnd::Complete {
-        provider.keep(answer);
-    }
-    next
+    (next, (ending == ExchangeEnd::Complete).then_some(answer))
 }
 
 /// Passes a recorded answer back.
@@ -257,7 +261,7 @@ fn replayed(
     }
     let Some(head) = recorded.head else {
         let why = "kapi: no answer was recorded, for there was none";
-        return fail(gateway, job, (recorded.ending, why), agent);
+        return fail(gateway, job, recorded.ending, why, agent);
     };
     // What was recorded is what is played, whatever length its head once told.
     let mut relay = AnswerRelay::new(gateway, job, &head, Framing::Chunked);
@@ -285,14 +289,15 @@ fn no_answer(
     } else {
         ExchangeEnd::Unreachable
     };
-    fail(gateway, job, (ending, &reason(error)), agent)
+    fail(gateway, job, ending, &reason(error), agent)
 }
 
 /// Tells of a request that the provider did not answer, and answers it.
 fn fail(
     gateway: &ModelGateway<'_>,
     job: &RelayJob<'_>,
-    (ending, why): (ExchangeEnd, &str),
+    ending: ExchangeEnd,
+    why: &str,
     agent: &mut Agent<'_>,
 ) -> KeepAlive {
     let call = job.call;
@@ -357,18 +362,23 @@ fn fault(
 }
 
 /// Answers a message that is no HTTP, where somebody may still listen.
-fn malformed(gateway: &ModelGateway<'_>, error: &HttpError, agent: &mut Agent<'_>) -> KeepAlive {
-    let is_idle = matches!(error, HttpError::Slow { .. }) && agent.reader.unused().is_empty();
+fn malformed(
+    gateway: &ModelGateway<'_>,
+    error: &HttpMessageError,
+    agent: &mut Agent<'_>,
+) -> KeepAlive {
+    let is_idle =
+        matches!(error, HttpMessageError::Slow { .. }) && agent.reader.unused().is_empty();
     if let Some(status) = error.status()
         && !is_idle
     {
         let why = match error {
-            HttpError::BodyTooLong { .. } => GatewayRefusal::TooLarge,
+            HttpMessageError::BodyTooLong { .. } => GatewayRefusal::TooLarge,
             _ => GatewayRefusal::Unreadable,
         };
         gateway.tell(GatewayEvent::Refused { why });
         let kind = match error {
-            HttpError::BodyTooLong { .. } => GatewayErrorKind::TooLarge,
+            HttpMessageError::BodyTooLong { .. } => GatewayErrorKind::TooLarge,
             _ => GatewayErrorKind::BadRequest,
         };
         let body = gateway.upstream.dialect.error_body(kind, &reason(error));
@@ -413,7 +423,7 @@ fn hold<'g>(
     gateway: &'g ModelGateway<'_>,
     agent: &mut Agent<'_>,
     framing: Framing,
-) -> Result<Option<CountedBody<'g>>, HttpError> {
+) -> Result<Option<CountedBody<'g>>, HttpMessageError> {
     let mut held = CountedBody {
         counter: &gateway.held_bytes,
         bytes: Vec::new(),
@@ -429,7 +439,7 @@ fn hold<'g>(
     Ok(Some(held))
 }
 
-fn discard(agent: &mut Agent<'_>, framing: Framing) -> Result<(), HttpError> {
+fn discard(agent: &mut Agent<'_>, framing: Framing) -> Result<(), HttpMessageError> {
     let mut body = agent.reader.body(framing, BODY_BYTES_MAX);
     while body.piece()?.is_some() {}
     Ok(())

@@ -15,7 +15,7 @@ use crate::egress::host::TargetHost;
 use crate::egress::host_proxy::HostProxy;
 use crate::http::head::{RequestHead, ResponseHead};
 use crate::http::reader::MessageReader;
-use crate::http::{HeadLimits, HttpMessageError as HttpError};
+use crate::http::{HeadLimits, HttpMessageError};
 use crate::model::Timeouts;
 use crate::model::route::BaseUrl;
 use crate::model::wire::{ConnectError, Wire};
@@ -42,7 +42,7 @@ pub(crate) enum SendError {
     #[error("send the request")]
     Send(#[source] io::Error),
     #[error("read the provider's answer")]
-    Answer(#[source] HttpError),
+    Answer(#[source] HttpMessageError),
     #[error("take the provider's answer, which has more than {INTERIM_MAX} interim heads")]
     Interim,
 }
@@ -56,7 +56,7 @@ impl SendError {
     /// Tells whether the provider was reached and then did nothing for too long.
     pub(crate) fn is_stall(&self) -> bool {
         match self {
-            Self::Answer(HttpError::Slow { .. }) => true,
+            Self::Answer(HttpMessageError::Slow { .. }) => true,
             Self::Send(error) => error.kind() == io::ErrorKind::TimedOut,
             Self::Connect(_) | Self::Answer(_) | Self::Interim => false,
         }
@@ -92,6 +92,12 @@ struct IdleConnection {
     since: Instant,
 }
 
+/// A request as it is written to the server.
+struct WireRequest<'a> {
+    head: Vec<u8>,
+    body: &'a [u8],
+}
+
 impl ProviderClient {
     pub(crate) fn new(base_url: BaseUrl, tls: Arc<ClientConfig>, timeouts: Timeouts) -> Self {
         Self {
@@ -116,19 +122,22 @@ impl ProviderClient {
         body: &[u8],
         stop: &StopSignal,
     ) -> Result<(ProviderAnswer, SendAttempt), SendError> {
-        let bytes = (head.to_bytes(), body);
+        let request = WireRequest {
+            head: head.to_bytes(),
+            body,
+        };
         if let Some(reader) = self.take_kept() {
-            match self.exchange(reader, &bytes, stop) {
+            match self.exchange(reader, &request, stop) {
                 Ok(answer) => return Ok((answer, SendAttempt::Once)),
                 // The server may close a kept connection in the moment that we use it.
                 Err((error, AnswerProgress::Nothing)) if !error.is_stall() && !stop.is_raised() => {
                 }
                 Err((error, _)) => return Err(error),
             }
-            let answer = self.send_freshly(&bytes, stop)?;
+            let answer = self.send_freshly(&request, stop)?;
             return Ok((answer, SendAttempt::Again));
         }
-        Ok((self.send_freshly(&bytes, stop)?, SendAttempt::Once))
+        Ok((self.send_freshly(&request, stop)?, SendAttempt::Once))
     }
 
     /// Keeps a connection for the next request, its answer having been read to the end.
@@ -145,11 +154,11 @@ impl ProviderClient {
 
     fn send_freshly(
         &self,
-        bytes: &(Vec<u8>, &[u8]),
+        request: &WireRequest<'_>,
         stop: &StopSignal,
     ) -> Result<ProviderAnswer, SendError> {
         let wire = self.connect(stop)?;
-        self.exchange(MessageReader::new(wire), bytes, stop)
+        self.exchange(MessageReader::new(wire), request, stop)
             .map_err(|(error, _)| error)
     }
 
@@ -168,15 +177,15 @@ impl ProviderClient {
     fn exchange(
         &self,
         mut reader: MessageReader<Wire>,
-        (head, body): &(Vec<u8>, &[u8]),
+        request: &WireRequest<'_>,
         stop: &StopSignal,
     ) -> Result<ProviderAnswer, (SendError, AnswerProgress)> {
         let wire = reader.inner_mut();
         let watched = stop.watch(wire.socket());
         wire.patience().set(self.timeouts.silence, None);
         let sent = wire
-            .write_all(head)
-            .and_then(|()| wire.write_all(body))
+            .write_all(&request.head)
+            .and_then(|()| wire.write_all(request.body))
             .and_then(|()| wire.flush());
         // A server may refuse a request before it has read all of it, so its answer counts.
         if let Err(error) = &sent
@@ -195,7 +204,7 @@ impl ProviderClient {
                 .fill("its head")
                 .map_err(|error| (SendError::Answer(error), AnswerProgress::Nothing))?;
             if n_bytes == 0 {
-                let closed = HttpError::Closed { part: "its head" };
+                let closed = HttpMessageError::Closed { part: "its head" };
                 let error = sent.map_or_else(SendError::Send, |()| SendError::Answer(closed));
                 return Err((error, AnswerProgress::Nothing));
             }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use kapi_core::usage::Usage;
 
-use crate::http::HttpMessageError as HttpError;
+use crate::http::HttpMessageError;
 use crate::http::body::{BodyReader, write_end, write_piece};
 use crate::http::head::{Framing, Headers, HttpHeader, HttpVersion, ResponseHead};
 use crate::http::timed::TimedSocket;
@@ -52,7 +52,7 @@ impl RelayJob<'_> {
             let estimate = self
                 .basis
                 .beyond(Usage::default(), 0, AnswerExtent::BrokenOff);
-            gateway.meter_unknown(self.call, model, (why, estimate));
+            gateway.meter_unknown(self.call, model, why, estimate);
         }
     }
 }
@@ -108,7 +108,7 @@ impl AnswerBody<'_> {
             Self::Live(body, _) => match body.piece() {
                 Ok(Some(piece)) => BodyChunk::Piece(piece.to_vec()),
                 Ok(None) => BodyChunk::End,
-                Err(HttpError::Slow { .. }) => BodyChunk::Failed(ExchangeEnd::Stalled),
+                Err(HttpMessageError::Slow { .. }) => BodyChunk::Failed(ExchangeEnd::Stalled),
                 Err(_broken) => BodyChunk::Failed(ExchangeEnd::Broken),
             },
             Self::Tape(pieces, ending) => match (pieces.pop_front(), ending) {
@@ -280,7 +280,7 @@ impl<'r> AnswerRelay<'r> {
         let written = write_piece(self.framing, event.as_bytes(), agent)
             .and_then(|()| write_end(self.framing, agent));
         // Whoever left before the end of the stream was to be cut off anyway.
-        let _agent_left: Result<(), HttpError> = written;
+        let _agent_left: Result<(), HttpMessageError> = written;
         self.delivery = AgentDelivery::Cut;
         self.gateway.tell(GatewayEvent::Cut {
             call: self.job.call,
@@ -333,7 +333,7 @@ impl<'r> AnswerRelay<'r> {
                 .job
                 .basis
                 .beyond(meter.told().usage(None), self.n_bytes, reach);
-            self.gateway.meter_unknown(call, model, (why, estimate));
+            self.gateway.meter_unknown(call, model, why, estimate);
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::egress::host::HostEndpoint;
 use crate::egress::log::{ConnectionKind, ConnectionVerdict, RecordDraft};
 use crate::egress::policy::{EgressTarget, PlainRequest};
 use crate::egress::relay::ByteAllowance;
+use crate::http::HttpMessageError;
 use crate::http::body::{BodyReader, write_end, write_piece};
 use crate::http::head::{Framing, Headers, HttpVersion, RequestHead, ResponseHead};
 use crate::http::reader::MessageReader;
@@ -42,7 +43,7 @@ enum Broken {
     /// Nothing was answered yet, so the client can be told.
     BeforeAnswer(String),
     /// The client's body cannot be read, and nothing was answered yet.
-    BadBody(crate::http::HttpMessageError),
+    BadBody(HttpMessageError),
     /// The run has no bytes left, and nothing was answered yet.
     Spent,
     /// The answer had begun; all that is left is to close.
@@ -55,20 +56,29 @@ pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> SessionNex
         session.reject(None, &Rejection::Spent);
         return SessionNext::Close;
     };
-    let asked = match understand(head) {
-        Ok(asked) => asked,
+    let request = match understand(head) {
+        Ok(request) => request,
         Err(problem) => {
             let draft = draft.to(without_query(&head.target), 0);
             session.reject(Some(draft), &Rejection::unreadable(&problem));
             return SessionNext::Close;
         }
     };
-    let endpoint = &asked.target.endpoint;
+    let endpoint = &request.target.endpoint;
     let draft = draft
         .to(&endpoint.host.to_string(), endpoint.port)
-        .asking(&head.method, without_query(&asked.path_and_query));
-    match session.admit(&asked.target) {
-        Ok(admitted) => exchange(session, (head, &asked), (&admitted, draft)),
+        .asking(&head.method, without_query(&request.path_and_query));
+    match session.admit(&request.target) {
+        Ok(admitted) => {
+            let exchange = PlainExchange {
+                session,
+                head,
+                request: &request,
+                admitted: &admitted,
+                moved: TransferredBytes::default(),
+            };
+            exchange.run(draft)
+        }
         Err(rejection) => {
             session.reject(Some(draft), &rejection);
             SessionNext::Close
@@ -76,82 +86,120 @@ pub(super) fn serve(session: &mut Session<'_>, head: &RequestHead) -> SessionNex
     }
 }
 
-fn exchange(
-    session: &mut Session<'_>,
-    (head, asked): (&RequestHead, &ParsedRequest),
-    (admitted, draft): (&AdmittedTarget, RecordDraft),
-) -> SessionNext {
-    let mut moved = TransferredBytes::default();
-    let sent = send(session, (head, asked), admitted, &mut moved);
-    let mut answers = MessageReader::new(session.timed(&admitted.socket));
-    let passed = match sent {
-        Err(broken) => Err(broken),
-        Ok(()) => receive(&mut answers, session).and_then(|answer| {
-            let answer = (answer, &mut answers);
-            pass_on(session, head, answer, &mut moved)
-        }),
-    };
-    let permit = admitted.permit.clone();
-    let draft = draft.moving(moved.up, moved.down);
-    let allowed = |cut| ConnectionVerdict::Allowed {
-        rule: admitted.permit.rule.clone(),
-        cut,
-    };
-    let rejection = match passed {
-        Ok(next) => {
-            (session.proxy.on_record)(draft.end(allowed(None)));
-            return next;
-        }
-        Err(Broken::WithinAnswer(problem)) => {
-            (session.proxy.on_record)(draft.end(allowed(Some(problem))));
-            return SessionNext::Close;
-        }
-        Err(Broken::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
-        Err(Broken::Spent) => Rejection::Spent,
-        Err(Broken::BadBody(error)) => match Rejection::of_read(&error) {
-            Some(rejection) => rejection,
-            // The client is gone, so only the record is left to make.
-            None => {
-                (session.proxy.on_record)(draft.end(allowed(Some(error.to_string()))));
-                return SessionNext::Close;
-            }
-        },
-    };
-    session.reject(Some(draft), &rejection);
-    SessionNext::Close
+/// One request on its way to an admitted target, and its answer on the way back.
+struct PlainExchange<'s, 'p> {
+    session: &'s mut Session<'p>,
+    head: &'s RequestHead,
+    request: &'s ParsedRequest,
+    admitted: &'s AdmittedTarget,
+    moved: TransferredBytes,
 }
 
-/// Sends the request to its target.
-///
-/// A target that stops reading may have answered already, so that is looked for next.
-fn send(
-    session: &mut Session<'_>,
-    (head, asked): (&RequestHead, &ParsedRequest),
-    admitted: &AdmittedTarget,
-    moved: &mut TransferredBytes,
-) -> Result<(), Broken> {
-    let mut target = session.timed(&admitted.socket);
-    let bytes = rewritten(head, asked).to_bytes();
-    if !session.proxy.allowance.take(bytes.len() as u64) {
-        return Err(Broken::Spent);
+impl PlainExchange<'_, '_> {
+    /// Passes on the request and its answer, records both, and returns whether another may follow.
+    fn run(mut self, draft: RecordDraft) -> SessionNext {
+        let passed = self.send().and_then(|()| self.pass_on());
+        let session = self.session;
+        let permit = self.admitted.permit.clone();
+        let draft = draft.moving(self.moved.up, self.moved.down);
+        let allowed = |cut| ConnectionVerdict::Allowed {
+            rule: permit.rule.clone(),
+            cut,
+        };
+        let rejection = match passed {
+            Ok(next) => {
+                (session.proxy.on_record)(draft.end(allowed(None)));
+                return next;
+            }
+            Err(Broken::WithinAnswer(problem)) => {
+                (session.proxy.on_record)(draft.end(allowed(Some(problem))));
+                return SessionNext::Close;
+            }
+            Err(Broken::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
+            Err(Broken::Spent) => Rejection::Spent,
+            Err(Broken::BadBody(error)) => match Rejection::of_read(&error) {
+                Some(rejection) => rejection,
+                // The client is gone, so only the record is left to make.
+                None => {
+                    (session.proxy.on_record)(draft.end(allowed(Some(error.to_string()))));
+                    return SessionNext::Close;
+                }
+            },
+        };
+        session.reject(Some(draft), &rejection);
+        SessionNext::Close
     }
-    if target.write_all(&bytes).is_err() {
-        return Ok(());
+
+    /// Sends the request to its target.
+    ///
+    /// A target that stops reading may have answered already, so that is looked for next.
+    fn send(&mut self) -> Result<(), Broken> {
+        let mut target = self.session.timed(&self.admitted.socket);
+        let bytes = rewritten(self.head, self.request).to_bytes();
+        if !self.session.proxy.allowance.take(bytes.len() as u64) {
+            return Err(Broken::Spent);
+        }
+        if target.write_all(&bytes).is_err() {
+            return Ok(());
+        }
+        self.moved.up += bytes.len() as u64;
+        let framing = self.request.framing;
+        let waits = self.head.headers.has_word("expect", "100-continue");
+        if waits && framing != Framing::Empty && self.head.version == HttpVersion::Http11 {
+            let told = self
+                .session
+                .timed(self.session.client)
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+            told.map_err(|error| Broken::WithinAnswer(error.to_string()))?;
+        }
+        let allowance = &self.session.proxy.allowance;
+        let body = self.session.reader.body(framing, u64::MAX);
+        match pump(body, framing, &mut target, allowance, &mut self.moved.up) {
+            Ok(()) | Err(HttpMessageError::Write(_)) => Ok(()),
+            Err(error) => Err(Broken::BadBody(error)),
+        }
     }
-    moved.up += bytes.len() as u64;
-    let waits = head.headers.has_word("expect", "100-continue");
-    if waits && asked.framing != Framing::Empty && head.version == HttpVersion::Http11 {
-        let told = session
-            .timed(session.client)
-            .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
-        told.map_err(|error| Broken::WithinAnswer(error.to_string()))?;
-    }
-    let body = session.reader.body(asked.framing, u64::MAX);
-    let onto = (asked.framing, &mut target);
-    match pump(body, onto, &session.proxy.allowance, &mut moved.up) {
-        Ok(()) => Ok(()),
-        Err(crate::http::HttpMessageError::Write(_)) => Ok(()),
-        Err(error) => Err(Broken::BadBody(error)),
+
+    /// Passes the answer on to the client, in a framing that the client can tell the end of.
+    fn pass_on(&mut self) -> Result<SessionNext, Broken> {
+        let (session, head) = (&*self.session, self.head);
+        let mut answers = MessageReader::new(session.timed(&self.admitted.socket));
+        let mut answer = receive(&mut answers, session)?;
+        let framing = answer
+            .framing(&head.method)
+            .map_err(|error| Broken::BeforeAnswer(error.to_string()))?;
+        let onto = match (framing, head.version) {
+            (Framing::Empty | Framing::Length(_), _) => framing,
+            (Framing::Chunked | Framing::UntilClose, HttpVersion::Http11) => Framing::Chunked,
+            (Framing::Chunked | Framing::UntilClose, HttpVersion::Http10) => Framing::UntilClose,
+        };
+        let stays = head.version == HttpVersion::Http11
+            && head.keeps_alive()
+            && !head.headers.has_word("proxy-connection", "close");
+        answer.version = HttpVersion::Http11;
+        answer.headers.remove_hop_by_hop();
+        declare(&mut answer.headers, onto);
+        if !stays {
+            answer.headers.add("Connection", b"close");
+        }
+        let bytes = answer.to_bytes();
+        let broken = |error: HttpMessageError| Broken::WithinAnswer(error.to_string());
+        let allowance = &session.proxy.allowance;
+        if !allowance.take(bytes.len() as u64) {
+            return Err(Broken::Spent);
+        }
+        let mut client = session.timed(session.client);
+        client
+            .write_all(&bytes)
+            .map_err(|error| broken(HttpMessageError::Write(error)))?;
+        self.moved.down += bytes.len() as u64;
+        let body = answers.body(framing, u64::MAX);
+        pump(body, onto, &mut client, allowance, &mut self.moved.down).map_err(broken)?;
+        Ok(if stays {
+            SessionNext::Request
+        } else {
+            SessionNext::Close
+        })
     }
 }
 
@@ -174,60 +222,17 @@ fn receive(
     Err(problem("it is informational without end".to_owned()))
 }
 
-/// Passes the answer on to the client, in a framing that the client can tell the end of.
-fn pass_on(
-    session: &Session<'_>,
-    head: &RequestHead,
-    (mut answer, answers): (ResponseHead, &mut MessageReader<TimedSocket<'_>>),
-    moved: &mut TransferredBytes,
-) -> Result<SessionNext, Broken> {
-    let framing = answer
-        .framing(&head.method)
-        .map_err(|error| Broken::BeforeAnswer(error.to_string()))?;
-    let onto = match (framing, head.version) {
-        (Framing::Empty | Framing::Length(_), _) => framing,
-        (Framing::Chunked | Framing::UntilClose, HttpVersion::Http11) => Framing::Chunked,
-        (Framing::Chunked | Framing::UntilClose, HttpVersion::Http10) => Framing::UntilClose,
-    };
-    let stays = head.version == HttpVersion::Http11
-        && head.keeps_alive()
-        && !head.headers.has_word("proxy-connection", "close");
-    answer.version = HttpVersion::Http11;
-    answer.headers.remove_hop_by_hop();
-    declare(&mut answer.headers, onto);
-    if !stays {
-        answer.headers.add("Connection", b"close");
-    }
-    let bytes = answer.to_bytes();
-    let broken = |error: crate::http::HttpMessageError| Broken::WithinAnswer(error.to_string());
-    if !session.proxy.allowance.take(bytes.len() as u64) {
-        return Err(Broken::Spent);
-    }
-    let mut client = session.timed(session.client);
-    client
-        .write_all(&bytes)
-        .map_err(|error| broken(crate::http::HttpMessageError::Write(error)))?;
-    moved.down += bytes.len() as u64;
-    let body = answers.body(framing, u64::MAX);
-    let allowance = &session.proxy.allowance;
-    pump(body, (onto, &mut client), allowance, &mut moved.down).map_err(broken)?;
-    Ok(if stays {
-        SessionNext::Request
-    } else {
-        SessionNext::Close
-    })
-}
-
 /// Passes a body on piece by piece, as long as the run has bytes left.
 fn pump(
     mut body: BodyReader<'_, TimedSocket<'_>>,
-    (onto, to): (Framing, &mut TimedSocket<'_>),
+    onto: Framing,
+    to: &mut TimedSocket<'_>,
     allowance: &ByteAllowance,
     moved: &mut u64,
-) -> Result<(), crate::http::HttpMessageError> {
+) -> Result<(), HttpMessageError> {
     while let Some(piece) = body.piece()? {
         if !allowance.take(piece.len() as u64) {
-            return Err(crate::http::HttpMessageError::BodyTooLong { bytes_max: *moved });
+            return Err(HttpMessageError::BodyTooLong { bytes_max: *moved });
         }
         write_piece(onto, piece, to)?;
         *moved += piece.len() as u64;
@@ -259,14 +264,14 @@ fn understand(head: &RequestHead) -> Result<ParsedRequest, String> {
     }
     check_host_header(head, &endpoint, HTTP_PORT)?;
     let framing = head.framing().map_err(|error| error.to_string())?;
-    let request = PlainRequest {
+    let plain = PlainRequest {
         method: head.method.clone(),
         path: without_query(&path_and_query).to_owned(),
     };
     Ok(ParsedRequest {
         target: EgressTarget {
             endpoint,
-            request: Some(request),
+            request: Some(plain),
         },
         path_and_query,
         framing,
@@ -274,8 +279,8 @@ fn understand(head: &RequestHead) -> Result<ParsedRequest, String> {
 }
 
 /// Returns the request as its target gets it.
-fn rewritten(head: &RequestHead, asked: &ParsedRequest) -> RequestHead {
-    let endpoint = &asked.target.endpoint;
+fn rewritten(head: &RequestHead, request: &ParsedRequest) -> RequestHead {
+    let endpoint = &request.target.endpoint;
     let host = if endpoint.port == HTTP_PORT {
         endpoint.host.to_string()
     } else {
@@ -285,11 +290,11 @@ fn rewritten(head: &RequestHead, asked: &ParsedRequest) -> RequestHead {
     headers.remove_hop_by_hop();
     headers.remove("expect");
     headers.replace("Host", host.as_bytes());
-    declare(&mut headers, asked.framing);
+    declare(&mut headers, request.framing);
     headers.add("Connection", b"close");
     RequestHead {
         method: head.method.clone(),
-        target: asked.path_and_query.clone(),
+        target: request.path_and_query.clone(),
         version: HttpVersion::Http11,
         headers,
     }

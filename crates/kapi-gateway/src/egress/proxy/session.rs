@@ -8,17 +8,14 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Proxy;
 use super::rejection::Rejection;
-use super::{Proxy, plain, socks, tunnel};
 use crate::egress::log::{ConnectionKind, RecordDraft};
 use crate::egress::policy::{EgressDecision, EgressTarget, Permit};
 use crate::http::head::closing_answer;
 use crate::http::reader::MessageReader;
 use crate::http::timed::{TimedSocket, moment_after};
 use crate::serve::{StopGuard, StopSignal};
-
-/// First byte of a SOCKS5 greeting, which no method begins with.
-const SOCKS_5: u8 = 5;
 
 /// Most bytes read and dropped after an answer, so that the client gets to read it.
 const LINGER_BYTES_MAX: usize = 256 * 1024;
@@ -60,45 +57,6 @@ impl<'a> Session<'a> {
             client,
             reader: MessageReader::new(TimedSocket::new(client, quiet)),
             deadline: moment_after(proxy.limits.connection_time_max),
-        }
-    }
-
-    /// Serves the connection to its end.
-    pub(super) fn run(mut self) {
-        // Without it a small answer may wait for the client's next packet; nothing else depends on it.
-        if self.client.set_nodelay(true).is_err() {
-            return;
-        }
-        if !self.wait_for_request() {
-            return;
-        }
-        if self.reader.unused().first() == Some(&SOCKS_5) {
-            socks::serve(&mut self);
-        } else {
-            self.serve_http();
-        }
-    }
-
-    fn serve_http(&mut self) {
-        for _ in 0..self.proxy.limits.connection_requests_max {
-            if !self.wait_for_request() {
-                return;
-            }
-            let head = match self.reader.request(&self.proxy.limits.head) {
-                Ok(Some(head)) => head,
-                Ok(None) => return,
-                Err(error) => return self.refuse_unread(&error),
-            };
-            self.be_patient();
-            let next = if head.method == "CONNECT" {
-                tunnel::serve_connect(self, &head);
-                SessionNext::Close
-            } else {
-                plain::serve(self, &head)
-            };
-            if next == SessionNext::Close || self.stop.is_raised() {
-                return;
-            }
         }
     }
 
@@ -189,7 +147,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn refuse_unread(&self, error: &crate::http::HttpMessageError) {
+    /// Answers a request that could not be read, where the client can still be told.
+    pub(super) fn refuse_unread(&self, error: &crate::http::HttpMessageError) {
         if let Some(rejection) = Rejection::of_read(error) {
             self.reject(self.proxy.begin(ConnectionKind::Http), &rejection);
         }

@@ -14,7 +14,7 @@ use crate::egress::hello::{self, Hello};
 use crate::egress::host::{HostEndpoint, TargetHost};
 use crate::egress::log::{ConnectionKind, ConnectionVerdict, RecordDraft};
 use crate::egress::policy::EgressTarget;
-use crate::egress::relay::{RelayEnd, RelayOutcome, RelayTimes, relay};
+use crate::egress::relay::{RelayEnd, RelayOutcome, TunnelLimits, relay};
 use crate::http::head::{Framing, RequestHead};
 use crate::http::timed::{moment_after, ready};
 
@@ -40,15 +40,16 @@ pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
     };
     match session.admit(&target) {
         Err(rejection) => session.reject(Some(draft), &rejection),
-        Ok(admitted) => carry(session, &target.endpoint, (admitted, draft), ESTABLISHED),
+        Ok(admitted) => carry(session, &target.endpoint, admitted, draft, ESTABLISHED),
     }
 }
 
-/// Tells the client that its tunnel stands, checks what it says first, and carries the rest.
+/// Tells the client that its tunnel stands, checks the first bytes that it sends, and relays the rest.
 pub(super) fn carry(
     session: &mut Session<'_>,
     endpoint: &HostEndpoint,
-    (admitted, draft): (AdmittedTarget, RecordDraft),
+    admitted: AdmittedTarget,
+    draft: RecordDraft,
     established: &[u8],
 ) {
     let rule = admitted.permit.rule.clone();
@@ -79,14 +80,16 @@ pub(super) fn carry(
 }
 
 fn relay_rest(session: &mut Session<'_>, admitted: &AdmittedTarget) -> RelayOutcome {
-    let times = RelayTimes {
+    let limits = TunnelLimits {
         idle_max: session.proxy.limits.idle_time_max,
         deadline: session.deadline,
+        allowance: &session.proxy.allowance,
     };
     relay(
-        (session.client, &admitted.socket),
+        session.client,
+        &admitted.socket,
         session.reader.unused(),
-        (times, &session.proxy.allowance),
+        limits,
         session.stop,
     )
 }
