@@ -5,7 +5,7 @@
 
 mod leftover;
 mod limit;
-mod place;
+mod parent;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use self::place::GroupParent;
+use self::parent::GroupParent;
 use crate::spec::Resources;
 use crate::status::StepFailure;
 
@@ -99,7 +99,7 @@ pub(crate) fn create(name: &str, resources: &Resources) -> (ControlGroup, Vec<Un
     if wanted.is_empty() {
         return (group, unavailable);
     }
-    let (places, missing) = place::find(&wanted);
+    let (places, missing) = parent::find(&wanted);
     unavailable.extend(missing);
     for place in places {
         leftover::remove_once(&place.parent);

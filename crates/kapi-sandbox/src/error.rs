@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use kapi_sys::process::{ProcessEnd, ProcessError};
 
+use crate::hint::{HostRestrictions, hint};
+use crate::status::StepFailure;
+
 /// A sandbox that could not be made, entered or cleared.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -82,6 +85,16 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
+    /// Turns a refused step into an error with advice for this host.
+    pub(crate) fn setup(failure: &StepFailure) -> Self {
+        Self::Setup {
+            call: failure.call.clone(),
+            target: failure.target.clone(),
+            source: io::Error::from_raw_os_error(failure.errno),
+            hint: hint(failure, &HostRestrictions::observe()),
+        }
+    }
+
     /// Returns what a person can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {

@@ -4,8 +4,9 @@
 //! subreaper when there is none) -> payload. Has one thread and prints nothing: whatever goes wrong is
 //! told over the status socket. Does not know what the payload is for.
 
-mod answer;
+mod completion;
 mod device;
+mod entry;
 mod etc;
 mod group;
 mod host_root;
@@ -19,7 +20,7 @@ mod network;
 mod payload;
 mod privilege;
 mod process_view;
-mod room;
+mod root;
 mod scrub;
 pub(crate) mod seccomp;
 pub(crate) mod steps;

@@ -14,8 +14,7 @@ use std::{io, thread};
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{
-    self, EndingProcess, FinishedProcess, OutputLine, Over, ProcessEnd, ProcessError,
-    ProcessLimits, Program,
+    self, EndingProcess, FinishedProcess, Over, ProcessEnd, ProcessError, ProcessLimits, Program,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
@@ -23,9 +22,9 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 
+use crate::callbacks::RunCallbacks;
 use crate::error::SandboxError;
 use crate::guard::Guard;
-use crate::hint::{HostRestrictions, hint};
 use crate::init::ARGUMENT;
 use crate::listen::listen_at;
 use crate::order::{Enclosure, LaunchOrder, LauncherWork, PayloadProgram};
@@ -48,10 +47,10 @@ pub fn run(
     spec: &SandboxSpec,
     program: Program,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<SandboxRun, SandboxError> {
     if spec.level == IsolationLevel::Podman {
-        return podman::run(spec, program, cancel, ears);
+        return podman::run(spec, program, cancel, callbacks);
     }
     let work = work(spec, PayloadProgram::new(&program))?;
     let carried = LaunchInput {
@@ -59,7 +58,7 @@ pub fn run(
         fds: program.pass_fds,
         limits: program.limits,
     };
-    conduct(spec, work, carried, cancel, ears)
+    conduct(spec, work, carried, cancel, callbacks)
 }
 
 /// Runs a program in a sandbox to its end, at the terminal of the person who runs this process.
@@ -86,11 +85,11 @@ pub fn interact(
         limits: program.limits,
     };
     let relay = TerminalRelay::start(terminal.outer).map_err(failed)?;
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut |_| {},
         on_listeners,
     };
-    relay.during(|| conduct(spec, work, carried, cancel, ears))
+    relay.during(|| conduct(spec, work, carried, cancel, callbacks))
 }
 
 fn work(spec: &SandboxSpec, payload: PayloadProgram) -> Result<LauncherWork, SandboxError> {
@@ -111,13 +110,14 @@ fn conduct(
     mut work: LauncherWork,
     carried: LaunchInput,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<SandboxRun, SandboxError> {
     let is_own_network =
         spec.level == IsolationLevel::Native && spec.network == NetworkIsolation::Loopback;
     if !is_own_network && !spec.listeners.is_empty() {
-        let listeners = listen_at(&spec.listeners).map_err(|failure| setup_error(&failure))?;
-        (ears.on_listeners)(listeners);
+        let listeners =
+            listen_at(&spec.listeners).map_err(|failure| SandboxError::setup(&failure))?;
+        (callbacks.on_listeners)(listeners);
     }
     let guard = Guard::new(spec);
     if let LauncherWork::Confine { enclosure, payload } = &mut work {
@@ -127,7 +127,7 @@ fn conduct(
         self_exe: &spec.self_exe,
         guard: &guard,
     };
-    let performed = perform(around, work, carried, cancel, ears)?;
+    let performed = perform(around, work, carried, cancel, callbacks)?;
     let beyond = performed.beyond;
     let (finished, mut remains) = finish(performed)?;
     if guard.holds_groups() {
@@ -154,7 +154,7 @@ fn finish(performed: LauncherRun) -> Result<(FinishedProcess, EndingProcess), Sa
     let mut ending = None;
     for status in &statuses {
         match status {
-            LauncherMessage::Failed(failure) => return Err(setup_error(failure)),
+            LauncherMessage::Failed(failure) => return Err(SandboxError::setup(failure)),
             LauncherMessage::Survived(failure) => {
                 return Err(SandboxError::Survived {
                     call: failure.call.clone(),
@@ -195,16 +195,6 @@ fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<FinishedProcess, Sa
     Ok(finished)
 }
 
-/// Who is told what happens while a program runs.
-pub struct Ears<'a> {
-    /// Takes each line of output, on the thread that called [`run`].
-    pub on_line: &'a mut dyn FnMut(OutputLine<'_>),
-    /// Takes the listeners of [`SandboxSpec::listeners`], in order, once, before the program starts; on the
-    /// calling thread or one of the run's own. It must not wait for the program. Without listeners it
-    /// is not called.
-    pub on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
-}
-
 /// What travels to the launcher as descriptors and limits.
 pub(crate) struct LaunchInput {
     /// Bytes for the payload's standard input.
@@ -241,7 +231,7 @@ pub(crate) fn perform(
     work: LauncherWork,
     carried: LaunchInput,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<LauncherRun, SandboxError> {
     let order = LaunchOrder {
         parent_pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -262,10 +252,10 @@ pub(crate) fn perform(
             .collect(),
         limits: carried.limits,
     };
-    let run = || process::run_until_over(launcher, reader.as_fd(), cancel, ears.on_line);
+    let run = || process::run_until_over(launcher, reader.as_fd(), cancel, callbacks.on_line);
     let has_listeners = order.work.has_listeners();
     let (ran, attended) = if has_listeners || around.guard.needs_watch() {
-        let on_listeners = has_listeners.then_some(ears.on_listeners);
+        let on_listeners = has_listeners.then_some(callbacks.on_listeners);
         while_attending(reader.as_fd(), on_listeners, around.guard, run)?
     } else {
         (run(), LauncherObservation::default())
@@ -370,18 +360,8 @@ fn report_error(error: ReportError) -> SandboxError {
     }
 }
 
-/// Turns a reported failure into an error with advice for this host.
-pub(crate) fn setup_error(failure: &StepFailure) -> SandboxError {
-    SandboxError::Setup {
-        call: failure.call.clone(),
-        target: failure.target.clone(),
-        source: io::Error::from_raw_os_error(failure.errno),
-        hint: hint(failure, &HostRestrictions::observe()),
-    }
-}
-
 fn own_error(call: &str, target: &str, errno: Errno) -> SandboxError {
-    setup_error(&StepFailure::new(call, target, errno))
+    SandboxError::setup(&StepFailure::new(call, target, errno))
 }
 
 /// Writes the order to an anonymous file, read from its start by the launcher.

@@ -8,7 +8,7 @@ pub mod caches;
 pub mod cleanup;
 pub mod error;
 pub mod image;
-pub mod left;
+pub mod leftover;
 pub mod options;
 
 mod attend;
@@ -16,16 +16,16 @@ mod cgroup;
 mod channel;
 mod command;
 mod grade;
-mod hold;
+mod guard;
 mod host;
+mod layout;
 mod loader;
 mod monitor;
+mod mount_point;
 mod observe;
 mod owner;
-mod place;
-mod point;
 mod relay;
-mod room;
+mod run_directory;
 mod start;
 
 use std::net::TcpListener;
@@ -39,9 +39,9 @@ use self::command::CommandParts;
 use self::error::PodmanError;
 use self::host::PodmanHost;
 use self::owner::LauncherIdentity;
-use self::room::RunDirectory;
+use self::run_directory::RunDirectory;
+use crate::callbacks::RunCallbacks;
 use crate::error::SandboxError;
-use crate::launch::{Ears, setup_error};
 use crate::order::{PayloadProgram, SystemText};
 use crate::outcome::{self, SandboxRun};
 use crate::spec::SandboxSpec;
@@ -79,10 +79,10 @@ pub fn run(
     spec: &SandboxSpec,
     program: Program,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<SandboxRun, SandboxError> {
     let payload = PayloadProgram::new(&program);
-    contain(spec, (program, payload), cancel, ears)
+    contain(spec, program, payload, cancel, callbacks)
 }
 
 /// Runs a program in a container to its end, at the terminal of the person who runs this process.
@@ -95,7 +95,7 @@ pub fn interact(
     cancel: &Cancel,
     on_listeners: &mut (dyn FnMut(Vec<TcpListener>) + Send),
 ) -> Result<SandboxRun, SandboxError> {
-    let failed = |errno| setup_error(&StepFailure::new("open", "a terminal", errno));
+    let failed = |errno| SandboxError::setup(&StepFailure::new("open", "a terminal", errno));
     let terminal = PseudoTerminal::open().map_err(failed)?;
     let payload = PayloadProgram {
         has_terminal: true,
@@ -104,29 +104,30 @@ pub fn interact(
     program.stdin = Vec::new();
     program.pass_fds.push(terminal.inner);
     let relay = TerminalRelay::start(terminal.outer).map_err(failed)?;
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut |_| {},
         on_listeners,
     };
-    relay.during(|| contain(spec, (program, payload), cancel, ears))
+    relay.during(|| contain(spec, program, payload, cancel, callbacks))
 }
 
 /// Makes a container for a program, attends it to its end and clears what is left of it.
 fn contain(
     spec: &SandboxSpec,
-    (program, payload): (Program, PayloadProgram),
+    program: Program,
+    payload: PayloadProgram,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<SandboxRun, SandboxError> {
     check(spec)?;
     let host = PodmanHost::observe()?;
-    room::sweep(&host)?;
-    let _layers = hold::layers(spec)?;
-    let watchdog = hold::watchdog(spec);
+    run_directory::sweep(&host)?;
+    let _layers = guard::layers(spec)?;
+    let watchdog = guard::watchdog(spec);
     let room = RunDirectory::new(&host, &spec.name)?;
     let name = room.name.clone();
     let n_fds = program.pass_fds.len();
-    let prepared = prepare(spec, (payload, n_fds), &host, &room);
+    let prepared = prepare(spec, payload, n_fds, &host, &room);
     let (attended, layers) = match prepared {
         Ok(prepared) => {
             let layers = prepared.layers.clone();
@@ -135,7 +136,7 @@ fn contain(
                 prepared: &prepared,
                 watchdog: &watchdog,
             };
-            (attend(around, program, cancel, ears), layers)
+            (attend(around, program, cancel, callbacks), layers)
         }
         Err(error) => (Err(error), Vec::new()),
     };
@@ -158,7 +159,7 @@ fn contain(
 /// Clears what kapis that were killed left of their containers, and returns how many there were.
 /// Every [`run`] does so before it starts.
 pub fn sweep() -> Result<usize, PodmanError> {
-    room::sweep(&PodmanHost::observe()?)
+    run_directory::sweep(&PodmanHost::observe()?)
 }
 
 fn check(spec: &SandboxSpec) -> Result<(), PodmanError> {
@@ -194,13 +195,14 @@ struct PreparedContainer {
 
 fn prepare(
     spec: &SandboxSpec,
-    (payload, n_fds): (PayloadProgram, usize),
+    payload: PayloadProgram,
+    n_fds: usize,
     host: &PodmanHost,
     room: &RunDirectory,
 ) -> Result<PreparedContainer, SandboxError> {
     let sealed = room.seal_files(spec)?;
-    let places = place::arrange(spec, &sealed)?;
-    point::make_all(&places)?;
+    let places = layout::arrange(spec, &sealed)?;
+    mount_point::make_all(&places)?;
     let layers = places.layers.iter().enumerate();
     let layer_options = layers
         .map(|(index, (lower, layer))| room.link_layer(index, lower, layer))
@@ -255,7 +257,7 @@ fn conclude(
         is_disk_full,
     } = attended;
     if let Some(failure) = &heard.failed {
-        return Err(setup_error(failure));
+        return Err(SandboxError::setup(failure));
     }
     finished.end = match (finished.end, heard.ended) {
         (ProcessEnd::Exited(_), Some((PayloadEnd::Exited(code), _))) => ProcessEnd::Exited(code),

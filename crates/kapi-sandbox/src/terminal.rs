@@ -156,7 +156,7 @@ impl TerminalRelay {
     ) -> Result<T, crate::error::SandboxError> {
         let failed = |errno| {
             let failure = crate::status::StepFailure::new("poll", "the terminal", errno);
-            crate::launch::setup_error(&failure)
+            crate::error::SandboxError::setup(&failure)
         };
         let (over, hold) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
         thread::scope(|scope| {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
-use kapi_sandbox::launch::Ears;
+use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::podman::caches;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
@@ -180,11 +180,11 @@ impl Cell<'_> {
             },
         };
         doors.open(|on_listeners| {
-            let ears = Ears {
+            let callbacks = RunCallbacks {
                 on_line,
                 on_listeners,
             };
-            launch::run(&spec, program, doors.watch.cancel, ears)
+            launch::run(&spec, program, doors.watch.cancel, callbacks)
                 .map_err(|error| failure::sandbox(&error))
         })
     }

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use anyhow::{Context as _, bail, ensure};
+use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::error::SandboxError;
-use kapi_sandbox::launch::{self, Ears};
+use kapi_sandbox::launch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer, SandboxSpec};
 use kapi_sys::cancel::Cancel;
@@ -103,11 +104,11 @@ impl Asked {
                 }),
             });
         }
-        let ears = Ears {
+        let callbacks = RunCallbacks {
             on_line: &mut |_| {},
             on_listeners: &mut drop,
         };
-        launch::run(&spec, program(&self.command), &Cancel::new(), ears)
+        launch::run(&spec, program(&self.command), &Cancel::new(), callbacks)
     }
 
     /// Runs it once and waits until nothing is left of it.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rustix::mount::MountAttrFlags;
 
+use super::entry::{RootContent, RootEntry};
 use super::mount::{DetachedMount, Fresh, MountRights};
-use super::room::{Furniture, RootEntry};
 use crate::status::StepFailure;
 
 /// Devices of the host that hold nothing. `/dev/tty` reaches only a terminal of the process's own
@@ -29,27 +29,27 @@ const TERMINALS: Fresh = Fresh {
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
 
-/// Gathers the pieces of `/dev`.
-pub(super) fn gather() -> Result<Vec<Furniture>, StepFailure> {
+/// Gathers the entries of `/dev`.
+pub(super) fn gather() -> Result<Vec<RootEntry>, StepFailure> {
     let dev = Path::new("/dev");
-    let mut pieces = Vec::new();
+    let mut entries = Vec::new();
     for name in NODES {
         let path = dev.join(name);
         let tree = DetachedMount::clone_of(&path, MountRights::Device)?;
-        pieces.push(Furniture {
+        entries.push(RootEntry {
             inside: path,
-            piece: RootEntry::Tree(tree),
+            content: RootContent::Tree(tree),
         });
     }
     for (name, target) in LINKS {
-        pieces.push(Furniture {
+        entries.push(RootEntry {
             inside: dev.join(name),
-            piece: RootEntry::Link(target.into()),
+            content: RootContent::Link(target.into()),
         });
     }
-    pieces.push(Furniture {
+    entries.push(RootEntry {
         inside: dev.join("pts"),
-        piece: RootEntry::Fresh(TERMINALS),
+        content: RootContent::Fresh(TERMINALS),
     });
-    Ok(pieces)
+    Ok(entries)
 }

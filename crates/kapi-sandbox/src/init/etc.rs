@@ -2,7 +2,7 @@
 //!
 //! Files are opened and copied, or bound if they are long, so that a link into a hidden place still has
 //! its content; directories are bound.
-//! Does not know how pieces are put in place.
+//! Does not know how entries are put in place.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -16,8 +16,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
+use super::entry::{RootContent, RootEntry, shown_directory};
 use super::mount::{DetachedMount, NewRoot};
-use super::room::{Furniture, RootEntry, shown_directory};
 use crate::order::{Enclosure, OrderedNetwork};
 use crate::status::StepFailure;
 
@@ -72,26 +72,26 @@ const BOUND_FROM_BYTES: usize = 16 * 1024;
 /// The mode bit that lets everybody read.
 const READABLE_BY_ALL: u32 = 0o004;
 
-/// Gathers the pieces of `/etc`, with accounts made up for the one user that exists inside.
-pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
+/// Gathers the entries of `/etc`, with accounts made up for the one user that exists inside.
+pub(super) fn gather(enclosure: &Enclosure) -> Result<Vec<RootEntry>, StepFailure> {
     let etc = Path::new("/etc");
-    let mut pieces = Vec::new();
+    let mut entries = Vec::new();
     for name in DIRECTORIES {
-        pieces.extend(shown_directory(etc.join(name))?);
+        entries.extend(shown_directory(etc.join(name))?);
     }
     for name in java_directories() {
-        pieces.extend(shown_directory(etc.join(name))?);
+        entries.extend(shown_directory(etc.join(name))?);
     }
     let network_files = match enclosure.network {
         OrderedNetwork::Host => NETWORK_FILES,
         OrderedNetwork::Loopback => &[],
     };
     for name in FILES.iter().chain(network_files) {
-        pieces.push(public_piece(etc.join(name)));
+        entries.push(public_entry(etc.join(name)));
     }
-    pieces.push(local_time());
-    pieces.extend(made_up(&enclosure.hostname, &enclosure.home.path())?);
-    Ok(pieces)
+    entries.push(local_time());
+    entries.extend(made_up(&enclosure.hostname, &enclosure.home.path())?);
+    Ok(entries)
 }
 
 /// Names what the configuration of each installed Java may be called: like the installation, or like it
@@ -131,10 +131,10 @@ pub(super) fn show(root: &NewRoot, path: &Path) -> Result<(), StepFailure> {
     root.attach(&DetachedMount::clone_of_file(&file, path)?, path)
 }
 
-fn public_piece(path: PathBuf) -> Furniture {
-    Furniture {
+fn public_entry(path: PathBuf) -> RootEntry {
+    RootEntry {
         inside: path,
-        piece: RootEntry::Public,
+        content: RootContent::Public,
     }
 }
 
@@ -184,18 +184,18 @@ fn read_failure(path: &Path, error: &io::Error) -> StepFailure {
 }
 
 /// Keeps `/etc/localtime` a link where it is one, because programs read the zone's name from it.
-fn local_time() -> Furniture {
+fn local_time() -> RootEntry {
     let path = PathBuf::from("/etc/localtime");
     match fs::read_link(&path) {
-        Ok(target) if target.starts_with("/usr") => Furniture {
+        Ok(target) if target.starts_with("/usr") => RootEntry {
             inside: path,
-            piece: RootEntry::Link(target),
+            content: RootContent::Link(target),
         },
-        Ok(_) | Err(_) => public_piece(path),
+        Ok(_) | Err(_) => public_entry(path),
     }
 }
 
-fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, StepFailure> {
+fn made_up(hostname: &str, home: &Path) -> Result<Vec<RootEntry>, StepFailure> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let shell = if Path::new("/bin/bash").exists() {
         "/bin/bash"
@@ -216,9 +216,9 @@ fn made_up(hostname: &str, home: &Path) -> Result<Vec<Furniture>, StepFailure> {
     ];
     Ok(files
         .into_iter()
-        .map(|(path, content)| Furniture {
+        .map(|(path, content)| RootEntry {
             inside: path.into(),
-            piece: RootEntry::File(content),
+            content: RootContent::File(content),
         })
         .collect())
 }

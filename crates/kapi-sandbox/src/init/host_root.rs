@@ -13,7 +13,7 @@ use rustix::io::{Errno, write};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::answer::{Refusal, StepCompletion};
+use super::completion::{Refusal, StepCompletion};
 use super::process_view;
 use crate::status::StepFailure;
 

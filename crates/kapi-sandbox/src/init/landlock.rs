@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use super::room::WRITABLE;
+use super::root::WRITABLE;
 use crate::order::{Enclosure, OrderedAccess};
 use crate::status::StepFailure;
 use crate::syscall::restrict::{

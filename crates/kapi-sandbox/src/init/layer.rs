@@ -26,7 +26,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-use super::answer::{Refusal, StepCompletion};
+use super::completion::{Refusal, StepCompletion};
 use super::mount::DetachedMount;
 use crate::order::{Enclosure, OrderedAccess, SystemText};
 use crate::status::StepFailure;

@@ -18,7 +18,7 @@ use rustix::process::{
 use super::payload::become_payload;
 use super::{
     Beside, NOT_RUN, Ties, die_with_parent, hand_over_listeners, landlock, limit, privilege,
-    release_standard_streams, room, seccomp, tell,
+    release_standard_streams, root, seccomp, tell,
 };
 use crate::order::{Enclosure, PayloadProgram};
 use crate::status::{LauncherMessage, PayloadEnd, StepFailure, send};
@@ -42,7 +42,7 @@ pub(super) fn confine(
         return Ok(NOT_RUN);
     }
     umask(Mode::empty());
-    room::enter(enclosure, &beside.layers)?;
+    root::enter(enclosure, &beside.layers)?;
     beside.host_root.leave()?;
     if let Some(network) = &beside.network {
         network.follow()?;

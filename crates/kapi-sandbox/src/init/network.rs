@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
 
-use super::answer::{Refusal, StepCompletion};
+use super::completion::{Refusal, StepCompletion};
 use super::namespace::enter_one;
 use crate::status::StepFailure;
 use crate::syscall::{raise_loopback, unshare};
@@ -47,7 +47,9 @@ impl SandboxNetwork {
 
     /// Waits until it is made and moves this process into it; the leader's half.
     pub(super) fn follow(&self) -> Result<(), StepFailure> {
-        self.made.hear()?.map_err(named)?;
+        self.made
+            .hear()?
+            .map_err(|(call, errno)| failure(call, errno))?;
         move_into_thread_name_spaces(self.launcher.as_fd(), ThreadNameSpaceType::NETWORK)
             .map_err(|errno| StepFailure::new("setns(CLONE_NEWNET)", "the leader", errno))
     }
@@ -56,7 +58,7 @@ impl SandboxNetwork {
 /// Makes a network and enters it, in a process that shares its memory with nobody.
 pub(super) fn enter() -> Result<(), StepFailure> {
     enter_one(UnshareFlags::NEWNET, "CLONE_NEWNET")?;
-    raise().map_err(named)
+    raise().map_err(|(call, errno)| failure(call, errno))
 }
 
 /// Brings the loopback of this process's network up.
@@ -67,7 +69,7 @@ fn raise() -> Result<(), Refusal> {
     raise_loopback(socket.as_fd()).map_err(|errno| (RAISE, errno))
 }
 
-fn named((call, errno): (u32, Errno)) -> StepFailure {
+fn failure(call: u32, errno: Errno) -> StepFailure {
     match call {
         UNSHARE => StepFailure::new("unshare(CLONE_NEWNET)", "the launcher", errno),
         SOCKET => StepFailure::new("socket", "lo", errno),

@@ -76,7 +76,7 @@ fn prepare(payload: &PayloadProgram) -> Result<ExecArguments, StepFailure> {
     let env = payload
         .env
         .iter()
-        .map(variable)
+        .map(|(name, value)| variable(name, value))
         .collect::<Result<_, StepFailure>>()?;
     let failed =
         |call: &'static str| move |errno: Errno| StepFailure::new(call, "the payload", errno);
@@ -121,7 +121,7 @@ fn place_descriptors(n_fds: usize) -> Result<(), StepFailure> {
     close_later_from(first).map_err(failed("close_range"))
 }
 
-fn variable((name, value): &(SystemText, SystemText)) -> Result<CString, StepFailure> {
+fn variable(name: &SystemText, value: &SystemText) -> Result<CString, StepFailure> {
     let mut line = name.as_bytes().to_vec();
     line.push(b'=');
     line.extend_from_slice(value.as_bytes());

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, mount_bind};
 
-use super::answer::Refusal;
+use super::completion::Refusal;
 use super::mount::{DetachedMount, Fresh, NewRoot};
 use crate::status::StepFailure;
 use crate::syscall::{MountScope, set_mount_attributes};

@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, fsconfig_set_string, mount_change};
 use rustix::process::{chdir, fchdir, pivot_root};
 
+use super::entry::{RootContent, RootEntry, shown_directory};
 use super::layer::LayerMounts;
-use super::mount::{DetachedMount, Fresh, MountRights, NewRoot};
+use super::mount::{DetachedMount, MountRights, NewRoot};
 use super::{device, etc, process_view};
 use crate::order::{Enclosure, OrderedAccess};
 use crate::status::StepFailure;
@@ -30,8 +31,9 @@ const SYSTEM: &[&str] = &[
     "/nix/store",
 ];
 
-/// Where the new root is put together; any directory of the host serves, as the mount is private.
-pub(super) const WORKSHOP: &str = "/tmp";
+/// The directory on which the new root is mounted while it is built; any directory of the host serves,
+/// as the mount is private.
+pub(super) const BUILD_DIRECTORY: &str = "/tmp";
 
 const NO_DEVICES: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
@@ -51,38 +53,6 @@ pub(super) const WRITABLE: &[(&str, u32)] = &[
     ("/dev/shm", 0o1777),
 ];
 
-/// Something to stand in the new root.
-#[derive(Debug)]
-pub(super) struct Furniture {
-    /// Where.
-    pub inside: PathBuf,
-    /// What.
-    pub piece: RootEntry,
-}
-
-/// The kinds of things in a root.
-#[derive(Debug)]
-pub(super) enum RootEntry {
-    /// A mount taken from the host.
-    Tree(DetachedMount),
-    /// The next of the copy-on-write mounts that are made meanwhile.
-    Layer,
-    /// A new file system.
-    Fresh(Fresh),
-    /// A directory that can be written, on the root's memory.
-    Writable(u32),
-    /// A directory that stays empty.
-    Empty,
-    /// A file on the root itself.
-    File(Vec<u8>),
-    /// A file of the host that everybody may read, if there is one.
-    Public,
-    /// A file that is read-only wherever it lies.
-    Sealed(Vec<u8>),
-    /// A symbolic link.
-    Link(PathBuf),
-}
-
 /// Builds the root and makes it this process's own, with the layers that somebody else makes meanwhile.
 ///
 /// The host's root is still on top of it, and `/proc` shows everything: who calls sees to both.
@@ -94,7 +64,7 @@ pub(super) fn enter(enclosure: &Enclosure, layers: &LayerMounts) -> Result<(), S
     .map_err(|errno| StepFailure::new("mount(MS_PRIVATE)", "/", errno))?;
     let system = gather_system(enclosure)?;
     let given = gather_given(enclosure)?;
-    let root = NewRoot::new(memory(enclosure)?, Path::new(WORKSHOP))?;
+    let root = NewRoot::new(memory(enclosure)?, Path::new(BUILD_DIRECTORY))?;
     let mut layers = layers.take();
     put_all(&root, system, &mut layers)?;
     process_view::put(&root)?;
@@ -115,93 +85,84 @@ fn memory(enclosure: &Enclosure) -> Result<DetachedMount, StepFailure> {
     })
 }
 
-fn gather_system(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
-    let mut pieces = Vec::new();
+fn gather_system(enclosure: &Enclosure) -> Result<Vec<RootEntry>, StepFailure> {
+    let mut entries = Vec::new();
     for path in SYSTEM.iter().map(PathBuf::from) {
         match fs::read_link(&path) {
-            Ok(target) => pieces.push(Furniture {
+            Ok(target) => entries.push(RootEntry {
                 inside: path,
-                piece: RootEntry::Link(target),
+                content: RootContent::Link(target),
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             // Not a link.
-            Err(_) => pieces.extend(shown_directory(path)?),
+            Err(_) => entries.extend(shown_directory(path)?),
         }
     }
-    pieces.extend(etc::gather(enclosure)?);
-    pieces.extend(device::gather()?);
+    entries.extend(etc::gather(enclosure)?);
+    entries.extend(device::gather()?);
     for (path, mode) in WRITABLE {
-        pieces.push(Furniture {
+        entries.push(RootEntry {
             inside: path.into(),
-            piece: RootEntry::Writable(*mode),
+            content: RootContent::Writable(*mode),
         });
     }
-    pieces.push(Furniture {
+    entries.push(RootEntry {
         inside: process_view::EMPTY.into(),
-        piece: RootEntry::Empty,
+        content: RootContent::Empty,
     });
-    pieces.push(Furniture {
+    entries.push(RootEntry {
         inside: "/var/run".into(),
-        piece: RootEntry::Link("/run".into()),
+        content: RootContent::Link("/run".into()),
     });
-    Ok(pieces)
-}
-
-/// Shows a directory of the host where it is; nothing if there is none.
-pub(super) fn shown_directory(path: PathBuf) -> Result<Option<Furniture>, StepFailure> {
-    let tree = DetachedMount::clone_of_directory(&path, MountRights::Read)?;
-    Ok(tree.map(|tree| Furniture {
-        inside: path,
-        piece: RootEntry::Tree(tree),
-    }))
+    Ok(entries)
 }
 
 /// Takes the home, the caller's mounts and the caller's files, in this order.
-fn gather_given(enclosure: &Enclosure) -> Result<Vec<Furniture>, StepFailure> {
-    let mut pieces = Vec::new();
+fn gather_given(enclosure: &Enclosure) -> Result<Vec<RootEntry>, StepFailure> {
+    let mut entries = Vec::new();
     for bind in &enclosure.binds {
-        let piece = match &bind.access {
-            OrderedAccess::ReadOnly => RootEntry::Tree(DetachedMount::clone_of(
+        let content = match &bind.access {
+            OrderedAccess::ReadOnly => RootContent::Tree(DetachedMount::clone_of(
                 &bind.host.path(),
                 MountRights::Read,
             )?),
-            OrderedAccess::ReadWrite => RootEntry::Tree(DetachedMount::clone_of(
+            OrderedAccess::ReadWrite => RootContent::Tree(DetachedMount::clone_of(
                 &bind.host.path(),
                 MountRights::Write,
             )?),
-            OrderedAccess::CopyOnWrite { .. } => RootEntry::Layer,
+            OrderedAccess::CopyOnWrite { .. } => RootContent::Layer,
         };
-        pieces.push(Furniture {
+        entries.push(RootEntry {
             inside: bind.inside.path(),
-            piece,
+            content,
         });
     }
     for (path, content) in &enclosure.files {
-        pieces.push(Furniture {
+        entries.push(RootEntry {
             inside: path.path(),
-            piece: RootEntry::Sealed(content.as_bytes().to_vec()),
+            content: RootContent::Sealed(content.as_bytes().to_vec()),
         });
     }
-    Ok(pieces)
+    Ok(entries)
 }
 
 fn put_all(
     root: &NewRoot,
-    pieces: Vec<Furniture>,
+    entries: Vec<RootEntry>,
     layers: &mut impl Iterator<Item = Result<DetachedMount, StepFailure>>,
 ) -> Result<(), StepFailure> {
     let missing = || StepFailure::new("recvmsg", "the launcher", Errno::NOENT);
-    for Furniture { inside, piece } in pieces {
-        match piece {
-            RootEntry::Tree(tree) => root.attach(&tree, &inside)?,
-            RootEntry::Layer => root.attach(&layers.next().ok_or_else(missing)??, &inside)?,
-            RootEntry::Fresh(fresh) => root.attach(&DetachedMount::fresh(&fresh)?, &inside)?,
-            RootEntry::Writable(mode) => root.writable_directory(&inside, mode)?,
-            RootEntry::Empty => root.directory(&inside, 0o555).map(drop)?,
-            RootEntry::File(content) => root.file(&inside, &content)?,
-            RootEntry::Public => etc::show(root, &inside)?,
-            RootEntry::Sealed(content) => root.sealed_file(&inside, &content)?,
-            RootEntry::Link(target) => root.link(&inside, &target)?,
+    for RootEntry { inside, content } in entries {
+        match content {
+            RootContent::Tree(tree) => root.attach(&tree, &inside)?,
+            RootContent::Layer => root.attach(&layers.next().ok_or_else(missing)??, &inside)?,
+            RootContent::Fresh(fresh) => root.attach(&DetachedMount::fresh(&fresh)?, &inside)?,
+            RootContent::Writable(mode) => root.writable_directory(&inside, mode)?,
+            RootContent::Empty => root.directory(&inside, 0o555).map(drop)?,
+            RootContent::File(content) => root.file(&inside, &content)?,
+            RootContent::Public => etc::show(root, &inside)?,
+            RootContent::Sealed(content) => root.sealed_file(&inside, &content)?,
+            RootContent::Link(target) => root.link(&inside, &target)?,
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use super::mount::{DetachedMount, Fresh, MountRights, NewRoot};
 use super::seccomp::SeccompProfile;
 use super::{
     NOT_RUN, device, die_with_parent, host_root, landlock, layer, limit, namespace, network,
-    privilege, process_view, room, seccomp, tell,
+    privilege, process_view, root, seccomp, tell,
 };
 use crate::order::{Bind, Enclosure, OrderedAccess, OrderedLimits, OrderedNetwork, SystemText};
 use crate::status::{LauncherMessage, StepFailure};
@@ -254,7 +254,10 @@ const MEMORY: Fresh = Fresh {
 };
 
 fn memory_root() -> Result<NewRoot, StepFailure> {
-    NewRoot::new(DetachedMount::fresh(&MEMORY)?, Path::new(room::WORKSHOP))
+    NewRoot::new(
+        DetachedMount::fresh(&MEMORY)?,
+        Path::new(root::BUILD_DIRECTORY),
+    )
 }
 
 fn memory() -> Result<(), StepFailure> {
@@ -264,7 +267,7 @@ fn memory() -> Result<(), StepFailure> {
 
 fn change_root() -> Result<(), StepFailure> {
     private_mounts()?;
-    room::pivot(&memory_root()?)?;
+    root::pivot(&memory_root()?)?;
     host_root::take_own_away()
 }
 
@@ -300,7 +303,7 @@ fn everything() -> Result<(), StepFailure> {
 
 fn whole() -> Result<(), StepFailure> {
     umask(Mode::empty());
-    room::enter(&empty_enclosure(), &LayerMounts::none())?;
+    root::enter(&empty_enclosure(), &LayerMounts::none())?;
     host_root::take_all_away()?;
     limit::lower(&OrderedLimits::default())?;
     privilege::give_up_all()?;

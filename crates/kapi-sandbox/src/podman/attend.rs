@@ -22,8 +22,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::channel::{LimitCounts, RelayEnvironment, RelayMessage, read_all, receive, write_order};
 use super::error::PodmanError;
 use super::{ARGUMENT, PreparedContainer, START};
+use crate::callbacks::RunCallbacks;
 use crate::error::SandboxError;
-use crate::launch::Ears;
 use crate::spec::SandboxSpec;
 use crate::status::{PayloadEnd, StepFailure, pair};
 use crate::watchdog::{Beyond, Watchdog};
@@ -90,7 +90,7 @@ pub(super) fn attend(
     around: ContainerContext<'_>,
     program: Program,
     cancel: &Cancel,
-    ears: Ears<'_>,
+    callbacks: RunCallbacks<'_>,
 ) -> Result<ContainerRun, SandboxError> {
     let ContainerContext {
         spec,
@@ -119,10 +119,10 @@ pub(super) fn attend(
         limits: program.limits,
     };
     let (until, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(PodmanError::call("pipe2"))?;
-    let Ears {
+    let RunCallbacks {
         on_line,
         on_listeners,
-    } = ears;
+    } = callbacks;
     let mut talk = Talk {
         socket: ours.as_fd(),
         n_listeners: spec.listeners.len(),

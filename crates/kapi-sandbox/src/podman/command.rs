@@ -8,10 +8,10 @@ use std::path::Path;
 
 use super::cleanup::{MANAGED, ROOM, layer_volume};
 use super::host::PodmanHost;
+use super::layout::{BindRights, ContainerEntryKind, ContainerLayout};
 use super::loader::DynamicLinks;
 use super::options::{CgroupManager, Userns};
 use super::owner::OWNER;
-use super::place::{BindRights, ContainerEntryKind, ContainerLayout};
 use super::relay::{N_STANDARD, PAYLOAD_FDS_FROM};
 use crate::podman::error::PodmanError;
 use crate::podman::{ARGUMENT, INSIDE};

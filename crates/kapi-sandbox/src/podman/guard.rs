@@ -13,7 +13,6 @@ use rustix::io::Errno;
 
 use super::error::PodmanError;
 use crate::error::SandboxError;
-use crate::launch::setup_error;
 use crate::spec::{MountAccess, OverlayLayer, SandboxSpec};
 use crate::status::StepFailure;
 use crate::watchdog::Watchdog;
@@ -63,7 +62,7 @@ fn lock(upper: &Path) -> Result<OwnedFd, SandboxError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let shown = upper.display().to_string();
     let failed = |call: &'static str, target: String, errno| {
-        setup_error(&StepFailure::new(call, &target, errno))
+        SandboxError::setup(&StepFailure::new(call, &target, errno))
     };
     let held = openat(CWD, upper, flags, Mode::empty())
         .map_err(|errno| failed("open", shown.clone(), errno))?;

@@ -15,7 +15,7 @@ use super::cleanup::podman;
 use super::error::PodmanError;
 use super::host::PodmanHost;
 use super::options::{check_host, check_image};
-use super::room::RunDirectory;
+use super::run_directory::RunDirectory;
 
 /// The Containerfile we ship.
 pub const CONTAINERFILE: &str = include_str!("../../../../images/kapi/Containerfile");

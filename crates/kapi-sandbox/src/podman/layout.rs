@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::error::PodmanError;
 use super::options::{check_host, check_inside};
 use crate::error::SandboxError;
-use crate::launch::setup_error;
 use crate::spec::{MountAccess, OverlayLayer, SandboxSpec};
 use crate::status::StepFailure;
 
@@ -212,7 +211,7 @@ fn refuse_links(one: &ContainerEntry, places: &ContainerLayout) -> Result<(), Sa
     };
     if views.into_iter().any(|view| leads_through_link(view, rest)) {
         let inside = one.inside.display().to_string();
-        return Err(setup_error(&StepFailure::new(
+        return Err(SandboxError::setup(&StepFailure::new(
             "resolve",
             &inside,
             Errno::LOOP,

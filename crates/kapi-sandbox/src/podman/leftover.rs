@@ -13,7 +13,7 @@ use super::error::PodmanError;
 use super::host::PodmanHost;
 use super::options::check_name;
 use super::owner::{LauncherIdentity, Liveness, OWNER};
-use super::room::{self, RunDirectoryState};
+use super::run_directory::{self, RunDirectoryState};
 
 /// The label with the name of the run.
 const RUN: &str = "kapi.run";
@@ -87,7 +87,7 @@ pub fn left() -> Result<Vec<LeftoverContainer>, PodmanError> {
 
 /// Decides about one container; `None` for that of a launcher that lives.
 fn fate(host: &PodmanHost, room: &str, owner: &str) -> Result<Option<LeftoverState>, PodmanError> {
-    match room::held(host, room)? {
+    match run_directory::held(host, room)? {
         RunDirectoryState::BySomebody => return Ok(None),
         RunDirectoryState::ByNobody => return Ok(Some(LeftoverState::Deserted)),
         // Made under another runtime directory, or before this machine was started.
@@ -125,5 +125,5 @@ pub fn collect(id: &str) -> Result<(), PodmanError> {
     if check_name(&left.room).is_ok() {
         cleanup::remove_layers(&host, &left.room)?;
     }
-    room::sweep(&host).map(drop)
+    run_directory::sweep(&host).map(drop)
 }

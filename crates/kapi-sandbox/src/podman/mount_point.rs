@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::error::PodmanError;
-use super::place::{BindRights, ContainerEntry, ContainerEntryKind, ContainerLayout, holder};
+use super::layout::{BindRights, ContainerEntry, ContainerEntryKind, ContainerLayout, holder};
 
 /// Makes what is missing for every thing that stands in a writable mount.
 pub(super) fn make_all(places: &ContainerLayout) -> Result<(), PodmanError> {

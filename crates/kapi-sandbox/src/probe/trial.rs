@@ -12,9 +12,10 @@ use kapi_sys::process::{ProcessEnd, ProcessLimits};
 use rustix::io::Errno;
 use rustix::process::getpid;
 
+use crate::callbacks::RunCallbacks;
 use crate::error::SandboxError;
 use crate::guard::Guard;
-use crate::launch::{Ears, LaunchContext, LaunchInput, LauncherRun, perform};
+use crate::launch::{LaunchContext, LaunchInput, LauncherRun, perform};
 use crate::order::{Bind, LauncherWork};
 use crate::spec::{MountAccess, OverlayLayer};
 use crate::status::{LauncherMessage, StepFailure};
@@ -45,7 +46,7 @@ pub(super) fn statuses(
         fds: Vec::new(),
         limits,
     };
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut |_| {},
         on_listeners: &mut drop,
     };
@@ -58,7 +59,7 @@ pub(super) fn statuses(
         LauncherWork::Probe { binds },
         carried,
         &Cancel::new(),
-        ears,
+        callbacks,
     )?;
     let finished = over.wait().map_err(SandboxError::Launch)?;
     if finished.end != ProcessEnd::Exited(0) || statuses.is_empty() {

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
-use kapi_sandbox::launch::{Ears, interact, run};
+use kapi_sandbox::launch::{interact, run};
 use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
 use kapi_sandbox::probe::{Rung, ladder};
 use kapi_sandbox::spec::{
@@ -74,11 +75,11 @@ fn answer(request: &Request) -> Reply {
     let Some(program) = program(request) else {
         return failed("no program", "");
     };
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut on_line,
         on_listeners: &mut serve,
     };
-    match run(&spec(request), program, &cancel, ears) {
+    match run(&spec(request), program, &cancel, callbacks) {
         Ok(SandboxRun {
             finished,
             grade,

@@ -3,7 +3,8 @@
 
 use std::thread;
 
-use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::launch::run;
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{self, OutputLine, ProcessEnd};
@@ -92,11 +93,11 @@ fn when_a_run_returns_not_one_of_many_generations_is_alive() {
             kill_process(child_of(getpid()).unwrap(), Signal::KILL).unwrap();
         };
         let spec = spec(level, home.path());
-        let ears = Ears {
+        let callbacks = RunCallbacks {
             on_line: &mut kill_launcher,
             on_listeners: &mut drop,
         };
-        let ran = run(&spec, shell(&line), &Cancel::new(), ears).unwrap();
+        let ran = run(&spec, shell(&line), &Cancel::new(), callbacks).unwrap();
         let finished = ran.finished;
         // No waiting here: the promise is about the very moment of return.
         let n_alive = count_processes(&mark);

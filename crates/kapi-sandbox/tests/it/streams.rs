@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::launch::run;
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{OutputLine, ProcessEnd, Program};
@@ -102,11 +103,13 @@ fn given_descriptors_are_there_in_order_from_three_on() {
                 lines.push(String::from_utf8_lossy(text).into_owned());
             }
         };
-        let ears = Ears {
+        let callbacks = RunCallbacks {
             on_line: &mut on_line,
             on_listeners: &mut drop,
         };
-        let finished = run(&spec, program, &Cancel::new(), ears).unwrap().finished;
+        let finished = run(&spec, program, &Cancel::new(), callbacks)
+            .unwrap()
+            .finished;
         assert_eq!(
             (finished.end, finished.stdout.text().as_str()),
             (ProcessEnd::Exited(0), "one two"),

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::launch::run;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, OverlayLayer};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessEnd;
@@ -83,11 +84,11 @@ fn run_one(place: &Workplace, index: usize, mark: &str) {
     let line = format!(
         "(setsid sleep {mark} &) >/dev/null 2>&1; cd /workspace && cat file && echo {index} > file"
     );
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut |_| {},
         on_listeners: &mut drop,
     };
-    let ran = run(&spec, shell(&line), &Cancel::new(), ears).unwrap();
+    let ran = run(&spec, shell(&line), &Cancel::new(), callbacks).unwrap();
     assert_eq!(
         ran.finished.end,
         ProcessEnd::Exited(0),

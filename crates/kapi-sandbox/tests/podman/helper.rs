@@ -13,10 +13,11 @@ use std::thread;
 use std::time::Duration;
 
 use ask::{Ask, Told};
-use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::launch::run;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::podman::options::{CgroupManager, PodmanOptions, Volume};
-use kapi_sandbox::podman::{ARGUMENT, interact, left, relay_main, sweep};
+use kapi_sandbox::podman::{ARGUMENT, interact, leftover, relay_main, sweep};
 use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
@@ -62,7 +63,7 @@ fn perform() -> i32 {
 
 /// Lists what dead launchers left: run and fate.
 fn list_left() -> String {
-    match left::left() {
+    match leftover::left() {
         Ok(found) => found
             .iter()
             .map(|one| format!("{} {:?}\n", one.run, one.fate))
@@ -73,11 +74,13 @@ fn list_left() -> String {
 
 /// Collects all of it and returns what was refused.
 fn collect_left() -> String {
-    let found = match left::left() {
+    let found = match leftover::left() {
         Ok(found) => found,
         Err(error) => return error.to_string(),
     };
-    let refused = found.iter().filter_map(|one| left::collect(&one.id).err());
+    let refused = found
+        .iter()
+        .filter_map(|one| leftover::collect(&one.id).err());
     refused.map(|error| format!("{error}\n")).collect()
 }
 
@@ -103,11 +106,11 @@ fn answer(ask: &Ask) -> Told {
             cancel.raise();
         }
     };
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut on_line,
         on_listeners: &mut serve,
     };
-    match run(&spec(ask), program(ask), &cancel, ears) {
+    match run(&spec(ask), program(ask), &cancel, callbacks) {
         Ok(SandboxRun {
             finished,
             grade,

@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::error::SandboxError;
-use kapi_sandbox::launch::{Ears, run};
+use kapi_sandbox::launch::run;
 use kapi_sandbox::podman::options::{CgroupManager, PodmanOptions};
 use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
@@ -58,11 +59,11 @@ fn answer(request: &Request) -> Reply {
             cancel.raise();
         }
     };
-    let ears = Ears {
+    let callbacks = RunCallbacks {
         on_line: &mut on_line,
         on_listeners: &mut serve,
     };
-    match run(&spec(request), program(request), &cancel, ears) {
+    match run(&spec(request), program(request), &cancel, callbacks) {
         Ok(ran) => Reply {
             end: format!("{:?}", ran.finished.end),
             grade: ran.grade.to_string(),

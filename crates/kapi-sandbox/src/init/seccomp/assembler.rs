@@ -158,8 +158,8 @@ fn leaf(program: &mut Vec<sock_filter>, rule: CallAction) {
         CallAction::Absent => {
             program.push(give(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()));
         }
-        CallAction::AllowIf(sets) => any_of(program, sets, (allow, refuse)),
-        CallAction::RefuseIf(sets) => any_of(program, sets, (refuse, allow)),
+        CallAction::AllowIf(sets) => any_of(program, sets, allow, refuse),
+        CallAction::RefuseIf(sets) => any_of(program, sets, refuse, allow),
     }
 }
 
@@ -173,7 +173,7 @@ fn leaf_length(rule: CallAction) -> usize {
 }
 
 /// Ends the program with one value if all clauses of one of the sets hold, and with another if not.
-fn any_of(program: &mut Vec<sock_filter>, sets: &[&[Clause]], (if_one, if_none): (u32, u32)) {
+fn any_of(program: &mut Vec<sock_filter>, sets: &[&[Clause]], if_one: u32, if_none: u32) {
     for set in sets {
         all_of(program, set, if_one);
     }

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use kapi_sandbox::podman::left::{self, LeftoverContainer};
+use kapi_sandbox::podman::leftover::{self, LeftoverContainer};
 use kapi_sys::process;
 
 use super::{CleanPlan, Fate, Thing, What};
@@ -18,7 +18,7 @@ pub(super) fn survey(book: &Book, plan: &CleanPlan) -> Vec<Thing> {
     if process::find_in_path(OsStr::new("podman"), &book.path_variable()).is_none() {
         return Vec::new();
     }
-    match left::left() {
+    match leftover::left() {
         Ok(found) => found.iter().map(|left| thing(left, plan)).collect(),
         Err(error) => {
             let why = format!("failed to {}", failure::chain(&error));
@@ -30,18 +30,20 @@ pub(super) fn survey(book: &Book, plan: &CleanPlan) -> Vec<Thing> {
 /// Removes a container that goes.
 pub(super) fn remove(thing: &Thing) -> Result<(), LaunchError> {
     let id = thing.path.to_string_lossy();
-    left::collect(&id).map_err(|error| LaunchError::failed(&error))
+    leftover::collect(&id).map_err(|error| LaunchError::failed(&error))
 }
 
 fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> Thing {
     let made_ms = left.created_s.saturating_mul(1000);
     let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
     let fate = match left.fate {
-        left::LeftoverState::Unknown => {
+        leftover::LeftoverState::Unknown => {
             Fate::Stays("nobody can tell from here whether its launcher lives".to_owned())
         }
-        left::LeftoverState::Deserted if is_younger => Fate::Stays("it was used since".to_owned()),
-        left::LeftoverState::Deserted => Fate::Goes("its launcher was killed".to_owned()),
+        leftover::LeftoverState::Deserted if is_younger => {
+            Fate::Stays("it was used since".to_owned())
+        }
+        leftover::LeftoverState::Deserted => Fate::Goes("its launcher was killed".to_owned()),
     };
     about(left.run.clone(), PathBuf::from(&left.id), fate)
 }
