@@ -15,7 +15,6 @@ use rustix::fs::{CWD, FlockOperation, Mode as FileMode, OFlags, flock, openat};
 use rustix::io::Errno;
 
 use crate::private_mode;
-use crate::real_disk::make_dir;
 use crate::sim_disk::locks::SimHold;
 
 /// The longest that mere questions for the holder may keep a free lock from being taken.
@@ -73,7 +72,7 @@ impl Lock {
             source,
         };
         if let Some(directory) = path.parent() {
-            make_dir(directory).map_err(failed)?;
+            private_mode::create_dir(directory).map_err(failed)?;
         }
         let taken = retry(wait_ms, || try_exclusive(path)).map_err(failed)?;
         let Some(file) = taken else {

@@ -4,9 +4,9 @@
 //! State directories are told by their name alone; what a file means is not known here. Whatever an
 //! older Kapi left open is tightened by whoever writes there next.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
 /// The name of every state directory, of a project and of a person.
@@ -39,7 +39,7 @@ pub(crate) fn is_private(path: &Path) -> bool {
 }
 
 /// Returns the mode with which a directory is made.
-pub(crate) fn directory_mode(path: &Path) -> u32 {
+fn directory_mode(path: &Path) -> u32 {
     if is_private(path) { 0o700 } else { 0o777 }
 }
 
@@ -66,6 +66,37 @@ pub(crate) fn tighten(path: &Path, file: &File) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes a directory and its missing parents; returns whether this very call made the last one.
+pub(crate) fn create_dir(dir: &Path) -> io::Result<bool> {
+    match make_last(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let Some(parent) = parent else {
+                return Err(error);
+            };
+            create_dir(parent)?;
+            make_last(dir)
+        }
+        result => result,
+    }
+}
+
+/// Makes one directory in a parent that is there.
+fn make_last(dir: &Path) -> io::Result<bool> {
+    let mode = directory_mode(dir);
+    match DirBuilder::new().mode(mode).create(dir) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if fs::metadata(dir)?.is_dir() {
+                Ok(false)
+            } else {
+                Err(error)
+            }
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

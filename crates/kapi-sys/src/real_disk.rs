@@ -5,10 +5,10 @@
 //! opens a device or a named pipe: a state directory may have come with a cloned repository.
 //! Knows nothing of what the files mean.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::{fs, io, thread};
@@ -97,7 +97,7 @@ impl Disk for RealDisk {
     }
 
     fn create_dir(&self, dir: &Path) -> Result<bool, DiskError> {
-        make_dir(dir).map_err(at("create directory", dir))
+        private_mode::create_dir(dir).map_err(at("create directory", dir))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
@@ -214,36 +214,5 @@ fn regular(file: File) -> io::Result<File> {
         Ok(file)
     } else {
         Err(not_a_file())
-    }
-}
-
-/// Makes a directory and its missing parents; true when the last one is this call's own.
-pub(crate) fn make_dir(dir: &Path) -> io::Result<bool> {
-    match make_last(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let Some(parent) = parent else {
-                return Err(error);
-            };
-            make_dir(parent)?;
-            make_last(dir)
-        }
-        result => result,
-    }
-}
-
-/// Makes one directory in a parent that is there.
-fn make_last(dir: &Path) -> io::Result<bool> {
-    let mode = private_mode::directory_mode(dir);
-    match DirBuilder::new().mode(mode).create(dir) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if fs::metadata(dir)?.is_dir() {
-                Ok(false)
-            } else {
-                Err(error)
-            }
-        }
-        Err(error) => Err(error),
     }
 }

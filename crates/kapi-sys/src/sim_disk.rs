@@ -4,6 +4,8 @@
 //! lets a test choose how much of the difference survives. Knows nothing of what the files mean.
 
 pub(crate) mod locks;
+
+mod dice;
 mod names;
 mod state;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::state::SeededDice;
+use super::dice::SeededDice;
 
 /// The number of a file, which a rename does not change.
 pub(super) type FileId = u64;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::dice::SeededDice;
 use super::names::{DiskNames, FileId, NameNode};
 use super::{Mutation, PowerFailure, Survival};
 use crate::real_disk::{not_a_file, too_short_to_cut};
@@ -133,7 +134,7 @@ impl SimDiskState {
                 self.files.values_mut().for_each(FileContent::lose);
             }
             Some(Survival::TornPrefix(seed)) => {
-                let mut dice = SeededDice(seed);
+                let mut dice = SeededDice::new(seed);
                 self.names.tear(&mut dice);
                 for content in self.files.values_mut() {
                     content.tear(&mut dice);
@@ -288,30 +289,6 @@ impl SimDiskState {
             self.n_files += 1;
         }
         self.file(path)
-    }
-}
-
-/// Decisions that look random and follow from a seed (splitmix64).
-pub(super) struct SeededDice(u64);
-
-impl SeededDice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number from 0 to `most`, both included.
-    pub(super) fn up_to(&mut self, most: usize) -> usize {
-        let n_choices = (most as u64).saturating_add(1);
-        usize::try_from(self.roll() % n_choices).unwrap_or(most)
-    }
-
-    fn prefix<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let len = self.up_to(bytes.len());
-        bytes.get(..len).unwrap_or(bytes)
     }
 }
 
