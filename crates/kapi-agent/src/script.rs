@@ -208,7 +208,8 @@ impl Script {
     /// When a role has no such answer, or the steps cannot be written as JSON.
     pub(crate) fn turn_json(
         &self,
-        (path, part): (&Path, &ScriptPart),
+        path: &Path,
+        part: &ScriptPart,
         turn: u32,
         gate: Option<Vec<String>>,
     ) -> Result<Vec<u8>, ScriptError> {
@@ -337,7 +338,7 @@ turns:
     fn steps(text: &str, reference: &str, turn: u32) -> String {
         let script = Script::parse(Path::new("s.yaml"), text).unwrap();
         let (path, part) = ScriptPart::split(Path::new(reference));
-        match script.turn_json((&path, &part), turn, None) {
+        match script.turn_json(&path, &part, turn, None) {
             Ok(json) => String::from_utf8(json).unwrap(),
             Err(error) => error.to_string(),
         }

@@ -13,7 +13,7 @@ use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::workflow::mode::Mode;
 use kapi_store::canonical::canonical_hash;
-use kapi_store::inventory::{GoalEntry, Inventory, goal_ids, workflow_ids};
+use kapi_store::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::LogStream;
 use kapi_sys::clock::Clock;
@@ -76,7 +76,11 @@ impl Project<'_> {
         self.prepare()?;
         let held = self.lock()?;
         let mut inventory = read_or_rebuild(self)?;
-        Ok(inventory.claim(self.disk, &self.layout, slug, &held)?)
+        let new = NewDirectory {
+            parent: self.layout.goals_dir(),
+            slug,
+        };
+        Ok(inventory.claim(self.disk, &self.layout, &new, &held)?)
     }
 
     /// Proposes a goal under an id that was claimed.
@@ -181,7 +185,7 @@ impl Project<'_> {
             return found;
         };
         for mode in Mode::ALL {
-            let workflows = workflow_ids(self.disk, (&self.layout, mode), None)?;
+            let workflows = workflow_ids(self.disk, &self.layout, mode, None)?;
             if let Ok(id) = find(reference, &workflows) {
                 let reference = reference.to_owned();
                 return Err(ResolveError::Workflow {

@@ -118,7 +118,8 @@ impl JetStream<'_> {
     /// Publishes under an id: however often it is sent, it is there once.
     pub(crate) fn publish(
         &self,
-        (subject, payload): (&str, &[u8]),
+        subject: &str,
+        payload: &[u8],
         id: &str,
         wanted: ExpectedPosition,
     ) -> Result<PublishOutcome, FleetError> {

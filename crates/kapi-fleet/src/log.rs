@@ -233,7 +233,8 @@ impl NetLog {
         let id = format!("{}-{}-{}", self.writer, self.n_batches, sha256_hex(&bytes));
         let subject = self.names.log();
         let published = stream.publish(
-            (&subject, &bytes),
+            &subject,
+            &bytes,
             &id,
             ExpectedPosition::After(cursor.message),
         )?;
@@ -291,7 +292,7 @@ impl NetLog {
         let json = notes.encode(&note)?;
         let revision = last.map_or(0, |kept| kept.seq);
         let id = format!("{}-note", note.place.subject);
-        match notes.publish((&subject, &json), &id, ExpectedPosition::After(revision))? {
+        match notes.publish(&subject, &json, &id, ExpectedPosition::After(revision))? {
             PublishOutcome::Taken => {
                 files.purge_but(&format!("{}.>", note.place.subject), 0)?;
                 Ok(false)
@@ -325,7 +326,7 @@ impl NetLog {
         let subject = self.names.file(&format!("clock.{}", random_hex()?));
         let id = format!("{subject}-now");
         let before_ms = clock.now_ms();
-        files.publish((&subject, b"?"), &id, ExpectedPosition::Any)?;
+        files.publish(&subject, b"?", &id, ExpectedPosition::Any)?;
         let after_ms = clock.now_ms();
         let kept = files.last(&subject)?;
         files.purge_but(&subject, 0)?;

@@ -85,7 +85,7 @@ impl FleetObjects {
             place: place.clone(),
         })?;
         let subject = self.head_subject(name);
-        match stream.publish((&subject, &json), &place.subject, ExpectedPosition::First)? {
+        match stream.publish(&subject, &json, &place.subject, ExpectedPosition::First)? {
             PublishOutcome::At(_) => Ok(()),
             PublishOutcome::Taken => stream.purge_but(&format!("{}.>", place.subject), 0),
         }

@@ -36,7 +36,7 @@ impl FleetHistory {
         let subject = self.subject(segment);
         let mut rest = lines;
         while let Some((bytes, after)) = fill(rest) {
-            match stream.publish((&subject, &bytes), &random_hex()?, ExpectedPosition::Any)? {
+            match stream.publish(&subject, &bytes, &random_hex()?, ExpectedPosition::Any)? {
                 PublishOutcome::At(_) | PublishOutcome::Taken => rest = after,
             }
         }

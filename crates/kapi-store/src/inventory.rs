@@ -7,7 +7,7 @@
 mod shared;
 pub mod workflow_entry;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kapi_core::goal::contract::{Race, SandboxLevel};
@@ -55,6 +55,15 @@ pub struct Inventory {
     resumable: Vec<GoalId>,
     #[serde(default, deserialize_with = "pass_over")]
     links: Vec<WorkflowConnection>,
+}
+
+/// A directory that is to be claimed for a goal or workflow.
+#[derive(Debug)]
+pub struct NewDirectory<'a> {
+    /// The directory above it.
+    pub parent: PathBuf,
+    /// The name after its index.
+    pub slug: &'a Slug,
 }
 
 /// One goal in the inventory.
@@ -170,7 +179,7 @@ impl Inventory {
         let (index, slug) = split_name(name)?;
         let idx = self
             .workflows
-            .binary_search_by(|known| place(&known.id).cmp(&(index, slug)));
+            .binary_search_by(|known| sort_key(&known.id).cmp(&(index, slug)));
         self.workflows.get(idx.ok()?)
     }
 
@@ -235,10 +244,10 @@ impl Inventory {
         Ok(replace_durably(disk, &file, &bytes)?)
     }
 
-    /// Claims the next index by making the goal's directory.
+    /// Claims the next index by making the directory of a goal or workflow.
     ///
     /// The index is durably spent before the directory appears. A claimed directory without
-    /// events is not a goal.
+    /// events is neither.
     ///
     /// # Errors
     /// When the disk refuses, or no index is left.
@@ -246,33 +255,7 @@ impl Inventory {
         &mut self,
         disk: &dyn Disk,
         layout: &ProjectLayout,
-        slug: &Slug,
-        held: &Lock,
-    ) -> Result<GoalId, StoreError> {
-        let parent = layout.goals_dir();
-        self.claim_below(disk, (layout, &parent), slug, held)
-    }
-
-    /// Claims the next index by making the directory of a workflow.
-    ///
-    /// # Errors
-    /// When the disk refuses, or no index is left.
-    pub fn claim_workflow(
-        &mut self,
-        disk: &dyn Disk,
-        (layout, mode): (&ProjectLayout, Mode),
-        slug: &Slug,
-        held: &Lock,
-    ) -> Result<GoalId, StoreError> {
-        let parent = layout.mode_dir(mode);
-        self.claim_below(disk, (layout, &parent), slug, held)
-    }
-
-    fn claim_below(
-        &mut self,
-        disk: &dyn Disk,
-        (layout, parent): (&ProjectLayout, &PathBuf),
-        slug: &Slug,
+        new: &NewDirectory<'_>,
         held: &Lock,
     ) -> Result<GoalId, StoreError> {
         let highest = highest_index(disk, layout)?;
@@ -283,13 +266,13 @@ impl Inventory {
             };
             self.next_index = after;
             self.write(disk, layout, held)?;
-            let id = GoalId::new(index, slug.clone());
-            if disk.create_dir(&parent.join(id.to_string()))? {
+            let id = GoalId::new(index, new.slug.clone());
+            if disk.create_dir(&new.parent.join(id.to_string()))? {
                 return Ok(id);
             }
         }
         Err(StoreError::IndexesUsedUp {
-            directory: parent.clone(),
+            directory: new.parent.clone(),
         })
     }
 
@@ -320,8 +303,7 @@ pub fn goal_ids(disk: &dyn Disk, layout: &ProjectLayout) -> Result<Vec<GoalId>, 
             continue;
         };
         let goal_layout = layout.goal(&goal);
-        let files = (goal_layout.state(), goal_layout.events());
-        if has_events(disk, &goal, &files)? {
+        if has_events(disk, &goal, &goal_layout.state(), &goal_layout.events())? {
             ids.push(goal);
         }
     }
@@ -336,7 +318,8 @@ pub fn goal_ids(disk: &dyn Disk, layout: &ProjectLayout) -> Result<Vec<GoalId>, 
 /// When the disk refuses.
 pub fn workflow_ids(
     disk: &dyn Disk,
-    (layout, mode): (&ProjectLayout, Mode),
+    layout: &ProjectLayout,
+    mode: Mode,
     known: Option<&Inventory>,
 ) -> Result<Vec<GoalId>, StoreError> {
     let mut ids = Vec::new();
@@ -350,7 +333,7 @@ pub fn workflow_ids(
             continue;
         };
         let workflow = layout.workflow(mode, &id);
-        if has_events(disk, &id, &(workflow.state(), workflow.events()))? {
+        if has_events(disk, &id, &workflow.state(), &workflow.events())? {
             ids.push(id);
         }
     }
@@ -368,8 +351,8 @@ fn split_name(name: &str) -> Option<(u32, &str)> {
     (is_number && is_short).then_some((index, slug))
 }
 
-/// Returns what ids are sorted by.
-fn place(id: &GoalId) -> (u32, &str) {
+/// Returns the key by which ids are sorted.
+fn sort_key(id: &GoalId) -> (u32, &str) {
     (id.index(), id.slug().as_str())
 }
 
@@ -380,13 +363,13 @@ fn pass_over<'de, D: Deserializer<'de>, T>(list: D) -> Result<Vec<T>, D::Error> 
 }
 
 /// Tells whether a directory was more than claimed: whoever wrote its first record may not have
-/// finished. `files` are the fold and the log.
+/// finished.
 fn has_events(
     disk: &dyn Disk,
     id: &GoalId,
-    files: &(PathBuf, PathBuf),
+    state: &Path,
+    events: &Path,
 ) -> Result<bool, StoreError> {
-    let (state, events) = files;
     // A fold is only ever made of accepted records, so the log need not be read.
     if disk.len(state)?.is_some() {
         return Ok(true);

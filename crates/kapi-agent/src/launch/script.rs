@@ -12,7 +12,7 @@ use crate::script::part::ScriptPart;
 pub(super) fn launch(file: &Path, turn: &AgentTurn<'_>) -> Result<AgentLaunch, AgentError> {
     let (file, part) = ScriptPart::split(file);
     let script = Script::read(&file)?;
-    let stdin = script.turn_json((&file, &part), turn.turn, gate::script(turn)?)?;
+    let stdin = script.turn_json(&file, &part, turn.turn, gate::script(turn)?)?;
     Ok(AgentLaunch {
         program: SELF_EXE.to_owned(),
         args: words(&[SCRIPT_AGENT_COMMAND]),

@@ -215,7 +215,7 @@ fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<ScriptEv
     };
     let question = serde_json::json!({"tool_name": "bash", "tool_input": {"command": command}});
     let args = words.iter().map(OsString::from).collect();
-    let asked = performed(cwd, (program, args), question.to_string().into_bytes())?;
+    let asked = run_program(cwd, program, args, question.to_string().into_bytes())?;
     let is_allowed = matches!(
         asked,
         ScriptEvent::Output {
@@ -229,12 +229,14 @@ fn refusal(cwd: &Path, gate: &[String], command: &str) -> Result<Option<ScriptEv
 /// Runs a shell command to its end and returns what it printed.
 fn bash(cwd: &Path, command: &str) -> Result<ScriptEvent, RunnerError> {
     let args = vec!["-c".into(), command.into()];
-    performed(cwd, ("/bin/sh", args), Vec::new())
+    run_program(cwd, "/bin/sh", args, Vec::new())
 }
 
-fn performed(
+/// Runs a program to its end and returns what it printed.
+fn run_program(
     cwd: &Path,
-    (program, args): (&str, Vec<OsString>),
+    program: &str,
+    args: Vec<OsString>,
     stdin: Vec<u8>,
 ) -> Result<ScriptEvent, RunnerError> {
     let program = Program {

@@ -56,7 +56,7 @@ pub(crate) fn list(
 ) -> Result<Vec<WorkflowListed>, EngineError> {
     let mut listed = Vec::new();
     for mode in Mode::ALL {
-        let ids = workflow_ids(project.disk, (&project.layout, mode), inventory)?;
+        let ids = workflow_ids(project.disk, &project.layout, mode, inventory)?;
         let Some(first) = ids.first() else {
             continue;
         };

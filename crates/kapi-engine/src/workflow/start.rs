@@ -18,7 +18,7 @@ use kapi_core::workflow::slug;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::Terms;
 use kapi_store::hash::sha256_hex;
-use kapi_store::inventory::{Inventory, goal_ids, workflow_ids};
+use kapi_store::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
 
 use crate::error::EngineError;
 use crate::inventory::read_or_rebuild;
@@ -131,15 +131,18 @@ impl Project<'_> {
         let held = self.lock()?;
         let mut inventory = read_or_rebuild(self)?;
         let slug = name(purpose, mode, &self.taken(Some(&inventory))?)?;
-        let at = (&self.layout, mode);
-        Ok(inventory.claim_workflow(self.disk, at, &slug, &held)?)
+        let new = NewDirectory {
+            parent: self.layout.mode_dir(mode),
+            slug: &slug,
+        };
+        Ok(inventory.claim(self.disk, &self.layout, &new, &held)?)
     }
 
     /// Returns every goal and workflow there is.
     fn taken(&self, inventory: Option<&Inventory>) -> Result<Vec<GoalId>, EngineError> {
         let mut taken = goal_ids(self.disk, &self.layout)?;
         for mode in Mode::ALL {
-            taken.extend(workflow_ids(self.disk, (&self.layout, mode), inventory)?);
+            taken.extend(workflow_ids(self.disk, &self.layout, mode, inventory)?);
         }
         Ok(taken)
     }

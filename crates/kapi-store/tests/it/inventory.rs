@@ -9,7 +9,7 @@ use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_store::error::StoreError;
 use kapi_store::inventory::workflow_entry::WorkflowEntry;
-use kapi_store::inventory::{GoalEntry, Inventory, goal_ids};
+use kapi_store::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::disk::{Disk, create_dir_durably, replace_durably};
 use kapi_sys::real_disk::RealDisk;
@@ -34,7 +34,11 @@ fn claim_in(disk: &dyn Disk, layout: &ProjectLayout, slug: &str) -> Result<GoalI
         Some(inventory) => inventory,
         None => Inventory::rebuild(disk, layout, Vec::new())?,
     };
-    inventory.claim(disk, layout, &Slug::parse(slug).unwrap(), &held)
+    let new = NewDirectory {
+        parent: layout.goals_dir(),
+        slug: &Slug::parse(slug).unwrap(),
+    };
+    inventory.claim(disk, layout, &new, &held)
 }
 
 #[test]

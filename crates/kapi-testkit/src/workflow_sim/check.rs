@@ -120,7 +120,7 @@ fn rest_of(workflow: &Workflow) -> RestOf {
 fn keys(project: &Project<'_>) -> Result<Vec<WorkflowKey>, Violation> {
     let mut keys = Vec::new();
     for mode in MODES {
-        let ids = workflow_ids(project.disk, (&project.layout, mode), None);
+        let ids = workflow_ids(project.disk, &project.layout, mode, None);
         let ids = ids.map_err(|error| failed(&error))?;
         keys.extend(ids.into_iter().map(|id| WorkflowKey { mode, id }));
     }
