@@ -41,7 +41,7 @@ impl VerdictToken<'_> {
 /// The one form in which `done` is accepted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Strict {
+struct StrictVerdict {
     verdict: String,
     reason: String,
     token: Option<String>,
@@ -49,7 +49,7 @@ struct Strict {
 
 /// The form in which the other verdicts are accepted: further fields do no harm.
 #[derive(Debug, Deserialize)]
-struct Lenient {
+struct LenientVerdict {
     verdict: String,
     reason: String,
     token: Option<String>,
@@ -82,7 +82,7 @@ fn strict(text: &str, expected: VerdictToken<'_>) -> Option<(Verdict, String)> {
     if !text.starts_with('{') {
         return None;
     }
-    let Strict {
+    let StrictVerdict {
         verdict,
         reason,
         token,
@@ -172,9 +172,10 @@ fn objects(text: &str, expected: VerdictToken<'_>) -> Vec<(Verdict, String)> {
     for _ in 0..BRACES_MAX {
         let Some(at) = rest.find('{') else { break };
         let candidate = rest.get(at..).unwrap_or_default();
-        let mut stream = serde_json::Deserializer::from_str(candidate).into_iter::<Lenient>();
+        let mut stream =
+            serde_json::Deserializer::from_str(candidate).into_iter::<LenientVerdict>();
         let skipped = match stream.next() {
-            Some(Ok(Lenient {
+            Some(Ok(LenientVerdict {
                 verdict,
                 reason,
                 token,

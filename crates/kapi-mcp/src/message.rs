@@ -15,7 +15,7 @@ pub const INVALID_PARAMS: i64 = -32_602;
 
 /// What came in one frame.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Incoming {
+pub enum IncomingMessage {
     /// A request, which is answered.
     Request {
         /// Its id, a text or a number.
@@ -36,7 +36,7 @@ pub enum Incoming {
     },
 }
 
-impl Incoming {
+impl IncomingMessage {
     /// Reads a message.
     #[must_use]
     pub fn read(message: &Value) -> Self {

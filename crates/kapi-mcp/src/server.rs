@@ -11,7 +11,7 @@ use kapi_wire::tools::answer;
 use serde_json::{Value, json};
 
 use crate::message::{
-    self, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, PARSE_ERROR,
+    self, INVALID_PARAMS, INVALID_REQUEST, IncomingMessage, METHOD_NOT_FOUND, PARSE_ERROR,
 };
 
 /// The versions of the protocol that are spoken, the newest first.
@@ -64,10 +64,10 @@ pub fn serve(
 ) -> Result<(), ServerError> {
     loop {
         let line = match read_line(input).map_err(|source| ServerError::Read { source })? {
-            Frame::End => return Ok(()),
-            Frame::Line(line) if line.iter().all(u8::is_ascii_whitespace) => continue,
-            Frame::Line(line) => line,
-            Frame::TooLong => {
+            InputFrame::End => return Ok(()),
+            InputFrame::Line(line) if line.iter().all(u8::is_ascii_whitespace) => continue,
+            InputFrame::Line(line) => line,
+            InputFrame::TooLong => {
                 let text = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
                 let answer = message::error(&Value::Null, INVALID_REQUEST, &text);
                 write_line(output, &answer)?;
@@ -102,13 +102,13 @@ pub fn answer_line(line: &[u8], offer: Offer, call: &mut Call<'_>) -> Option<Val
 }
 
 fn answer_message(message: &Value, offer: Offer, call: &mut Call<'_>) -> Option<Value> {
-    match Incoming::read(message) {
-        Incoming::Notification | Incoming::Answer => None,
-        Incoming::Invalid { id } => {
+    match IncomingMessage::read(message) {
+        IncomingMessage::Notification | IncomingMessage::Answer => None,
+        IncomingMessage::Invalid { id } => {
             let text = "the message is no request of JSON-RPC 2.0";
             Some(message::error(&id, INVALID_REQUEST, text))
         }
-        Incoming::Request { id, method, params } => {
+        IncomingMessage::Request { id, method, params } => {
             Some(match answer_request(&method, params, offer, call) {
                 Ok(result) => message::result(&id, &result),
                 Err((code, text)) => message::error(&id, code, &text),
@@ -169,34 +169,34 @@ fn tool_result(tool: AnyTool, given: &Value) -> Value {
     }
 }
 
-enum Frame {
+enum InputFrame {
     Line(Vec<u8>),
     TooLong,
     End,
 }
 
 /// Reads a line; of one that is too long, everything up to its end is thrown away.
-fn read_line(input: &mut dyn BufRead) -> io::Result<Frame> {
+fn read_line(input: &mut dyn BufRead) -> io::Result<InputFrame> {
     let mut line = Vec::new();
     let limit = u64::try_from(MESSAGE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut limited = input.take(limit);
     let n_read = limited.read_until(b'\n', &mut line)?;
     if n_read == 0 {
-        return Ok(Frame::End);
+        return Ok(InputFrame::End);
     }
     if line.last() == Some(&b'\n') || n_read < MESSAGE_BYTES_MAX {
-        return Ok(Frame::Line(line));
+        return Ok(InputFrame::Line(line));
     }
     loop {
         let available = input.fill_buf()?;
         if available.is_empty() {
-            return Ok(Frame::TooLong);
+            return Ok(InputFrame::TooLong);
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let n_skipped = end.map_or(available.len(), |at| at + 1);
         input.consume(n_skipped);
         if end.is_some() {
-            return Ok(Frame::TooLong);
+            return Ok(InputFrame::TooLong);
         }
     }
 }

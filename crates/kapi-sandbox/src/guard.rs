@@ -18,7 +18,7 @@ use crate::outcome::{ExceededLimit, IsolationGrade};
 use crate::spec::{IsolationLevel, MountAccess, NetworkIsolation, Resources, SandboxSpec};
 use crate::status::StepFailure;
 use crate::watchdog::disk::DiskBaseline;
-use crate::watchdog::{Beyond, Watchdog};
+use crate::watchdog::{LimitBreach, Watchdog};
 
 /// What a process may map beyond twice the memory of all, where the kernel does not count what is used:
 /// programs reserve far more than they ever touch.
@@ -125,13 +125,13 @@ impl Guard {
     }
 
     /// Watches the sandbox from outside until its leading process has ended.
-    pub(crate) fn watch(&self, leader: BorrowedFd<'_>) -> Result<Option<Beyond>, Errno> {
+    pub(crate) fn watch(&self, leader: BorrowedFd<'_>) -> Result<Option<LimitBreach>, Errno> {
         self.watchdog.guard(leader)
     }
 
     /// Returns the limits that were met inside, the likeliest cause of the end first: what the end itself
     /// says, what the watch found, what the kernel counted.
-    pub(crate) fn met(&self, beyond: Option<Beyond>, end: ProcessEnd) -> Vec<ExceededLimit> {
+    pub(crate) fn met(&self, beyond: Option<LimitBreach>, end: ProcessEnd) -> Vec<ExceededLimit> {
         let signal = Signal::XFSZ.as_raw();
         let by_size = end == ProcessEnd::Signaled(signal)
             || end == ProcessEnd::Exited(SHELL_SIGNAL_BASE + signal);
@@ -140,7 +140,7 @@ impl Guard {
             resource: "file size",
             limit: bytes_text(limit),
         });
-        let counted = self.group.met().into_iter().map(Beyond::Counted);
+        let counted = self.group.met().into_iter().map(LimitBreach::Counted);
         let counted = counted.filter(|one| beyond != Some(*one));
         let others = beyond.into_iter().chain(counted);
         size.into_iter()
@@ -148,13 +148,13 @@ impl Guard {
             .collect()
     }
 
-    fn exceeded(&self, beyond: Beyond) -> Option<ExceededLimit> {
+    fn exceeded(&self, beyond: LimitBreach) -> Option<ExceededLimit> {
         Some(match beyond {
-            Beyond::Counted(controller) => ExceededLimit {
+            LimitBreach::Counted(controller) => ExceededLimit {
                 resource: resource(controller),
                 limit: limit_text(controller, controller.asked(&self.resources)?),
             },
-            Beyond::Disk => ExceededLimit {
+            LimitBreach::Disk => ExceededLimit {
                 resource: "disk",
                 limit: bytes_text(self.resources.disk_bytes?),
             },

@@ -119,10 +119,12 @@ fn obey(order: &LaunchOrder, status: &OwnedFd) -> Result<i32, StepFailure> {
             let layers = layer::lock_all(enclosure)?;
             group::join(&enclosure.doors)?;
             namespace::enter(enclosure)?;
-            let beside = Beside::new(enclosure)?;
+            let beside = LauncherTasks::new(enclosure)?;
             let code = lead(
                 status,
-                |life| leader::confine(enclosure, payload, &beside, Ties { status, life }),
+                |life| {
+                    leader::confine(enclosure, payload, &beside, LeaderChannels { status, life })
+                },
                 |leader| beside.work(leader),
             );
             // Held until the end of this process, which comes after that of its mounts.
@@ -130,7 +132,7 @@ fn obey(order: &LaunchOrder, status: &OwnedFd) -> Result<i32, StepFailure> {
             code
         }
         LauncherWork::Supervise { payload } => {
-            let run = |life: &OwnedFd| leader::supervise(payload, Ties { status, life });
+            let run = |life: &OwnedFd| leader::supervise(payload, LeaderChannels { status, life });
             lead(status, run, |_leader| {})
         }
         LauncherWork::Probe { binds } => steps::try_all(status.as_fd(), binds).map(|()| 0),
@@ -156,7 +158,7 @@ fn hand_over_listeners(enclosure: &Enclosure, status: &OwnedFd) -> Result<(), St
 
 /// What ties the leader to the outside.
 #[derive(Debug, Clone, Copy)]
-struct Ties<'a> {
+struct LeaderChannels<'a> {
     /// Where it tells how things go.
     status: &'a OwnedFd,
     /// Hangs up when the launcher ends.
@@ -165,14 +167,14 @@ struct Ties<'a> {
 
 /// What the launcher does for a confined leader while that goes on.
 #[derive(Debug)]
-struct Beside {
+struct LauncherTasks {
     layers: LayerMounts,
     network: Option<SandboxNetwork>,
     host_root: HostRoot,
     nested_namespaces: bool,
 }
 
-impl Beside {
+impl LauncherTasks {
     fn new(enclosure: &Enclosure) -> Result<Self, StepFailure> {
         let network = match enclosure.network {
             OrderedNetwork::Host => None,

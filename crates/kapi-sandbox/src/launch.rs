@@ -14,7 +14,8 @@ use std::{io, thread};
 
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::{
-    self, EndingProcess, FinishedProcess, Over, ProcessEnd, ProcessError, ProcessLimits, Program,
+    self, EndedProgram, EndingProcess, FinishedProcess, ProcessEnd, ProcessError, ProcessLimits,
+    Program,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
@@ -33,7 +34,7 @@ use crate::podman;
 use crate::spec::{IsolationLevel, NetworkIsolation, SandboxSpec};
 use crate::status::{LauncherMessage, LauncherReport, PayloadEnd, ReportError, StepFailure, pair};
 use crate::terminal::{PseudoTerminal, TerminalRelay};
-use crate::watchdog::Beyond;
+use crate::watchdog::LimitBreach;
 
 /// How long the death of every process of a sandbox may take after its launcher has ended.
 const DEATH_WAIT_MS: u64 = 10_000;
@@ -176,7 +177,10 @@ fn finish(performed: LauncherRun) -> Result<(FinishedProcess, EndingProcess), Sa
 }
 
 /// Tells how a launcher ended that did not say how its payload did.
-fn unexplained(over: Over, beyond: Option<Beyond>) -> Result<FinishedProcess, SandboxError> {
+fn unexplained(
+    over: EndedProgram,
+    beyond: Option<LimitBreach>,
+) -> Result<FinishedProcess, SandboxError> {
     let mut finished = over.wait().map_err(SandboxError::Launch)?;
     finished.end = match finished.end {
         // The leader was ended together with the payload, for a limit.
@@ -218,11 +222,11 @@ pub(crate) struct LaunchContext<'a> {
 #[derive(Debug)]
 pub(crate) struct LauncherRun {
     /// The launcher, of which nobody else is left.
-    pub over: Over,
+    pub over: EndedProgram,
     /// Its messages, in order.
     pub statuses: Vec<LauncherMessage>,
     /// The limit for which it was ended, or which it was seen at.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<LimitBreach>,
 }
 
 /// Runs the launcher with one order and returns what it did and said.
@@ -273,13 +277,13 @@ pub(crate) fn perform(
     })
 }
 
-type RunResult = Result<Over, ProcessError>;
+type RunResult = Result<EndedProgram, ProcessError>;
 
 /// What was heard and seen of a launcher while it ran.
 #[derive(Default)]
 struct LauncherObservation {
     report: LauncherReport,
-    beyond: Option<Beyond>,
+    beyond: Option<LimitBreach>,
 }
 
 /// Runs the launcher on this thread, whose end would be the launcher's; takes the listeners and

@@ -20,16 +20,16 @@ use crate::status::StepFailure;
 
 /// Everything found out.
 #[derive(Debug)]
-pub struct Ladder {
+pub struct LevelReport {
     /// The levels, the default first.
-    pub levels: Vec<Rung>,
+    pub levels: Vec<LevelSupport>,
     /// What was seen on the way.
     pub facts: Vec<HostFact>,
 }
 
 /// One level.
 #[derive(Debug)]
-pub struct Rung {
+pub struct LevelSupport {
     /// Which.
     pub level: IsolationLevel,
     /// Whether a program can be run in it.
@@ -74,19 +74,19 @@ pub fn ladder(
     self_exe: &Path,
     sandboxes: &Path,
     env: &BTreeMap<OsString, OsString>,
-) -> Result<Ladder, SandboxError> {
+) -> Result<LevelReport, SandboxError> {
     let host = HostRestrictions::observe();
     let (native, mut facts) = native::climb(self_exe, sandboxes, &host)?;
     facts.extend(fact::observe(sandboxes, &host));
     let (podman, seen) = container::climb(env);
     facts.extend(seen);
-    let none = Rung {
+    let none = LevelSupport {
         level: IsolationLevel::None,
         works: true,
         gives: vec!["everything a program started is ended with it; it sees the host".to_owned()],
         missing: Vec::new(),
     };
-    Ok(Ladder {
+    Ok(LevelReport {
         levels: vec![native, podman, none],
         facts,
     })

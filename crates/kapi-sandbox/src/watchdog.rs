@@ -42,7 +42,7 @@ pub(crate) struct Watchdog {
 
 /// A limit that a sandbox was found beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beyond {
+pub(crate) enum LimitBreach {
     /// One that a control group would hold.
     Counted(Controller),
     /// The growth of the writable directories.
@@ -66,7 +66,7 @@ impl Watchdog {
 
     /// Watches until the leading process has ended, and ends it when a limit is passed. Ending it ends
     /// every process of its namespace and no other.
-    pub(crate) fn guard(&self, leader: BorrowedFd<'_>) -> Result<Option<Beyond>, Errno> {
+    pub(crate) fn guard(&self, leader: BorrowedFd<'_>) -> Result<Option<LimitBreach>, Errno> {
         let Some(pid) = number_of(leader) else {
             // It has ended already.
             return Ok(None);
@@ -92,7 +92,7 @@ impl Watchdog {
         }
         Ok(watch
             .is_full
-            .then_some(Beyond::Counted(Controller::Processes)))
+            .then_some(LimitBreach::Counted(Controller::Processes)))
     }
 }
 
@@ -108,7 +108,7 @@ struct LimitWatch<'a> {
 
 impl LimitWatch<'_> {
     /// Looks once; returns what is over its limit and how long to wait before the next look.
-    fn look(&mut self, leader: Pid) -> (Option<Beyond>, Duration) {
+    fn look(&mut self, leader: Pid) -> (Option<LimitBreach>, Duration) {
         let limits = self.limits;
         let counted = [
             limits.memory_bytes,
@@ -119,7 +119,7 @@ impl LimitWatch<'_> {
         if counted.iter().any(Option::is_some) {
             let family = Family::of(leader);
             if let Some(controller) = self.look_at_family(&family) {
-                return (Some(Beyond::Counted(controller)), pause);
+                return (Some(LimitBreach::Counted(controller)), pause);
             }
             if is_near(&family, limits) {
                 pause = PAUSE_NEAR;
@@ -147,7 +147,7 @@ impl LimitWatch<'_> {
         self.memory_looks >= MEMORY_LOOKS
     }
 
-    fn look_at_disk(&mut self) -> Option<Beyond> {
+    fn look_at_disk(&mut self) -> Option<LimitBreach> {
         let (limit, _) = self.limits.disk.as_ref()?;
         let disk = self.disk.as_mut()?;
         if Instant::now() < self.disk_due {
@@ -156,7 +156,7 @@ impl LimitWatch<'_> {
         let is_over = disk.is_over(*limit);
         // A walk that took long is not repeated at once.
         self.disk_due = Instant::now() + DISK_PAUSE.max(disk.last_walk_took() * 10);
-        is_over.then_some(Beyond::Disk)
+        is_over.then_some(LimitBreach::Disk)
     }
 }
 

@@ -188,7 +188,7 @@ pub fn run_until_over(
     over: BorrowedFd<'_>,
     cancel: &Cancel,
     on_line: &mut dyn FnMut(OutputLine<'_>),
-) -> Result<Over, ProcessError> {
+) -> Result<EndedProgram, ProcessError> {
     follow(program, Some(over), cancel, on_line)
 }
 
@@ -197,10 +197,10 @@ fn follow(
     over: Option<BorrowedFd<'_>>,
     cancel: &Cancel,
     on_line: &mut dyn FnMut(OutputLine<'_>),
-) -> Result<Over, ProcessError> {
+) -> Result<EndedProgram, ProcessError> {
     let started = Instant::now();
     if cancel.is_raised() {
-        return Ok(Over {
+        return Ok(EndedProgram {
             path: program.path,
             watched: None,
             duration: Duration::ZERO,
@@ -215,7 +215,7 @@ fn follow(
         path: program.path.clone(),
         source,
     })?;
-    Ok(Over {
+    Ok(EndedProgram {
         path: program.path,
         watched: Some(watched),
         duration: started.elapsed(),
@@ -224,14 +224,14 @@ fn follow(
 
 /// A program that is over, and may not have ended yet.
 #[derive(Debug)]
-pub struct Over {
+pub struct EndedProgram {
     path: PathBuf,
     /// `None` when it was cancelled before it was started.
     watched: Option<WatchOutcome>,
     duration: Duration,
 }
 
-impl Over {
+impl EndedProgram {
     /// Waits until it has ended and tells how.
     pub fn wait(self) -> Result<FinishedProcess, ProcessError> {
         let Some(mut watched) = self.watched else {

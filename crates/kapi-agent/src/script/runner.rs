@@ -56,7 +56,7 @@ enum RunnerError {
 /// A step that cannot be done ends the turn with code 1 and a `say` that tells why; a command
 /// that fails is only an output, as with any agent.
 pub fn script_main(stdin: &mut dyn Read, stdout: &mut dyn Write, cwd: &Path) -> i32 {
-    let mut player = Player {
+    let mut player = TurnPlayer {
         stdout,
         cwd,
         gate: Vec::new(),
@@ -77,14 +77,14 @@ pub fn script_main(stdin: &mut dyn Read, stdout: &mut dyn Write, cwd: &Path) -> 
     }
 }
 
-struct Player<'a> {
+struct TurnPlayer<'a> {
     stdout: &'a mut dyn Write,
     cwd: &'a Path,
     /// The words that ask before a command is run.
     gate: Vec<String>,
 }
 
-impl Player<'_> {
+impl TurnPlayer<'_> {
     fn play(&mut self, stdin: &mut dyn Read) -> Result<(), RunnerError> {
         let mut input = Vec::new();
         stdin

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kapi_agent::manifest::{Manifest, manifest};
-use kapi_sandbox::probe::{self, Rung};
+use kapi_sandbox::probe::{self, LevelSupport};
 use kapi_sandbox::spec::IsolationLevel;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
@@ -142,7 +142,7 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
     checks
 }
 
-fn rung(rung: &Rung) -> Vec<Check> {
+fn rung(rung: &LevelSupport) -> Vec<Check> {
     let (name, is_default) = match rung.level {
         IsolationLevel::Native => ("native", true),
         IsolationLevel::Podman => ("podman", false),

@@ -46,13 +46,13 @@ struct ChatUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
-    prompt_tokens_details: Option<Details>,
+    prompt_tokens_details: Option<TokenDetails>,
     /// One vendor's name for what it read from its cache.
     prompt_cache_hit_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Details {
+struct TokenDetails {
     cached_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
 }

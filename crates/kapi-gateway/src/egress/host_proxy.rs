@@ -21,7 +21,7 @@ const PLAIN_PORT: u16 = 80;
 pub struct HostProxy {
     plain: Option<ParentProxy>,
     secure: Option<ParentProxy>,
-    direct: Direct,
+    direct: DirectHosts,
 }
 
 /// One proxy.
@@ -61,7 +61,7 @@ pub enum HostProxyError {
 
 /// What is reached without a proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Direct {
+struct DirectHosts {
     everything: bool,
     names: Vec<(String, Option<u16>)>,
     networks: Vec<(IpAddr, u8)>,
@@ -85,7 +85,7 @@ impl HostProxy {
     /// When one is named that cannot be used: going out without it would not be what was asked.
     pub fn of(environment: &BTreeMap<OsString, OsString>) -> Result<Option<Self>, HostProxyError> {
         let direct = variable(environment, "no_proxy")?;
-        let direct = Direct::parse(direct.map(|(_, text)| text).unwrap_or_default());
+        let direct = DirectHosts::parse(direct.map(|(_, text)| text).unwrap_or_default());
         if direct.everything {
             return Ok(None);
         }
@@ -198,7 +198,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-impl Direct {
+impl DirectHosts {
     /// Reads a comma separated list: names with all below them, addresses, networks, `*`.
     fn parse(text: &str) -> Self {
         let mut direct = Self::default();

@@ -20,7 +20,7 @@ pub struct EgressRule {
     host: HostPattern,
     port: PortPattern,
     request: Option<RequestPattern>,
-    private: Private,
+    private: PrivateAddresses,
 }
 
 /// Which part of a rule does not fit what was asked for.
@@ -52,7 +52,7 @@ enum PortPattern {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Private {
+enum PrivateAddresses {
     Refused,
     Allowed,
 }
@@ -160,11 +160,11 @@ impl EgressRule {
     #[must_use]
     pub fn reach(&self) -> AddressReach {
         match (self.private, &self.host) {
-            (Private::Refused, _) => AddressReach::Public,
-            (Private::Allowed, HostPattern::Exactly(TargetHost::Address(_))) => {
+            (PrivateAddresses::Refused, _) => AddressReach::Public,
+            (PrivateAddresses::Allowed, HostPattern::Exactly(TargetHost::Address(_))) => {
                 AddressReach::PrivateByAddress
             }
-            (Private::Allowed, _) => AddressReach::PrivateByName,
+            (PrivateAddresses::Allowed, _) => AddressReach::PrivateByName,
         }
     }
 }
@@ -205,8 +205,8 @@ fn parse(text: &str) -> Result<EgressRule, RuleProblem> {
         return Err(RuleProblem::Scheme);
     }
     let (private, rest) = match rest.strip_prefix("private:") {
-        Some(rest) => (Private::Allowed, rest),
-        None => (Private::Refused, rest),
+        Some(rest) => (PrivateAddresses::Allowed, rest),
+        None => (PrivateAddresses::Refused, rest),
     };
     let (authority, path) = match rest.find('/') {
         Some(slash) => rest.split_at(slash),
@@ -233,7 +233,7 @@ fn parse(text: &str) -> Result<EgressRule, RuleProblem> {
     };
     let names_one = matches!(host_pattern, HostPattern::Exactly(_))
         && matches!(port, Some(port) if port != "*");
-    if private == Private::Allowed && !names_one {
+    if private == PrivateAddresses::Allowed && !names_one {
         return Err(RuleProblem::Private);
     }
     Ok(EgressRule {

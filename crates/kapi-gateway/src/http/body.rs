@@ -30,7 +30,7 @@ pub struct BodyReader<'a, R> {
 #[derive(Debug, Clone, Copy)]
 enum BodyPosition {
     /// Inside a body of known length, or of a chunk: so many bytes are left, then `after`.
-    Within { left: u64, after: After },
+    Within { left: u64, after: NextPart },
     /// Before a chunk's size line.
     Size,
     /// In a body that ends with the connection.
@@ -40,7 +40,7 @@ enum BodyPosition {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum After {
+enum NextPart {
     End,
     Chunk,
 }
@@ -58,7 +58,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
             Framing::Empty | Framing::Length(0) => BodyPosition::Done,
             Framing::Length(left) => BodyPosition::Within {
                 left,
-                after: After::End,
+                after: NextPart::End,
             },
             Framing::Chunked => BodyPosition::Size,
             Framing::UntilClose => BodyPosition::UntilClose,
@@ -109,7 +109,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
         Ok(self.n_read)
     }
 
-    fn piece_within(&mut self, left: u64, after: After) -> Result<&[u8], HttpMessageError> {
+    fn piece_within(&mut self, left: u64, after: NextPart) -> Result<&[u8], HttpMessageError> {
         let length = self.available(left)?;
         if length == 0 {
             return Err(HttpMessageError::Closed { part: PART });
@@ -117,8 +117,8 @@ impl<'a, R: Read> BodyReader<'a, R> {
         // A chunk's own line end is read with the next size line.
         let left = left.saturating_sub(length as u64);
         self.place = match (left, after) {
-            (0, After::End) => BodyPosition::Done,
-            (0, After::Chunk) => BodyPosition::Size,
+            (0, NextPart::End) => BodyPosition::Done,
+            (0, NextPart::Chunk) => BodyPosition::Size,
             _ => BodyPosition::Within { left, after },
         };
         self.taken(length)
@@ -171,7 +171,7 @@ impl<'a, R: Read> BodyReader<'a, R> {
         if left > 0 {
             self.place = BodyPosition::Within {
                 left,
-                after: After::Chunk,
+                after: NextPart::Chunk,
             };
             return Ok(());
         }

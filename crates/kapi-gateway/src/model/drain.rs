@@ -11,12 +11,12 @@ const DRAINS_MAX: usize = 32;
 
 /// The leave to read on in one answer.
 #[derive(Debug)]
-pub(crate) struct Drain<'g> {
+pub(crate) struct DrainPermit<'g> {
     n_drains: &'g AtomicUsize,
     until: Instant,
 }
 
-impl<'g> Drain<'g> {
+impl<'g> DrainPermit<'g> {
     /// Returns the leave, or nothing while too many answers are read on already.
     pub(crate) fn begin(n_drains: &'g AtomicUsize, time_max: Duration) -> Option<Self> {
         // Made at once, so that its end gives back what is taken here, also when it is too much.
@@ -34,7 +34,7 @@ impl<'g> Drain<'g> {
     }
 }
 
-impl Drop for Drain<'_> {
+impl Drop for DrainPermit<'_> {
     fn drop(&mut self) {
         self.n_drains.fetch_sub(1, Ordering::SeqCst);
     }
@@ -45,12 +45,12 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::{DRAINS_MAX, Drain};
+    use super::{DRAINS_MAX, DrainPermit};
 
     #[test]
     fn no_more_than_a_few_read_on_and_each_gives_its_place_back() {
         let n_drains = AtomicUsize::new(0);
-        let begin = || Drain::begin(&n_drains, Duration::ZERO);
+        let begin = || DrainPermit::begin(&n_drains, Duration::ZERO);
         let mut drains: Vec<_> = (0..DRAINS_MAX).map_while(|_| begin()).collect();
         assert_eq!(drains.len(), DRAINS_MAX);
         assert!(begin().is_none() && begin().is_none());

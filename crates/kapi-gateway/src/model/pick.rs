@@ -27,12 +27,15 @@ pub(crate) struct PickedObject {
 
 #[derive(Debug)]
 enum JsonLevel {
-    Object { key: Vec<u8>, expects: Expects },
+    Object {
+        key: Vec<u8>,
+        expects: ExpectedToken,
+    },
     Array,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expects {
+enum ExpectedToken {
     Key,
     Value,
 }
@@ -129,7 +132,7 @@ impl Picker {
                 self.keep(&[byte]);
                 self.place = JsonPosition::InString;
                 if let Some(JsonLevel::Object {
-                    expects: Expects::Key,
+                    expects: ExpectedToken::Key,
                     ..
                 }) = self.innermost()
                 {
@@ -141,7 +144,7 @@ impl Picker {
                 self.keep(&[byte]);
                 self.push(JsonLevel::Object {
                     key: Vec::new(),
-                    expects: Expects::Key,
+                    expects: ExpectedToken::Key,
                 });
             }
             b'[' => {
@@ -156,9 +159,9 @@ impl Picker {
             b',' | b':' => {
                 self.keep(&[byte]);
                 let now = if byte == b',' {
-                    Expects::Key
+                    ExpectedToken::Key
                 } else {
-                    Expects::Value
+                    ExpectedToken::Value
                 };
                 if let Some(JsonLevel::Object { expects, .. }) = self.innermost() {
                     *expects = now;

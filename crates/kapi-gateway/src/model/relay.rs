@@ -16,7 +16,7 @@ use crate::http::timed::TimedSocket;
 use crate::model::admission::{KeepAlive, spent_message};
 use crate::model::cassette::ExchangeEnd;
 use crate::model::dialect::GatewayErrorKind;
-use crate::model::drain::Drain;
+use crate::model::drain::DrainPermit;
 use crate::model::estimate::Basis;
 use crate::model::meter::{AnswerExtent, CallMeter, UnknownUsage};
 use crate::model::secret::Scrubber;
@@ -97,7 +97,7 @@ pub(crate) struct AnswerRelay<'r> {
     ends_by_close: bool,
     delivery: AgentDelivery,
     /// The leave to read on when nobody gets the answer.
-    drain: Option<Drain<'r>>,
+    drain: Option<DrainPermit<'r>>,
     /// Bytes of the answer that were read.
     n_bytes: u64,
 }
@@ -219,7 +219,7 @@ impl<'r> AnswerRelay<'r> {
             // What nobody reads any more is still counted to its end, unless nothing more may be
             // used anyway.
             AgentDelivery::Gone => {
-                let is_late = |drain: &Drain<'_>| drain.until() <= Instant::now();
+                let is_late = |drain: &DrainPermit<'_>| drain.until() <= Instant::now();
                 self.meter.as_ref().is_none_or(CallMeter::is_final)
                     || self.drain.as_ref().is_none_or(is_late)
                     || self.gateway.is_spent()
@@ -301,7 +301,7 @@ impl<'r> AnswerRelay<'r> {
             call: self.job.call,
         });
         let timeouts = &self.gateway.timeouts;
-        self.drain = Drain::begin(&self.gateway.n_drains, timeouts.drain);
+        self.drain = DrainPermit::begin(&self.gateway.n_drains, timeouts.drain);
         if let (AnswerBody::Live(_, patience), Some(drain)) = (stream, &self.drain) {
             patience.set(timeouts.silence, Some(drain.until()));
         }

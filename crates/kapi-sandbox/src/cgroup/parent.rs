@@ -23,7 +23,7 @@ pub(super) struct GroupParent {
 
 /// This process's own group in one tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Own {
+struct OwnGroup {
     version: CgroupVersion,
     /// The names of the tree's controllers; the second generation says elsewhere.
     controllers: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) fn find(wanted: &[Controller]) -> (Vec<GroupParent>, Vec<Unavailable>
     (places, missing)
 }
 
-fn add(places: &mut Vec<GroupParent>, tree: &Own, controller: Controller) {
+fn add(places: &mut Vec<GroupParent>, tree: &OwnGroup, controller: Controller) {
     let same = places
         .iter_mut()
         .find(|place| place.parent == tree.directory);
@@ -78,7 +78,10 @@ fn add(places: &mut Vec<GroupParent>, tree: &Own, controller: Controller) {
 
 /// Finds the nearest group above us, ourselves included, that hands the controllers down and that we
 /// may change; failing that, makes our own group one.
-fn second_place(tree: Option<&Own>, wanted: &[Controller]) -> Result<GroupParent, StepFailure> {
+fn second_place(
+    tree: Option<&OwnGroup>,
+    wanted: &[Controller],
+) -> Result<GroupParent, StepFailure> {
     let Some(tree) = tree else {
         return Err(StepFailure::new(
             "find cgroup controller",
@@ -155,7 +158,7 @@ fn become_parent(own: &Path, wanted: &[Controller]) -> Result<(), StepFailure> {
 }
 
 /// Joins what the kernel says of this process with where the trees are mounted.
-fn own_groups(groups: &str, mounts: &str) -> Vec<Own> {
+fn own_groups(groups: &str, mounts: &str) -> Vec<OwnGroup> {
     let mounted: Vec<CgroupMount<'_>> = mounts.lines().filter_map(mounted).collect();
     let own = |line: &str| {
         let mut fields = line.splitn(3, ':');
@@ -172,7 +175,7 @@ fn own_groups(groups: &str, mounts: &str) -> Vec<Own> {
         // A group outside of what is mounted cannot be reached.
         let below = path.strip_prefix(mount.root).ok()?;
         let top = PathBuf::from(mount.point);
-        Some(Own {
+        Some(OwnGroup {
             version,
             controllers: controllers.split(',').map(str::to_owned).collect(),
             directory: if below.as_os_str().is_empty() {
@@ -223,11 +226,11 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{Own, hands_down, own_groups, second_place};
+    use super::{OwnGroup, hands_down, own_groups, second_place};
     use crate::cgroup::{CgroupVersion, Controller};
 
-    fn own(version: CgroupVersion, controllers: &str, top: &str, directory: &str) -> Own {
-        Own {
+    fn own(version: CgroupVersion, controllers: &str, top: &str, directory: &str) -> OwnGroup {
+        OwnGroup {
             version,
             controllers: vec![controllers.to_owned()],
             top: PathBuf::from(top),
@@ -291,7 +294,7 @@ mod tests {
         group(top.path(), "cpu memory pids", "cpu memory pids");
         group(&slice, "memory pids", "memory pids");
         group(&scope, "memory pids", "");
-        let tree = Own {
+        let tree = OwnGroup {
             version: CgroupVersion::Two,
             controllers: Vec::new(),
             top: top.path().to_path_buf(),
@@ -311,7 +314,7 @@ mod tests {
     fn our_own_group_becomes_the_parent_if_no_other_is() {
         let top = tempfile::tempdir().unwrap();
         group(top.path(), "memory", "");
-        let tree = Own {
+        let tree = OwnGroup {
             version: CgroupVersion::Two,
             controllers: Vec::new(),
             top: top.path().to_path_buf(),

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::mount::MountAttrFlags;
 
 use super::entry::{RootContent, RootEntry};
-use super::mount::{DetachedMount, Fresh, MountRights};
+use super::mount::{DetachedMount, MountRights, NewFileSystem};
 use crate::status::StepFailure;
 
 /// Devices of the host that hold nothing. `/dev/tty` reaches only a terminal of the process's own
@@ -23,7 +23,7 @@ const LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
 ];
 
-const TERMINALS: Fresh = Fresh {
+const TERMINALS: NewFileSystem = NewFileSystem {
     kind: "devpts",
     options: &[("ptmxmode", "0666"), ("mode", "0600")],
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::mount::{DetachedMount, Fresh, MountRights};
+use super::mount::{DetachedMount, MountRights, NewFileSystem};
 use crate::status::StepFailure;
 
 /// A path in the new root and its content.
@@ -24,7 +24,7 @@ pub(super) enum RootContent {
     /// The next of the copy-on-write mounts, which the launcher makes meanwhile.
     Layer,
     /// A new file system.
-    Fresh(Fresh),
+    Fresh(NewFileSystem),
     /// A directory that can be written, on the root's memory.
     Writable(u32),
     /// A directory that stays empty.

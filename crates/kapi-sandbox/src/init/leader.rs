@@ -17,8 +17,8 @@ use rustix::process::{
 
 use super::payload::become_payload;
 use super::{
-    Beside, NOT_RUN, Ties, die_with_parent, hand_over_listeners, landlock, limit, privilege,
-    release_standard_streams, root, seccomp, tell,
+    LauncherTasks, LeaderChannels, NOT_RUN, die_with_parent, hand_over_listeners, landlock, limit,
+    privilege, release_standard_streams, root, seccomp, tell,
 };
 use crate::order::{Enclosure, PayloadProgram};
 use crate::status::{LauncherMessage, PayloadEnd, StepFailure, send};
@@ -33,10 +33,10 @@ const PASSES_MAX: u32 = 2_000;
 pub(super) fn confine(
     enclosure: &Enclosure,
     payload: &PayloadProgram,
-    beside: &Beside,
-    ties: Ties<'_>,
+    beside: &LauncherTasks,
+    ties: LeaderChannels<'_>,
 ) -> Result<i32, StepFailure> {
-    let Ties { status, life } = ties;
+    let LeaderChannels { status, life } = ties;
     die_with_parent()?;
     if !may_go(status, life)? {
         return Ok(NOT_RUN);
@@ -66,8 +66,11 @@ pub(super) fn confine(
 
 /// Runs the payload on the host, and ends all its descendants when it, the launcher or the host side
 /// ends.
-pub(super) fn supervise(payload: &PayloadProgram, ties: Ties<'_>) -> Result<i32, StepFailure> {
-    let Ties { status, life } = ties;
+pub(super) fn supervise(
+    payload: &PayloadProgram,
+    ties: LeaderChannels<'_>,
+) -> Result<i32, StepFailure> {
+    let LeaderChannels { status, life } = ties;
     let failed =
         |call: &'static str| move |errno: Errno| StepFailure::new(call, "the leader", errno);
     // Out of the launcher's process group: a kill of the group must leave somebody to end the others.

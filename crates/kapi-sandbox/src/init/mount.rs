@@ -47,7 +47,7 @@ impl MountRights {
 
 /// A file system to make new.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fresh {
+pub(super) struct NewFileSystem {
     /// Its type.
     pub kind: &'static str,
     /// Its options.
@@ -114,7 +114,7 @@ impl DetachedMount {
     }
 
     /// Makes a new file system.
-    pub(super) fn fresh(fresh: &Fresh) -> Result<Self, StepFailure> {
+    pub(super) fn fresh(fresh: &NewFileSystem) -> Result<Self, StepFailure> {
         Self::make(fresh.kind, fresh.kind, fresh.attributes, |context| {
             fresh
                 .options

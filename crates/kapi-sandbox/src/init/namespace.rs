@@ -50,7 +50,7 @@ impl UserMapping {
 /// Enters every namespace of a native sandbox but the network. The caller's next child is the first of the pid
 /// namespace.
 pub(super) fn enter(enclosure: &Enclosure) -> Result<(), StepFailure> {
-    let users = Users::own();
+    let users = UserMappings::own();
     if unshare(ALL).is_err() {
         // Nothing was left. One by one, the refusal gets a name.
         enter_each()?;
@@ -71,19 +71,19 @@ fn enter_each() -> Result<(), StepFailure> {
 
 /// Makes a user namespace in which this user is one ordinary user and nobody else exists.
 pub(super) fn enter_user() -> Result<(), StepFailure> {
-    let users = Users::own();
+    let users = UserMappings::own();
     enter_one(UnshareFlags::NEWUSER, "CLONE_NEWUSER")?;
     users.map()
 }
 
 /// The user and group that exist inside.
 #[derive(Debug, Clone, Copy)]
-struct Users {
+struct UserMappings {
     user: UserMapping,
     group: UserMapping,
 }
 
-impl Users {
+impl UserMappings {
     /// Returns this process's own, as they are before it leaves the namespace they have a number in.
     fn own() -> Self {
         Self {

@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, mount_bind};
 
 use super::completion::Refusal;
-use super::mount::{DetachedMount, Fresh, NewRoot};
+use super::mount::{DetachedMount, NewFileSystem, NewRoot};
 use crate::status::StepFailure;
 use crate::syscall::{MountScope, set_mount_attributes};
 
 /// A new view of the processes.
-pub(super) const PROCESSES: Fresh = Fresh {
+pub(super) const PROCESSES: NewFileSystem = NewFileSystem {
     kind: "proc",
     options: &[],
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID

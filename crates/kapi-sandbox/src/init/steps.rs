@@ -13,7 +13,7 @@ use rustix::process::{Pid, WaitOptions, umask, waitpid};
 use rustix::thread::UnshareFlags;
 
 use super::layer::LayerMounts;
-use super::mount::{DetachedMount, Fresh, MountRights, NewRoot};
+use super::mount::{DetachedMount, MountRights, NewFileSystem, NewRoot};
 use super::seccomp::SeccompProfile;
 use super::{
     NOT_RUN, device, die_with_parent, host_root, landlock, layer, limit, namespace, network,
@@ -247,7 +247,7 @@ fn binds() -> Result<(), StepFailure> {
     DetachedMount::clone_of(Path::new("/usr"), MountRights::Read).map(drop)
 }
 
-const MEMORY: Fresh = Fresh {
+const MEMORY: NewFileSystem = NewFileSystem {
     kind: "tmpfs",
     options: &[("mode", "0755"), ("size", "1m")],
     attributes: MountAttrFlags::empty(),

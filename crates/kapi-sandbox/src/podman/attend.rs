@@ -26,7 +26,7 @@ use crate::callbacks::RunCallbacks;
 use crate::error::SandboxError;
 use crate::spec::SandboxSpec;
 use crate::status::{PayloadEnd, StepFailure, pair};
-use crate::watchdog::{Beyond, Watchdog};
+use crate::watchdog::{LimitBreach, Watchdog};
 
 /// How long the death of every process of a container may take after its end was decided.
 const DEATH_WAIT_MS: u64 = 10_000;
@@ -123,7 +123,7 @@ pub(super) fn attend(
         on_line,
         on_listeners,
     } = callbacks;
-    let mut talk = Talk {
+    let mut talk = RelayConversation {
         socket: ours.as_fd(),
         n_listeners: spec.listeners.len(),
         on_listeners,
@@ -180,14 +180,14 @@ fn follow<T: Send>(
 }
 
 /// One conversation with a relay.
-struct Talk<'a> {
+struct RelayConversation<'a> {
     socket: BorrowedFd<'a>,
     n_listeners: usize,
     on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
     heard: RelayReport,
 }
 
-impl Talk<'_> {
+impl RelayConversation<'_> {
     /// Listens as long as there may be something to hear, and meanwhile looks after the disk; tells
     /// whether the container was ended for it.
     fn listen_and_watch(
@@ -209,7 +209,7 @@ impl Talk<'_> {
             shutdown(self.socket, Shutdown::Write)?;
             let found = watching.map(thread::ScopedJoinHandle::join).transpose();
             let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok(found.transpose()?.flatten() == Some(Beyond::Disk))
+            Ok(found.transpose()?.flatten() == Some(LimitBreach::Disk))
         })
     }
 

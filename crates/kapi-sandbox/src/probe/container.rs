@@ -12,7 +12,7 @@ use kapi_sys::process::{ProcessEnd, ProcessLimits, Program, find_in_path, run_qu
 use rustix::process::geteuid;
 use serde_json::Value;
 
-use super::{HostFact, MissingFeature, Rung};
+use super::{HostFact, LevelSupport, MissingFeature};
 use crate::spec::IsolationLevel;
 
 /// The longest podman may take to tell about itself; the first time it sets up its store.
@@ -28,8 +28,8 @@ const SUBORDINATE_HINT: &str = "give this user subordinate ids: sudo usermod --a
      --add-subgids 100000-165535 $USER, then run: podman system migrate";
 
 /// Asks podman.
-pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (Rung, Vec<HostFact>) {
-    let mut rung = Rung {
+pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (LevelSupport, Vec<HostFact>) {
+    let mut rung = LevelSupport {
         level: IsolationLevel::Podman,
         works: false,
         gives: Vec::new(),
@@ -107,7 +107,7 @@ fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<
 }
 
 /// Decides from what podman says of itself.
-fn judge(rung: &mut Rung, info: &Value, is_root: bool) {
+fn judge(rung: &mut LevelSupport, info: &Value, is_root: bool) {
     let version = shown(info, "/version/Version");
     let major: Option<u64> = version.split('.').next().and_then(|text| text.parse().ok());
     let mut necessary = Vec::new();
@@ -203,11 +203,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::judge;
-    use crate::probe::Rung;
+    use crate::probe::LevelSupport;
     use crate::spec::IsolationLevel;
 
     fn check(info: &Value, works: bool, missing: &[&str]) {
-        let mut rung = Rung {
+        let mut rung = LevelSupport {
             level: IsolationLevel::Podman,
             works: false,
             gives: Vec::new(),

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::trial::{TrialLayer, statuses};
-use super::{HostFact, MissingFeature, Rung};
+use super::{HostFact, LevelSupport, MissingFeature};
 use crate::cgroup::{self, CgroupVersion, Controller};
 use crate::error::SandboxError;
 use crate::hint::{HostRestrictions, overlay_hint};
@@ -29,10 +29,10 @@ pub(super) fn climb(
     self_exe: &Path,
     sandboxes: &Path,
     host: &HostRestrictions,
-) -> Result<(Rung, Vec<HostFact>), SandboxError> {
+) -> Result<(LevelSupport, Vec<HostFact>), SandboxError> {
     let layer = TrialLayer::new(sandboxes);
     let binds = layer.iter().map(TrialLayer::bind).collect();
-    let mut rung = Rung {
+    let mut rung = LevelSupport {
         level: IsolationLevel::Native,
         works: true,
         gives: vec![
@@ -73,7 +73,7 @@ pub(super) fn climb(
 }
 
 fn add(
-    rung: &mut Rung,
+    rung: &mut LevelSupport,
     step: &str,
     failure: StepFailure,
     sandboxes: &Path,
@@ -97,7 +97,7 @@ fn add(
 }
 
 /// Makes control groups as a run would, and tells what holds each limit.
-fn groups(rung: &mut Rung, host: &HostRestrictions) -> Vec<HostFact> {
+fn groups(rung: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> {
     let (group, unavailable) = cgroup::create("probe", &TRIAL);
     let mut held = Vec::new();
     for controller in Controller::ALL {

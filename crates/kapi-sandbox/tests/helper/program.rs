@@ -18,7 +18,7 @@ use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
 use kapi_sandbox::launch::{interact, run};
 use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
-use kapi_sandbox::probe::{Rung, ladder};
+use kapi_sandbox::probe::{LevelSupport, ladder};
 use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
@@ -250,7 +250,7 @@ fn climb(sandboxes: &str) -> i32 {
     }
 }
 
-fn rung_lines(rung: &Rung) -> String {
+fn rung_lines(rung: &LevelSupport) -> String {
     let missing = rung.missing.iter().map(|missing| {
         let errno = missing
             .source

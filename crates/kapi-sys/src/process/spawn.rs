@@ -47,7 +47,7 @@ pub(super) fn spawn(program: &Program, started: Instant) -> Result<SpawnedChild,
     drop(launch);
     match read_report(report_read) {
         Ok(None) => {
-            let Ours {
+            let ParentStreams {
                 stdin,
                 stdout,
                 stderr,
@@ -77,14 +77,14 @@ struct Streams {
 }
 
 /// Our ends of the child's standard streams.
-struct Ours {
+struct ParentStreams {
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
 }
 
 impl Streams {
-    fn open(program: &Program) -> io::Result<(Self, Ours)> {
+    fn open(program: &Program) -> io::Result<(Self, ParentStreams)> {
         let (stdin, our_stdin) = if program.stdin.is_empty() {
             (OwnedFd::from(File::open("/dev/null")?), None)
         } else {
@@ -97,7 +97,7 @@ impl Streams {
             // Concerns our end only: the two ends of a pipe are separate open files.
             rustix::io::ioctl_fionbio(fd, true)?;
         }
-        let ours = Ours {
+        let ours = ParentStreams {
             stdin: our_stdin,
             stdout: our_stdout,
             stderr: our_stderr,

@@ -39,7 +39,7 @@ struct TransferredBytes {
 }
 
 /// Why an exchange broke off after the target was connected.
-enum Broken {
+enum ExchangeFailure {
     /// Nothing was answered yet, so the client can be told.
     BeforeAnswer(String),
     /// The client's body cannot be read, and nothing was answered yet.
@@ -111,13 +111,13 @@ impl PlainExchange<'_, '_> {
                 (session.proxy.on_record)(draft.end(allowed(None)));
                 return next;
             }
-            Err(Broken::WithinAnswer(problem)) => {
+            Err(ExchangeFailure::WithinAnswer(problem)) => {
                 (session.proxy.on_record)(draft.end(allowed(Some(problem))));
                 return SessionNext::Close;
             }
-            Err(Broken::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
-            Err(Broken::Spent) => Rejection::Spent,
-            Err(Broken::BadBody(error)) => match Rejection::of_read(&error) {
+            Err(ExchangeFailure::BeforeAnswer(problem)) => Rejection::BadAnswer { permit, problem },
+            Err(ExchangeFailure::Spent) => Rejection::Spent,
+            Err(ExchangeFailure::BadBody(error)) => match Rejection::of_read(&error) {
                 Some(rejection) => rejection,
                 // The client is gone, so only the record is left to make.
                 None => {
@@ -133,11 +133,11 @@ impl PlainExchange<'_, '_> {
     /// Sends the request to its target.
     ///
     /// A target that stops reading may have answered already, so that is looked for next.
-    fn send(&mut self) -> Result<(), Broken> {
+    fn send(&mut self) -> Result<(), ExchangeFailure> {
         let mut target = self.session.timed(&self.admitted.socket);
         let bytes = rewritten(self.head, self.request).to_bytes();
         if !self.session.proxy.allowance.take(bytes.len() as u64) {
-            return Err(Broken::Spent);
+            return Err(ExchangeFailure::Spent);
         }
         if target.write_all(&bytes).is_err() {
             return Ok(());
@@ -150,24 +150,24 @@ impl PlainExchange<'_, '_> {
                 .session
                 .timed(self.session.client)
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
-            told.map_err(|error| Broken::WithinAnswer(error.to_string()))?;
+            told.map_err(|error| ExchangeFailure::WithinAnswer(error.to_string()))?;
         }
         let allowance = &self.session.proxy.allowance;
         let body = self.session.reader.body(framing, u64::MAX);
         match pump(body, framing, &mut target, allowance, &mut self.moved.up) {
             Ok(()) | Err(HttpMessageError::Write(_)) => Ok(()),
-            Err(error) => Err(Broken::BadBody(error)),
+            Err(error) => Err(ExchangeFailure::BadBody(error)),
         }
     }
 
     /// Passes the answer on to the client, in a framing that the client can tell the end of.
-    fn pass_on(&mut self) -> Result<SessionNext, Broken> {
+    fn pass_on(&mut self) -> Result<SessionNext, ExchangeFailure> {
         let (session, head) = (&*self.session, self.head);
         let mut answers = MessageReader::new(session.timed(&self.admitted.socket));
         let mut answer = receive(&mut answers, session)?;
         let framing = answer
             .framing(&head.method)
-            .map_err(|error| Broken::BeforeAnswer(error.to_string()))?;
+            .map_err(|error| ExchangeFailure::BeforeAnswer(error.to_string()))?;
         let onto = match (framing, head.version) {
             (Framing::Empty | Framing::Length(_), _) => framing,
             (Framing::Chunked | Framing::UntilClose, HttpVersion::Http11) => Framing::Chunked,
@@ -183,10 +183,10 @@ impl PlainExchange<'_, '_> {
             answer.headers.add("Connection", b"close");
         }
         let bytes = answer.to_bytes();
-        let broken = |error: HttpMessageError| Broken::WithinAnswer(error.to_string());
+        let broken = |error: HttpMessageError| ExchangeFailure::WithinAnswer(error.to_string());
         let allowance = &session.proxy.allowance;
         if !allowance.take(bytes.len() as u64) {
-            return Err(Broken::Spent);
+            return Err(ExchangeFailure::Spent);
         }
         let mut client = session.timed(session.client);
         client
@@ -207,8 +207,9 @@ impl PlainExchange<'_, '_> {
 fn receive(
     answers: &mut MessageReader<TimedSocket<'_>>,
     session: &Session<'_>,
-) -> Result<ResponseHead, Broken> {
-    let problem = |text: String| Broken::BeforeAnswer(format!("use the target's answer: {text}"));
+) -> Result<ResponseHead, ExchangeFailure> {
+    let problem =
+        |text: String| ExchangeFailure::BeforeAnswer(format!("use the target's answer: {text}"));
     for _ in 0..INFORMATIONAL_MAX {
         let answer = answers
             .response(&session.proxy.limits.head)

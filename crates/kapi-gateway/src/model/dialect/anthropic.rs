@@ -24,7 +24,7 @@ struct AnthropicCounts {
 
 /// Where a call was several passes, the totals leave some of them out.
 #[derive(Deserialize)]
-struct Passes {
+struct CallIterations {
     iterations: Option<Vec<AnthropicCounts>>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn usage(text: &[u8]) -> Option<TokenCounts> {
         return None;
     }
     let usage = counts.total();
-    let passes: Passes = serde_json::from_slice(text).ok()?;
+    let passes: CallIterations = serde_json::from_slice(text).ok()?;
     let mut all = TokenCounts::default();
     for pass in passes.iterations.iter().flatten() {
         all.add(&pass.total());
