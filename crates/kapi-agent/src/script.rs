@@ -145,7 +145,7 @@ pub enum ScriptError {
         path: PathBuf,
         /// The turn.
         turn: u32,
-        /// Why not.
+        /// The encoder's error.
         #[source]
         source: serde_json::Error,
     },

@@ -127,7 +127,7 @@ pub enum FleetError {
     Encode {
         /// The stream it was meant for.
         stream: String,
-        /// Why.
+        /// The encoder's error.
         #[source]
         source: serde_json::Error,
     },

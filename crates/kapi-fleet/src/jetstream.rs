@@ -42,12 +42,12 @@ pub(crate) struct JetStream<'a> {
     pub(crate) name: String,
 }
 
-/// The place that a publication wants.
+/// The position that a publication asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ExpectedPosition {
-    /// Any.
+    /// Any position.
     Any,
-    /// That after this message, with nothing of any subject between.
+    /// The position after this message, with nothing of any subject between.
     ///
     /// Servers before 2.10 check this when a message is taken in, and what a subject's last
     /// message is only before: two could pass there at once.
@@ -56,12 +56,12 @@ pub(crate) enum ExpectedPosition {
     First,
 }
 
-/// What became of a publication that named the place it wants.
+/// What became of a publication that asked for a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PublishOutcome {
     /// It is there, and was made durable by as many servers as the stream asks for.
     At(u64),
-    /// Somebody else has the place.
+    /// Another message has the position.
     Taken,
 }
 

@@ -20,7 +20,7 @@ pub struct NewsWatch {
 pub enum News {
     /// Something was appended, or may have been.
     Some,
-    /// Nothing.
+    /// Nothing was appended.
     None,
 }
 

@@ -102,16 +102,16 @@ pub enum UsageVerdict {
     Spent,
 }
 
-/// What a call has used since it was last told.
+/// What a call has used since its last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeteredUsage {
     /// So many tokens more, as the provider counts.
     Tokens(Usage),
-    /// The call has ended and used more than was told, nobody knows exactly how much.
+    /// The call has ended and used more than was reported; the exact amount is unknown.
     Unknown {
-        /// Why not.
+        /// Why it is not exactly known.
         why: UnknownUsage,
-        /// What it used beyond what was told, at most as far as can be said.
+        /// An upper bound of what it used beyond the reports.
         estimate: Usage,
     },
 }
@@ -182,14 +182,14 @@ pub enum GatewayEvent {
     Unmetered {
         /// Its number.
         call: u64,
-        /// Why not.
+        /// Why it is not exactly known.
         why: UnknownUsage,
-        /// What it used beyond what was told, at most as far as can be said.
+        /// An upper bound of what it used beyond the reports.
         estimate: Usage,
     },
     /// A request was refused before it reached the provider.
     Refused {
-        /// Why.
+        /// The reason for the refusal.
         why: GatewayRefusal,
     },
     /// A running answer was ended because the budget is spent.
@@ -226,7 +226,7 @@ pub enum GatewayEvent {
     },
     /// Recording ended early; the traffic goes on.
     RecordingStopped {
-        /// Why.
+        /// The error that ended it.
         why: String,
     },
     /// A replayed answer belonged to a request with another body.

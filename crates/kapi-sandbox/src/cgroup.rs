@@ -46,9 +46,9 @@ pub(crate) enum CgroupVersion {
 /// A controller that cannot be used here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unavailable {
-    /// Which.
+    /// The controller.
     pub controller: Controller,
-    /// What refused it.
+    /// The refused step.
     pub failure: StepFailure,
 }
 

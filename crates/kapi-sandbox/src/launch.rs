@@ -54,12 +54,12 @@ pub fn run(
         return podman::run(spec, program, cancel, callbacks);
     }
     let work = work(spec, PayloadProgram::new(&program))?;
-    let carried = LaunchInput {
+    let input = LaunchInput {
         stdin: program.stdin,
         fds: program.pass_fds,
         limits: program.limits,
     };
-    conduct(spec, work, carried, cancel, callbacks)
+    conduct(spec, work, input, cancel, callbacks)
 }
 
 /// Runs a program in a sandbox to its end, at the terminal of the person who runs this process.
@@ -80,7 +80,7 @@ pub fn interact(
     };
     let work = work(spec, payload)?;
     program.pass_fds.push(terminal.inner);
-    let carried = LaunchInput {
+    let input = LaunchInput {
         stdin: Vec::new(),
         fds: program.pass_fds,
         limits: program.limits,
@@ -90,7 +90,7 @@ pub fn interact(
         on_line: &mut |_| {},
         on_listeners,
     };
-    relay.during(|| conduct(spec, work, carried, cancel, callbacks))
+    relay.during(|| conduct(spec, work, input, cancel, callbacks))
 }
 
 fn work(spec: &SandboxSpec, payload: PayloadProgram) -> Result<LauncherWork, SandboxError> {
@@ -105,11 +105,11 @@ fn work(spec: &SandboxSpec, payload: PayloadProgram) -> Result<LauncherWork, San
     }
 }
 
-/// Has the work done and tells how it ended.
+/// Runs a launcher with the work and returns how the payload ended.
 fn conduct(
     spec: &SandboxSpec,
     mut work: LauncherWork,
-    carried: LaunchInput,
+    input: LaunchInput,
     cancel: &Cancel,
     callbacks: RunCallbacks<'_>,
 ) -> Result<SandboxRun, SandboxError> {
@@ -124,13 +124,13 @@ fn conduct(
     if let LauncherWork::Confine { enclosure, payload } = &mut work {
         guard.order(enclosure, payload);
     }
-    let around = LaunchContext {
+    let context = LaunchContext {
         self_exe: &spec.self_exe,
         guard: &guard,
     };
-    let performed = perform(around, work, carried, cancel, callbacks)?;
-    let beyond = performed.beyond;
-    let (finished, mut remains) = finish(performed)?;
+    let run = perform(context, work, input, cancel, callbacks)?;
+    let beyond = run.beyond;
+    let (finished, mut remains) = finish(run)?;
     if guard.holds_groups() {
         // They are removed below, which nothing may be in for.
         remains = EndingProcess::nothing();
@@ -146,12 +146,12 @@ fn conduct(
     })
 }
 
-fn finish(performed: LauncherRun) -> Result<(FinishedProcess, EndingProcess), SandboxError> {
+fn finish(run: LauncherRun) -> Result<(FinishedProcess, EndingProcess), SandboxError> {
     let LauncherRun {
         over,
         statuses,
         beyond,
-    } = performed;
+    } = run;
     let mut ending = None;
     for status in &statuses {
         match status {
@@ -199,7 +199,7 @@ fn unexplained(
     Ok(finished)
 }
 
-/// What travels to the launcher as descriptors and limits.
+/// The descriptors and limits that travel to the launcher.
 pub(crate) struct LaunchInput {
     /// Bytes for the payload's standard input.
     pub stdin: Vec<u8>,
@@ -209,7 +209,7 @@ pub(crate) struct LaunchInput {
     pub limits: ProcessLimits,
 }
 
-/// What is needed to run a launcher, whatever its order.
+/// What every launcher needs, whatever its order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaunchContext<'a> {
     /// The program that is the launcher.
@@ -218,7 +218,7 @@ pub(crate) struct LaunchContext<'a> {
     pub guard: &'a Guard,
 }
 
-/// What a launcher did and said.
+/// How a launcher's run went.
 #[derive(Debug)]
 pub(crate) struct LauncherRun {
     /// The launcher, of which nobody else is left.
@@ -231,9 +231,9 @@ pub(crate) struct LauncherRun {
 
 /// Runs the launcher with one order and returns what it did and said.
 pub(crate) fn perform(
-    around: LaunchContext<'_>,
+    context: LaunchContext<'_>,
     work: LauncherWork,
-    carried: LaunchInput,
+    input: LaunchInput,
     cancel: &Cancel,
     callbacks: RunCallbacks<'_>,
 ) -> Result<LauncherRun, SandboxError> {
@@ -245,26 +245,23 @@ pub(crate) fn perform(
     let (reader, writer) =
         pair().map_err(|errno| own_error("socketpair", "the launcher's channel", errno))?;
     let launcher = Program {
-        path: around.self_exe.to_path_buf(),
+        path: context.self_exe.to_path_buf(),
         args: vec![OsString::from(ARGUMENT)],
         env: BTreeMap::new(),
         cwd: PathBuf::from("/"),
-        stdin: carried.stdin,
-        pass_fds: [order_file, writer]
-            .into_iter()
-            .chain(carried.fds)
-            .collect(),
-        limits: carried.limits,
+        stdin: input.stdin,
+        pass_fds: [order_file, writer].into_iter().chain(input.fds).collect(),
+        limits: input.limits,
     };
     let run = || process::run_until_over(launcher, reader.as_fd(), cancel, callbacks.on_line);
     let has_listeners = order.work.has_listeners();
-    let (ran, attended) = if has_listeners || around.guard.needs_watch() {
+    let (ran, observation) = if has_listeners || context.guard.needs_watch() {
         let on_listeners = has_listeners.then_some(callbacks.on_listeners);
-        while_attending(reader.as_fd(), on_listeners, around.guard, run)?
+        while_attending(reader.as_fd(), on_listeners, context.guard, run)?
     } else {
         (run(), LauncherObservation::default())
     };
-    let mut report = attended.report;
+    let mut report = observation.report;
     report.receive(reader.as_fd()).map_err(report_error)?;
     if let Some(leader) = report.leader.as_ref() {
         await_end(leader.as_fd())?;
@@ -273,13 +270,13 @@ pub(crate) fn perform(
     Ok(LauncherRun {
         over: ran.map_err(SandboxError::Launch)?,
         statuses: report.statuses,
-        beyond: attended.beyond,
+        beyond: observation.beyond,
     })
 }
 
 type RunResult = Result<EndedProgram, ProcessError>;
 
-/// What was heard and seen of a launcher while it ran.
+/// What was observed of a launcher while it ran.
 #[derive(Default)]
 struct LauncherObservation {
     report: LauncherReport,
@@ -313,7 +310,7 @@ fn while_attending(
         let attending = scope.spawn(attend);
         let ran = run();
         match attending.join() {
-            Ok(attended) => attended.map(|attended| (ran, attended)),
+            Ok(observation) => observation.map(|observation| (ran, observation)),
             Err(panic) => resume_unwind(panic),
         }
     })

@@ -9,7 +9,7 @@ use kapi_sys::process::{EndingProcess, FinishedProcess, ProcessEnd};
 /// A finished run.
 #[derive(Debug)]
 pub struct SandboxRun {
-    /// How the program ended and what it said.
+    /// How the program ended, and its output.
     pub finished: FinishedProcess,
     /// The isolation it really had.
     pub grade: IsolationGrade,

@@ -124,19 +124,19 @@ fn contain(
     run_directory::sweep(&host)?;
     let _layers = guard::layers(spec)?;
     let watchdog = guard::watchdog(spec);
-    let room = RunDirectory::new(&host, &spec.name)?;
-    let name = room.name.clone();
+    let directory = RunDirectory::new(&host, &spec.name)?;
+    let name = directory.name.clone();
     let n_fds = program.pass_fds.len();
-    let prepared = prepare(spec, payload, n_fds, &host, &room);
+    let prepared = prepare(spec, payload, n_fds, &host, &directory);
     let (attended, layers) = match prepared {
         Ok(prepared) => {
             let layers = prepared.layers.clone();
-            let around = ContainerContext {
+            let context = ContainerContext {
                 spec,
                 prepared: &prepared,
                 watchdog: &watchdog,
             };
-            (attend(around, program, cancel, callbacks), layers)
+            (attend(context, program, cancel, callbacks), layers)
         }
         Err(error) => (Err(error), Vec::new()),
     };
@@ -150,7 +150,7 @@ fn contain(
             .and_then(|()| cleanup::remove_unlisted(&host, &spec.name))
             .and_then(|()| cleanup::remove_layers(&host, &name))
     };
-    let cleared = cleared.and_then(|()| room.remove());
+    let cleared = cleared.and_then(|()| directory.remove());
     let ran = conclude(spec, &host, attended?)?;
     cleared?;
     Ok(ran)
@@ -185,9 +185,9 @@ fn check(spec: &SandboxSpec) -> Result<(), PodmanError> {
 
 /// A container ready to be started.
 struct PreparedContainer {
-    /// What the host stage is to do.
+    /// The order for the host stage.
     start: StartOrder,
-    /// What the relay is to do.
+    /// The order for the relay.
     relay: RelayOrder,
     /// The volumes that hold its layers.
     layers: Vec<String>,
@@ -198,21 +198,21 @@ fn prepare(
     payload: PayloadProgram,
     n_fds: usize,
     host: &PodmanHost,
-    room: &RunDirectory,
+    directory: &RunDirectory,
 ) -> Result<PreparedContainer, SandboxError> {
-    let sealed = room.seal_files(spec)?;
-    let places = layout::arrange(spec, &sealed)?;
-    mount_point::make_all(&places)?;
-    let layers = places.layers.iter().enumerate();
+    let sealed = directory.seal_files(spec)?;
+    let layout = layout::arrange(spec, &sealed)?;
+    mount_point::make_all(&layout)?;
+    let layers = layout.layers.iter().enumerate();
     let layer_options = layers
-        .map(|(index, (lower, layer))| room.link_layer(index, lower, layer))
+        .map(|(index, (lower, layer))| directory.link_layer(index, lower, layer))
         .collect::<Result<Vec<_>, _>>()?;
     options::check_host(&spec.self_exe)?;
     let linked = loader::linked(&spec.self_exe)?;
     let parts = CommandParts {
         host,
-        room: &room.name,
-        places: &places,
+        directory: &directory.name,
+        layout: &layout,
         layer_options: &layer_options,
         linked: linked.as_ref(),
         owner: LauncherIdentity::this()?.label(),
@@ -237,8 +237,8 @@ fn prepare(
             },
             nested_namespaces: spec.nested_namespaces,
         },
-        layers: (0..places.layers.len())
-            .map(|index| cleanup::layer_volume(&room.name, index))
+        layers: (0..layout.layers.len())
+            .map(|index| cleanup::layer_volume(&directory.name, index))
             .collect(),
     })
 }
@@ -251,21 +251,21 @@ fn conclude(
 ) -> Result<SandboxRun, SandboxError> {
     let ContainerRun {
         mut finished,
-        heard,
+        report,
         diagnosis,
         channel: _,
         is_disk_full,
     } = attended;
-    if let Some(failure) = &heard.failed {
+    if let Some(failure) = &report.failed {
         return Err(SandboxError::setup(failure));
     }
-    finished.end = match (finished.end, heard.ended) {
+    finished.end = match (finished.end, report.ended) {
         (ProcessEnd::Exited(_), Some((PayloadEnd::Exited(code), _))) => ProcessEnd::Exited(code),
         (ProcessEnd::Exited(_), Some((PayloadEnd::Signaled(signal), _))) => {
             ProcessEnd::Signaled(signal)
         }
         // The relay was there and is gone without a word: somebody killed the whole container.
-        (ProcessEnd::Exited(137), None) if heard.observed.is_some() => ProcessEnd::Signaled(9),
+        (ProcessEnd::Exited(137), None) if report.observed.is_some() => ProcessEnd::Signaled(9),
         (ProcessEnd::Exited(_), None) => {
             return Err(PodmanError::Said {
                 command: "run",
@@ -275,8 +275,8 @@ fn conclude(
         }
         (end, _) => end,
     };
-    let observed = heard.observed.unwrap_or_default();
-    let met = heard.ended.map(|(_, met)| met).unwrap_or_default();
+    let observed = report.observed.unwrap_or_default();
+    let met = report.ended.map(|(_, met)| met).unwrap_or_default();
     let by_disk = is_disk_full.then(|| grade::disk(&spec.resources)).flatten();
     let met = grade::met(&spec.resources, met, finished.end);
     let met = by_disk.into_iter().chain(met).collect();

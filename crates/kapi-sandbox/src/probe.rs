@@ -1,4 +1,4 @@
-//! What this host grants, found out by trying: the ladder of sandboxes, rung by rung.
+//! Which levels of isolation this host supports, found out by trying each.
 //!
 //! For `kapi doctor` and for errors about a level that cannot be had. Does not decide what to do about
 //! a refusal.
@@ -18,19 +18,19 @@ use crate::hint::{HostRestrictions, hint};
 use crate::spec::IsolationLevel;
 use crate::status::StepFailure;
 
-/// Everything found out.
+/// What each level of isolation gives on this host.
 #[derive(Debug)]
 pub struct LevelReport {
     /// The levels, the default first.
     pub levels: Vec<LevelSupport>,
-    /// What was seen on the way.
+    /// Facts about the host that explain the rest.
     pub facts: Vec<HostFact>,
 }
 
-/// One level.
+/// Whether and how far this host supports a level.
 #[derive(Debug)]
 pub struct LevelSupport {
-    /// Which.
+    /// The level.
     pub level: IsolationLevel,
     /// Whether a program can be run in it.
     pub works: bool,
@@ -70,15 +70,15 @@ pub struct HostFact {
 /// `env` is the environment in which podman is looked for and asked.
 ///
 /// Leaves nothing behind. Fails only if the launcher itself could not be run.
-pub fn ladder(
+pub fn levels(
     self_exe: &Path,
     sandboxes: &Path,
     env: &BTreeMap<OsString, OsString>,
 ) -> Result<LevelReport, SandboxError> {
     let host = HostRestrictions::observe();
-    let (native, mut facts) = native::climb(self_exe, sandboxes, &host)?;
+    let (native, mut facts) = native::probe(self_exe, sandboxes, &host)?;
     facts.extend(fact::observe(sandboxes, &host));
-    let (podman, seen) = container::climb(env);
+    let (podman, seen) = container::probe(env);
     facts.extend(seen);
     let none = LevelSupport {
         level: IsolationLevel::None,

@@ -49,11 +49,11 @@ pub(crate) enum LauncherMessage {
 /// A refused step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepFailure {
-    /// The call.
+    /// The system call, with the argument that tells it from others.
     pub call: String,
-    /// What it was called on.
+    /// The path or thing that it was called on.
     pub target: String,
-    /// Why.
+    /// The system's error number.
     pub errno: i32,
 }
 

@@ -42,7 +42,7 @@ pub enum StoreError {
     Encode {
         /// The file it was meant for.
         file: PathBuf,
-        /// Why.
+        /// The encoder's error.
         #[source]
         source: serde_json::Error,
     },

@@ -12,10 +12,10 @@ use crate::hash::sha256_hex;
 /// The layout of `state.json`, raised whenever the fold or its shape changes.
 pub const STATE_VERSION: u32 = 1;
 
-/// A fold and the place it stands for.
+/// A fold and its position in the log.
 #[derive(Debug, Clone)]
 pub struct SavedFold {
-    /// The place.
+    /// The position of the last record that it folds.
     pub position: LogPosition,
     /// The fold as JSON.
     pub state: Box<RawValue>,

@@ -51,7 +51,7 @@ pub enum InjectError {
     Syntax {
         /// The file, relative to the home.
         file: &'static str,
-        /// Where.
+        /// The line, from 1.
         line: usize,
         /// What the parser says.
         reason: String,

@@ -110,11 +110,11 @@ fn git(context: &Context) -> Check {
     }
 }
 
-/// Climbs the ladder of isolation: each level, then what it lacks here and how to mend that.
+/// Checks each level of isolation: whether it works, what it lacks here and how to mend that.
 fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
     let sandboxes = HomeLayout::new(&context.home).state_dir().join("sandboxes");
-    let ladder = match probe::ladder(&context.self_exe, &sandboxes, &context.env) {
-        Ok(ladder) => ladder,
+    let report = match probe::levels(&context.self_exe, &sandboxes, &context.env) {
+        Ok(report) => report,
         Err(error) => {
             return vec![Check {
                 name: "sandbox native".to_owned(),
@@ -125,14 +125,14 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
             }];
         }
     };
-    let mut checks: Vec<Check> = ladder.levels.iter().flat_map(rung).collect();
+    let mut checks: Vec<Check> = report.levels.iter().flat_map(level).collect();
     let podman = checks.iter_mut().find(|check| check.name == PODMAN);
     if let Some(check) = podman.filter(|check| check.ok && !has_image) {
         check.ok = false;
         check.detail = format!("{NO_IMAGE}; with one: {}", check.detail);
         check.hint = Some(image_hint());
     }
-    checks.extend(ladder.facts.into_iter().map(|fact| Check {
+    checks.extend(report.facts.into_iter().map(|fact| Check {
         name: fact.name.to_owned(),
         ok: true,
         required: false,
@@ -142,20 +142,20 @@ fn sandbox(context: &Context, has_image: bool) -> Vec<Check> {
     checks
 }
 
-fn rung(rung: &LevelSupport) -> Vec<Check> {
-    let (name, is_default) = match rung.level {
+fn level(support: &LevelSupport) -> Vec<Check> {
+    let (name, is_default) = match support.level {
         IsolationLevel::Native => ("native", true),
         IsolationLevel::Podman => ("podman", false),
         IsolationLevel::None => ("none", false),
     };
     let mut checks = vec![Check {
         name: format!("sandbox {name}"),
-        ok: rung.works,
+        ok: support.works,
         required: is_default,
-        detail: rung.gives.join("; "),
+        detail: support.gives.join("; "),
         hint: None,
     }];
-    checks.extend(rung.missing.iter().map(|missing| {
+    checks.extend(support.missing.iter().map(|missing| {
         let why = missing
             .source
             .as_ref()

@@ -30,7 +30,7 @@ pub enum ConnectionKind {
     Forward,
 }
 
-/// What became of it.
+/// What became of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionVerdict {
     /// It was allowed, made, and has ended.
@@ -42,7 +42,7 @@ pub enum ConnectionVerdict {
     },
     /// A rule said no; nothing was sent.
     Denied {
-        /// Why.
+        /// The reason, for people.
         reason: String,
     },
     /// It was allowed, and the world refused.
@@ -69,7 +69,7 @@ pub struct ConnectionRecord {
     pub method: Option<String>,
     /// The path of a plain request, without its query.
     pub path: Option<String>,
-    /// What became of it.
+    /// What became of a connection.
     pub verdict: ConnectionVerdict,
     /// Bytes from the sandbox to the target.
     pub bytes_up: u64,

@@ -10,9 +10,9 @@ use super::rule::{EgressRule, RuleMismatch};
 /// How much network a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EgressMode {
-    /// Nothing.
+    /// No connections.
     None,
-    /// What a rule allows.
+    /// Connections that a rule allows.
     Filtered,
     /// Every public address; private ones still need their rule.
     Open,
@@ -48,9 +48,9 @@ pub struct PlainRequest {
 /// A policy's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EgressDecision {
-    /// Go on, as far as the rule reaches.
+    /// The connection may be made, to the addresses that the rule reaches.
     Allow(Permit),
-    /// No.
+    /// The connection is refused.
     Deny(Denial),
 }
 

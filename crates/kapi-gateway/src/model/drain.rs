@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Answers that are read on at once; the other connections stay free for the agent.
 const DRAINS_MAX: usize = 32;
 
-/// The leave to read on in one answer.
+/// The permit to read one answer to its end.
 #[derive(Debug)]
 pub(crate) struct DrainPermit<'g> {
     n_drains: &'g AtomicUsize,

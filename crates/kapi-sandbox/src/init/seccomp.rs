@@ -39,7 +39,7 @@ pub(crate) fn install(profile: SeccompProfile) -> Result<(), StepFailure> {
 
 #[cfg(test)]
 mod tests {
-    use super::assembler::evaluate::{Call, Fate, run};
+    use super::assembler::evaluate::{Call, CallResult, run};
     use super::{SeccompProfile, assembler, table};
 
     const NATIVE: u32 = assembler::ARCHITECTURE;
@@ -56,16 +56,16 @@ mod tests {
         }
     }
 
-    fn check(profile: SeccompProfile, call: &Call, expected: Fate) {
+    fn check(profile: SeccompProfile, call: &Call, expected: CallResult) {
         let program = assembler::assemble(table::rules(profile));
         assert_eq!(run(&program, call), expected, "{profile:?} {call:?}");
     }
 
-    fn strict(number: i64, arguments: &[u64], expected: Fate) {
+    fn strict(number: i64, arguments: &[u64], expected: CallResult) {
         check(SeccompProfile::Strict, &call(number, arguments), expected);
     }
 
-    fn nested(number: i64, arguments: &[u64], expected: Fate) {
+    fn nested(number: i64, arguments: &[u64], expected: CallResult) {
         check(SeccompProfile::Nested, &call(number, arguments), expected);
     }
 
@@ -74,15 +74,15 @@ mod tests {
         for architecture in [0x4000_0003, 0x4000_0028, 0xC000_00F3, 0] {
             let mut foreign = call(libc::SYS_getpid, &[]);
             foreign.architecture = architecture;
-            check(SeccompProfile::Strict, &foreign, Fate::Killed);
-            check(SeccompProfile::Nested, &foreign, Fate::Killed);
+            check(SeccompProfile::Strict, &foreign, CallResult::Killed);
+            check(SeccompProfile::Nested, &foreign, CallResult::Killed);
         }
         let mut other_abi = call(libc::SYS_getpid, &[]);
         other_abi.number |= 0x4000_0000;
-        check(SeccompProfile::Strict, &other_abi, Fate::Killed);
+        check(SeccompProfile::Strict, &other_abi, CallResult::Killed);
         // The number by which a tracer says "none": the kernel answers that it does not exist.
         other_abi.number = u32::MAX;
-        check(SeccompProfile::Strict, &other_abi, Fate::Allowed);
+        check(SeccompProfile::Strict, &other_abi, CallResult::Allowed);
     }
 
     #[test]
@@ -100,8 +100,8 @@ mod tests {
             libc::SYS_seccomp,
             libc::SYS_landlock_restrict_self,
         ] {
-            strict(number, &[], Fate::Allowed);
-            nested(number, &[], Fate::Allowed);
+            strict(number, &[], CallResult::Allowed);
+            nested(number, &[], CallResult::Allowed);
         }
         for number in [
             libc::SYS_ptrace,
@@ -111,15 +111,15 @@ mod tests {
             libc::SYS_kexec_load,
             libc::SYS_userfaultfd,
         ] {
-            strict(number, &[], Fate::Refused(libc::EPERM));
-            nested(number, &[], Fate::Refused(libc::EPERM));
+            strict(number, &[], CallResult::Refused(libc::EPERM));
+            nested(number, &[], CallResult::Refused(libc::EPERM));
         }
     }
 
     #[test]
     fn namespaces_are_for_the_nested_profile() {
-        strict(libc::SYS_clone3, &[], Fate::Refused(libc::ENOSYS));
-        nested(libc::SYS_clone3, &[], Fate::Allowed);
+        strict(libc::SYS_clone3, &[], CallResult::Refused(libc::ENOSYS));
+        nested(libc::SYS_clone3, &[], CallResult::Allowed);
         for kind in [
             libc::CLONE_NEWNS,
             libc::CLONE_NEWCGROUP,
@@ -130,27 +130,27 @@ mod tests {
             libc::CLONE_NEWNET,
         ] {
             let flags = u64::from(kind.cast_unsigned() | libc::SIGCHLD.cast_unsigned());
-            strict(libc::SYS_clone, &[flags], Fate::Refused(libc::EPERM));
-            nested(libc::SYS_clone, &[flags], Fate::Allowed);
+            strict(libc::SYS_clone, &[flags], CallResult::Refused(libc::EPERM));
+            nested(libc::SYS_clone, &[flags], CallResult::Allowed);
         }
         let thread = u64::from((libc::CLONE_VM | libc::CLONE_THREAD).cast_unsigned());
-        strict(libc::SYS_clone, &[thread], Fate::Allowed);
+        strict(libc::SYS_clone, &[thread], CallResult::Allowed);
         for number in [libc::SYS_unshare, libc::SYS_mount, libc::SYS_move_mount] {
-            strict(number, &[], Fate::Refused(libc::EPERM));
-            nested(number, &[], Fate::Allowed);
+            strict(number, &[], CallResult::Refused(libc::EPERM));
+            nested(number, &[], CallResult::Allowed);
         }
     }
 
     #[test]
     fn sockets_are_for_this_machine_and_the_internet() {
-        let refused = Fate::Refused(libc::EPERM);
+        let refused = CallResult::Refused(libc::EPERM);
         let (stream, datagram, raw) = (1, 2, 3);
         let cloexec = 0o2_000_000;
         for (family, kind, protocol, expected) in [
-            (1, stream, 0, Fate::Allowed),
-            (2, stream | cloexec, 6, Fate::Allowed),
-            (10, datagram, 17, Fate::Allowed),
-            (16, raw | cloexec, 0, Fate::Allowed),
+            (1, stream, 0, CallResult::Allowed),
+            (2, stream | cloexec, 6, CallResult::Allowed),
+            (10, datagram, 17, CallResult::Allowed),
+            (16, raw | cloexec, 0, CallResult::Allowed),
             (16, raw, 9, refused),
             (2, raw, 1, refused),
             (10, raw | cloexec, 58, refused),
@@ -165,36 +165,40 @@ mod tests {
             let arguments = [family, kind, protocol];
             strict(libc::SYS_socket, &arguments, expected);
         }
-        strict(libc::SYS_socketpair, &[1, stream, 0], Fate::Allowed);
+        strict(libc::SYS_socketpair, &[1, stream, 0], CallResult::Allowed);
         strict(libc::SYS_socketpair, &[40, stream, 0], refused);
     }
 
     #[test]
     fn arguments_decide_about_terminals_modes_and_personalities() {
-        let refused = Fate::Refused(libc::EPERM);
-        strict(libc::SYS_ioctl, &[0, 0x5401], Fate::Allowed);
+        let refused = CallResult::Refused(libc::EPERM);
+        strict(libc::SYS_ioctl, &[0, 0x5401], CallResult::Allowed);
         strict(libc::SYS_ioctl, &[0, 0x5412], refused);
         strict(libc::SYS_ioctl, &[0, 1 << 32 | 0x5412], refused);
         strict(libc::SYS_ioctl, &[0, 0x541C], refused);
-        strict(libc::SYS_personality, &[0xFFFF_FFFF], Fate::Allowed);
-        strict(libc::SYS_personality, &[0x0004_0000], Fate::Allowed);
+        strict(libc::SYS_personality, &[0xFFFF_FFFF], CallResult::Allowed);
+        strict(libc::SYS_personality, &[0x0004_0000], CallResult::Allowed);
         strict(libc::SYS_personality, &[0x0040_0000], refused);
-        strict(libc::SYS_fchmod, &[3, 0o2755], Fate::Allowed);
+        strict(libc::SYS_fchmod, &[3, 0o2755], CallResult::Allowed);
         strict(libc::SYS_fchmod, &[3, 0o4755], refused);
         strict(libc::SYS_fchmodat, &[3, 0, 0o4755], refused);
         let create = 0o100;
-        strict(libc::SYS_openat, &[3, 0, create, 0o644], Fate::Allowed);
-        strict(libc::SYS_openat, &[3, 0, 0, 0o4755], Fate::Allowed);
+        strict(
+            libc::SYS_openat,
+            &[3, 0, create, 0o644],
+            CallResult::Allowed,
+        );
+        strict(libc::SYS_openat, &[3, 0, 0, 0o4755], CallResult::Allowed);
         strict(libc::SYS_openat, &[3, 0, create, 0o4755], refused);
         // The set-group-id bit: on a directory it is ordinary, and only these calls make none.
-        strict(libc::SYS_fchmodat, &[3, 0, 0o2755], Fate::Allowed);
+        strict(libc::SYS_fchmodat, &[3, 0, 0o2755], CallResult::Allowed);
         strict(libc::SYS_openat, &[3, 0, create, 0o2755], refused);
         strict(libc::SYS_mknodat, &[3, 0, 0o102_755], refused);
         strict(libc::SYS_mknodat, &[3, 0, 0o104_755], refused);
-        strict(libc::SYS_mknodat, &[3, 0, 0o010_644], Fate::Allowed);
-        strict(libc::SYS_mknodat, &[3, 0, 0o100_644], Fate::Allowed);
+        strict(libc::SYS_mknodat, &[3, 0, 0o010_644], CallResult::Allowed);
+        strict(libc::SYS_mknodat, &[3, 0, 0o100_644], CallResult::Allowed);
         strict(libc::SYS_mknodat, &[3, 0, 0o020_000], refused);
         strict(libc::SYS_mknodat, &[3, 0, 0o060_600], refused);
-        strict(libc::SYS_openat2, &[], Fate::Refused(libc::ENOSYS));
+        strict(libc::SYS_openat2, &[], CallResult::Refused(libc::ENOSYS));
     }
 }

@@ -31,13 +31,13 @@ use crate::watchdog::{LimitBreach, Watchdog};
 /// How long the death of every process of a container may take after its end was decided.
 const DEATH_WAIT_MS: u64 = 10_000;
 
-/// What was seen of a container.
+/// How a container's run went.
 pub(super) struct ContainerRun {
     /// How podman ended, with the payload's output.
     pub finished: FinishedProcess,
-    /// What the relay said.
-    pub heard: RelayReport,
-    /// What podman said.
+    /// The messages of the relay.
+    pub report: RelayReport,
+    /// The end of podman's own output.
     pub diagnosis: String,
     /// The channel, whose other end every process of the container's making holds.
     pub channel: OwnedFd,
@@ -45,21 +45,21 @@ pub(super) struct ContainerRun {
     pub is_disk_full: bool,
 }
 
-/// What a container is attended with.
+/// What is needed to watch a container.
 #[derive(Clone, Copy)]
 pub(super) struct ContainerContext<'a> {
-    /// What was asked for.
+    /// The sandbox that was asked for.
     pub spec: &'a SandboxSpec,
     /// The container, ready to be started.
     pub prepared: &'a PreparedContainer,
-    /// What holds the limits that podman does not.
+    /// Keeps the limits that podman does not.
     pub watchdog: &'a Watchdog,
 }
 
 impl ContainerRun {
     /// Tells whether podman lived to the payload's end and so has removed the container itself.
     pub(super) fn is_orderly(&self) -> bool {
-        matches!(self.finished.end, ProcessEnd::Exited(_)) && self.heard.ended.is_some()
+        matches!(self.finished.end, ProcessEnd::Exited(_)) && self.report.ended.is_some()
     }
 
     /// Tells whether every process that podman made for the container is gone.
@@ -70,12 +70,12 @@ impl ContainerRun {
     }
 }
 
-/// What the relay said, all in all.
+/// Everything that the relay reported.
 #[derive(Default)]
 pub(super) struct RelayReport {
     /// Its pidfd.
     pub relay: Option<OwnedFd>,
-    /// What it found around itself.
+    /// The isolation that it found around itself.
     pub observed: Option<RelayEnvironment>,
     /// Why the payload did not run.
     pub failed: Option<StepFailure>,
@@ -87,7 +87,7 @@ pub(super) struct RelayReport {
 
 /// Starts podman and follows it and the relay to their ends.
 pub(super) fn attend(
-    around: ContainerContext<'_>,
+    context: ContainerContext<'_>,
     program: Program,
     cancel: &Cancel,
     callbacks: RunCallbacks<'_>,
@@ -96,7 +96,7 @@ pub(super) fn attend(
         spec,
         prepared,
         watchdog,
-    } = around;
+    } = context;
     let (ours, theirs) = pair().map_err(PodmanError::call("socketpair"))?;
     let diagnosis = rustix::fs::memfd_create("kapi-podman", MemfdFlags::CLOEXEC)
         .map_err(PodmanError::call("memfd_create"))?;
@@ -127,35 +127,35 @@ pub(super) fn attend(
         socket: ours.as_fd(),
         n_listeners: spec.listeners.len(),
         on_listeners,
-        heard: RelayReport::default(),
+        report: RelayReport::default(),
     };
-    let (ran, (heard, is_disk_full)) = follow(
+    let (ran, (report, is_disk_full)) = follow(
         launcher,
         cancel,
         on_line,
         move || {
             let is_disk_full = talk.listen_and_watch(until.as_fd(), watchdog);
-            (talk.heard, is_disk_full)
+            (talk.report, is_disk_full)
         },
         stop,
     );
     // The relay ends when nothing more can come from here, and the container with it. Not closed:
     // its other end tells when the last process that podman made for the container is gone.
     shutdown(&ours, Shutdown::Write).map_err(PodmanError::call("shutdown"))?;
-    if let Some(relay) = &heard.relay {
+    if let Some(relay) = &report.relay {
         await_end(relay.as_fd())?;
     }
     let finished = ran.map_err(SandboxError::Launch)?;
-    if let Some(errno) = heard.broken {
+    if let Some(errno) = report.broken {
         return Err(PodmanError::call("recvmsg")(errno).into());
     }
-    let said = read_all(diagnosis.as_fd()).map_err(PodmanError::call("pread"))?;
+    let output = read_all(diagnosis.as_fd()).map_err(PodmanError::call("pread"))?;
     Ok(ContainerRun {
         finished,
-        heard,
+        report,
         channel: ours,
         is_disk_full: is_disk_full.map_err(PodmanError::call("watch the disk"))?,
-        diagnosis: String::from_utf8_lossy(&said).trim().to_owned(),
+        diagnosis: String::from_utf8_lossy(&output).trim().to_owned(),
     })
 }
 
@@ -171,10 +171,10 @@ fn follow<T: Send>(
         let talking = scope.spawn(talk);
         let ran = process::run(launcher, cancel, on_line);
         drop(stop);
-        let heard = talking.join();
+        let report = talking.join();
         (
             ran,
-            heard.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     })
 }
@@ -184,7 +184,7 @@ struct RelayConversation<'a> {
     socket: BorrowedFd<'a>,
     n_listeners: usize,
     on_listeners: &'a mut (dyn FnMut(Vec<TcpListener>) + Send),
-    heard: RelayReport,
+    report: RelayReport,
 }
 
 impl RelayConversation<'_> {
@@ -225,12 +225,12 @@ impl RelayConversation<'_> {
             let [message, stopped] = match poll(&mut polled, None) {
                 Ok(_) => polled.map(|one| !one.revents().is_empty()),
                 Err(Errno::INTR) => continue,
-                Err(errno) => return self.heard.broken = Some(errno),
+                Err(errno) => return self.report.broken = Some(errno),
             };
             if (message || stopped) && !self.take() {
                 return;
             }
-            let relay = self.heard.relay.as_ref().filter(|_| !is_known);
+            let relay = self.report.relay.as_ref().filter(|_| !is_known);
             if let Some(relay) = relay.and_then(|relay| relay.try_clone().ok()) {
                 is_known = true;
                 on_relay(relay);
@@ -244,15 +244,15 @@ impl RelayConversation<'_> {
             Ok(Some(received)) => received,
             Ok(None) | Err(Errno::AGAIN) => return false,
             Err(errno) => {
-                self.heard.broken = Some(errno);
+                self.report.broken = Some(errno);
                 return false;
             }
         };
         let descriptors = received.descriptors;
-        match received.said {
+        match received.message {
             RelayMessage::Up(observed) => {
-                self.heard.observed = Some(observed);
-                self.heard.relay = descriptors.into_iter().next();
+                self.report.observed = Some(observed);
+                self.report.relay = descriptors.into_iter().next();
                 if self.n_listeners == 0 {
                     self.let_go();
                 }
@@ -262,8 +262,8 @@ impl RelayConversation<'_> {
                 (self.on_listeners)(listeners.collect());
                 self.let_go();
             }
-            RelayMessage::Failed(failure) => self.heard.failed = Some(failure),
-            RelayMessage::Ended(ending, met) => self.heard.ended = Some((ending, met)),
+            RelayMessage::Failed(failure) => self.report.failed = Some(failure),
+            RelayMessage::Ended(ending, met) => self.report.ended = Some((ending, met)),
         }
         true
     }

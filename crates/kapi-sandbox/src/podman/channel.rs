@@ -1,4 +1,4 @@
-//! What the relay in the container and the host side tell each other, one message a packet.
+//! The messages between the relay in the container and the host side, one in each packet.
 //!
 //! Both ends are the same binary, so the shapes have no version. Only code of ours ever holds the
 //! relay's end: it closes when the payload is executed. Knows nothing of what the messages lead to.
@@ -28,7 +28,7 @@ pub(super) const DESCRIPTORS_MAX: usize = 32;
 /// The largest order.
 const ORDER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// What the host stage is to do: become podman.
+/// The order for the host stage, which becomes podman.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StartOrder {
     /// The podman program.
@@ -41,12 +41,12 @@ pub(super) struct StartOrder {
     pub n_fds: usize,
 }
 
-/// What the relay is to do in the container.
+/// The order for the relay in the container.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RelayOrder {
-    /// What to run.
+    /// The program to run.
     pub payload: PayloadProgram,
-    /// Where to listen for the host side.
+    /// The addresses at which it listens for the host side.
     pub listeners: Vec<SocketAddr>,
     /// Limits of each process.
     pub limits: RelayLimits,
@@ -86,7 +86,7 @@ impl RelayLimits {
     }
 }
 
-/// What the relay says.
+/// A message of the relay.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RelayMessage {
     /// The relay runs; its pidfd travels with this.
@@ -99,7 +99,7 @@ pub(super) enum RelayMessage {
     Ended(PayloadEnd, LimitCounts),
 }
 
-/// What the relay found around itself.
+/// The isolation that the relay found around itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RelayEnvironment {
     /// Whether its user namespace maps anything but everybody to themselves.
@@ -126,19 +126,19 @@ pub(super) struct LimitCounts {
 /// One received message.
 #[derive(Debug)]
 pub(super) struct ReceivedMessage {
-    /// What was said.
-    pub said: RelayMessage,
-    /// What travelled with it.
+    /// The message.
+    pub message: RelayMessage,
+    /// The descriptors that travelled with it.
     pub descriptors: Vec<OwnedFd>,
 }
 
 /// Sends one message with descriptors.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
-    said: &RelayMessage,
+    message: &RelayMessage,
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
-    let line = serde_json::to_vec(said).map_err(|_| Errno::INVAL)?;
+    let line = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -173,9 +173,12 @@ pub(super) fn receive(
             descriptors.extend(rights);
         }
     }
-    let said =
+    let message =
         serde_json::from_slice(buffer.get(..got).unwrap_or_default()).map_err(|_| Errno::BADMSG)?;
-    Ok(Some(ReceivedMessage { said, descriptors }))
+    Ok(Some(ReceivedMessage {
+        message,
+        descriptors,
+    }))
 }
 
 /// Writes an order to an anonymous file.
@@ -240,7 +243,7 @@ mod tests {
         drop(relay);
         let mut seen = Vec::new();
         while let Some(got) = receive(host.as_fd(), RecvFlags::empty()).unwrap() {
-            seen.push((format!("{:?}", got.said), got.descriptors.len()));
+            seen.push((format!("{:?}", got.message), got.descriptors.len()));
         }
         let counts: Vec<usize> = seen.iter().map(|(_, n)| *n).collect();
         assert_eq!(counts, [0, 2, 0], "{seen:?}");

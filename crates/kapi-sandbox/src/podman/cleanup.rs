@@ -17,8 +17,8 @@ use super::options::{PodmanOptions, Volume};
 
 /// The label of every container of ours.
 pub(super) const MANAGED: &str = "kapi.managed=true";
-/// The label with the name of a container's room.
-pub(super) const ROOM: &str = "kapi.room";
+/// The label with the name of a container's directory.
+pub(super) const RUN_DIRECTORY: &str = "kapi.room";
 
 /// How long one podman command may take.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(60);
@@ -28,22 +28,22 @@ const REMOVAL_MS: u64 = 20_000;
 const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Returns the name of a layer's volume.
-pub(super) fn layer_volume(room: &str, index: usize) -> String {
-    format!("kapi-layer-{room}-{index}")
+pub(super) fn layer_volume(directory: &str, index: usize) -> String {
+    format!("kapi-layer-{directory}-{index}")
 }
 
-/// Kills and removes the container of a room, if there is one.
+/// Kills and removes the container of a directory, if there is one.
 ///
 /// Asks until podman knows of none and nobody is left of its making: one that was being made when its
 /// maker died may still appear while it is asked.
 pub(super) fn remove_container(
     host: &PodmanHost,
-    room: &str,
+    directory: &str,
     sandbox: &str,
     is_deserted: &dyn Fn() -> bool,
 ) -> Result<(), PodmanError> {
     let started = Instant::now();
-    let label = format!("label={ROOM}={room}");
+    let label = format!("label={RUN_DIRECTORY}={directory}");
     let managed = format!("label={MANAGED}");
     let question = [
         "ps",
@@ -105,9 +105,9 @@ pub(super) fn remove_unlisted(host: &PodmanHost, name: &str) -> Result<(), Podma
     Ok(())
 }
 
-/// Removes the volumes that held the layers of a room; what was written stays in the upper directory.
-pub(super) fn remove_layers(host: &PodmanHost, room: &str) -> Result<(), PodmanError> {
-    let begin = layer_volume(room, 0);
+/// Removes the volumes that held the layers of a directory; what was written stays in the upper directory.
+pub(super) fn remove_layers(host: &PodmanHost, directory: &str) -> Result<(), PodmanError> {
+    let begin = layer_volume(directory, 0);
     let begin = begin.trim_end_matches('0');
     let names = ask(host, "volume ls", &["volume", "ls", "--quiet"])?;
     let ours: Vec<&str> = names

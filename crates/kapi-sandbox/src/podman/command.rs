@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::cleanup::{MANAGED, ROOM, layer_volume};
+use super::cleanup::{MANAGED, RUN_DIRECTORY, layer_volume};
 use super::host::PodmanHost;
 use super::layout::{BindRights, ContainerEntryKind, ContainerLayout};
 use super::loader::DynamicLinks;
@@ -39,10 +39,10 @@ const ORDINARY_UID: u32 = 1000;
 pub(super) struct CommandParts<'a> {
     /// The host.
     pub host: &'a PodmanHost,
-    /// The room's name.
-    pub room: &'a str,
-    /// What stands where.
-    pub places: &'a ContainerLayout,
+    /// The name of the run directory.
+    pub directory: &'a str,
+    /// The mounts and volumes, and where they stand.
+    pub layout: &'a ContainerLayout,
     /// Overlayfs's options of each layer.
     pub layer_options: &'a [String],
     /// What our own program needs.
@@ -129,7 +129,7 @@ fn fixed(spec: &SandboxSpec, parts: &CommandParts<'_>) -> Vec<String> {
         format!("--name=kapi-{}", spec.name),
         format!("--label={MANAGED}"),
         format!("--label=kapi.run={}", spec.name),
-        format!("--label={ROOM}={}", parts.room),
+        format!("--label={RUN_DIRECTORY}={}", parts.directory),
         format!("--label={OWNER}={}", parts.owner),
         format!("--pull={}", spec.podman.pull.word()),
         format!("--network={network}"),
@@ -212,8 +212,8 @@ fn mounts(spec: &SandboxSpec, parts: &CommandParts<'_>) -> Vec<String> {
     let mut words = vec![format!("--shm-size={shared}b")];
     for (path, mode, bytes, part) in TEMPORARY {
         if parts
-            .places
-            .placed
+            .layout
+            .entries
             .iter()
             .all(|one| one.inside != Path::new(path))
         {
@@ -223,8 +223,8 @@ fn mounts(spec: &SandboxSpec, parts: &CommandParts<'_>) -> Vec<String> {
             ));
         }
     }
-    for one in &parts.places.placed {
-        words.push(mount(&one.thing, &one.inside, parts));
+    for one in &parts.layout.entries {
+        words.push(mount(&one.kind, &one.inside, parts));
     }
     words.push(ours(&spec.self_exe, "kapi"));
     if let Some(linked) = parts.linked {
@@ -239,8 +239,8 @@ fn ours(host: &Path, name: &str) -> String {
     bind(host, Path::new(&format!("{OURS}/{name}")), BindRights::Read)
 }
 
-fn mount(thing: &ContainerEntryKind, inside: &Path, parts: &CommandParts<'_>) -> String {
-    match thing {
+fn mount(kind: &ContainerEntryKind, inside: &Path, parts: &CommandParts<'_>) -> String {
+    match kind {
         ContainerEntryKind::Bind { host, rights } => bind(host, inside, *rights),
         ContainerEntryKind::Volume { name } => fields(&[
             "type=volume",
@@ -251,7 +251,7 @@ fn mount(thing: &ContainerEntryKind, inside: &Path, parts: &CommandParts<'_>) ->
             let options = parts.layer_options.get(*index).map_or("", String::as_str);
             fields(&[
                 "type=volume",
-                &format!("src={}", layer_volume(parts.room, *index)),
+                &format!("src={}", layer_volume(parts.directory, *index)),
                 &format!("dst={}", inside.display()),
                 "volume-opt=type=overlay",
                 "volume-opt=device=overlay",

@@ -66,7 +66,7 @@ pub enum PodmanError {
     Call {
         /// The call.
         call: &'static str,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

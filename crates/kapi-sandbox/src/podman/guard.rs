@@ -1,4 +1,4 @@
-//! What podman does not hold by itself: layers that one run has at a time, and room on disk.
+//! The limits that podman does not keep by itself: one run at a time for each layer, and space on disk.
 //!
 //! The host side does it, for as long as it lives; a container ends with it. Knows nothing of what
 //! podman is told.
@@ -38,14 +38,14 @@ pub(super) fn watchdog(spec: &SandboxSpec) -> Watchdog {
         MountAccess::ReadWrite => Some(mount.host.clone()),
         MountAccess::CopyOnWrite(layer) => Some(layer.upper.clone()),
     });
-    let places: Vec<PathBuf> = std::iter::once(spec.home_host.clone())
+    let directories: Vec<PathBuf> = std::iter::once(spec.home_host.clone())
         .chain(written)
         .collect();
     Watchdog {
         disk: spec
             .resources
             .disk_bytes
-            .map(|bytes| (bytes, DiskBaseline::new(&places))),
+            .map(|bytes| (bytes, DiskBaseline::new(&directories))),
         ..Watchdog::default()
     }
 }

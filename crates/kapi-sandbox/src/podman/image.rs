@@ -79,12 +79,12 @@ pub fn build(
             perform(&host, args, &[], cancel, on_line)
         }
         ImageSource::Shipped => {
-            let room = RunDirectory::new(&host, "image-build")?;
-            let built = room.context().and_then(|context| {
+            let directory = RunDirectory::new(&host, "image-build")?;
+            let built = directory.context().and_then(|context| {
                 let args = arguments(build, &context)?;
                 perform(&host, args, CONTAINERFILE.as_bytes(), cancel, on_line)
             });
-            let removed = room.remove();
+            let removed = directory.remove();
             built.and(removed)
         }
     }

@@ -1,6 +1,6 @@
-//! What stands where in a container, worked out from the spec before podman is asked.
+//! The mounts and volumes of a container, worked out from the spec before podman is asked.
 //!
-//! Podman orders mounts by depth and refuses two at one place, so what a later mount would cover is
+//! Podman orders mounts by depth and refuses two at one path, so what a later mount would cover is
 //! left out here, and aliases become mounts of their own. Pure but for the search for links.
 
 use std::fs;
@@ -14,28 +14,28 @@ use crate::error::SandboxError;
 use crate::spec::{MountAccess, OverlayLayer, SandboxSpec};
 use crate::status::StepFailure;
 
-/// One thing in its place.
+/// One mount or volume of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ContainerEntry {
-    /// The place.
+    /// The path in the container.
     pub inside: PathBuf,
-    /// The thing.
-    pub thing: ContainerEntryKind,
+    /// What stands there.
+    pub kind: ContainerEntryKind,
 }
 
-/// The kinds of things.
+/// The kinds of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ContainerEntryKind {
     /// A host path.
     Bind {
-        /// The path.
+        /// The path on the host.
         host: PathBuf,
         /// Whether it can be written.
         rights: BindRights,
     },
     /// A host directory under a layer; the number tells layers apart.
     Layered {
-        /// Which layer.
+        /// The layer's index in the layout.
         index: usize,
     },
     /// A named volume.
@@ -48,30 +48,30 @@ pub(super) enum ContainerEntryKind {
 /// Whether a host path can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BindRights {
-    /// It cannot.
+    /// Read only.
     Read,
-    /// It can.
+    /// Read and write.
     Write,
 }
 
 /// Everything that stands in a container.
 #[derive(Debug, Default)]
 pub(super) struct ContainerLayout {
-    /// The things, none of them covered by another.
-    pub placed: Vec<ContainerEntry>,
+    /// The entries, none of them covered by another.
+    pub entries: Vec<ContainerEntry>,
     /// What is under each layer, and the layer.
     pub layers: Vec<(PathBuf, OverlayLayer)>,
 }
 
-/// Works out what stands where; `sealed` are the host's copies of the spec's files, in their order.
+/// Works out the layout of a container; `sealed` are the host's copies of the spec's files, in their order.
 pub(super) fn arrange(
     spec: &SandboxSpec,
     sealed: &[PathBuf],
 ) -> Result<ContainerLayout, SandboxError> {
     let mut layers = Vec::new();
-    let mut placed = vec![bind(&spec.home_host, &spec.home_inside, BindRights::Write)];
+    let mut entries = vec![bind(&spec.home_host, &spec.home_inside, BindRights::Write)];
     for mount in &spec.mounts {
-        placed.push(match &mount.access {
+        entries.push(match &mount.access {
             MountAccess::ReadOnly => bind(&mount.host, &mount.inside, BindRights::Read),
             MountAccess::ReadWrite => bind(&mount.host, &mount.inside, BindRights::Write),
             MountAccess::CopyOnWrite(layer) => {
@@ -79,59 +79,59 @@ pub(super) fn arrange(
                 let index = layers.len() - 1;
                 ContainerEntry {
                     inside: mount.inside.clone(),
-                    thing: ContainerEntryKind::Layered { index },
+                    kind: ContainerEntryKind::Layered { index },
                 }
             }
         });
     }
-    placed.extend(spec.podman.volumes.iter().map(|volume| ContainerEntry {
+    entries.extend(spec.podman.volumes.iter().map(|volume| ContainerEntry {
         inside: volume.inside.clone(),
-        thing: ContainerEntryKind::Volume {
+        kind: ContainerEntryKind::Volume {
             name: volume.name.clone(),
         },
     }));
     let files = spec.files.iter().zip(sealed);
-    placed.extend(files.map(|((inside, _), host)| bind(host, inside, BindRights::Read)));
+    entries.extend(files.map(|((inside, _), host)| bind(host, inside, BindRights::Read)));
     for (shown, at) in &spec.aliases {
-        let again = shown_again(&uncovered(&placed), shown, at)?;
-        placed.extend(again);
+        let again = shown_again(&uncovered(&entries), shown, at)?;
+        entries.extend(again);
     }
-    let placed = uncovered(&placed);
-    let places = ContainerLayout { placed, layers };
-    check(&places)?;
-    Ok(places)
+    let entries = uncovered(&entries);
+    let layout = ContainerLayout { entries, layers };
+    check(&layout)?;
+    Ok(layout)
 }
 
 fn bind(host: &Path, inside: &Path, rights: BindRights) -> ContainerEntry {
     ContainerEntry {
         inside: inside.to_path_buf(),
-        thing: ContainerEntryKind::Bind {
+        kind: ContainerEntryKind::Bind {
             host: host.to_path_buf(),
             rights,
         },
     }
 }
 
-/// Leaves out what a later thing lies over.
-fn uncovered(placed: &[ContainerEntry]) -> Vec<ContainerEntry> {
+/// Leaves out the entries that a later one covers.
+fn uncovered(entries: &[ContainerEntry]) -> Vec<ContainerEntry> {
     let is_covered = |index: usize, one: &ContainerEntry| {
-        let mut later = placed.iter().skip(index + 1);
+        let mut later = entries.iter().skip(index + 1);
         later.any(|other| one.inside.starts_with(&other.inside))
     };
-    let kept = placed
+    let kept = entries
         .iter()
         .enumerate()
         .filter(|(index, one)| !is_covered(*index, one));
     kept.map(|(_, one)| one.clone()).collect()
 }
 
-/// Returns what makes a place visible once more at another: the thing itself and all below it.
+/// Returns the entries that show a path once more at another: its own entry and all below it.
 fn shown_again(
-    placed: &[ContainerEntry],
+    entries: &[ContainerEntry],
     shown: &Path,
     at: &Path,
 ) -> Result<Vec<ContainerEntry>, PodmanError> {
-    let holder = placed
+    let holder = entries
         .iter()
         .filter(|one| shown.starts_with(&one.inside))
         .max_by_key(|one| one.inside.components().count());
@@ -142,47 +142,47 @@ fn shown_again(
     };
     let holder = holder.ok_or_else(|| refused("only what a mount shows can be shown again"))?;
     let rest = shown.strip_prefix(&holder.inside).unwrap_or(Path::new(""));
-    let top = match &holder.thing {
+    let top = match &holder.kind {
         ContainerEntryKind::Bind { host, rights } if rest.as_os_str().is_empty() => {
             bind(host, at, *rights)
         }
         ContainerEntryKind::Bind { host, rights } => bind(&host.join(rest), at, *rights),
         whole if rest.as_os_str().is_empty() => ContainerEntry {
             inside: at.to_path_buf(),
-            thing: whole.clone(),
+            kind: whole.clone(),
         },
         ContainerEntryKind::Layered { .. } | ContainerEntryKind::Volume { .. } => {
             return Err(refused("a part of a layer or volume cannot be shown again"));
         }
     };
-    let below = placed.iter().filter_map(|one| {
+    let below = entries.iter().filter_map(|one| {
         let rest = one.inside.strip_prefix(shown).ok()?;
         (!rest.as_os_str().is_empty()).then(|| ContainerEntry {
             inside: at.join(rest),
-            thing: one.thing.clone(),
+            kind: one.kind.clone(),
         })
     });
     Ok(std::iter::once(top).chain(below).collect())
 }
 
-fn check(places: &ContainerLayout) -> Result<(), SandboxError> {
-    for one in &places.placed {
+fn check(layout: &ContainerLayout) -> Result<(), SandboxError> {
+    for one in &layout.entries {
         check_inside(&one.inside)?;
-        if let ContainerEntryKind::Bind { host, .. } = &one.thing {
+        if let ContainerEntryKind::Bind { host, .. } = &one.kind {
             check_host(host)?;
             must_exist(host)?;
         }
     }
-    for (lower, layer) in &places.layers {
+    for (lower, layer) in &layout.layers {
         for path in [lower, &layer.upper, &layer.work] {
             check_host(path)?;
             must_exist(path)?;
         }
     }
-    places
-        .placed
+    layout
+        .entries
         .iter()
-        .try_for_each(|one| refuse_links(one, places))
+        .try_for_each(|one| refuse_links(one, layout))
 }
 
 fn must_exist(path: &Path) -> Result<(), PodmanError> {
@@ -191,19 +191,19 @@ fn must_exist(path: &Path) -> Result<(), PodmanError> {
         .map_err(PodmanError::file("mount", path))
 }
 
-/// Refuses a place whose way leads through a link that an earlier run may have left in a mount.
-fn refuse_links(one: &ContainerEntry, places: &ContainerLayout) -> Result<(), SandboxError> {
-    let Some(holder) = holder(one, places) else {
+/// Refuses a path that leads through a link that an earlier run may have left in a mount.
+fn refuse_links(one: &ContainerEntry, layout: &ContainerLayout) -> Result<(), SandboxError> {
+    let Some(holder) = holder(one, layout) else {
         return Ok(());
     };
     let rest = one
         .inside
         .strip_prefix(&holder.inside)
         .unwrap_or(Path::new(""));
-    let views: Vec<&Path> = match &holder.thing {
+    let views: Vec<&Path> = match &holder.kind {
         ContainerEntryKind::Bind { host, .. } => vec![host],
         ContainerEntryKind::Layered { index } => {
-            let layer = places.layers.get(*index);
+            let layer = layout.layers.get(*index);
             let both = layer.map(|(lower, layer)| [lower.as_path(), layer.upper.as_path()]);
             both.into_iter().flatten().collect()
         }
@@ -220,13 +220,13 @@ fn refuse_links(one: &ContainerEntry, places: &ContainerLayout) -> Result<(), Sa
     Ok(())
 }
 
-/// Returns the thing that another stands on, if it is not the root.
+/// Returns the entry below which another stands, if it is not the root.
 pub(super) fn holder<'a>(
     one: &ContainerEntry,
-    places: &'a ContainerLayout,
+    layout: &'a ContainerLayout,
 ) -> Option<&'a ContainerEntry> {
-    let holders = places
-        .placed
+    let holders = layout
+        .entries
         .iter()
         .filter(|other| one.inside != other.inside && one.inside.starts_with(&other.inside));
     holders.max_by_key(|other| other.inside.components().count())
@@ -264,9 +264,9 @@ mod tests {
         spec
     }
 
-    fn places(spec: &SandboxSpec, sealed: &[PathBuf]) -> Vec<String> {
+    fn layout(spec: &SandboxSpec, sealed: &[PathBuf]) -> Vec<String> {
         let show = |one: &ContainerEntry| {
-            let thing = match &one.thing {
+            let kind = match &one.kind {
                 ContainerEntryKind::Bind {
                     host,
                     rights: BindRights::Read,
@@ -275,11 +275,11 @@ mod tests {
                 ContainerEntryKind::Layered { index } => format!("layer {index}"),
                 ContainerEntryKind::Volume { name } => format!("volume {name}"),
             };
-            format!("{} = {thing}", one.inside.display())
+            format!("{} = {kind}", one.inside.display())
         };
         arrange(spec, sealed)
             .unwrap()
-            .placed
+            .entries
             .iter()
             .map(show)
             .collect()
@@ -294,7 +294,7 @@ mod tests {
             ("/bin", "/a/c"),
         ]);
         let expected = ["/home/agent = /tmp", "/a = /etc ro", "/a/c = /bin ro"];
-        assert_eq!(places(&spec, &[]), expected);
+        assert_eq!(layout(&spec, &[]), expected);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             "/src/app/x = /bin/true ro",
             "/l = /usr/lib ro",
         ];
-        assert_eq!(places(&spec, &["/bin/true".into()]), expected);
+        assert_eq!(layout(&spec, &["/bin/true".into()]), expected);
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
             "/cache = volume v",
             "/again = layer 0",
         ];
-        assert_eq!(places(&spec, &[]), expected);
+        assert_eq!(layout(&spec, &[]), expected);
         spec.aliases = vec![("/workspace/part".into(), "/again".into())];
         assert!(arrange(&spec, &[]).is_err());
         spec.aliases = vec![("/nowhere".into(), "/again".into())];

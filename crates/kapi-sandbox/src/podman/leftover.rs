@@ -1,5 +1,5 @@
-//! Containers that launchers left which were killed: found by our label, judged by their room's lock
-//! or by the owner that they name, never by a name.
+//! Containers of launchers that were killed: found by our label, judged by the lock of their run
+//! directory or by the owner that their label names, never by a name.
 //!
 //! What cannot be judged is listed and stays. Nothing of a person's work is in a container: its
 //! mounts are the host's own directories.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::cleanup::{self, MANAGED, ROOM, ask};
+use super::cleanup::{self, MANAGED, RUN_DIRECTORY, ask};
 use super::error::PodmanError;
 use super::host::PodmanHost;
 use super::options::check_name;
@@ -27,12 +27,12 @@ pub struct LeftoverContainer {
     pub run: String,
     /// When it was made, in seconds since the epoch.
     pub created_s: i64,
-    /// Whether it may go.
-    pub fate: LeftoverState,
-    room: String,
+    /// Whether it may be removed.
+    pub state: LeftoverState,
+    directory: String,
 }
 
-/// Whether a container may go.
+/// Whether a container may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftoverState {
     /// Its launcher is dead.
@@ -41,7 +41,7 @@ pub enum LeftoverState {
     Unknown,
 }
 
-/// What podman tells of a container.
+/// A container as podman lists it.
 #[derive(Debug, Deserialize)]
 struct ListedContainer {
     #[serde(rename = "Id")]
@@ -56,7 +56,7 @@ struct ListedContainer {
 ///
 /// # Errors
 /// When there is no podman, or it does not answer.
-pub fn left() -> Result<Vec<LeftoverContainer>, PodmanError> {
+pub fn list() -> Result<Vec<LeftoverContainer>, PodmanError> {
     let host = PodmanHost::observe()?;
     let managed = format!("label={MANAGED}");
     let question = ["ps", "--all", "--filter", &managed, "--format", "json"];
@@ -70,28 +70,32 @@ pub fn left() -> Result<Vec<LeftoverContainer>, PodmanError> {
     for one in listed {
         let labels = one.labels.unwrap_or_default();
         let label = |name: &str| labels.get(name).cloned().unwrap_or_default();
-        let room = label(ROOM);
-        let Some(fate) = fate(&host, &room, &label(OWNER))? else {
+        let directory = label(RUN_DIRECTORY);
+        let Some(state) = state(&host, &directory, &label(OWNER))? else {
             continue;
         };
         found.push(LeftoverContainer {
             id: one.id,
             run: label(RUN),
             created_s: one.created_s,
-            fate,
-            room,
+            state,
+            directory,
         });
     }
     Ok(found)
 }
 
 /// Decides about one container; `None` for that of a launcher that lives.
-fn fate(host: &PodmanHost, room: &str, owner: &str) -> Result<Option<LeftoverState>, PodmanError> {
-    match run_directory::held(host, room)? {
-        RunDirectoryState::BySomebody => return Ok(None),
-        RunDirectoryState::ByNobody => return Ok(Some(LeftoverState::Deserted)),
+fn state(
+    host: &PodmanHost,
+    directory: &str,
+    owner: &str,
+) -> Result<Option<LeftoverState>, PodmanError> {
+    match run_directory::state(host, directory)? {
+        RunDirectoryState::InUse => return Ok(None),
+        RunDirectoryState::Abandoned => return Ok(Some(LeftoverState::Deserted)),
         // Made under another runtime directory, or before this machine was started.
-        RunDirectoryState::NoRoom => {}
+        RunDirectoryState::Missing => {}
     }
     let Some(owner) = LauncherIdentity::parse(owner) else {
         return Ok(Some(LeftoverState::Unknown));
@@ -103,16 +107,16 @@ fn fate(host: &PodmanHost, room: &str, owner: &str) -> Result<Option<LeftoverSta
     })
 }
 
-/// Removes a deserted container by its id, with its layers' volumes and its room, after a second look.
+/// Removes a deserted container by its id, with its layers' volumes and its run directory, after a second look.
 ///
 /// # Errors
 /// When its launcher may live after all, or podman cannot remove it.
 pub fn collect(id: &str) -> Result<(), PodmanError> {
     let host = PodmanHost::observe()?;
-    let left = match left()?.into_iter().find(|one| one.id == id) {
+    let left = match list()?.into_iter().find(|one| one.id == id) {
         // Somebody else has cleared it away meanwhile.
         None => return Ok(()),
-        Some(one) if one.fate == LeftoverState::Deserted => one,
+        Some(one) if one.state == LeftoverState::Deserted => one,
         Some(one) => {
             return Err(PodmanError::Refused {
                 what: "deserted",
@@ -121,9 +125,9 @@ pub fn collect(id: &str) -> Result<(), PodmanError> {
             });
         }
     };
-    cleanup::remove_container(&host, &left.room, &left.run, &|| true)?;
-    if check_name(&left.room).is_ok() {
-        cleanup::remove_layers(&host, &left.room)?;
+    cleanup::remove_container(&host, &left.directory, &left.run, &|| true)?;
+    if check_name(&left.directory).is_ok() {
+        cleanup::remove_layers(&host, &left.directory)?;
     }
     run_directory::sweep(&host).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Makes the points in host directories that other mounts will stand on.
+//! Makes the mount points that lie in writable directories of the host.
 //!
 //! Podman's runtime would make them too, but as a user that the host's user cannot clear up after.
 //! Follows no link. Knows nothing of podman.
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 use super::error::PodmanError;
 use super::layout::{BindRights, ContainerEntry, ContainerEntryKind, ContainerLayout, holder};
 
-/// Makes what is missing for every thing that stands in a writable mount.
-pub(super) fn make_all(places: &ContainerLayout) -> Result<(), PodmanError> {
-    for one in &places.placed {
-        let Some(holder) = holder(one, places) else {
+/// Makes the missing mount points of every entry in a writable mount.
+pub(super) fn make_all(layout: &ContainerLayout) -> Result<(), PodmanError> {
+    for one in &layout.entries {
+        let Some(holder) = holder(one, layout) else {
             continue;
         };
         let rest = one
             .inside
             .strip_prefix(&holder.inside)
             .unwrap_or(Path::new(""));
-        let (top, below) = match &holder.thing {
+        let (top, below) = match &holder.kind {
             ContainerEntryKind::Bind {
                 host,
                 rights: BindRights::Write,
             } => (host, None),
-            ContainerEntryKind::Layered { index } => match places.layers.get(*index) {
+            ContainerEntryKind::Layered { index } => match layout.layers.get(*index) {
                 Some((lower, layer)) => (&layer.upper, Some(lower)),
                 None => continue,
             },
@@ -40,7 +40,7 @@ pub(super) fn make_all(places: &ContainerLayout) -> Result<(), PodmanError> {
 }
 
 fn is_directory(one: &ContainerEntry) -> bool {
-    match &one.thing {
+    match &one.kind {
         ContainerEntryKind::Bind { host, .. } => host.is_dir(),
         ContainerEntryKind::Layered { .. } | ContainerEntryKind::Volume { .. } => true,
     }

@@ -1,4 +1,4 @@
-//! Who made a container, as its label says it, and whether they still live.
+//! The launcher of a container, as its label names it, and whether it is still alive.
 //!
 //! A process is known by the machine's run, its process namespace, its number and when it began: no
 //! part of it is ever used again together. Reads `/proc` and decides nothing.
@@ -11,7 +11,7 @@ use super::error::PodmanError;
 /// The label that names the owner.
 pub(super) const OWNER: &str = "kapi.owner";
 
-/// One process, ever.
+/// A process, told apart from every other of any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LauncherIdentity {
     boot: String,
@@ -20,14 +20,14 @@ pub(super) struct LauncherIdentity {
     began: u64,
 }
 
-/// Whether an owner lives.
+/// Whether a launcher is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Liveness {
-    /// It does.
+    /// It is alive.
     Alive,
-    /// It does not.
+    /// It is dead.
     Dead,
-    /// It lived where this process cannot look.
+    /// It ran where this process cannot look.
     OutOfSight,
 }
 

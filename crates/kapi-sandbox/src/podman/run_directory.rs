@@ -1,7 +1,7 @@
-//! The private directory of one container on the host, and what is left of the rooms of others.
+//! The private directory of one container on the host, and the sweep of those that dead launchers left behind.
 //!
 //! Holds copies of the spec's files and links to its layers, under names that need no quoting. Its
-//! lock is held while its container runs: a room whose lock is free belongs to a host side that died.
+//! lock is held while its container runs: a directory whose lock is free belongs to a host side that died.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,23 +17,23 @@ use super::host::PodmanHost;
 use super::options::{check_host, check_name};
 use crate::spec::{OverlayLayer, SandboxSpec};
 
-/// The directory of all rooms, below the user's runtime directory.
-const ROOMS: &str = "kapi-containers";
-/// Begins the name of a room that nobody has moved into yet.
+/// The directory of all run directories, below the user's runtime directory.
+const DIRECTORY: &str = "kapi-containers";
+/// The prefix of a run directory's name while it is being made.
 const UNFINISHED: &str = ".new-";
-/// The lock's name in a room.
+/// The lock's name in a run directory.
 const LOCK: &str = "lock";
-/// The directory of the file copies in a room.
+/// The directory of the file copies in a run directory.
 const FILES: &str = "files";
-/// Random bytes in a room's name.
+/// Random bytes in a run directory's name.
 const NAME_BYTES: usize = 8;
-/// The most rooms that one start looks at.
-const ROOMS_MAX: usize = 10_000;
+/// The most run directories that one start looks at.
+const DIRECTORIES_MAX: usize = 10_000;
 
-/// A room, locked by this process.
+/// A run directory, locked by this process.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
-    /// Where it is.
+    /// Its path.
     path: PathBuf,
     /// Its random name, the label of its container.
     pub name: String,
@@ -41,14 +41,14 @@ pub(super) struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes a room for one run of a sandbox, whose name its lock holds.
+    /// Makes a directory for one run of a sandbox, whose name its lock holds.
     pub(super) fn new(host: &PodmanHost, sandbox: &str) -> Result<Self, PodmanError> {
-        let rooms = rooms(host)?;
-        check_host(&rooms)?;
+        let base = base(host)?;
+        check_host(&base)?;
         let name = random_name()?;
-        let unfinished = rooms.join(format!("{UNFINISHED}{name}"));
-        // A sweep must not find a room whose lock is there and not yet taken.
-        let nobody_sweeps = hold(&rooms, FlockOperation::LockShared)?;
+        let unfinished = base.join(format!("{UNFINISHED}{name}"));
+        // A sweep must not find a directory whose lock is there and not yet taken.
+        let no_sweep = hold(&base, FlockOperation::LockShared)?;
         make_private(&unfinished).map_err(PodmanError::file("create directory", &unfinished))?;
         let mut lock = OpenOptions::new()
             .write(true)
@@ -58,10 +58,10 @@ impl RunDirectory {
             .map_err(PodmanError::file("create the lock of", &unfinished))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(PodmanError::call("lock a container's directory"))?;
-        drop(nobody_sweeps);
+        drop(no_sweep);
         lock.write_all(sandbox.as_bytes())
             .map_err(PodmanError::file("write the lock of", &unfinished))?;
-        let path = rooms.join(&name);
+        let path = base.join(&name);
         fs::rename(&unfinished, &path).map_err(PodmanError::file("rename", &unfinished))?;
         Ok(Self {
             path,
@@ -113,27 +113,27 @@ impl RunDirectory {
         Ok(words.join(","))
     }
 
-    /// Makes an empty directory in the room, for a build that needs no files.
+    /// Makes an empty directory in it, for a build that needs no files.
     pub(super) fn context(&self) -> Result<PathBuf, PodmanError> {
         let context = self.path.join("context");
         make_private(&context).map_err(PodmanError::file("create directory", &context))?;
         Ok(context)
     }
 
-    /// Removes the room.
+    /// Removes the directory and what is in it.
     pub(super) fn remove(self) -> Result<(), PodmanError> {
         fs::remove_dir_all(&self.path).map_err(PodmanError::file("remove", &self.path))
     }
 }
 
-/// Clears what host sides that died left: their containers, layer volumes and rooms.
+/// Clears what dead host sides left: their containers, layer volumes and run directories.
 pub(super) fn sweep(host: &PodmanHost) -> Result<usize, PodmanError> {
-    let rooms = rooms(host)?;
-    let entries = fs::read_dir(&rooms).map_err(PodmanError::file("list", &rooms))?;
+    let base = base(host)?;
+    let entries = fs::read_dir(&base).map_err(PodmanError::file("list", &base))?;
     let mut n_swept = 0;
-    for entry in entries.flatten().take(ROOMS_MAX) {
+    for entry in entries.flatten().take(DIRECTORIES_MAX) {
         let path = entry.path();
-        let nobody_moves_in = hold(&rooms, FlockOperation::LockExclusive)?;
+        let no_new_directory = hold(&base, FlockOperation::LockExclusive)?;
         let Ok(mut lock) = File::open(path.join(LOCK)) else {
             // Being made or being removed at this moment.
             continue;
@@ -143,7 +143,7 @@ pub(super) fn sweep(host: &PodmanHost) -> Result<usize, PodmanError> {
             Err(Errno::WOULDBLOCK | Errno::INTR) => continue,
             Err(errno) => return Err(PodmanError::call("lock a container's directory")(errno)),
         }
-        drop(nobody_moves_in);
+        drop(no_new_directory);
         if let Some(name) = entry.file_name().to_str() {
             cleanup::remove_container(host, name, name, &|| true)?;
             cleanup::remove_layers(host, name)?;
@@ -160,45 +160,45 @@ pub(super) fn sweep(host: &PodmanHost) -> Result<usize, PodmanError> {
     Ok(n_swept)
 }
 
-/// Whether somebody is in a room.
+/// Whether a run directory is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunDirectoryState {
     /// Its launcher lives.
-    BySomebody,
+    InUse,
     /// Its launcher is dead.
-    ByNobody,
-    /// There is no such room here.
-    NoRoom,
+    Abandoned,
+    /// There is no run directory of this name here.
+    Missing,
 }
 
-/// Tells whether somebody is in the room of this name.
-pub(super) fn held(host: &PodmanHost, name: &str) -> Result<RunDirectoryState, PodmanError> {
+/// Returns whether the run directory of this name is in use.
+pub(super) fn state(host: &PodmanHost, name: &str) -> Result<RunDirectoryState, PodmanError> {
     if check_name(name).is_err() {
-        return Ok(RunDirectoryState::NoRoom);
+        return Ok(RunDirectoryState::Missing);
     }
-    let rooms = rooms(host)?;
-    let _nobody_moves_in = hold(&rooms, FlockOperation::LockExclusive)?;
-    let lock = match File::open(rooms.join(name).join(LOCK)) {
+    let base = base(host)?;
+    let _no_new_directory = hold(&base, FlockOperation::LockExclusive)?;
+    let lock = match File::open(base.join(name).join(LOCK)) {
         Ok(lock) => lock,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(RunDirectoryState::NoRoom);
+            return Ok(RunDirectoryState::Missing);
         }
         Err(error) => {
-            return Err(PodmanError::file("open the lock of", &rooms.join(name))(
+            return Err(PodmanError::file("open the lock of", &base.join(name))(
                 error,
             ));
         }
     };
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(RunDirectoryState::ByNobody),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(RunDirectoryState::BySomebody),
+        Ok(()) => Ok(RunDirectoryState::Abandoned),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(RunDirectoryState::InUse),
         Err(errno) => Err(PodmanError::call("lock a container's directory")(errno)),
     }
 }
 
-/// Locks the directory of all rooms, for moments only, until the file is dropped.
-fn hold(rooms: &Path, how: FlockOperation) -> Result<File, PodmanError> {
-    let directory = File::open(rooms).map_err(PodmanError::file("open", rooms))?;
+/// Locks the directory of all run directories, for moments only, until the file is dropped.
+fn hold(base: &Path, how: FlockOperation) -> Result<File, PodmanError> {
+    let directory = File::open(base).map_err(PodmanError::file("open", base))?;
     loop {
         match flock(&directory, how) {
             Ok(()) => return Ok(directory),
@@ -208,11 +208,11 @@ fn hold(rooms: &Path, how: FlockOperation) -> Result<File, PodmanError> {
     }
 }
 
-/// Returns the directory of all rooms, made when missing, owned by this user and closed to others.
-fn rooms(host: &PodmanHost) -> Result<PathBuf, PodmanError> {
+/// Returns the directory of all run directories, made when missing, owned by this user and closed to others.
+fn base(host: &PodmanHost) -> Result<PathBuf, PodmanError> {
     let path = match &host.runtime_dir {
-        Some(dir) => dir.join(ROOMS),
-        None => PathBuf::from(format!("/tmp/{ROOMS}-{}", host.uid)),
+        Some(dir) => dir.join(DIRECTORY),
+        None => PathBuf::from(format!("/tmp/{DIRECTORY}-{}", host.uid)),
     };
     match make_private(&path) {
         Ok(()) => {}

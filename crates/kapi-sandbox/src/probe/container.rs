@@ -1,4 +1,4 @@
-//! The rung of the podman level: whether there is a podman, and whether this user can use it.
+//! Whether this host supports the podman level: whether there is a podman, and whether this user can use it.
 //!
 //! Asks podman about itself; starts no container.
 
@@ -28,8 +28,8 @@ const SUBORDINATE_HINT: &str = "give this user subordinate ids: sudo usermod --a
      --add-subgids 100000-165535 $USER, then run: podman system migrate";
 
 /// Asks podman.
-pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (LevelSupport, Vec<HostFact>) {
-    let mut rung = LevelSupport {
+pub(super) fn probe(env: &BTreeMap<OsString, OsString>) -> (LevelSupport, Vec<HostFact>) {
+    let mut support = LevelSupport {
         level: IsolationLevel::Podman,
         works: false,
         gives: Vec::new(),
@@ -37,22 +37,22 @@ pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (LevelSupport, Vec<Ho
     };
     let path = env.get(OsStr::new("PATH"));
     let Some(podman) = path.and_then(|path| find_in_path(OsStr::new("podman"), path)) else {
-        rung.missing.push(missing(
+        support.missing.push(missing(
             "podman",
             "find",
             "podman on PATH",
             Some("install podman 4 or newer"),
         ));
-        return (rung, Vec::new());
+        return (support, Vec::new());
     };
     let info = match info(&podman, env) {
         Ok(info) => info,
         Err(missing) => {
-            rung.missing.push(*missing);
-            return (rung, Vec::new());
+            support.missing.push(*missing);
+            return (support, Vec::new());
         }
     };
-    judge(&mut rung, &info, geteuid().is_root());
+    judge(&mut support, &info, geteuid().is_root());
     let text = |pointer: &str| shown(&info, pointer);
     let facts = vec![HostFact {
         name: "podman",
@@ -66,7 +66,7 @@ pub(super) fn climb(env: &BTreeMap<OsString, OsString>) -> (LevelSupport, Vec<Ho
             text("/host/security/rootless"),
         ),
     }];
-    (rung, facts)
+    (support, facts)
 }
 
 fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<MissingFeature>> {
@@ -107,7 +107,7 @@ fn info(podman: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Value, Box<
 }
 
 /// Decides from what podman says of itself.
-fn judge(rung: &mut LevelSupport, info: &Value, is_root: bool) {
+fn judge(support: &mut LevelSupport, info: &Value, is_root: bool) {
     let version = shown(info, "/version/Version");
     let major: Option<u64> = version.split('.').next().and_then(|text| text.parse().ok());
     let mut necessary = Vec::new();
@@ -144,9 +144,9 @@ fn judge(rung: &mut LevelSupport, info: &Value, is_root: bool) {
         ("cpu", "cpu limit"),
     ] {
         if has(name) {
-            rung.gives.push(what.to_owned());
+            support.gives.push(what.to_owned());
         } else {
-            rung.missing.push(missing(
+            support.missing.push(missing(
                 what,
                 "podman info",
                 &format!("no {name} among its cgroup controllers"),
@@ -157,19 +157,19 @@ fn judge(rung: &mut LevelSupport, info: &Value, is_root: bool) {
             ));
         }
     }
-    rung.works = necessary.is_empty();
-    if rung.works {
+    support.works = necessary.is_empty();
+    if support.works {
         let own = if is_rootless || !is_root {
             "a rootless container with the root of an image"
         } else {
             "a container with the root of an image, started by root"
         };
-        rung.gives.insert(0, own.to_owned());
+        support.gives.insert(0, own.to_owned());
     } else {
-        rung.gives.clear();
+        support.gives.clear();
     }
     for one in necessary.into_iter().rev() {
-        rung.missing.insert(
+        support.missing.insert(
             0,
             MissingFeature {
                 is_necessary: true,
@@ -207,17 +207,25 @@ mod tests {
     use crate::spec::IsolationLevel;
 
     fn check(info: &Value, works: bool, missing: &[&str]) {
-        let mut rung = LevelSupport {
+        let mut support = LevelSupport {
             level: IsolationLevel::Podman,
             works: false,
             gives: Vec::new(),
             missing: Vec::new(),
         };
-        judge(&mut rung, info, false);
-        let found: Vec<&str> = rung.missing.iter().map(|one| one.what.as_str()).collect();
-        assert_eq!((rung.works, found.as_slice()), (works, missing), "{info}");
-        assert_eq!(rung.works, !rung.gives.is_empty());
-        assert!(rung.missing.iter().all(|one| one.hint.is_some()));
+        judge(&mut support, info, false);
+        let found: Vec<&str> = support
+            .missing
+            .iter()
+            .map(|one| one.what.as_str())
+            .collect();
+        assert_eq!(
+            (support.works, found.as_slice()),
+            (works, missing),
+            "{info}"
+        );
+        assert_eq!(support.works, !support.gives.is_empty());
+        assert!(support.missing.iter().all(|one| one.hint.is_some()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The rung of the native level: its steps, the version of Landlock, the control groups.
+//! The support of the native level: its steps, the version of Landlock, the control groups.
 //!
 //! Does not know other levels.
 
@@ -25,14 +25,14 @@ const TRIAL: Resources = Resources {
 };
 
 /// Tries the level and returns what was seen besides.
-pub(super) fn climb(
+pub(super) fn probe(
     self_exe: &Path,
     sandboxes: &Path,
     host: &HostRestrictions,
 ) -> Result<(LevelSupport, Vec<HostFact>), SandboxError> {
     let layer = TrialLayer::new(sandboxes);
     let binds = layer.iter().map(TrialLayer::bind).collect();
-    let mut rung = LevelSupport {
+    let mut support = LevelSupport {
         level: IsolationLevel::Native,
         works: true,
         gives: vec![
@@ -52,28 +52,29 @@ pub(super) fn climb(
             continue;
         };
         copies_on_write &= step != OVERLAY;
-        add(&mut rung, &step, failure, sandboxes, host);
+        add(&mut support, &step, failure, sandboxes, host);
     }
     if let Err(failure) = layer {
-        rung.missing
+        support
+            .missing
             .push(MissingFeature::new(OVERLAY, failure, host));
     }
     if copies_on_write {
-        rung.gives.push("copy-on-write workspaces".to_owned());
+        support.gives.push("copy-on-write workspaces".to_owned());
     }
     if let Ok(version) = usable_version() {
-        rung.gives.push(format!("Landlock {version}"));
+        support.gives.push(format!("Landlock {version}"));
     }
-    let facts = groups(&mut rung, host);
-    if !rung.works {
-        rung.gives.clear();
+    let facts = groups(&mut support, host);
+    if !support.works {
+        support.gives.clear();
     }
-    rung.missing.sort_by_key(|missing| !missing.is_necessary);
-    Ok((rung, facts))
+    support.missing.sort_by_key(|missing| !missing.is_necessary);
+    Ok((support, facts))
 }
 
 fn add(
-    rung: &mut LevelSupport,
+    support: &mut LevelSupport,
     step: &str,
     failure: StepFailure,
     sandboxes: &Path,
@@ -89,15 +90,15 @@ fn add(
         ..missing
     };
     if is_overlay || step == LANDLOCK {
-        rung.missing.push(missing);
+        support.missing.push(missing);
     } else {
-        rung.works = false;
-        rung.missing.push(missing.necessary());
+        support.works = false;
+        support.missing.push(missing.necessary());
     }
 }
 
 /// Makes control groups as a run would, and tells what holds each limit.
-fn groups(rung: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> {
+fn groups(support: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> {
     let (group, unavailable) = cgroup::create("probe", &TRIAL);
     let mut held = Vec::new();
     for controller in Controller::ALL {
@@ -113,7 +114,9 @@ fn groups(rung: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> {
                     CgroupVersion::Two => "v2",
                 };
                 held.push(format!("{} {version}", controller.name()));
-                rung.gives.push(format!("{what} limit by cgroup {version}"));
+                support
+                    .gives
+                    .push(format!("{what} limit by cgroup {version}"));
             }
             None => {
                 let instead = match controller {
@@ -121,15 +124,17 @@ fn groups(rung: &mut LevelSupport, host: &HostRestrictions) -> Vec<HostFact> {
                     Controller::Processes => Some("processes limit by rlimit"),
                     Controller::Processor => None,
                 };
-                rung.gives.extend(instead.map(str::to_owned));
+                support.gives.extend(instead.map(str::to_owned));
             }
         }
     }
-    rung.gives
+    support
+        .gives
         .push("limits of open files, file size and disk".to_owned());
     for one in unavailable {
         let what = format!("control group for {}", one.controller.name());
-        rung.missing
+        support
+            .missing
             .push(MissingFeature::new(&what, one.failure, host));
     }
     let value = if held.is_empty() {

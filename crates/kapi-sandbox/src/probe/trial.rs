@@ -41,7 +41,7 @@ pub(super) fn statuses(
         tail_bytes_max: 64 * 1024,
         line_bytes_max: 1024,
     };
-    let carried = LaunchInput {
+    let input = LaunchInput {
         stdin: Vec::new(),
         fds: Vec::new(),
         limits,
@@ -50,14 +50,14 @@ pub(super) fn statuses(
         on_line: &mut |_| {},
         on_listeners: &mut drop,
     };
-    let around = LaunchContext {
+    let context = LaunchContext {
         self_exe,
         guard: &Guard::none(),
     };
     let LauncherRun { over, statuses, .. } = perform(
-        around,
+        context,
         LauncherWork::Probe { binds },
-        carried,
+        input,
         &Cancel::new(),
         callbacks,
     )?;

@@ -18,7 +18,7 @@ use kapi_sandbox::error::SandboxError;
 use kapi_sandbox::init::{ARGUMENT, init_main};
 use kapi_sandbox::launch::{interact, run};
 use kapi_sandbox::outcome::{ExceededLimit, SandboxRun};
-use kapi_sandbox::probe::{LevelSupport, ladder};
+use kapi_sandbox::probe::{LevelSupport, levels};
 use kapi_sandbox::spec::{
     IsolationLevel, Mount, MountAccess, NetworkIsolation, OverlayLayer, SandboxSpec,
 };
@@ -239,7 +239,7 @@ fn meet() -> i32 {
 
 fn climb(sandboxes: &str) -> i32 {
     let env = std::env::vars_os().collect();
-    match ladder(&own_path(), Path::new(sandboxes), &env) {
+    match levels(&own_path(), Path::new(sandboxes), &env) {
         Ok(ladder) => {
             let rungs = ladder.levels.iter().map(rung_lines);
             let facts = ladder.facts.iter();
@@ -250,15 +250,15 @@ fn climb(sandboxes: &str) -> i32 {
     }
 }
 
-fn rung_lines(rung: &LevelSupport) -> String {
-    let missing = rung.missing.iter().map(|missing| {
+fn rung_lines(support: &LevelSupport) -> String {
+    let missing = support.missing.iter().map(|missing| {
         let errno = missing
             .source
             .as_ref()
             .and_then(std::io::Error::raw_os_error);
         format!(
             "{:?} misses {} (necessary: {}): {} on {}: {errno:?} {:?}\n",
-            rung.level,
+            support.level,
             missing.what,
             missing.is_necessary,
             missing.call,
@@ -267,6 +267,9 @@ fn rung_lines(rung: &LevelSupport) -> String {
         )
     });
     let missing: String = missing.collect();
-    let gives = rung.gives.join("; ");
-    format!("{:?} works: {}: {gives}\n{missing}", rung.level, rung.works)
+    let gives = support.gives.join("; ");
+    format!(
+        "{:?} works: {}: {gives}\n{missing}",
+        support.level, support.works
+    )
 }

@@ -1,4 +1,4 @@
-//! The ladder: what this host grants, said truly, with nothing left behind.
+//! The levels of isolation that this host supports, reported truly, with nothing left behind.
 
 use std::fs;
 
@@ -14,13 +14,13 @@ const FORBID: &[&str] = &[
     "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"",
 ];
 
-fn ladder(place: &Workplace, wrapper: &[&str]) -> String {
+fn report(place: &Workplace, wrapper: &[&str]) -> String {
     let sandboxes = place.text("home/not/yet/there");
-    let climbed = place.helper(wrapper, &["ladder", &sandboxes]);
+    let probed = place.helper(wrapper, &["ladder", &sandboxes]);
     let left = fs::read_dir(place.path("home")).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().contains("trial"));
     assert_eq!(left.count(), 0);
-    climbed.stdout.text()
+    probed.stdout.text()
 }
 
 fn line<'a>(text: &'a str, start: &str) -> &'a str {
@@ -30,9 +30,9 @@ fn line<'a>(text: &'a str, start: &str) -> &'a str {
 }
 
 #[test]
-fn the_native_rung_works_and_says_what_it_gives() {
+fn the_native_level_works_and_says_what_it_gives() {
     as_each_user(|place| {
-        let text = ladder(place, &[]);
+        let text = report(place, &[]);
         let native = line(&text, "Native works: ");
         for given in [
             "true",
@@ -60,9 +60,9 @@ fn the_native_rung_works_and_says_what_it_gives() {
 }
 
 #[test]
-fn a_rung_that_cannot_be_reached_names_the_call_and_the_way_out() {
+fn a_level_that_does_not_work_names_the_call_and_the_way_out() {
     as_each_user(|place| {
-        let text = ladder(place, FORBID);
+        let text = report(place, FORBID);
         line(&text, "Native works: false: ");
         let user = line(&text, "Native misses user namespace (necessary: true): ");
         assert!(
@@ -81,8 +81,8 @@ fn a_rung_that_cannot_be_reached_names_the_call_and_the_way_out() {
 #[test]
 fn layers_that_could_not_lie_there_are_told() {
     as_each_user(|place| {
-        let climbed = place.helper(&[], &["ladder", "/proc/nowhere"]);
-        let text = climbed.stdout.text();
+        let probed = place.helper(&[], &["ladder", "/proc/nowhere"]);
+        let text = probed.stdout.text();
         line(&text, "Native works: true: ");
         line(
             &text,
@@ -95,7 +95,7 @@ fn layers_that_could_not_lie_there_are_told() {
 fn podman_is_asked_or_said_to_be_missing() {
     as_each_user(|place| {
         let hidden = ["env", "PATH=/nowhere"];
-        let text = ladder(place, &hidden);
+        let text = report(place, &hidden);
         line(&text, "Podman works: false: ");
         let missing = line(
             &text,

@@ -63,10 +63,10 @@ fn perform() -> i32 {
 
 /// Lists what dead launchers left: run and fate.
 fn list_left() -> String {
-    match leftover::left() {
+    match leftover::list() {
         Ok(found) => found
             .iter()
-            .map(|one| format!("{} {:?}\n", one.run, one.fate))
+            .map(|one| format!("{} {:?}\n", one.run, one.state))
             .collect(),
         Err(error) => error.to_string(),
     }
@@ -74,7 +74,7 @@ fn list_left() -> String {
 
 /// Collects all of it and returns what was refused.
 fn collect_left() -> String {
-    let found = match leftover::left() {
+    let found = match leftover::list() {
         Ok(found) => found,
         Err(error) => return error.to_string(),
     };

@@ -54,7 +54,7 @@ pub struct WorkflowEntry {
 pub enum WorkflowWait {
     /// A decision.
     Decision {
-        /// Which.
+        /// The decision that is pending.
         decision: Decision,
         /// Since when, in milliseconds since the epoch.
         since_ms: i64,

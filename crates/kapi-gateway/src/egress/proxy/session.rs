@@ -44,7 +44,7 @@ pub(super) struct AdmittedTarget {
 pub(super) enum SessionNext {
     /// Another request may follow.
     Request,
-    /// Nothing.
+    /// The connection is closed.
     Close,
 }
 

@@ -5,7 +5,7 @@
 
 use libc::sock_filter;
 
-/// What becomes of a call.
+/// What the filter does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallAction {
     /// It is made.
@@ -272,9 +272,9 @@ pub(super) mod evaluate {
         pub arguments: [u64; 6],
     }
 
-    /// What becomes of it.
+    /// The result of a call.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Fate {
+    pub(crate) enum CallResult {
         /// It is made.
         Allowed,
         /// It fails with this number.
@@ -284,7 +284,7 @@ pub(super) mod evaluate {
     }
 
     /// Runs a program on a call.
-    pub(crate) fn run(program: &[sock_filter], call: &Call) -> Fate {
+    pub(crate) fn run(program: &[sock_filter], call: &Call) -> CallResult {
         let (mut at, mut accumulator) = (0, 0);
         loop {
             let step = program[at];
@@ -315,13 +315,13 @@ pub(super) mod evaluate {
         }
     }
 
-    fn fate(value: u32) -> Fate {
+    fn fate(value: u32) -> CallResult {
         match value & libc::SECCOMP_RET_ACTION_FULL {
-            libc::SECCOMP_RET_ALLOW => Fate::Allowed,
+            libc::SECCOMP_RET_ALLOW => CallResult::Allowed,
             libc::SECCOMP_RET_ERRNO => {
-                Fate::Refused(i32::try_from(value & libc::SECCOMP_RET_DATA).unwrap())
+                CallResult::Refused(i32::try_from(value & libc::SECCOMP_RET_DATA).unwrap())
             }
-            libc::SECCOMP_RET_KILL_PROCESS => Fate::Killed,
+            libc::SECCOMP_RET_KILL_PROCESS => CallResult::Killed,
             other => panic!("{other:#x}"),
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn survey(book: &Book, plan: &CleanPlan) -> Vec<Thing> {
     if process::find_in_path(OsStr::new("podman"), &book.path_variable()).is_none() {
         return Vec::new();
     }
-    match leftover::left() {
+    match leftover::list() {
         Ok(found) => found.iter().map(|left| thing(left, plan)).collect(),
         Err(error) => {
             let why = format!("failed to {}", failure::chain(&error));
@@ -36,7 +36,7 @@ pub(super) fn remove(thing: &Thing) -> Result<(), LaunchError> {
 fn thing(left: &LeftoverContainer, plan: &CleanPlan) -> Thing {
     let made_ms = left.created_s.saturating_mul(1000);
     let is_younger = plan.used_before_ms.is_some_and(|before| made_ms >= before);
-    let fate = match left.fate {
+    let fate = match left.state {
         leftover::LeftoverState::Unknown => {
             Fate::Stays("nobody can tell from here whether its launcher lives".to_owned())
         }
