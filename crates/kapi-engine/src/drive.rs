@@ -5,7 +5,7 @@
 //! affair.
 
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,23 +13,21 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::effect::{Action, Effect, next};
 use kapi_core::goal::event::Event;
-use kapi_core::goal::outcome::{Failure, Outcome};
-use kapi_core::goal::state::Goal;
+use kapi_core::goal::outcome::Outcome;
+use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_sys::cancel::Cancel;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
 use crate::evidence::hash_run;
+use crate::flight::{Flight, MESSAGES_MAX, Message, Voice, cut_off, panicked};
 use crate::machine::logged::Logged;
-use crate::meter::Meter;
+use crate::meter::{Meter, Reading};
 use crate::opened::OpenGoal;
 use crate::project::Project;
 use crate::world::{Activity, Watch, World};
 
-/// Activities that may wait for the driving thread before the effect has to.
-const ACTIVITIES_MAX: usize = 256;
 /// How often a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
 
@@ -176,11 +174,6 @@ struct Drive<'a, 'o> {
     lets_go: bool,
 }
 
-enum Message {
-    Activity(Activity),
-    Ended(Outcome),
-}
-
 impl Drive<'_, '_> {
     /// Reads what others recorded, and stops the goal or lets go of it if that is wanted.
     fn look(&mut self) -> Result<(), EngineError> {
@@ -239,25 +232,28 @@ impl Drive<'_, '_> {
     /// Performs one effect in a thread of its own and records how it ended.
     fn perform(&mut self, world: &dyn World, effect: &Effect) -> Result<(), EngineError> {
         (self.observe)(Observed::Performing(Box::new(effect.clone())));
-        let cancel = Cancel::new();
-        let (sender, receiver) = sync_channel(ACTIVITIES_MAX);
+        let perform = |effect: &Effect, watch: &Watch<'_>| world.perform(effect, watch);
+        let (sender, receiver) = sync_channel(MESSAGES_MAX);
         thread::scope(|scope| {
-            let worker = {
-                let cancel = &cancel;
-                scope.spawn(move || work(world, effect, cancel, &sender))
-            };
-            let attended = self.attend(effect, &receiver, &cancel);
+            let voice = Voice::new(&sender, &effect.id);
+            let now_ms = self.now_ms();
+            let meter = meter(effect, now_ms);
+            let mut flight = Flight::start(scope, &perform, effect.clone(), meter, voice);
+            let attended = self.attend(&mut flight, &receiver, now_ms);
             if attended.is_err() {
-                cancel.raise();
+                flight.cancel.raise();
             }
             // Whatever the effect still says goes nowhere, so it cannot wait for us.
             drop(receiver);
-            let is_sound = worker.join().is_ok();
+            let has_panicked = flight.join();
             match attended? {
                 Some(()) => Ok(()),
                 None => {
-                    assert!(!is_sound, "a worker that ends without a word has panicked");
-                    self.report(effect, Outcome::Failed(panicked(effect)), 0)
+                    assert!(
+                        has_panicked,
+                        "a worker that ends without a word has panicked"
+                    );
+                    self.report(effect, Outcome::Failed(panicked(&effect.id)), 0)
                 }
             }
         })
@@ -266,54 +262,45 @@ impl Drive<'_, '_> {
     /// Listens until the effect has ended; `None` when it never said how.
     fn attend(
         &mut self,
-        effect: &Effect,
-        receiver: &Receiver<Message>,
-        cancel: &Cancel,
+        flight: &mut Flight<'_, Effect>,
+        receiver: &Receiver<Message<Outcome>>,
+        mut looked_ms: u64,
     ) -> Result<Option<()>, EngineError> {
         let look_ms = self.control.pace.look_ms;
-        let mut looked_ms = self.now_ms();
-        let mut meter = match effect.action {
-            Action::Wait { .. } => Meter::start_untimed(looked_ms),
-            Action::CreateWorkspace { .. }
-            | Action::RunAgent(_)
-            | Action::Commit(_)
-            | Action::Baseline(_)
-            | Action::Verify(_)
-            | Action::Judge(_)
-            | Action::Publish { .. } => Meter::start(looked_ms),
-        };
         loop {
             let message = receiver.recv_timeout(Duration::from_millis(look_ms));
             let now_ms = self.now_ms();
-            let is_quiet = matches!(message, Err(RecvTimeoutError::Timeout));
+            let is_quiet = message.is_err();
             match message {
-                Ok(Message::Activity(activity)) => {
-                    meter.notice(&activity);
+                Ok(Message::Activity(_, activity)) => {
+                    flight.meter.notice(&activity);
                     (self.observe)(Observed::Activity(activity));
                 }
-                Ok(Message::Ended(outcome)) => {
-                    let reading = meter.reading(now_ms);
-                    let outcome = checked(effect, outcome, cancel);
+                Ok(Message::Ended(_, outcome)) => {
+                    let reading = flight.meter.reading(now_ms);
+                    let effect = &flight.effect;
+                    let outcome = checked(*outcome, flight);
                     let outcome = self.with_usage(effect, outcome, &reading.usage)?;
                     return self.report(effect, outcome, reading.elapsed_ms).map(Some);
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Ok(Message::Gone(_)) => return Ok(None),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            let is_due = meter.is_due(self.open.goal()?, now_ms, &self.control.pace);
+            let reading = flight.meter.reading(now_ms);
+            let is_due = flight.meter.is_due(now_ms, &self.control.pace)
+                || uses_up_limit(self.open.goal()?, &reading);
             let looks = is_quiet || now_ms.saturating_sub(looked_ms) >= look_ms;
             if is_due {
-                let reading = meter.reading(now_ms);
-                meter.reset(now_ms);
-                self.progress(effect, reading.usage, reading.elapsed_ms)?;
+                let reading = flight.meter.take(now_ms);
+                self.progress(&flight.effect, reading.usage, reading.elapsed_ms)?;
             }
             if looks {
                 looked_ms = now_ms;
                 self.look()?;
             }
             // Only an event can make an effect unwanted.
-            if (is_due || looks) && (self.lets_go || !self.wants(effect)?) {
-                cancel.raise();
+            if (is_due || looks) && (self.lets_go || !self.wants(&flight.effect)?) {
+                flight.cancel.raise();
             }
         }
     }
@@ -400,40 +387,36 @@ impl Drive<'_, '_> {
     }
 }
 
-fn work(world: &dyn World, effect: &Effect, cancel: &Cancel, sender: &SyncSender<Message>) {
-    let notice = |activity| say(sender, Message::Activity(activity));
-    let outcome = world.perform(
-        effect,
-        &Watch {
-            cancel,
-            notice: &notice,
-        },
-    );
-    say(sender, Message::Ended(outcome));
-}
-
-fn say(sender: &SyncSender<Message>, message: Message) {
-    // Nobody listens any more when the drive has failed, and then it says so itself.
-    drop(sender.send(message));
-}
-
 /// An effect that says it was cancelled though nobody asked would be tried again for ever.
-fn checked(effect: &Effect, outcome: Outcome, cancel: &Cancel) -> Outcome {
+fn checked(outcome: Outcome, flight: &Flight<'_, Effect>) -> Outcome {
     match outcome {
-        Outcome::Cancelled { .. } if !cancel.is_raised() => Outcome::Failed(Failure {
-            message: format!(
-                "perform effect {}: it was cut off, and nobody asked for that",
-                effect.id
-            ),
-            hint: None,
-        }),
+        Outcome::Cancelled { .. } if !flight.cancel.is_raised() => {
+            Outcome::Failed(cut_off(&flight.effect.id))
+        }
         outcome => outcome,
     }
 }
 
-fn panicked(effect: &Effect) -> Failure {
-    Failure {
-        message: format!("perform effect {}: its thread panicked", effect.id),
-        hint: Some("this is a defect of Kapi; please report it.".to_owned()),
+fn meter(effect: &Effect, now_ms: u64) -> Meter {
+    match effect.action {
+        Action::Wait { .. } => Meter::start_untimed(now_ms),
+        Action::CreateWorkspace { .. }
+        | Action::RunAgent(_)
+        | Action::Commit(_)
+        | Action::Baseline(_)
+        | Action::Verify(_)
+        | Action::Judge(_)
+        | Action::Publish { .. } => Meter::start(now_ms),
     }
+}
+
+/// Tells whether a limit that was not used up before is so with this reading.
+fn uses_up_limit(goal: &Goal, reading: &Reading) -> bool {
+    if goal.status != Status::Active || goal.limit_within_turn().is_some() {
+        return false;
+    }
+    let mut spent = goal.spent;
+    spent.executor.add(&reading.usage);
+    spent.wall_ms = spent.wall_ms.saturating_add(reading.elapsed_ms);
+    goal.limit_within_turn_at(&spent).is_some()
 }

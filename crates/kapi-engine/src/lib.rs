@@ -11,6 +11,7 @@ pub mod damage;
 pub mod drive;
 pub mod error;
 pub mod evidence;
+mod flight;
 mod home_record;
 mod inventory;
 mod journey_files;

@@ -2,7 +2,6 @@
 //!
 //! Pure: time comes in as milliseconds of a clock that never goes back.
 
-use kapi_core::goal::state::{Goal, Status};
 use kapi_core::usage::Usage;
 
 use crate::drive::Pace;
@@ -55,6 +54,11 @@ impl Meter {
         }
     }
 
+    /// Returns the tokens and the money that were used since the last report.
+    pub(crate) const fn usage(&self) -> Usage {
+        self.usage
+    }
+
     /// Returns what was used since the last report.
     pub(crate) const fn reading(&self, now_ms: u64) -> Reading {
         let elapsed_ms = if self.is_timed {
@@ -68,30 +72,19 @@ impl Meter {
         }
     }
 
-    /// Tells whether a report is due: use once in a while, time now and then, and both at once
-    /// when they use up a limit.
-    pub(crate) fn is_due(&self, goal: &Goal, now_ms: u64, pace: &Pace) -> bool {
+    /// Tells whether a report is due: use once in a while, time now and then.
+    pub(crate) fn is_due(&self, now_ms: u64, pace: &Pace) -> bool {
         let reading = self.reading(now_ms);
         let has_used = !reading.usage.is_zero();
         (has_used && now_ms.saturating_sub(self.since_ms) >= pace.progress_ms)
             || reading.elapsed_ms >= pace.heartbeat_ms
-            || uses_up_limit(goal, &reading)
     }
 
-    /// Begins anew after a report.
-    pub(crate) fn reset(&mut self, now_ms: u64) {
+    /// Returns what was used since the last report, and begins anew.
+    pub(crate) fn take(&mut self, now_ms: u64) -> Reading {
+        let reading = self.reading(now_ms);
         self.since_ms = now_ms;
         self.usage = Usage::default();
+        reading
     }
-}
-
-/// Tells whether a limit that was not used up before is so with this reading.
-fn uses_up_limit(goal: &Goal, reading: &Reading) -> bool {
-    if goal.status != Status::Active || goal.limit_within_turn().is_some() {
-        return false;
-    }
-    let mut spent = goal.spent;
-    spent.executor.add(&reading.usage);
-    spent.wall_ms = spent.wall_ms.saturating_add(reading.elapsed_ms);
-    goal.limit_within_turn_at(&spent).is_some()
 }

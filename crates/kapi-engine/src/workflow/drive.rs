@@ -19,22 +19,22 @@ use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
 
+use crate::drive::Pace;
 use crate::error::EngineError;
 use crate::evidence::hash_run;
+use crate::flight::{Flight, MESSAGES_MAX, Message, Voice};
 use crate::machine::logged::Logged;
+use crate::meter::Meter;
 use crate::project::Project;
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::flight::{Flight, Message};
-use crate::workflow::goals;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::OpenWorkflow;
 use crate::workflow::run_name::run_name;
 use crate::workflow::start::relink;
+use crate::workflow::{flight, goals};
 use crate::world::{Activity, Watch};
 
-/// Messages that may wait for the driving thread before effects have to.
-const MESSAGES_MAX: usize = 256;
 /// How often in a row a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
 /// Landings at once: each begins where the one before it ended.
@@ -50,27 +50,10 @@ pub struct Control<'a> {
     pub interrupted: &'a dyn Fn() -> bool,
     /// Milliseconds of a clock that never goes back, see [`crate::drive::monotonic_ms`].
     pub monotonic_ms: &'a dyn Fn() -> u64,
-    /// How often it looks and reports.
+    /// How often it looks and reports; nothing here is timed.
     pub pace: Pace,
     /// How long what failed is left alone.
     pub delays: Delays,
-}
-
-/// How often a drive looks and reports while effects run, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
-    /// Between two looks at the log and the interrupt.
-    pub look_ms: u64,
-    /// Between two reports of use.
-    pub progress_ms: u64,
-}
-
-impl Pace {
-    /// The pace of every real run.
-    pub const STANDARD: Self = Self {
-        look_ms: 200,
-        progress_ms: 1_000,
-    };
 }
 
 /// Something worth showing.
@@ -167,7 +150,7 @@ pub fn drive(
     Ok(drive.open.into_workflow()?)
 }
 
-type Flights<'scope> = BTreeMap<EffectId, Flight<'scope>>;
+type Flights<'scope> = BTreeMap<EffectId, Flight<'scope, Effect>>;
 type Crew<'scope, 'env> = (&'scope Scope<'scope, 'env>, &'env Perform<'env>);
 
 struct Drive<'a, 'o> {
@@ -189,7 +172,7 @@ impl Drive<'_, '_> {
         &mut self,
         crew: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        (sender, receiver): (&SyncSender<Message>, &Receiver<Message>),
+        (sender, receiver): (&SyncSender<Message<Outcome>>, &Receiver<Message<Outcome>>),
     ) -> Result<(), WorkflowError> {
         loop {
             self.look()?;
@@ -244,7 +227,7 @@ impl Drive<'_, '_> {
         &mut self,
         crew: Crew<'scope, 'env>,
         flights: &mut Flights<'scope>,
-        (wanted, sender): (&[Effect], &SyncSender<Message>),
+        (wanted, sender): (&[Effect], &SyncSender<Message<Outcome>>),
     ) -> Result<Later, WorkflowError> {
         let mut later = Later::Nothing;
         for planned in wanted {
@@ -269,7 +252,9 @@ impl Drive<'_, '_> {
             }
             (self.observe)(Observed::Performing(Box::new(effect.clone())));
             let (scope, perform) = crew;
-            let flight = Flight::start(scope, perform, effect, (sender, now_ms));
+            let meter = Meter::start_untimed(now_ms);
+            let voice = Voice::new(sender, &effect.id);
+            let flight = Flight::start(scope, perform, effect, meter, voice);
             flights.insert(planned.id.clone(), flight);
         }
         Ok(later)
@@ -313,7 +298,7 @@ impl Drive<'_, '_> {
     fn attend(
         &mut self,
         flights: &mut Flights<'_>,
-        receiver: &Receiver<Message>,
+        receiver: &Receiver<Message<Outcome>>,
     ) -> Result<(), WorkflowError> {
         let look = Duration::from_millis(self.control.pace.look_ms);
         let mut message = receiver.recv_timeout(look).ok();
@@ -328,8 +313,8 @@ impl Drive<'_, '_> {
         let now_ms = self.now_ms();
         let mut due = Vec::new();
         for flight in flights.values_mut() {
-            if let Some(usage) = flight.due(now_ms, self.control.pace.progress_ms) {
-                due.push((flight.effect.id.clone(), usage));
+            if flight.meter.is_due(now_ms, &self.control.pace) {
+                due.push((flight.effect.id.clone(), flight.meter.take(now_ms).usage));
             }
         }
         for (effect, usage) in due {
@@ -377,11 +362,15 @@ impl Drive<'_, '_> {
         self.submit(&Command::RecordGoalUse { goal, account })
     }
 
-    fn hear(&mut self, flights: &mut Flights<'_>, message: Message) -> Result<(), WorkflowError> {
+    fn hear(
+        &mut self,
+        flights: &mut Flights<'_>,
+        message: Message<Outcome>,
+    ) -> Result<(), WorkflowError> {
         let (effect, outcome) = match message {
             Message::Activity(effect, activity) => {
                 if let Some(flight) = flights.get_mut(&effect) {
-                    flight.notice(&activity);
+                    flight::notice(flight, &activity);
                 }
                 (self.observe)(Observed::Activity { effect, activity });
                 return Ok(());
@@ -392,7 +381,7 @@ impl Drive<'_, '_> {
         let Some(flight) = flights.remove(&effect) else {
             return Ok(());
         };
-        let outcome = flight.end(outcome);
+        let outcome = flight::end(flight, outcome);
         // Before it is said that a goal rests: what is left decides what may begin then.
         let driven = if let Outcome::Rested { goal, .. } = &outcome {
             Some(goal.clone())

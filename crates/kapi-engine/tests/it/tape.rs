@@ -279,9 +279,9 @@ fn interview(project: &Project<'_>, key: &WorkflowKey) {
     let control = workflow_drive::Control {
         interrupted: &|| false,
         monotonic_ms: &STANDS_STILL,
-        pace: workflow_drive::Pace {
+        pace: drive::Pace {
             look_ms: 1,
-            progress_ms: 1_000,
+            ..drive::Pace::STANDARD
         },
         delays: Delays::NONE,
     };

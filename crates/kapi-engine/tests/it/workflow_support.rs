@@ -18,9 +18,10 @@ use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::ralph::plan::Identity;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::drive::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
-use kapi_engine::workflow::drive::{Control, DriveError, Observed, Pace, drive};
+use kapi_engine::workflow::drive::{Control, DriveError, Observed, drive};
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::start::NewWorkflow;
 use kapi_engine::world::Watch;
@@ -100,6 +101,7 @@ impl Governed {
             pace: Pace {
                 look_ms: 1,
                 progress_ms: 1_000,
+                ..Pace::STANDARD
             },
             delays: Delays::STANDARD,
         };

@@ -15,10 +15,11 @@ use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::drive::Pace;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
-use kapi_engine::workflow::drive::{Control, DriveError, Observed, Pace, drive};
+use kapi_engine::workflow::drive::{Control, DriveError, Observed, drive};
 use kapi_engine::workflow::error::WorkflowError;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
@@ -171,6 +172,7 @@ impl WorkflowStory {
             pace: Pace {
                 look_ms: 1,
                 progress_ms: PROGRESS_MS,
+                ..Pace::STANDARD
             },
             delays: Delays::NONE,
         };

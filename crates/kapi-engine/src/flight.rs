@@ -1,0 +1,123 @@
+//! One effect under way, in a thread of its own that speaks over a bounded channel.
+//!
+//! Knows nothing of rules: it says what happened, how it ended, or that it is gone.
+
+use std::sync::mpsc::SyncSender;
+use std::thread::{Scope, ScopedJoinHandle};
+
+use kapi_core::goal::outcome::Failure;
+use kapi_core::id::EffectId;
+use kapi_sys::cancel::Cancel;
+
+use crate::meter::Meter;
+use crate::world::{Activity, Watch};
+
+/// Messages that may wait for the driving thread before effects have to.
+pub(crate) const MESSAGES_MAX: usize = 256;
+
+/// What a flight says.
+pub(crate) enum Message<O> {
+    Activity(EffectId, Activity),
+    Ended(EffectId, Box<O>),
+    /// Its thread has panicked.
+    Gone(EffectId),
+}
+
+/// An effect under way.
+pub(crate) struct Flight<'scope, E> {
+    pub(crate) effect: E,
+    pub(crate) cancel: Cancel,
+    /// What was used and not reported yet.
+    pub(crate) meter: Meter,
+    thread: ScopedJoinHandle<'scope, ()>,
+}
+
+/// The end of the channel that one flight speaks into; says that its thread is gone unless it said
+/// how its effect ended.
+pub(crate) struct Voice<O> {
+    sender: SyncSender<Message<O>>,
+    effect: EffectId,
+    has_ended: bool,
+}
+
+impl<'scope, E: Clone + Send + 'scope> Flight<'scope, E> {
+    /// Begins to perform an effect.
+    pub(crate) fn start<'env, O: Send + 'scope>(
+        scope: &'scope Scope<'scope, 'env>,
+        perform: &'scope (dyn Fn(&E, &Watch<'_>) -> O + Sync + 'scope),
+        effect: E,
+        meter: Meter,
+        mut voice: Voice<O>,
+    ) -> Self {
+        let cancel = Cancel::new();
+        let (own, cancelled) = (effect.clone(), cancel.clone());
+        let thread = scope.spawn(move || {
+            let notice = |activity| voice.say(Message::Activity(voice.effect.clone(), activity));
+            let watch = Watch {
+                cancel: &cancelled,
+                notice: &notice,
+            };
+            let outcome = perform(&own, &watch);
+            voice.has_ended = true;
+            voice.say(Message::Ended(voice.effect.clone(), Box::new(outcome)));
+        });
+        Self {
+            effect,
+            cancel,
+            meter,
+            thread,
+        }
+    }
+
+    /// Waits for the thread, and tells whether it has panicked.
+    pub(crate) fn join(self) -> bool {
+        self.thread.join().is_err()
+    }
+
+    /// Asks it to stop and waits until it has, whatever it says: nobody listens any more.
+    pub(crate) fn abort(self) {
+        self.cancel.raise();
+        // Its panic is told by the failure because of which nobody listens.
+        drop(self.thread.join());
+    }
+}
+
+impl<O> Voice<O> {
+    pub(crate) fn new(sender: &SyncSender<Message<O>>, effect: &EffectId) -> Self {
+        Self {
+            sender: sender.clone(),
+            effect: effect.clone(),
+            has_ended: false,
+        }
+    }
+
+    fn say(&self, message: Message<O>) {
+        // Nobody listens any more when the drive has failed, and then it says so itself.
+        drop(self.sender.send(message));
+    }
+}
+
+impl<O> Drop for Voice<O> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.say(Message::Gone(self.effect.clone()));
+        }
+    }
+}
+
+/// What an effect comes to whose thread panicked.
+pub(crate) fn panicked(effect: &EffectId) -> Failure {
+    Failure {
+        message: format!("perform effect {effect}: its thread panicked"),
+        hint: Some("this is a defect of Kapi; please report it.".to_owned()),
+    }
+}
+
+/// What an effect comes to that says it was cancelled though nobody asked: it would be asked for
+/// again for ever.
+pub(crate) fn cut_off(effect: &EffectId) -> Failure {
+    Failure {
+        message: format!("perform effect {effect}: it was cut off, and nobody asked for that"),
+        hint: None,
+    }
+}
