@@ -51,6 +51,7 @@ const RULES: &[Rule] = &[
     workspace::every_crate_takes_the_lints,
     workspace::dependencies_stay_few,
     workspace::traits_are_the_named_seams,
+    workspace::a_machine_knows_no_stream,
     workspace::changelog_is_open,
 ];
 
