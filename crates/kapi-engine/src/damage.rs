@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use kapi_sys::disk::replace_derived;
 
 use crate::error::EngineError;
+use crate::json_file::json_file;
 use crate::project::Project;
 
 /// The subject of the project's tasks and loops.
@@ -50,12 +51,7 @@ impl Project<'_> {
         if damage == before {
             return Ok(());
         }
-        let mut bytes =
-            serde_json::to_vec_pretty(&damage).map_err(|source| EngineError::Encode {
-                what: "what an audit found",
-                source,
-            })?;
-        bytes.push(b'\n');
+        let bytes = json_file(&damage, "what an audit found")?;
         Ok(replace_derived(self.disk, &self.layout.damage(), &bytes)?)
     }
 }

@@ -11,6 +11,7 @@ use kapi_sys::lock::Lock;
 use serde::Serialize;
 
 use crate::error::EngineError;
+use crate::json_file::json_file;
 use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::project::Project;
 
@@ -69,9 +70,7 @@ impl<'a> HomeRecord<'a> {
         record: &R,
         what: &'static str,
     ) -> Result<(), EngineError> {
-        let encode = |source| EngineError::Encode { what, source };
-        let mut bytes = serde_json::to_vec_pretty(record).map_err(encode)?;
-        bytes.push(b'\n');
+        let bytes = json_file(record, what)?;
         Ok(replace_durably(self.project.disk, &self.file(), &bytes)?)
     }
 

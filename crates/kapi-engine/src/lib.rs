@@ -15,6 +15,7 @@ mod flight;
 mod home_record;
 mod inventory;
 mod journey_files;
+mod json_file;
 pub mod kernel;
 pub mod machine;
 mod meter;

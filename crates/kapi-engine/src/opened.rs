@@ -18,6 +18,7 @@ use crate::contract_yaml::contract_yaml;
 use crate::error::EngineError;
 use crate::inventory::note;
 use crate::journey_files;
+use crate::json_file::json_file;
 use crate::machine::Machine;
 use crate::machine::logged::Logged;
 use crate::machine::opened::Opened;
@@ -234,13 +235,7 @@ impl<'a> OpenGoal<'a> {
 
     fn snapshot(&self, goal: &Goal) -> Result<Vec<u8>, EngineError> {
         let snapshot = Snapshot::of(goal, self.open.log().position().seq);
-        let encode = |source| EngineError::Encode {
-            what: "the snapshot",
-            source,
-        };
-        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode)?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        json_file(&snapshot, "the snapshot")
     }
 }
 

@@ -14,6 +14,7 @@ use kapi_sys::disk::replace_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
+use crate::json_file::json_file;
 use crate::project::Project;
 
 /// The layout of `race.json`.
@@ -152,11 +153,7 @@ pub fn decide_winner(project: &Project<'_>, of: u32) -> Result<Option<Winner>, E
     let Some(winner) = earliest(project, of)? else {
         return Ok(None);
     };
-    let mut bytes = serde_json::to_vec_pretty(&winner).map_err(|source| EngineError::Encode {
-        what: "the winner of a race",
-        source,
-    })?;
-    bytes.push(b'\n');
+    let bytes = json_file(&winner, "the winner of a race")?;
     replace_durably(project.disk, &project.layout.goal(&first).race(), &bytes)?;
     Ok(Some(winner))
 }

@@ -16,6 +16,7 @@ use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
 
 use crate::error::EngineError;
+use crate::json_file::json_file;
 use crate::machine::Machine;
 use crate::machine::logged::Logged;
 use crate::machine::opened::Opened;
@@ -283,13 +284,7 @@ impl<'a> OpenWorkflow<'a> {
 
     fn snapshot(&self, workflow: &Workflow) -> Result<Vec<u8>, EngineError> {
         let snapshot = Snapshot::of(workflow, self.seq());
-        let encode = |source| EngineError::Encode {
-            what: "the snapshot",
-            source,
-        };
-        let mut bytes = serde_json::to_vec_pretty(&snapshot).map_err(encode)?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        json_file(&snapshot, "the snapshot")
     }
 
     fn not_found(&self) -> WorkflowError {
