@@ -13,6 +13,7 @@ use kapi_core::usage::Usage;
 use kapi_engine::drive::Observed;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::world::Activity;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::amount;
@@ -74,7 +75,7 @@ impl Progress {
 
     fn show_json(&self, seen: &Observed) {
         match seen {
-            Observed::Recorded(logged) => self.ui.json(&event_json(&self.id, logged)),
+            Observed::Recorded(logged) => self.ui.json(&event_json("goal", &self.id, logged)),
             Observed::Performing(_) => {}
             Observed::Activity(activity) => {
                 self.ui.json(&activity_json(&self.id, activity));
@@ -213,11 +214,15 @@ pub(crate) fn phase_words(effect: &Effect) -> String {
     }
 }
 
-/// Returns an event as one JSON object.
-pub(crate) fn event_json(id: &GoalId, logged: &Logged<Event>) -> serde_json::Value {
+/// Returns an event of a goal or a workflow as one JSON object, which says by `kind` whose it is.
+pub(crate) fn event_json<E: Serialize>(
+    kind: &str,
+    id: &GoalId,
+    logged: &Logged<E>,
+) -> serde_json::Value {
     let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
-        object.insert("goal".to_owned(), json!(id.to_string()));
+        object.insert(kind.to_owned(), json!(id.to_string()));
         object.insert("seq".to_owned(), json!(logged.seq));
         object.insert("at_ms".to_owned(), json!(logged.at_ms));
         object.insert("actor".to_owned(), json!(logged.actor));

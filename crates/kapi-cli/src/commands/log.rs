@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let is_over = project.load(&id).map_err(failed)?.status.is_terminal();
         for logged in project.log_since(&id, &mut cursor).map_err(failed)? {
             match context.ui.format {
-                Format::Json => context.ui.json(&event_json(&id, &logged)),
+                Format::Json => context.ui.json(&event_json("goal", &id, &logged)),
                 Format::Human => context.ui.line(&format!(
                     "{:>4}  {}  {:<12}  {}",
                     logged.seq,

@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::amount;
 use crate::contract::short;
 use crate::event_words::first_line;
+use crate::progress::event_json;
 use crate::ui::{Format, Ui, harmless};
 use crate::workflow::event_words::describe;
 
@@ -59,7 +60,7 @@ impl Progress {
             self.used.add(usage);
         }
         match self.ui.format {
-            Format::Json => self.ui.json(&event_json(&self.id, logged)),
+            Format::Json => self.ui.json(&event_json("workflow", &self.id, logged)),
             Format::Human => {
                 let is_shown_next = self.ui.is_at_keyboard() && is_asked_next(&logged.event);
                 if let Some(line) = describe(&logged.event).filter(|_| !is_shown_next) {
@@ -196,16 +197,4 @@ fn effect_words(effect: &Effect) -> String {
             format!("verifying the whole at {}", short(&verification.commit))
         }
     }
-}
-
-/// Returns an event as one JSON object.
-pub(crate) fn event_json(id: &GoalId, logged: &Logged<Event>) -> serde_json::Value {
-    let mut value = serde_json::to_value(&logged.event).unwrap_or_default();
-    if let Some(object) = value.as_object_mut() {
-        object.insert("workflow".to_owned(), json!(id.to_string()));
-        object.insert("seq".to_owned(), json!(logged.seq));
-        object.insert("at_ms".to_owned(), json!(logged.at_ms));
-        object.insert("actor".to_owned(), json!(logged.actor));
-    }
-    value
 }

@@ -126,7 +126,7 @@ impl Board {
         match seen {
             Observed::Recorded(logged) => {
                 if self.ui.format == Format::Json {
-                    self.ui.json(&event_json(id, logged));
+                    self.ui.json(&event_json("goal", id, logged));
                 }
             }
             Observed::Performing(effect) => {
