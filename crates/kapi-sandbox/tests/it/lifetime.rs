@@ -17,7 +17,7 @@ use crate::workplace::{Workplace, as_each_user, await_condition, count_processes
 /// A shell line that leaves a daemon which no group kill reaches, says so, and does `then`.
 fn with_daemon(mark: &str, then: &str) -> String {
     format!(
-        "(setsid setsid sleep {mark} >/dev/null 2>&1 </dev/null &); until pgrep -f 'sleep {mark}' >/dev/null; do :; done; echo up; {then}"
+        "(setsid setsid sleep {mark} >/dev/null 2>&1 </dev/null &); until pgrep -f '^sleep {mark}' >/dev/null; do :; done; echo up; {then}"
     )
 }
 

@@ -14,10 +14,13 @@ use rustix::process::{
     pidfd_send_signal, waitid,
 };
 
+use super::proc_table::FamilyMember;
 use super::{ProcessEnd, proc_table};
 
 /// The longest a child that is over or killed may take to end before it is reported as stuck.
 const END_AFTER_KILL_MAX: Duration = Duration::from_secs(10);
+/// How often descendants are looked for that were born while the others were being stopped.
+const STOPS_MAX: usize = 16;
 
 /// A child of ours that has not been reaped. Dropping it kills and reaps it.
 #[derive(Debug)]
@@ -61,16 +64,36 @@ impl Child {
 
     /// Kills the group, and what has left the group but still descends from the child.
     ///
-    /// The group is stopped first, so that it does not fork while its descendants are collected.
+    /// All of them are stopped first, so that none forks while its descendants are collected.
     pub(super) fn kill_tree(&self) -> io::Result<()> {
         assert!(
             !self.is_reaped,
             "a reaped child's pid may belong to somebody else"
         );
         ignore_missing(kill_process_group(self.pid, Signal::STOP))?;
-        let family = proc_table::family(self.pid);
+        let family = self.stopped_family();
         self.kill_group()?;
-        kill_each(&family)
+        signal_each(&family, Signal::KILL)
+    }
+
+    /// Stops the descendants and returns them.
+    ///
+    /// One that is stopped forks no more, but may have done so just before: the table is read until it
+    /// shows nobody who is not stopped. Whoever forked and ended meanwhile left a child that is found
+    /// where the leader takes up orphans.
+    fn stopped_family(&self) -> Vec<FamilyMember> {
+        let mut stopped: Vec<FamilyMember> = Vec::new();
+        for _ in 0..STOPS_MAX {
+            let mut new = proc_table::family(self.pid);
+            new.retain(|found| !stopped.iter().any(|one| one.is(found)));
+            if new.is_empty() {
+                break;
+            }
+            // One that cannot be stopped is killed all the same, and a failure of that is told.
+            drop(signal_each(&new, Signal::STOP));
+            stopped.extend(new);
+        }
+        stopped
     }
 
     /// Kills what left the group but stayed in the child's session, after the child has ended.
@@ -79,7 +102,7 @@ impl Child {
             !self.is_reaped,
             "a reaped child's pid may belong to somebody else"
         );
-        kill_each(&proc_table::family(self.pid))
+        signal_each(&proc_table::family(self.pid), Signal::KILL)
     }
 
     /// Waits for the child's end, which is known or has been forced, and reaps it.
@@ -148,11 +171,11 @@ fn end_of(status: WaitIdStatus) -> io::Result<ProcessEnd> {
         .ok_or_else(|| io::Error::other("a status that is neither exit nor signal"))
 }
 
-/// Kills every process, also after one could not be killed, and tells the first failure.
-fn kill_each(pidfds: &[OwnedFd]) -> io::Result<()> {
+/// Sends a signal to every process, also after one could not be sent, and returns the first failure.
+fn signal_each(family: &[FamilyMember], signal: Signal) -> io::Result<()> {
     let mut result = Ok(());
-    for pidfd in pidfds {
-        result = result.and(ignore_missing(pidfd_send_signal(pidfd, Signal::KILL)));
+    for member in family {
+        result = result.and(ignore_missing(pidfd_send_signal(&member.pidfd, signal)));
     }
     result
 }

@@ -31,8 +31,24 @@ struct ProcessEntry {
     is_live: bool,
 }
 
-/// Returns pidfds of the live processes below `leader` or in its session, without `leader`.
-pub(super) fn family(leader: Pid) -> Vec<OwnedFd> {
+/// A process that descends from another or is in its session.
+#[derive(Debug)]
+pub(super) struct FamilyMember {
+    pid: Pid,
+    start: u64,
+    /// Names exactly this process.
+    pub(super) pidfd: OwnedFd,
+}
+
+impl FamilyMember {
+    /// Tells whether both are one process.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.pid, self.start) == (other.pid, other.start)
+    }
+}
+
+/// Returns the live processes below `leader` or in its session, without `leader`.
+pub(super) fn family(leader: Pid) -> Vec<FamilyMember> {
     let table = table();
     let mut pids = BTreeSet::from([leader.as_raw_pid()]);
     for _ in 0..GENERATIONS_MAX {
@@ -86,10 +102,14 @@ pub(super) fn hold_live(pid: Pid, start: u64) -> Option<OwnedFd> {
 }
 
 /// Opens a pidfd for exactly the process the entry was read from; nothing if it is gone.
-fn hold(seen: &ProcessEntry) -> Option<OwnedFd> {
+fn hold(seen: &ProcessEntry) -> Option<FamilyMember> {
     let pidfd = pidfd_open(seen.pid, PidfdFlags::empty()).ok()?;
     let now = entry(seen.pid)?;
-    (now.start == seen.start).then_some(pidfd)
+    (now.start == seen.start).then_some(FamilyMember {
+        pid: seen.pid,
+        start: seen.start,
+        pidfd,
+    })
 }
 
 fn table() -> Vec<ProcessEntry> {
