@@ -28,8 +28,8 @@ pub(crate) const FIRST: &str = "001-make-answer-right";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// How many cases of one test are under way at once.
 const CASES_AT_ONCE: usize = 4;
-/// How often a condition is looked at.
-pub(crate) const LOOK: Duration = Duration::from_millis(2);
+/// How often a condition is looked at: looking takes time from what is waited for.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The verify script of every repository: the answer must be 42.
 pub(crate) const TEST_SH: &str = "\
@@ -285,7 +285,8 @@ pub(crate) fn processes_with(marker: &str) -> Vec<String> {
         // A process may end, or belong to somebody else, while we look.
         let read = |name: &str| fs::read(path.join(name)).unwrap_or_default();
         let (environ, cmdline) = (read("environ"), read("cmdline"));
-        if contains(&environ, marker.as_bytes()) || contains(&cmdline, marker.as_bytes()) {
+        let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(marker);
+        if holds(&environ) || holds(&cmdline) {
             let words = String::from_utf8_lossy(&cmdline).replace('\0', " ");
             found.push(format!("{pid} {words}"));
         }
@@ -306,10 +307,6 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
 )]
 fn new_command(program: &str) -> Command {
     Command::new(program)
-}
-
-fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
-    bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
 /// Checks many cases at once: most of their time is waiting for a disk or a clock.

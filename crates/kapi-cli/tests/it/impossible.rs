@@ -1,7 +1,7 @@
 //! A goal that cannot be reached, because two tests contradict each other: whatever an agent does about
 //! it, it is never done, and an honest agent's answer reaches the person.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, for_each};
 use crate::program::Run;
 
 const TESTS: &str = "import unittest\n\
@@ -109,9 +109,9 @@ fn no_cheat_makes_it_done() {
             format!("{right}; kapi agent complete --evidence 'both pass' --summary done"),
         ),
     ];
-    for (name, script) in cheats {
+    for_each(&cheats, |(name, script)| {
         let env = contradicting();
-        let run = attempt(&env, &script);
+        let run = attempt(&env, script);
         let status = run.status();
         assert!(
             matches!(status, "paused" | "waiting" | "stalled"),
@@ -120,5 +120,5 @@ fn no_cheat_makes_it_done() {
         );
         assert_eq!(run.code, 5, "{name}: {:#}", run.result);
         run.assert_nothing_published(&env);
-    }
+    });
 }

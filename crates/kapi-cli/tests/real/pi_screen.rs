@@ -5,14 +5,17 @@
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kapi_testkit::agent_tools::{AgentTools, Cli};
 
-use crate::environment::{Environment, LOOK, PATIENCE, await_some, processes_with};
+use crate::environment::{Environment, PATIENCE, await_some, processes_with};
 use crate::pi_host::{checkout, configure, package};
 use crate::program::finish;
 use crate::workflow_support::Machine;
+
+/// How often the screen is looked at: each look starts a program.
+const BLINK: Duration = Duration::from_millis(50);
 
 /// A terminal with a Pi in it.
 struct Screen<'a> {
@@ -70,7 +73,7 @@ impl<'a> Screen<'a> {
                 began.elapsed() < PATIENCE,
                 "the screen never shows {text:?}:\n{shown}"
             );
-            thread::sleep(LOOK);
+            thread::sleep(BLINK);
         }
     }
 

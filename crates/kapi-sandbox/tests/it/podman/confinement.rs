@@ -190,7 +190,9 @@ fn listeners_inside_are_served_by_the_host_side() {
 fn secrets_of_the_payload_are_in_no_command_line_and_no_inspection() {
     as_each_user(|yard| {
         // The payload asks the host through a file and waits for the answer.
-        let secret = "s3cret-value";
+        // Its own, because the processes of other tests are looked at, too.
+        let secret = format!("s3cret-value-{}", std::process::id());
+        let secret = secret.as_str();
         let mut ask = yard.shell("touch up; until test -e go; do sleep 0.01; done; echo \"$KEY\"");
         ask.env
             .push(("KEY".to_owned(), format!("{secret}\nINJECTED=1")));
