@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::output::say;
 use crate::tool::{Tool, find};
-use crate::{conformance, corpora, layers, peers, tidy};
+use crate::{conformance, corpora, layers, peers, tidy, toolchain};
 
 struct Step {
     name: &'static str,
@@ -115,10 +115,9 @@ fn clippy(root: &Path) -> anyhow::Result<()> {
         "--locked",
         "--quiet",
         "--",
-        "-D",
-        "warnings",
     ];
-    cargo(root, &args).run()
+    let warnings = toolchain::warnings(root)?;
+    cargo(root, &[&args[..], warnings.flags()].concat()).run()
 }
 
 /// The part of the corpus that has every ecosystem in it; the whole is a command of its own.
@@ -135,7 +134,10 @@ fn documentation(root: &Path) -> anyhow::Result<()> {
         "--locked",
         "--quiet",
     ];
-    cargo(root, &args).env("RUSTDOCFLAGS", "-D warnings").run()
+    let warnings = toolchain::warnings(root)?;
+    cargo(root, &args)
+        .env("RUSTDOCFLAGS", warnings.flags().join(" "))
+        .run()
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Tool {

@@ -16,6 +16,7 @@ mod sim;
 mod storm;
 mod tidy;
 mod tool;
+mod toolchain;
 
 use std::env;
 use std::path::{Path, PathBuf};
