@@ -2,7 +2,9 @@
 //!
 //! The runner's own summary is the last thing printed. Knows no rule itself.
 
+use std::num::NonZero;
 use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -79,6 +81,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// When a test fails.
 pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
+    let threads = test_threads().to_string();
     let runner: &[&str] = if find("cargo-nextest").is_some() {
         &[
             "nextest",
@@ -87,6 +90,8 @@ pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
             "--workspace",
             "--profile",
             "ci",
+            "--test-threads",
+            &threads,
         ]
     } else {
         // There are no documentation tests, which a tidy rule makes sure of.
@@ -101,6 +106,12 @@ pub(crate) fn test(root: &Path, filter: &[&str]) -> anyhow::Result<()> {
         ]
     };
     cargo(root, &[runner, filter].concat()).run()
+}
+
+/// Returns how many tests run at once: half of a test's time is waiting for a disk or another process.
+fn test_threads() -> usize {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    processors + processors.div_ceil(2)
 }
 
 fn format(root: &Path) -> anyhow::Result<()> {
