@@ -8,8 +8,6 @@ mod version;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kapi_sys::cancel::Cancel;
@@ -178,8 +176,6 @@ pub enum GitError {
 pub struct Git {
     binary: PathBuf,
     cancel: Cancel,
-    /// Whether its version was seen to be new enough; shared, so that it is asked once.
-    is_checked: Arc<AtomicBool>,
 }
 
 impl Git {
@@ -200,7 +196,6 @@ impl Git {
         Ok(Self {
             binary: binary.to_path_buf(),
             cancel: cancel.clone(),
-            is_checked: Arc::default(),
         })
     }
 

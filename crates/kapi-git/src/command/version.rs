@@ -2,10 +2,14 @@
 //!
 //! What a version is needed for is not known here.
 
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::command::{GIT_VERSION_MIN, Git, GitError, VERSION};
+
+/// The gits that are new enough: a process asks each of them once.
+static NEW_ENOUGH: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 impl Git {
     /// Returns its major and minor version.
@@ -15,12 +19,13 @@ impl Git {
 
     /// Makes sure that it is new enough.
     pub(super) fn check(&self) -> Result<(), GitError> {
-        if self.is_checked.load(Ordering::Relaxed) {
+        let new_enough = || NEW_ENOUGH.lock().unwrap_or_else(PoisonError::into_inner);
+        if new_enough().contains(&self.binary) {
             return Ok(());
         }
         let (version, found) = self.asked_version()?;
         if version >= GIT_VERSION_MIN {
-            self.is_checked.store(true, Ordering::Relaxed);
+            new_enough().insert(self.binary.clone());
             return Ok(());
         }
         Err(GitError::TooOld { found })
