@@ -40,6 +40,7 @@ const KIT: &[&str] = &["kapi-testkit"];
 const ADAPTER: &[&str] = &["kapi-core", "kapi-sys"];
 /// Every crate that is part of the product.
 const PRODUCT: &[&str] = &[
+    "kapi-settings",
     "kapi-core",
     "kapi-wire",
     "kapi-sys",
@@ -57,7 +58,11 @@ const PRODUCT: &[&str] = &[
 const LAYERS: &[Layer] = &[
     Layer {
         foreign: Some(&["serde", "thiserror"]),
-        ..layer("kapi-core", &[], &[])
+        ..layer("kapi-core", &["kapi-settings"], &[])
+    },
+    Layer {
+        foreign: Some(&["jsonc-parser", "serde", "serde-saphyr", "strsim", "toml"]),
+        ..layer("kapi-settings", &[], &[])
     },
     layer("kapi-wire", &["kapi-core"], &[]),
     layer("kapi-sys", &[], &[]),

@@ -13,6 +13,7 @@ use kapi_engine::error::EngineError;
 use kapi_engine::reference::ResolveError;
 use kapi_engine::workflow::drive::DriveError as WorkflowDriveError;
 use kapi_engine::workflow::error::WorkflowError;
+use kapi_settings::fault::Fault;
 use kapi_world::launching::error::{Kind, LaunchError};
 
 use crate::exit_code::Exit;
@@ -47,6 +48,21 @@ impl Error {
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Builds an error from what is wrong with a file of settings: one fault with what to do, or all
+    /// of them.
+    pub(crate) fn settings(faults: &[Fault]) -> Self {
+        match faults {
+            [only] => {
+                let end = if only.remedy.ends_with('?') { "" } else { "." };
+                Self::usage(only.location_and_what()).with_hint(format!("{}{end}", only.remedy))
+            }
+            several => {
+                let lines: Vec<String> = several.iter().map(|fault| format!("\n  {fault}")).collect();
+                Self::usage(format!("{} things are wrong:{}", lines.len(), lines.concat()))
+            }
+        }
     }
 
     /// Builds an error of the world from an error and its causes.

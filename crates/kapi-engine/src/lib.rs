@@ -30,4 +30,3 @@ pub mod spend;
 pub mod supervise;
 pub mod workflow;
 pub mod world;
-pub mod yaml;

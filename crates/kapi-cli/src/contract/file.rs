@@ -9,7 +9,9 @@ mod said;
 use std::path::{Path, PathBuf};
 
 use kapi_core::goal::contract::{Base, Hidden};
-use kapi_engine::yaml::{self, Entry, Value};
+use kapi_settings::fault::Faults;
+use kapi_settings::node::{Entry, Value};
+use kapi_settings::yaml;
 
 use crate::commands::run::Args;
 use crate::config::file::{Links, read};
@@ -100,14 +102,9 @@ pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
 }
 
 fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
-    let entries = yaml::parse(text).map_err(|fault| {
-        Error::usage(format!(
-            "{}, line {}: {}",
-            path.display(),
-            fault.line,
-            fault.rule
-        ))
-        .with_hint("`docs/goals.md` shows both forms of a contract file.")
+    let mut faults = Faults::of(path.display().to_string());
+    let root = yaml::parse(text, &mut faults).ok_or_else(|| {
+        Error::settings(&faults.into_list())
     })?;
     let mut reader = Reader {
         path,
@@ -116,7 +113,7 @@ fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<()
         filled,
         seen: Seen::default(),
     };
-    reader.table("", &entries)
+    reader.table("", root.entries())
 }
 
 /// Reads one file into the flags.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use kapi_agent::hook::agent_type::AgentType;
 use kapi_core::goal::contract::NetworkMode;
-use kapi_engine::yaml::{self, Entry, Node, Value};
+use kapi_settings::fault::Faults;
+use kapi_settings::node::{Entry, Node, Value};
+use kapi_settings::yaml;
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 
@@ -41,19 +43,26 @@ pub(crate) struct Place<'a> {
 
 /// Reads a profile.
 pub(crate) fn read(text: &str, place: &Place<'_>) -> Result<Profile, Error> {
-    let entries = yaml::parse(text).map_err(|fault| {
-        Error::usage(format!("{}: {}", place.at(fault.line), fault.rule))
-            .with_hint("`docs/configuration.md` lists every key.")
+    let mut faults = Faults::of(place.file());
+    let root = yaml::parse(text, &mut faults).ok_or_else(|| {
+        Error::settings(&faults.into_list())
     })?;
     let mut reader = Reader {
         place,
         profile: Profile::named(place.name, place.path.map(Path::to_path_buf), place.owner),
     };
-    reader.table("", &entries)?;
+    reader.table("", root.entries())?;
     Ok(reader.profile)
 }
 
 impl Place<'_> {
+    fn file(&self) -> String {
+        match self.path {
+            Some(path) => path.display().to_string(),
+            None => format!("built-in profile {}", self.name),
+        }
+    }
+
     fn at(&self, line: usize) -> String {
         match self.path {
             Some(path) => format!("{}, line {line}", path.display()),

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::kernel::definition_file::fault::Fault;
+use kapi_settings::fault::Fault;
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
 use crate::kernel::shipped;
 

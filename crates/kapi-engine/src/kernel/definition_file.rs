@@ -6,7 +6,6 @@
 
 mod body;
 mod evals;
-pub mod fault;
 pub(in crate::kernel) mod front_matter;
 
 pub(in crate::kernel) mod place;
@@ -21,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::definition::{Definition, Source};
 use kapi_core::kernel::id::LoopName;
+use kapi_settings::fault::{Fault, Faults};
 use kapi_store::hash::sha256_hex;
 
-use crate::kernel::definition_file::fault::{Fault, Faults};
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
 use crate::kernel::definition_file::read::Files;
 

@@ -9,7 +9,7 @@ pub mod tool;
 
 use std::path::{Path, PathBuf};
 
-use crate::kernel::definition_file::fault::{Fault, nearest};
+use kapi_settings::fault::{Fault, nearest};
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
 use crate::kernel::profile_file::read::Dialect;
 use crate::kernel::profile_file::tool::Tool;

@@ -2,7 +2,7 @@
 //!
 //! A file that is wrong is named with its line and hides no other loop.
 
-use kapi_engine::kernel::definition_file::fault::Fault;
+use kapi_settings::fault::Fault;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::loops::LoopView;
 use serde::Serialize;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use kapi_core::goal::contract::Surface;
-use kapi_engine::yaml::{Entry, Node, Value};
+use kapi_settings::node::{Entry, Node, Value};
 
 use crate::amount;
 use crate::contract::file::key::thing;

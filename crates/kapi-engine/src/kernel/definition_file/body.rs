@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use kapi_core::kernel::definition::{BODY_BYTES_MAX, INPUTS_MAX};
 use kapi_core::kernel::value::Value;
 
-use crate::kernel::definition_file::fault::Faults;
+use kapi_settings::fault::Faults;
 use crate::kernel::definition_file::front_matter::Parts;
 use crate::kernel::definition_file::table::{Said, Table};
 use crate::kernel::template::{self, Template};
-use crate::yaml::Value as Yaml;
+use kapi_settings::node::Value as Yaml;
 
 /// Reads the inputs.
 pub(super) fn inputs(

@@ -12,10 +12,10 @@ use kapi_core::kernel::definition::eval::{
 };
 use kapi_core::kernel::value::Value;
 
-use crate::kernel::definition_file::fault::Faults;
+use kapi_settings::fault::Faults;
 use crate::kernel::definition_file::read::Files;
 use crate::kernel::definition_file::table::{Said, Table};
-use crate::yaml::Value as Yaml;
+use kapi_settings::node::Value as Yaml;
 
 /// The kinds of check.
 #[derive(Debug, Clone, Copy)]

@@ -18,12 +18,13 @@ use kapi_core::kernel::value::place::Place;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 
 use crate::kernel::condition_file::unknown_zone;
-use crate::kernel::definition_file::fault::Faults;
+use kapi_settings::fault::Faults;
 use crate::kernel::definition_file::front_matter::{self, Parts};
 use crate::kernel::definition_file::place::PlaceError;
 use crate::kernel::definition_file::table::{Said, Table};
 use crate::kernel::definition_file::{body, evals, triggers};
-use crate::yaml::{self, Node, Value as Yaml};
+use kapi_settings::node::{Entry, Node, Value as Yaml};
+use kapi_settings::yaml;
 
 /// Looks up a file of the project.
 pub(super) type Files<'a> = &'a dyn Fn(&Path) -> Result<Option<String>, PlaceError>;
@@ -43,7 +44,7 @@ const BUDGET_MAX: i64 = 1_000_000_000_000;
 pub(in crate::kernel) fn settings(
     text: &str,
     faults: &mut Faults,
-) -> Option<(Vec<yaml::Entry>, Parts)> {
+) -> Option<(Vec<Entry>, Parts)> {
     let parts = match front_matter::cut(text) {
         Ok(parts) => parts,
         Err(refusal) => {
@@ -51,13 +52,8 @@ pub(in crate::kernel) fn settings(
             return None;
         }
     };
-    match yaml::parse(&parts.front) {
-        Ok(entries) => Some((entries, parts)),
-        Err(fault) => {
-            faults.at_line(fault.line, fault.rule, "correct the YAML");
-            None
-        }
-    }
+    let root = yaml::parse(&parts.front, faults)?;
+    Some((root.entries().to_vec(), parts))
 }
 
 /// Reads a definition.
@@ -450,7 +446,7 @@ fn should_run(table: &mut Table<'_>, faults: &mut Faults) -> Option<Option<Condi
                 .chain(fault.at.iter().map(String::as_str))
                 .collect::<Vec<_>>()
                 .join(".");
-            faults.at_key((line, &key), fault.what, fault.remedy);
+            faults.at_key(line, &key, fault.what, fault.remedy);
             None
         }
     }

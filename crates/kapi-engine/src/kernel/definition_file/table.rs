@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use kapi_core::kernel::definition::eval::Millionths;
 use kapi_core::kernel::value::Value;
 
-use crate::kernel::definition_file::fault::{Faults, nearest, short};
-use crate::yaml::{Entry, Node, Value as Yaml};
+use kapi_settings::fault::{Faults, nearest, short};
+use kapi_settings::node::{Entry, Node, Value as Yaml};
 
 /// The longest text of one setting in bytes.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
@@ -94,11 +94,7 @@ impl<'a> Table<'a> {
                 }
             };
             let key = format!("{}{}", self.prefix, entry.key);
-            faults.at_key(
-                (entry.line, &key),
-                "there is no such key".to_owned(),
-                remedy,
-            );
+            faults.at_key(entry.line, &key, "there is no such key", remedy);
         }
     }
 }
@@ -106,7 +102,7 @@ impl<'a> Table<'a> {
 impl<'a> Said<'a> {
     /// Reports what is wrong with it.
     pub(in crate::kernel) fn refuse(&self, faults: &mut Faults, what: String, remedy: &str) {
-        faults.at_key((self.line, &self.key), what, remedy.to_owned());
+        faults.at_key(self.line, &self.key, what, remedy);
     }
 
     /// Reports that it is of another kind.

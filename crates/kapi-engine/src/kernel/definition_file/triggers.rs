@@ -11,7 +11,7 @@ use kapi_core::kernel::id::LoopName;
 use crate::kernel::cron::Cron;
 use crate::kernel::cron::error::CronError;
 use crate::kernel::definition_file::evals::required;
-use crate::kernel::definition_file::fault::{Faults, short};
+use kapi_settings::fault::{Faults, short};
 use crate::kernel::definition_file::table::{Said, Table};
 
 /// The most missed instants that are made up for when the definition does not say.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use kapi_core::kernel::value::Value;
 
-use crate::yaml::{self, Entry, Node, Value as Yaml};
+use kapi_settings::fault::Faults;
+use kapi_settings::node::{Entry, Node, Value as Yaml};
+use kapi_settings::yaml;
 
 /// A document.
 pub(super) struct Document {
@@ -18,13 +20,16 @@ pub(super) struct Document {
 impl Document {
     /// Parses a document; the error is a line, from 1, and what is wrong there.
     pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let entries = yaml::parse(text).map_err(|fault| (fault.line, plain(fault.rule)))?;
+        let mut faults = Faults::of(String::new());
+        let root = yaml::parse(text, &mut faults).ok_or_else(|| {
+            let first = faults.into_list().into_iter().next();
+            first.map_or_else(Default::default, |fault| (fault.line, fault.what))
+        })?;
         let mut reader = Reader {
             at: Vec::new(),
             lines: BTreeMap::new(),
         };
-        let value = reader.table(&entries)?;
+        let value = reader.table(root.entries())?;
         Ok(Self {
             value,
             lines: reader.lines,
@@ -36,17 +41,6 @@ impl Document {
         let mut ends = (0..=at.len()).rev();
         let found = ends.find_map(|end| self.lines.get(at.get(..end)?));
         found.copied().unwrap_or(1)
-    }
-}
-
-/// Says what the parser says in words for a person, where its own are for a programmer.
-fn plain(rule: String) -> String {
-    let key = rule
-        .strip_prefix("duplicate mapping key: ")
-        .and_then(|rest| rest.split_once(", set "));
-    match key {
-        Some((key, _)) => format!("`{key}` stands twice"),
-        None => rule,
     }
 }
 

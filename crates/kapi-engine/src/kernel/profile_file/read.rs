@@ -5,13 +5,13 @@
 
 use kapi_core::kernel::request::PROMPT_BYTES_MAX;
 
-use crate::kernel::definition_file::fault::{Fault, Faults, short};
+use kapi_settings::fault::{Fault, Faults, short};
 use crate::kernel::definition_file::front_matter::Parts;
 use crate::kernel::definition_file::read::{backend, settings};
 use crate::kernel::definition_file::table::{Said, Table};
 use crate::kernel::profile_file::tool::Tool;
 use crate::kernel::profile_file::{Access, AgentProfile};
-use crate::yaml::Value as Yaml;
+use kapi_settings::node::Value as Yaml;
 
 /// The most tools of one profile.
 const TOOLS_MAX: usize = 128;

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kernel::definition_file::fault::nearest;
+use kapi_settings::fault::nearest;
 
 /// Something that an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
