@@ -64,7 +64,7 @@ const LAYERS: &[Layer] = &[
         foreign: Some(&["jsonc-parser", "serde", "serde-saphyr", "strsim", "toml"]),
         ..layer("kapi-settings", &[], &[])
     },
-    layer("kapi-wire", &["kapi-core"], &[]),
+    layer("kapi-wire", &["kapi-core", "kapi-settings"], &[]),
     layer("kapi-sys", &[], &[]),
     layer("kapi-store", &["kapi-core", "kapi-sys"], KIT),
     layer(
@@ -75,7 +75,13 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "kapi-engine",
-        &["kapi-core", "kapi-sys", "kapi-store", "kapi-fleet"],
+        &[
+            "kapi-core",
+            "kapi-settings",
+            "kapi-sys",
+            "kapi-store",
+            "kapi-fleet",
+        ],
         KIT,
     ),
     layer("kapi-git", ADAPTER, KIT),
@@ -87,6 +93,7 @@ const LAYERS: &[Layer] = &[
         // kapi-sys because the seam it implements speaks of `Cancel`.
         &[
             "kapi-core",
+            "kapi-settings",
             "kapi-wire",
             "kapi-sys",
             "kapi-engine",

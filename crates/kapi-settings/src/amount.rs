@@ -47,7 +47,9 @@ pub fn parse_usd_micros(text: &str) -> Result<u64, String> {
     let plain = text.trim();
     let plain = plain.strip_prefix('$').unwrap_or(plain);
     parse_millionths(plain).ok_or_else(|| {
-        format!("{text:?} is not an amount of US dollars such as 5 or 0.25, with at most six decimals")
+        format!(
+            "{text:?} is not an amount of US dollars such as 5 or 0.25, with at most six decimals"
+        )
     })
 }
 

@@ -177,7 +177,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     }
     let distance = |name: &'a str| (strsim::osa_distance(&plain, &self::plain(name)), name);
     let (distance, name) = known.into_iter().map(distance).min()?;
-    let is_near = distance <= (length / 3).max(1) && distance < length;
+    let is_near = distance <= (length / 3).max(2) && distance * 2 <= length;
     is_near.then_some(name)
 }
 

@@ -14,8 +14,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::ptr;
+use std::{fmt, ptr};
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -25,20 +24,34 @@ use serde::de::{
 
 use crate::fault::{FAULTS_MAX, Faults, did_you_mean, short};
 use crate::node::{Entry, Node, Value, below};
-use crate::setting::{ONE_OR_MANY, SETTING};
+use crate::setting::{ONE_OR_MANY, SETTING, Setting};
 
 /// Reads a tree into a type; `None` when what is wrong with it leaves nothing of the type.
 ///
 /// What is wrong is added to the faults. What is returned may lack the parts with a fault.
 pub fn read<'de, T: Deserialize<'de>>(root: &'de Node, faults: &mut Faults) -> Option<T> {
+    let said = Setting {
+        value: root,
+        key: String::new(),
+        line: root.line,
+    };
+    read_at(&said, faults)
+}
+
+/// Reads what stands below a key, as [`read`] reads a whole tree.
+pub fn read_at<'de, T: Deserialize<'de>>(
+    said: &Setting<&'de Node>,
+    faults: &mut Faults,
+) -> Option<T> {
     let reading = Reading {
         faults: RefCell::new(faults),
         left_out: RefCell::default(),
+        last_key: RefCell::default(),
     };
     let reader = Reader {
-        node: root,
-        key: String::new(),
-        line: root.line,
+        node: said.value,
+        key: said.key.clone(),
+        line: said.line,
         tag: None,
         reading: &reading,
     };
@@ -56,7 +69,7 @@ pub fn read<'de, T: Deserialize<'de>>(root: &'de Node, faults: &mut Faults) -> O
             }
         }
         let is_new = reading.left_out.borrow_mut().insert(spot.address);
-        if !is_new || spot.address == address(root) {
+        if !is_new || spot.address == address(said.value) {
             return None;
         }
     }
@@ -68,6 +81,8 @@ struct Reading<'a> {
     faults: RefCell<&'a mut Faults>,
     /// The addresses of nodes that have a fault.
     left_out: RefCell<BTreeSet<usize>>,
+    /// The key that was read last.
+    last_key: RefCell<Option<Spot>>,
 }
 
 impl Reading<'_> {
@@ -101,6 +116,8 @@ struct Words {
     spot: Option<Spot>,
     /// The field that is missing.
     missing: Option<&'static str>,
+    /// Whether two keys of one table are one field.
+    is_twice: bool,
     /// Whether it only follows from a fault that was noted already.
     is_known: bool,
 }
@@ -112,6 +129,7 @@ impl Wrong {
             remedy,
             spot: None,
             missing: None,
+            is_twice: false,
             is_known: false,
         }))
     }
@@ -169,6 +187,13 @@ impl Error for Wrong {
     fn missing_field(field: &'static str) -> Self {
         let mut wrong = Self::new(format!("it has no `{field}`"), format!("add `{field}`"));
         wrong.0.missing = Some(field);
+        wrong
+    }
+
+    fn duplicate_field(_field: &'static str) -> Self {
+        let what = "it says the same as another key of this table";
+        let mut wrong = Self::new(what.to_owned(), "keep one of them".to_owned());
+        wrong.0.is_twice = true;
         wrong
     }
 }
@@ -323,10 +348,7 @@ impl<'de, 'r> Reader<'de, 'r> {
             return Ok(text.trim());
         }
         let remedy = did_you_mean(text, variants, "use");
-        Err(Wrong::new(
-            format!("there is no {:?}", short(text)),
-            remedy,
-        ))
+        Err(Wrong::new(format!("there is no {:?}", short(text)), remedy))
     }
 
     fn whole<T: TryFrom<i64>>(&self, max: &dyn fmt::Display) -> Result<T, Wrong> {
@@ -489,15 +511,20 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
             });
         }
         self.check_keys(fields)?;
-        visitor.visit_map(self.entries(false)?).map_err(|wrong| {
-            let has_fault = |entry: &Entry| {
-                wrong.0.missing == Some(&entry.key) && self.reading.is_left_out(&entry.node)
-            };
-            match self.node.entries().iter().any(has_fault) && wrong.0.spot.is_none() {
-                true => Wrong::known(),
-                false => wrong,
-            }
-        })
+        visitor
+            .visit_map(self.entries(false)?)
+            .map_err(|mut wrong| {
+                if wrong.0.is_twice && wrong.0.spot.is_none() {
+                    wrong.0.spot = self.reading.last_key.take();
+                }
+                let has_fault = |entry: &Entry| {
+                    wrong.0.missing == Some(&entry.key) && self.reading.is_left_out(&entry.node)
+                };
+                match self.node.entries().iter().any(has_fault) && wrong.0.spot.is_none() {
+                    true => Wrong::known(),
+                    false => wrong,
+                }
+            })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -514,9 +541,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
             is_word: matches!(style, Style::Plain) && !self.is_table(),
             reader: inner.clone(),
         };
-        visitor
-            .visit_enum(access)
-            .map_err(|wrong| wrong.at(spot))
+        visitor.visit_enum(access).map_err(|wrong| wrong.at(spot))
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
@@ -641,6 +666,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         let Some(entry) = next else { return Ok(None) };
         let value = reader.entry(entry);
         let spot = value.spot();
+        *reader.reading.last_key.borrow_mut() = Some(value.spot());
         self.value = Some(value);
         let key: StrDeserializer<'_, Wrong> = entry.key.as_str().into_deserializer();
         let key = seed.deserialize(key);
@@ -694,10 +720,7 @@ impl<'de, 'r> EnumAccess<'de> for Variant<'de, 'r> {
     type Error = Wrong;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(
-        self,
-        seed: V,
-    ) -> Result<(V::Value, Self), Wrong> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Wrong> {
         let name: StrDeserializer<'_, Wrong> = self.variant.into_deserializer();
         Ok((seed.deserialize(name)?, self))
     }

@@ -192,6 +192,22 @@ impl<'de, const BYTES_MAX: usize> Deserialize<'de> for Word<BYTES_MAX> {
     }
 }
 
+/// A text that is not blank, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text(pub String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        scalar(deserializer, TEXT, |value| match value {
+            Scalar::Text(text) => Some(match short_text(text.trim(), usize::MAX) {
+                Ok(_) => Ok(Self(text.to_owned())),
+                Err(error) => Err(error),
+            }),
+            Scalar::Bool(_) | Scalar::Whole(_) | Scalar::Real(_) => None,
+        })
+    }
+}
+
 /// The text of a number as it is written, so that nothing of it is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberText(pub String);

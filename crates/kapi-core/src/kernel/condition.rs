@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::condition::expression::{Context, Expression};
 use crate::kernel::condition::window::{LocalTime, Window};
 use crate::kernel::id::LoopName;
-use crate::kernel::value::place::{Place, PlaceFault};
 
 /// How deep conditions may lie in each other.
 pub const CONDITION_DEPTH_MAX: usize = 8;
@@ -90,6 +89,10 @@ pub enum Condition {
         globs: Vec<String>,
     },
 }
+
+/// A condition as a person writes it: an expression as text, or a table with one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionForm(pub Condition);
 
 /// How files must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -285,14 +288,6 @@ pub enum Held {
     No,
     /// Nobody could say, which counts as no.
     Unknown,
-}
-
-/// Reads a condition as a person writes it: an expression as text, or a table with one key.
-///
-/// # Errors
-/// With the place, what is wrong and what to do.
-pub fn read(place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    read::condition(place)
 }
 
 /// Returns the commands that are run to look things up.

@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use kapi_settings::fault::short;
+use kapi_settings::scalar::word;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::IdError;
 
@@ -119,6 +121,25 @@ impl TryFrom<String> for LoopName {
 impl From<LoopName> for String {
     fn from(name: LoopName) -> Self {
         name.0
+    }
+}
+
+/// The name of a loop as a person writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopNameForm(pub LoopName);
+
+impl<'de> Deserialize<'de> for LoopNameForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, usize::MAX, |text| {
+            match LoopName::parse(text) {
+                Ok(name) => Ok(Self(name)),
+                Err(error) => Err(format!(
+                    "{:?} is no name of a loop\n{}",
+                    short(text),
+                    error.rule
+                )),
+            }
+        })
     }
 }
 

@@ -11,13 +11,14 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use kapi_settings::fault::{Fault, Faults};
+use kapi_settings::node::Node;
 use serde::{Deserialize, Serialize};
 
 use crate::goal::contract::NetworkMode;
 use crate::kernel::condition::window::{LocalTime, Window};
 use crate::kernel::policy::classic::Classic;
 use crate::kernel::request::TaskBudget;
-use crate::kernel::value::Value;
 
 /// Why a request was refused, in the words of the original.
 pub const DENIED: &str = "policy denied request";
@@ -48,23 +49,7 @@ pub struct PolicySource {
     /// The original's rule for loops.
     pub loop_trigger: Option<Classic>,
     /// What is wrong with the file; with any fault it denies everything.
-    pub faults: Vec<PolicyFault>,
-}
-
-/// What is wrong with a policy file, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read {file}, line {line}: {what}")]
-pub struct PolicyFault {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The key concerned, dotted; empty for the whole file.
-    pub key: String,
-    /// The rule it breaks.
-    pub what: String,
-    /// What to do.
-    pub remedy: String,
+    pub faults: Vec<Fault>,
 }
 
 /// One rule.
@@ -255,12 +240,11 @@ pub fn evaluate(policy: &Policy, request: &PolicyRequest) -> Decision {
     evaluate::decision(policy, request)
 }
 
-/// Reads the rules of a file. Never fails: what is wrong stands in the faults, and denies.
-///
-/// `line_of` says on which line, from 1, the value at a path of keys stands.
+/// Reads the rules of a file, besides the faults that its text has. Never fails: what is wrong
+/// stands in the faults, and denies.
 #[must_use]
-pub fn read(file: &str, value: &Value, line_of: &dyn Fn(&[String]) -> usize) -> PolicySource {
-    read::source(file, value, line_of)
+pub fn read(file: &str, root: &Node, faults: Faults) -> PolicySource {
+    read::source(file, root, faults)
 }
 
 impl Policy {
@@ -273,7 +257,7 @@ impl Policy {
     }
 
     /// Returns what is wrong with its files.
-    pub fn faults(&self) -> impl Iterator<Item = &PolicyFault> {
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.sources.iter().flat_map(|source| &source.faults)
     }
 }
@@ -295,12 +279,11 @@ impl PolicySource {
 
     /// Returns what stands for a file that cannot be used: it denies everything and says why.
     #[must_use]
-    pub fn broken(fault: PolicyFault) -> Self {
-        let file = fault.file.clone();
+    pub fn broken(file: &str, faults: Vec<Fault>) -> Self {
         Self {
             default: Effect::Deny,
-            faults: vec![fault],
-            ..Self::empty(&file)
+            faults,
+            ..Self::empty(file)
         }
     }
 }

@@ -5,7 +5,6 @@
 
 pub mod decimal;
 mod json;
-pub mod place;
 mod serial;
 
 use std::cmp::Ordering;

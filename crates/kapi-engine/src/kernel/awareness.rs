@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use kapi_settings::fault::Fault;
+
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
 use crate::kernel::shipped;
 

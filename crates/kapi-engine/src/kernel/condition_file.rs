@@ -71,9 +71,12 @@ fn zone_of(question: &Question) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use kapi_core::kernel::condition::expression::Context;
-    use kapi_core::kernel::condition::{Condition, Held, evaluate, read};
-    use kapi_core::kernel::value::place::Place;
+    use kapi_core::kernel::condition::{Condition, ConditionForm, Held, evaluate};
+    use kapi_settings::fault::Faults;
+    use kapi_settings::{read as settings, yaml};
 
     use super::{is_zone, local_time, times, unknown_zone};
 
@@ -81,7 +84,10 @@ mod tests {
     const MONDAY_MS: i64 = 1_793_003_400_000;
 
     fn condition(text: &str) -> Condition {
-        read(&Place::root(&serde_saphyr::from_str(text).unwrap())).unwrap()
+        let mut faults = Faults::of("f".to_owned());
+        let root = yaml::parse(&format!("c: {{{text}}}"), &mut faults).unwrap();
+        let mut read: BTreeMap<String, ConditionForm> = settings::read(&root, &mut faults).unwrap();
+        read.remove("c").unwrap().0
     }
 
     #[test]

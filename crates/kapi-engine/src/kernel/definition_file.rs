@@ -7,10 +7,8 @@
 mod body;
 mod evals;
 pub(in crate::kernel) mod front_matter;
-
 pub(in crate::kernel) mod place;
 pub(in crate::kernel) mod read;
-pub(in crate::kernel) mod table;
 #[cfg(test)]
 mod tests;
 mod triggers;
@@ -103,8 +101,8 @@ pub fn parse(name: &str, text: &str, schema_root: &Path) -> Result<Definition, V
 pub fn key_lines(text: &str) -> BTreeMap<String, usize> {
     let mut faults = Faults::of(String::new());
     let settings = read::settings(text, &mut faults);
-    let entries = settings.map(|(entries, _)| entries).unwrap_or_default();
-    let lines = entries.into_iter().map(|entry| (entry.key, entry.line));
+    let entries = settings.iter().flat_map(|(root, _)| root.entries());
+    let lines = entries.map(|entry| (entry.key.clone(), entry.line));
     lines.collect()
 }
 
@@ -115,11 +113,7 @@ fn parse_with(name: &str, text: &str, files: Files<'_>) -> Result<Definition, Ve
         sha256: sha256_hex(text.as_bytes()),
     };
     let read = read::definition(text, source, files, &mut faults);
-    let faults = faults.into_list();
-    match read {
-        Some(definition) if faults.is_empty() => Ok(definition),
-        Some(_) | None => Err(faults),
-    }
+    faults.instead_of(read)
 }
 
 fn listed(place: &Place, dir: &Path, faults: &mut Vec<Fault>) -> Option<Vec<PathBuf>> {
@@ -172,11 +166,9 @@ fn duplicate(name: &str, second: &Definition, first: &Definition, text: &str) ->
 }
 
 fn unreadable(path: &Path, error: &PlaceError) -> Fault {
-    Fault {
-        file: path.display().to_string(),
-        line: 0,
-        key: None,
-        what: error.to_string(),
-        remedy: error.remedy().to_owned(),
-    }
+    Fault::of_file(
+        path.display().to_string(),
+        error.to_string(),
+        error.remedy(),
+    )
 }

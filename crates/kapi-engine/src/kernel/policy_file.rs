@@ -3,7 +3,6 @@
 //! What cannot be read, or is not understood down to the last key, becomes a policy that denies
 //! everything and says where; only a file that is not there says nothing. Decides nothing itself.
 
-mod document;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -12,11 +11,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::condition::window::LocalTime;
-use kapi_core::kernel::policy::{self, Policy, PolicyFault, PolicySource};
+use kapi_core::kernel::policy::{self, Policy, PolicySource};
 use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_settings::fault::Faults;
+use kapi_settings::yaml;
 
 use crate::kernel::condition_file::{is_zone, local_time};
-use crate::kernel::policy_file::document::Document;
 use crate::kernel::policy_file::reading::{Owner, read};
 
 /// The name of the file, in the project's state directory and in the person's configuration.
@@ -51,13 +51,11 @@ pub fn load(places: PolicyPlaces<'_>) -> Policy {
     ];
     let sources = files.into_iter().filter_map(|(file, found)| match found {
         Ok(text) => Some(parse(&file, &text?)),
-        Err(wrong) => Some(PolicySource::broken(PolicyFault {
-            line: 1,
-            key: String::new(),
-            what: wrong.to_string(),
-            remedy: wrong.remedy().to_owned(),
-            file,
-        })),
+        Err(wrong) => {
+            let mut faults = Faults::of(file.clone());
+            faults.at_line(1, wrong.to_string(), wrong.remedy());
+            Some(PolicySource::broken(&file, faults.into_list()))
+        }
     });
     Policy {
         sources: sources.collect(),
@@ -67,31 +65,21 @@ pub fn load(places: PolicyPlaces<'_>) -> Policy {
 /// Reads the text of one policy. Never fails: what is wrong denies.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> PolicySource {
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err((line, what)) => {
-            return PolicySource::broken(PolicyFault {
-                file: file.to_owned(),
-                line,
-                key: String::new(),
-                what,
-                remedy: "correct the YAML".to_owned(),
-            });
-        }
+    let mut faults = Faults::of(file.to_owned());
+    let Some(root) = yaml::parse(text, &mut faults) else {
+        return PolicySource::broken(file, faults.into_list());
     };
-    let mut source = policy::read(file, &document.value, &|at| document.line_of(at));
-    let zones = source.rules.iter().filter_map(|rule| {
-        let zone = &rule.when.window.as_ref()?.zone;
-        (!is_zone(zone)).then(|| PolicyFault {
-            file: file.to_owned(),
-            line: rule.line,
-            key: "when.zone".to_owned(),
-            what: format!("there is no time zone {zone:?}"),
-            remedy: "write a name of the IANA database, like Europe/Berlin or UTC".to_owned(),
-        })
-    });
-    let unknown: Vec<PolicyFault> = zones.collect();
-    source.faults.extend(unknown);
+    let mut source = policy::read(file, &root, faults);
+    let mut zones = Faults::of(file.to_owned());
+    for rule in &source.rules {
+        let zone = rule.when.window.as_ref().map(|window| &window.zone);
+        if let Some(zone) = zone.filter(|zone| !is_zone(zone)) {
+            let what = format!("there is no time zone {zone:?}");
+            let remedy = "write a name of the IANA database, like Europe/Berlin or UTC";
+            zones.at_key(rule.line, "when.zone", what, remedy);
+        }
+    }
+    source.faults.extend(zones.into_list());
     source
 }
 

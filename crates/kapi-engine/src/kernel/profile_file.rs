@@ -10,6 +10,7 @@ pub mod tool;
 use std::path::{Path, PathBuf};
 
 use kapi_settings::fault::{Fault, nearest};
+
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
 use crate::kernel::profile_file::read::Dialect;
 use crate::kernel::profile_file::tool::Tool;
@@ -219,13 +220,11 @@ fn duplicate(second: &AgentProfile, first: &str) -> Fault {
 }
 
 fn unreadable(path: &Path, error: &PlaceError) -> Fault {
-    Fault {
-        file: path.display().to_string(),
-        line: 0,
-        key: None,
-        what: error.to_string(),
-        remedy: error.remedy().to_owned(),
-    }
+    Fault::of_file(
+        path.display().to_string(),
+        error.to_string(),
+        error.remedy(),
+    )
 }
 
 #[cfg(test)]

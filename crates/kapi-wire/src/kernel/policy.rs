@@ -1,7 +1,8 @@
 //! The rules in force as others see them, and what they come to for one request.
 
 use kapi_core::goal::contract::NetworkMode;
-use kapi_core::kernel::policy::{Effect, Part, Policy, PolicyFault, PolicySource, Rule, When};
+use kapi_core::kernel::policy::{Effect, Part, Policy, PolicySource, Rule, When};
+use kapi_settings::fault::Fault;
 use serde::Serialize;
 
 /// All rules that apply.
@@ -84,12 +85,12 @@ impl From<&PolicySource> for FileView {
     }
 }
 
-impl From<&PolicyFault> for FaultView {
-    fn from(fault: &PolicyFault) -> Self {
+impl From<&Fault> for FaultView {
+    fn from(fault: &Fault) -> Self {
         Self {
             file: fault.file.clone(),
             line: fault.line,
-            key: fault.key.clone(),
+            key: fault.key.clone().unwrap_or_default(),
             what: fault.what.clone(),
             remedy: fault.remedy.clone(),
         }

@@ -1,18 +1,23 @@
 //! What must hold before a loop runs: each kind of condition lets a real run through or stops it.
 
-use kapi_core::kernel::condition::Condition;
+use std::collections::BTreeMap;
+
+use kapi_core::kernel::condition::ConditionForm;
 use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::task::{End, PhaseStatus, State, Task};
+use kapi_settings::fault::Faults;
+use kapi_settings::{read as settings, yaml};
 
 use crate::loops::{detail, phases};
 use crate::machine::Machine;
 
 pub(crate) fn with(definition: &Definition, should_run: &str) -> Definition {
-    let value = serde_saphyr::from_str(should_run).unwrap();
-    let place = kapi_core::kernel::value::place::Place::root(&value);
-    let condition: Condition = kapi_core::kernel::condition::read(&place).unwrap();
+    let mut faults = Faults::of("f".to_owned());
+    let root = yaml::parse(&format!("c:\n  {should_run}\n"), &mut faults).unwrap();
+    let mut read: BTreeMap<String, ConditionForm> = settings::read(&root, &mut faults).unwrap();
+    assert_eq!(faults.into_list(), []);
     Definition {
-        should_run: Some(condition),
+        should_run: read.remove("c").map(|form| form.0),
         ..definition.clone()
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! A text is an expression; everything else is a table with one key that says what is asked.
 
+use kapi_settings::scalar::{Millis, Word, word};
+use kapi_settings::setting::OneOrMany;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
 use crate::kernel::condition::expression::{EXPRESSION_BYTES_MAX, Expression};
-use crate::kernel::condition::window::Window;
+use crate::kernel::condition::window::WindowForm;
 use crate::kernel::condition::{
-    COMMAND_MS, COMMAND_MS_MAX, CONDITION_DEPTH_MAX, Condition, FileIs, GitIs, LEAVES_MAX,
-    RunResult,
+    COMMAND_MS, COMMAND_MS_MAX, CONDITION_DEPTH_MAX, Condition, ConditionForm, FileIs, GitIs,
+    LEAVES_MAX, RunResult,
 };
-use crate::kernel::id::LoopName;
-use crate::kernel::value::Value;
-use crate::kernel::value::place::{Place, PlaceFault};
+use crate::kernel::id::LoopNameForm;
 
 /// The most patterns of one condition.
 const GLOBS_MAX: usize = 32;
@@ -19,240 +22,174 @@ const NAME_BYTES_MAX: usize = 256;
 /// The longest command in bytes.
 const COMMAND_BYTES_MAX: usize = 4 * 1024;
 
-const KEYS: &[&str] = &[
-    "all",
-    "any",
-    "not",
-    "expr",
-    "file",
-    "command",
-    "git",
-    "time",
-    "last_result",
-    "changed",
-];
+#[derive(Deserialize)]
+#[serde(rename = "text is expr", rename_all = "snake_case")]
+enum Form {
+    All(OneOrMany<Self, 1, LEAVES_MAX>),
+    Any(OneOrMany<Self, 1, LEAVES_MAX>),
+    Not(Box<Self>),
+    Expr(#[serde(deserialize_with = "expression")] Expression),
+    File(FileForm),
+    Command(CommandForm),
+    Git(GitForm),
+    Time(WindowForm),
+    LastResult(ResultForm),
+    Changed(OneOrMany<PathGlob, 1, GLOBS_MAX>),
+}
 
-/// Reads a condition.
-pub(super) fn condition(place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    let mut reader = Reader {
-        leaves_left: LEAVES_MAX,
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FileForm {
+    Exists(PathGlob),
+    Gone(PathGlob),
+    Changed(PathGlob),
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "alone is run")]
+struct CommandForm {
+    run: Word<COMMAND_BYTES_MAX>,
+    timeout: Option<Millis<1_000, COMMAND_MS_MAX>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum GitForm {
+    Clean,
+    Dirty,
+    Branch(Reference),
+    AheadOf(Reference),
+    RefChanged(Reference),
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "alone is is")]
+struct ResultForm {
+    #[serde(rename = "loop")]
+    loop_name: Option<LoopNameForm>,
+    is: OneOrMany<RunResult, 1, 4>,
+}
+
+/// A pattern for paths of the project.
+struct PathGlob(String);
+
+/// What git is asked about.
+struct Reference(String);
+
+impl<'de> Deserialize<'de> for ConditionForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = Form::deserialize(deserializer)?;
+        let mut leaves_left = LEAVES_MAX;
+        let condition = condition(form, 1, &mut leaves_left);
+        condition.map(Self).map_err(D::Error::custom)
+    }
+}
+
+fn condition(form: Form, depth: usize, leaves_left: &mut usize) -> Result<Condition, String> {
+    if depth > CONDITION_DEPTH_MAX {
+        return Err(format!(
+            "conditions lie more than {CONDITION_DEPTH_MAX} deep\n\
+             write fewer levels of all, any and not"
+        ));
+    }
+    if !matches!(form, Form::All(_) | Form::Any(_) | Form::Not(_)) {
+        *leaves_left = leaves_left.checked_sub(1).ok_or_else(|| {
+            format!(
+                "there are more than {LEAVES_MAX} conditions\n\
+                 join some, or put them into one command"
+            )
+        })?;
+    }
+    let mut each = |forms: Vec<Form>| -> Result<Vec<Condition>, String> {
+        let forms = forms.into_iter();
+        forms
+            .map(|form| condition(form, depth + 1, leaves_left))
+            .collect()
     };
-    reader.condition(place, 1)
-}
-
-struct Reader {
-    leaves_left: usize,
-}
-
-impl Reader {
-    fn condition(&mut self, place: &Place<'_>, depth: usize) -> Result<Condition, PlaceFault> {
-        if depth > CONDITION_DEPTH_MAX {
-            let what = format!("conditions lie more than {CONDITION_DEPTH_MAX} deep");
-            return Err(place.fault(what, "write fewer levels of all, any and not"));
-        }
-        if let Value::Text(text) = place.value {
-            self.count(place)?;
-            return expression(place, text);
-        }
-        if let Value::List(_) = place.value {
-            let what = "a list does not say whether all or any of it must hold";
-            return Err(place.fault(what, "put `all:` or `any:` before it"));
-        }
-        let (key, inner) = one_entry(place, KEYS)?;
-        match key {
-            "all" => Ok(Condition::All {
-                of: self.each(&inner, depth)?,
-            }),
-            "any" => Ok(Condition::Any {
-                of: self.each(&inner, depth)?,
-            }),
-            "not" => Ok(Condition::Not {
-                of: Box::new(self.condition(&inner, depth + 1)?),
-            }),
-            leaf => {
-                self.count(&inner)?;
-                read_leaf(leaf, &inner)
-            }
-        }
-    }
-
-    fn each(&mut self, place: &Place<'_>, depth: usize) -> Result<Vec<Condition>, PlaceFault> {
-        let items = place.list(LEAVES_MAX)?;
-        let each = items.iter().map(|item| self.condition(item, depth + 1));
-        each.collect()
-    }
-
-    fn count(&mut self, place: &Place<'_>) -> Result<(), PlaceFault> {
-        let Some(left) = self.leaves_left.checked_sub(1) else {
-            let what = format!("there are more than {LEAVES_MAX} conditions");
-            return Err(place.fault(what, "join some, or put them into one command"));
-        };
-        self.leaves_left = left;
-        Ok(())
-    }
-}
-
-/// Returns the only entry of a table.
-fn one_entry<'a>(place: &Place<'a>, keys: &[&str]) -> Result<(&'a str, Place<'a>), PlaceFault> {
-    let mut entries = place.table(keys)?.into_iter();
-    match (entries.next(), entries.next()) {
-        (Some(only), None) => Ok(only),
-        (None, _) => Err(place.fault(
-            "nothing is asked",
-            format!("write one of: {}", keys.join(", ")),
-        )),
-        (Some((first, _)), Some((second, _))) => Err(place.fault(
-            format!("`{first}` and `{second}` stand in one table"),
-            "write one key in each, as a list under `all:` or `any:`",
-        )),
-    }
-}
-
-fn read_leaf(key: &str, place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    match key {
-        "expr" => expression(place, place.text(EXPRESSION_BYTES_MAX)?),
-        "file" => file(place),
-        "command" => command(place),
-        "git" => git(place).map(|is| Condition::Git { is }),
-        "time" => Window::read(place).map(|window| Condition::Time { window }),
-        "last_result" => last_result(place),
-        _ => {
-            let globs = place.one_or_list(GLOBS_MAX)?;
-            let globs: Result<Vec<String>, PlaceFault> = globs.iter().map(path_glob).collect();
-            globs.map(|globs| Condition::Changed { globs })
-        }
-    }
-}
-
-fn expression(place: &Place<'_>, text: &str) -> Result<Condition, PlaceFault> {
-    let wrong = |column: usize, reason: &str| {
-        let what = format!("{reason} (column {column} of the expression)");
-        place.fault(what, "write it like inputs.market == 'ETH' && !payload.dry")
-    };
-    let parsed = Expression::parse(text);
-    let expr = parsed.map_err(|error| wrong(error.column, &error.reason))?;
-    let is_known = |path: &&str| {
-        let root = path.split('.').next().unwrap_or_default();
-        ["inputs", "payload", "state"].contains(&root)
-    };
-    if let Some(path) = expr.paths().into_iter().find(|path| !is_known(path)) {
-        let what = format!("`{path}` is never there, so it would never hold");
-        return Err(place.fault(what, "paths begin with inputs., payload. or state."));
-    }
-    Ok(Condition::Expr { expr })
-}
-
-/// Reads a pattern for paths of the project.
-fn path_glob(place: &Place<'_>) -> Result<String, PlaceFault> {
-    let text = place.text(NAME_BYTES_MAX)?;
-    if text.starts_with('/') || text.split('/').any(|part| part == "..") {
-        let what = format!("{text:?} leads out of the project");
-        return Err(place.fault(what, "write it relative to the project, without `..`"));
-    }
-    Ok(text.to_owned())
-}
-
-fn file(place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    let (key, inner) = one_entry(place, &["exists", "gone", "changed"])?;
-    let is = match key {
-        "exists" => FileIs::Exists,
-        "gone" => FileIs::Gone,
-        _ => FileIs::Changed,
-    };
-    Ok(Condition::File {
-        glob: path_glob(&inner)?,
-        is,
-    })
-}
-
-fn command(place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    let (run, timeout_ms) = match place.value {
-        Value::Map(_) => {
-            let entries = place.table(&["run", "timeout"])?;
-            let Some(run) = entries.get("run") else {
-                return Err(place.fault("no command is named", "add `run: …`"));
+    Ok(match form {
+        Form::All(forms) => Condition::All { of: each(forms.0)? },
+        Form::Any(forms) => Condition::Any { of: each(forms.0)? },
+        Form::Not(form) => Condition::Not {
+            of: Box::new(condition(*form, depth + 1, leaves_left)?),
+        },
+        Form::Expr(expr) => Condition::Expr { expr },
+        Form::File(form) => {
+            let (glob, is) = match form {
+                FileForm::Exists(glob) => (glob, FileIs::Exists),
+                FileForm::Gone(glob) => (glob, FileIs::Gone),
+                FileForm::Changed(glob) => (glob, FileIs::Changed),
             };
-            let seconds = entries.get("timeout");
-            let seconds = seconds.map(|place| place.count(COMMAND_MS_MAX / 1_000));
-            let timeout_ms = seconds
-                .transpose()?
-                .map_or(COMMAND_MS, |count| count * 1_000);
-            (run.text(COMMAND_BYTES_MAX)?, timeout_ms)
+            Condition::File { glob: glob.0, is }
         }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Decimal(_)
-        | Value::Text(_)
-        | Value::List(_) => (place.text(COMMAND_BYTES_MAX)?, COMMAND_MS),
-    };
-    Ok(Condition::Command {
-        run: run.to_owned(),
-        timeout_ms,
+        Form::Command(form) => Condition::Command {
+            run: form.run.0,
+            timeout_ms: form.timeout.map_or(COMMAND_MS, |timeout| timeout.0),
+        },
+        Form::Git(form) => Condition::Git {
+            is: match form {
+                GitForm::Clean => GitIs::Clean,
+                GitForm::Dirty => GitIs::Dirty,
+                GitForm::Branch(Reference(name)) => GitIs::Branch { name },
+                GitForm::AheadOf(Reference(reference)) => GitIs::AheadOf { reference },
+                GitForm::RefChanged(Reference(reference)) => GitIs::RefChanged { reference },
+            },
+        },
+        Form::Time(WindowForm(window)) => Condition::Time { window },
+        Form::LastResult(form) => Condition::LastResult {
+            loop_name: form.loop_name.map(|name| name.0),
+            is: form.is.0,
+        },
+        Form::Changed(globs) => Condition::Changed {
+            globs: globs.0.into_iter().map(|glob| glob.0).collect(),
+        },
     })
 }
 
-fn git(place: &Place<'_>) -> Result<GitIs, PlaceFault> {
-    if let Value::Text(_) = place.value {
-        return place
-            .word(&[("clean", false), ("dirty", true)])
-            .map(
-                |is_dirty| {
-                    if is_dirty { GitIs::Dirty } else { GitIs::Clean }
-                },
-            );
+fn expression<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Expression, D::Error> {
+    word(deserializer, EXPRESSION_BYTES_MAX, |text| {
+        let expr = Expression::parse(text).map_err(|error| {
+            let (reason, column) = (&error.reason, error.column);
+            format!(
+                "{reason} (column {column} of the expression)\nwrite it like inputs.market == 'ETH' && !payload.dry"
+            )
+        })?;
+        let is_known = |path: &&str| {
+            let root = path.split('.').next().unwrap_or_default();
+            ["inputs", "payload", "state"].contains(&root)
+        };
+        match expr.paths().into_iter().find(|path| !is_known(path)) {
+            None => Ok(expr),
+            Some(path) => Err(format!(
+                "`{path}` is never there, so it would never hold\nbegin paths with inputs., payload. or state."
+            )),
+        }
+    })
+}
+
+impl<'de> Deserialize<'de> for PathGlob {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, NAME_BYTES_MAX, |text| {
+            if text.starts_with('/') || text.split('/').any(|part| part == "..") {
+                return Err(format!(
+                    "{text:?} leads out of the project\nwrite it relative to the project, without `..`"
+                ));
+            }
+            Ok(Self(text.to_owned()))
+        })
     }
-    let (key, inner) = one_entry(place, &["branch", "ahead_of", "ref_changed"])?;
-    let name = reference(&inner)?;
-    Ok(match key {
-        "branch" => GitIs::Branch { name },
-        "ahead_of" => GitIs::AheadOf { reference: name },
-        _ => GitIs::RefChanged { reference: name },
-    })
 }
 
-/// Reads what git is asked about; what it would take for an option or a range is refused.
-fn reference(place: &Place<'_>) -> Result<String, PlaceFault> {
-    let text = place.text(NAME_BYTES_MAX)?;
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:\\[".contains(c);
-    if text.starts_with('-') || text.contains("..") || text.contains(is_odd) {
-        let what = format!("{text:?} is no name of a branch, tag or ref");
-        return Err(place.fault(what, "write a name like main or refs/tags/v1"));
+/// What git would take for an option or a range is refused.
+impl<'de> Deserialize<'de> for Reference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, NAME_BYTES_MAX, |text| {
+            let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:\\[".contains(c);
+            if text.starts_with('-') || text.contains("..") || text.contains(is_odd) {
+                return Err(format!(
+                    "{text:?} is no name of a branch, tag or ref\nwrite a name like main or refs/tags/v1"
+                ));
+            }
+            Ok(Self(text.to_owned()))
+        })
     }
-    Ok(text.to_owned())
-}
-
-const RESULTS: &[(&str, RunResult)] = &[
-    ("completed", RunResult::Completed),
-    ("failed", RunResult::Failed),
-    ("skipped", RunResult::Skipped),
-    ("none", RunResult::None),
-];
-
-fn last_result(place: &Place<'_>) -> Result<Condition, PlaceFault> {
-    let results = |place: &Place<'_>| {
-        let items = place.one_or_list(RESULTS.len())?;
-        let words: Result<Vec<RunResult>, PlaceFault> =
-            items.iter().map(|item| item.word(RESULTS)).collect();
-        words
-    };
-    let Value::Map(_) = place.value else {
-        return Ok(Condition::LastResult {
-            loop_name: None,
-            is: results(place)?,
-        });
-    };
-    let entries = place.table(&["loop", "is"])?;
-    let Some(is) = entries.get("is") else {
-        let advice = "add `is:` with completed, failed, skipped or none";
-        return Err(place.fault("no result is named", advice));
-    };
-    let name = entries.get("loop").map(|place| {
-        let name = LoopName::parse(place.text(NAME_BYTES_MAX)?);
-        name.map_err(|error| place.fault(error.rule, "write the loop's name as its file has it"))
-    });
-    Ok(Condition::LastResult {
-        loop_name: name.transpose()?,
-        is: results(is)?,
-    })
 }

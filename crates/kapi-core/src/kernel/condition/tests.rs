@@ -1,27 +1,40 @@
 //! Conditions: as they are written, what they ask, what they come to, how they are kept.
 
+use std::collections::BTreeMap;
+
+use kapi_settings::fault::{Fault, Faults};
+use kapi_settings::{read as settings, yaml};
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
 use super::expression::{Context, Expression};
 use super::window::{LocalTime, Weekday, Window};
 use super::{
-    Answer, Condition, Facts, FileIs, GitIs, Held, Question, RunResult, evaluate, needs, read,
+    Answer, Condition, ConditionForm, Facts, FileIs, GitIs, Held, Question, RunResult, evaluate,
+    needs,
 };
 use crate::kernel::value::Value;
-use crate::kernel::value::place::Place;
 
-fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+/// Reads a condition under the key `c`.
+fn read(text: &str) -> Result<Condition, Fault> {
+    let mut faults = Faults::of("f".to_owned());
+    let root = yaml::parse(&format!("c:\n  {text}\n"), &mut faults);
+    let found: Option<BTreeMap<String, ConditionForm>> =
+        root.and_then(|root| settings::read(&root, &mut faults));
+    let mut faults = faults.into_list();
+    match faults.len() {
+        0 => Ok(found.unwrap()["c"].0.clone()),
+        1 => Err(faults.remove(0)),
+        _ => panic!("{text}: {faults:?}"),
+    }
 }
 
 fn parsed(text: &str) -> Condition {
-    read(&Place::root(&yaml(text))).unwrap_or_else(|fault| panic!("{text}: {fault}"))
+    read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"))
 }
 
 fn refused(text: &str) -> (String, String) {
-    let value = yaml(text);
-    let fault = read(&Place::root(&value)).unwrap_err();
-    (fault.to_string(), fault.remedy)
+    let fault = read(text).unwrap_err();
+    (fault.location_and_what(), fault.remedy)
 }
 
 /// A condition, the question it asks, answers that make it hold and answers that do not.
@@ -275,7 +288,7 @@ fn each_leaf_says_what_it_asked_and_found() {
     let condition = parsed(
         "all:\n- inputs.market == 'ETH'\n- not: {git: dirty}\n- any:\n  - file: {exists: TODO.md}\n  - changed: src/**\n",
     );
-    let inputs = yaml("market: ETH");
+    let inputs = serde_saphyr::from_str("market: ETH").unwrap();
     let context = Context::of_run(inputs, Value::Null, "manual", None);
     let questions = needs(&condition);
     assert_eq!(questions.len(), 3);
@@ -325,93 +338,89 @@ fn a_question_is_asked_once() {
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "fiel: {exists: a}",
-        "read `fiel`: there is no key `fiel`",
-        "did you mean `file`?",
+        "f:2: `c.fiel`: there is no such key",
+        "did you mean `c.file`?",
     ),
     (
         "all: [{git: cleen}]",
-        "read `all.0.git`: \"cleen\" is none of its words",
+        "f:2: `c.all[0].git`: there is no \"cleen\"",
         "did you mean `clean`?",
     ),
     (
         "{file: {exists: a}, git: clean}",
-        "read the settings: `file` and `git` stand in one table",
-        "write one key in each, as a list under `all:` or `any:`",
+        "f:2: `c`: `file` and `git` stand in one table",
+        "write each in a table of its own",
     ),
     (
         "[\"true\"]",
-        "read the settings: a list does not say whether all or any of it must hold",
-        "put `all:` or `any:` before it",
+        "f:2: `c`: it is a list",
+        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
     ),
-    (
-        "all: []",
-        "read `all`: the list is empty",
-        "name something, or leave the key out",
-    ),
+    ("all: []", "f:2: `c.all`: it has 0 entries", "give 1 to 64"),
     (
         "any: [inputs.a ==]",
-        "read `any.0`: unexpected token at 11 (column 12 of the expression)",
+        "f:2: `c.any[0]`: unexpected token at 11 (column 12 of the expression)",
         "write it like inputs.market == 'ETH' && !payload.dry",
     ),
     (
         "expr: market == 'ETH'",
-        "read `expr`: `market` is never there, so it would never hold",
-        "paths begin with inputs., payload. or state.",
+        "f:2: `c.expr`: `market` is never there, so it would never hold",
+        "begin paths with inputs., payload. or state.",
     ),
     (
         "file: {exists: ../x}",
-        "read `file.exists`: \"../x\" leads out of the project",
+        "f:2: `c.file.exists`: \"../x\" leads out of the project",
         "write it relative to the project, without `..`",
     ),
     (
         "changed: [a, /etc/passwd]",
-        "read `changed.1`: \"/etc/passwd\" leads out of the project",
+        "f:2: `c.changed[1]`: \"/etc/passwd\" leads out of the project",
         "write it relative to the project, without `..`",
     ),
     (
         "command: {run: make, timeout: 601}",
-        "read `command.timeout`: 601 is not from 1 to 600",
-        "write a number from 1 to 600",
+        "f:2: `c.command.timeout`: 601 is out of range",
+        "give 1 to 600 seconds, or a duration such as 90s, 15m, 2h or 1d",
     ),
     (
         "git: {ahead_of: --all}",
-        "read `git.ahead_of`: \"--all\" is no name of a branch, tag or ref",
+        "f:2: `c.git.ahead_of`: \"--all\" is no name of a branch, tag or ref",
         "write a name like main or refs/tags/v1",
     ),
     (
         "time: {from: 9:00, to: \"17:00\"}",
-        "read `time`: a time needs its zone",
+        "f:2: `c.time`: a time needs its zone",
         "add `zone: Europe/Berlin` with your own, or `zone: UTC`",
     ),
     (
         "time: {from: \"25:00\", zone: UTC}",
-        "read `time.from`: \"25:00\" is no time of day",
+        "f:2: `c.time.from`: \"25:00\" is no time of day",
         "write it in quotes, from \"00:00\" to \"24:00\"",
     ),
     (
         "time: {days: mon-fry, zone: UTC}",
-        "read `time.days`: \"mon-fry\" is no day of the week",
+        "f:2: `c.time.days`: \"mon-fry\" is no day of the week",
         "write days as mon-fri or sat, sun",
     ),
     (
         "time: {from: \"9:00\", to: \"09:00\", zone: UTC}",
-        "read `time`: the window begins when it ends",
+        "f:2: `c.time`: the window begins when it ends",
         "leave both times out for the whole day",
     ),
     (
         "time: {zone: ../../etc/localtime}",
-        "read `time.zone`: \"../../etc/localtime\" is no name of a time zone",
+        "f:2: `c.time.zone`: \"../../etc/localtime\" is no name of a time zone",
         "write a name like Europe/Berlin or UTC",
     ),
     (
         "last_result: {loop: A B, is: failed}",
-        "read `last_result.loop`: it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
-        "write the loop's name as its file has it",
+        "f:2: `c.last_result.loop`: \"A B\" is no name of a loop",
+        "it must be 1 to 64 of a-z, 0-9, '.', '-' and '_', and begin with a letter or digit",
     ),
     (
         "true",
-        "read the settings: it must be a table, not true or false",
-        "write a table here",
+        "f:2: `c`: it is true or false",
+        "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
     ),
 ];
 
@@ -435,7 +444,7 @@ fn depth_and_count_have_a_limit() {
     let wide = |count: usize| format!("all: [{}]", vec!["\"true\""; count].join(", "));
     parsed(&wide(64));
     let (fault, _) = refused(&wide(65));
-    assert_eq!(fault, "read `all`: the list has more than 64 entries");
+    assert_eq!(fault, "f:2: `c.all`: it has 65 entries");
     let split = format!(
         "any: [{}, {{{}}}]",
         wide(40).replace("all", "{all") + "}",

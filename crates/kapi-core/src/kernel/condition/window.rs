@@ -4,9 +4,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use crate::kernel::value::place::{Place, PlaceFault};
+use kapi_settings::scalar::word;
+use kapi_settings::setting::OneOrMany;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Minutes of a day.
 const DAY_MINUTES: u16 = 24 * 60;
@@ -104,37 +105,27 @@ impl Window {
             || (is_day(yesterday) && time.minute < self.to)
     }
 
-    /// Reads a window: `days`, `from`, `to` and `zone`, of which the zone must stand.
+    /// Builds a window; `None` for the days means all of them, for a time the end of the day.
     ///
     /// # Errors
-    /// With the place, what is wrong and what to do.
-    pub fn read(place: &Place<'_>) -> Result<Self, PlaceFault> {
-        let entries = place.table(&["days", "from", "to", "zone"])?;
-        let get = |key: &str| entries.get(key);
-        let Some(zone) = get("zone") else {
-            return Err(no_zone(place));
-        };
-        let (from, to) = match (get("from"), get("to")) {
-            (None, None) => (0, DAY_MINUTES),
-            (from, to) => {
-                let from = from.map_or(Ok(0), minute)?;
-                (from, to.map_or(Ok(DAY_MINUTES), minute)?)
-            }
-        };
-        let days = get("days").map_or_else(|| Ok(week()), days)?;
-        Self::checked(place, (from, to), days, zone_name(zone)?)
-    }
-
-    fn checked(
-        place: &Place<'_>,
-        (from, to): (u16, u16),
-        days: Vec<Weekday>,
-        zone: String,
-    ) -> Result<Self, PlaceFault> {
+    /// When it has no zone, or begins when it ends: what is wrong and, on a second line, what to do.
+    pub fn checked(
+        days: Option<DaysForm>,
+        from: u16,
+        to: u16,
+        zone: Option<ZoneForm>,
+    ) -> Result<Self, String> {
+        let zone = zone.ok_or(NO_ZONE)?.0;
         if from == to || from == DAY_MINUTES {
             let what = "the window begins when it ends";
-            return Err(place.fault(what, "leave both times out for the whole day"));
+            return Err(format!("{what}\nleave both times out for the whole day"));
         }
+        let mut days: Vec<Weekday> = match days {
+            Some(days) => days.0.into_iter().flat_map(|part| part.0).collect(),
+            None => WEEK.iter().map(|(day, _, _)| *day).collect(),
+        };
+        days.sort();
+        days.dedup();
         Ok(Self {
             days,
             from,
@@ -142,92 +133,123 @@ impl Window {
             zone,
         })
     }
+}
 
-    /// Builds a window from places of a larger table: days, `22:00-06:00` and a zone.
-    ///
-    /// # Errors
-    /// With the place, what is wrong and what to do.
-    pub fn from_hours(
-        place: &Place<'_>,
-        day_list: Option<&Place<'_>>,
-        hours: Option<&Place<'_>>,
-        zone: Option<&Place<'_>>,
-    ) -> Result<Self, PlaceFault> {
-        let Some(zone) = zone else {
-            return Err(no_zone(place));
-        };
-        let span = match hours {
-            None => (0, DAY_MINUTES),
-            Some(hours) => {
-                let text = hours.text(TEXT_BYTES_MAX)?;
-                let parts = text.split_once('-');
-                let span = parts.and_then(|(from, to)| Some((clock(from)?, clock(to)?)));
-                span.ok_or_else(|| {
-                    let what = format!("{text:?} is no span of a day");
-                    hours.fault(what, "write it as \"22:00-06:00\"")
-                })?
+const NO_ZONE: &str =
+    "a time needs its zone\nadd `zone: Europe/Berlin` with your own, or `zone: UTC`";
+
+/// A window as a person writes it: `days`, `from`, `to` and `zone`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowForm(pub Window);
+
+#[derive(Deserialize)]
+struct TimesForm {
+    days: Option<DaysForm>,
+    from: Option<ClockForm>,
+    to: Option<ClockForm>,
+    zone: Option<ZoneForm>,
+}
+
+impl<'de> Deserialize<'de> for WindowForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = TimesForm::deserialize(deserializer)?;
+        let from = form.from.map_or(0, |time| time.0);
+        let to = form.to.map_or(DAY_MINUTES, |time| time.0);
+        let window = Window::checked(form.days, from, to, form.zone);
+        window.map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Days as a person writes them: `mon-fri`, `sat, sun` or a list of such.
+pub type DaysForm = OneOrMany<DayForm, 1, 7>;
+
+/// One or several days in one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayForm(Vec<Weekday>);
+
+impl<'de> Deserialize<'de> for DayForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, TEXT_BYTES_MAX, |text| {
+            let mut found = Vec::new();
+            for part in text.split(',') {
+                let (first, last) = part.split_once('-').unwrap_or((part, part));
+                let (Some(first), Some(last)) = (Weekday::parse(first), Weekday::parse(last))
+                else {
+                    let day = part.trim();
+                    return Err(format!(
+                        "{day:?} is no day of the week\nwrite days as mon-fri or sat, sun"
+                    ));
+                };
+                let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
+                found.extend((0..=length).map(|days| first.after(days)));
             }
-        };
-        let days = day_list.map_or_else(|| Ok(week()), days)?;
-        Self::checked(hours.unwrap_or(place), span, days, zone_name(zone)?)
+            Ok(Self(found))
+        })
     }
 }
 
-fn no_zone(place: &Place<'_>) -> PlaceFault {
-    let what = "a time needs its zone";
-    place.fault(
-        what,
-        "add `zone: Europe/Berlin` with your own, or `zone: UTC`",
-    )
+/// A span of a day as a person writes it: `22:00-06:00`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HoursForm {
+    /// The first minute.
+    pub from: u16,
+    /// The first minute that is not in it any more.
+    pub to: u16,
 }
 
-fn week() -> Vec<Weekday> {
-    WEEK.iter().map(|(day, _, _)| *day).collect()
-}
-
-fn zone_name(place: &Place<'_>) -> Result<String, PlaceFault> {
-    let text = place.text(TEXT_BYTES_MAX)?;
-    let is_part = |part: &str| {
-        let begins_well = part.starts_with(|c: char| c.is_ascii_alphabetic());
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "_+-".contains(c);
-        begins_well && part.chars().all(is_name)
+impl HoursForm {
+    /// The whole day.
+    pub const DAY: Self = Self {
+        from: 0,
+        to: DAY_MINUTES,
     };
-    if text.split('/').all(is_part) {
-        return Ok(text.to_owned());
-    }
-    let what = format!("{text:?} is no name of a time zone");
-    Err(place.fault(what, "write a name like Europe/Berlin or UTC"))
 }
 
-/// Reads `mon-fri`, `sat, sun` or a list of such.
-fn days(place: &Place<'_>) -> Result<Vec<Weekday>, PlaceFault> {
-    let mut found = Vec::new();
-    for item in place.one_or_list(WEEK.len())? {
-        let text = item.text(TEXT_BYTES_MAX)?;
-        for part in text.split(',') {
-            let span = match part.split_once('-') {
-                Some((first, last)) => (Weekday::parse(first), Weekday::parse(last)),
-                None => (Weekday::parse(part), Weekday::parse(part)),
-            };
-            let (Some(first), Some(last)) = span else {
-                let what = format!("{:?} is no day of the week", part.trim());
-                return Err(item.fault(what, "write days as mon-fri or sat, sun"));
-            };
-            let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
-            found.extend((0..=length).map(|days| first.after(days)));
-        }
+impl<'de> Deserialize<'de> for HoursForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, TEXT_BYTES_MAX, |text| {
+            let parts = text.split_once('-');
+            let span = parts.and_then(|(from, to)| Some((clock(from)?, clock(to)?)));
+            let span = span.map(|(from, to)| Self { from, to });
+            span.ok_or_else(|| format!("{text:?} is no span of a day\nwrite it as \"22:00-06:00\""))
+        })
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
 }
 
-fn minute(place: &Place<'_>) -> Result<u16, PlaceFault> {
-    let text = place.text(TEXT_BYTES_MAX)?;
-    clock(text).ok_or_else(|| {
-        let what = format!("{text:?} is no time of day");
-        place.fault(what, "write it in quotes, from \"00:00\" to \"24:00\"")
-    })
+/// The name of a zone as a person writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZoneForm(pub String);
+
+impl<'de> Deserialize<'de> for ZoneForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let is_part = |part: &str| {
+            let begins_well = part.starts_with(|c: char| c.is_ascii_alphabetic());
+            let is_name = |c: char| c.is_ascii_alphanumeric() || "_+-".contains(c);
+            begins_well && part.chars().all(is_name)
+        };
+        word(deserializer, TEXT_BYTES_MAX, |text| {
+            if text.split('/').all(is_part) {
+                return Ok(Self(text.to_owned()));
+            }
+            Err(format!(
+                "{text:?} is no name of a time zone\nwrite a name like Europe/Berlin or UTC"
+            ))
+        })
+    }
+}
+
+struct ClockForm(u16);
+
+impl<'de> Deserialize<'de> for ClockForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, TEXT_BYTES_MAX, |text| {
+            clock(text).map(Self).ok_or_else(|| {
+                format!(
+                    "{text:?} is no time of day\nwrite it in quotes, from \"00:00\" to \"24:00\""
+                )
+            })
+        })
+    }
 }
 
 /// Reads `9:05`; `24:00` is the end of a day.

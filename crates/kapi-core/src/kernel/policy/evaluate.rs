@@ -40,12 +40,12 @@ impl Found {
             rule: "policy file".to_owned(),
             file: fault.file.clone(),
             line: fault.line,
-            text: match fault.key.as_str() {
-                "" => format!(
+            text: match &fault.key {
+                None => format!(
                     "the policy cannot be used: {}; {}",
                     fault.what, fault.remedy
                 ),
-                key => format!(
+                Some(key) => format!(
                     "the policy cannot be used: `{key}`: {}; {}",
                     fault.what, fault.remedy
                 ),

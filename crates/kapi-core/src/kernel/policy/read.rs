@@ -1,354 +1,313 @@
 //! From the content of a policy file to its rules, strictly: a key that is not known, a pattern that
 //! could never match and a rule that could not be kept are faults, and a fault denies everything.
 
+use kapi_settings::fault::Faults;
+use kapi_settings::node::Node;
+use kapi_settings::read::read;
+use kapi_settings::scalar::{UsdMicros, Whole, Word};
+use kapi_settings::setting::{OneOrMany, Setting};
+use serde::Deserialize;
+
 use crate::goal::contract::NetworkMode;
-use crate::kernel::condition::window::Window;
+use crate::kernel::condition::window::{DaysForm, HoursForm, Window, ZoneForm};
 use crate::kernel::policy::classic::{Classic, plain_name};
-use crate::kernel::policy::{
-    Effect, Part, PolicyFault, PolicySource, RULES_MAX, RequestKind, Rule, When,
-};
+use crate::kernel::policy::{Effect, Part, PolicySource, RULES_MAX, RequestKind, Rule, When};
 use crate::kernel::request::TaskBudget;
-use crate::kernel::value::Value;
-use crate::kernel::value::place::{Place, PlaceFault};
 
 /// The most entries of one list.
 const LIST_MAX: usize = 128;
-/// The longest text in bytes.
-const TEXT_BYTES_MAX: usize = 512;
 /// The largest number of tokens, characters or seconds.
-const COUNT_MAX: u64 = 1_000_000_000_000;
+const COUNT_MAX: i64 = 1_000_000_000_000;
+/// The most that a budget is compared with, in millionths of a US dollar.
+const USD_MICROS_MAX: u64 = 1_000_000_000_000;
 
-type Read<T> = Result<T, PlaceFault>;
-type LineOf<'a> = &'a dyn Fn(&[String]) -> usize;
+type Text = Word<512>;
+type Texts = OneOrMany<Text, 1, LIST_MAX>;
+type Number = Whole<1, COUNT_MAX>;
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PolicyForm {
+    default: Option<Setting<DefaultForm>>,
+    rules: Option<OneOrMany<Setting<RuleForm>, 1, RULES_MAX>>,
+    background_task: Option<Setting<ClassicForm>>,
+    loop_trigger: Option<Setting<ClassicForm>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DefaultForm {
+    Deny,
+    Allow,
+}
+
+#[derive(Deserialize)]
+struct RuleForm {
+    name: Option<Text>,
+    effect: Setting<Effect>,
+    when: Option<Setting<WhenForm>>,
+    reason: Option<Text>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WhenForm {
+    kind: OneOrMany<RequestKind, 1, 2>,
+    agent: Texts,
+    #[serde(rename = "loop")]
+    loop_name: Texts,
+    project: Texts,
+    path: Option<Setting<Texts>>,
+    command: Option<Setting<Texts>>,
+    network: Option<Setting<Texts>>,
+    backend: Texts,
+    tool: Texts,
+    trigger_source: Texts,
+    hours: Option<HoursForm>,
+    days: Option<DaysForm>,
+    zone: Option<ZoneForm>,
+    prompt_contains: Texts,
+    prompt_chars_over: Option<Number>,
+    budget_over: Option<Setting<BudgetForm>>,
+    unattended: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct BudgetForm {
+    tokens: Option<Number>,
+    usd: Option<Setting<UsdMicros>>,
+    seconds: Option<Number>,
+}
+
+/// An empty list says nothing, as in the original.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ClassicForm {
+    allowed_agents: OneOrMany<Text, 0, LIST_MAX>,
+    denied_agents: OneOrMany<Text, 0, LIST_MAX>,
+    denied_tools: OneOrMany<Text, 0, LIST_MAX>,
+    max_prompt_chars: Option<Number>,
+    denied_patterns: OneOrMany<Text, 0, LIST_MAX>,
+    require_trigger_source: bool,
+}
 
 /// Reads a file.
-pub(super) fn source(file: &str, value: &Value, line_of: LineOf<'_>) -> PolicySource {
+pub(super) fn source(file: &str, root: &Node, mut faults: Faults) -> PolicySource {
     let mut source = PolicySource::empty(file);
-    let mut faults = Vec::new();
-    if let Err(fault) = table(&mut source, &mut faults, value, line_of) {
-        faults.push(fault);
+    if let Some(form) = read(root, &mut faults) {
+        fill(&mut source, form, &mut faults);
     }
-    source.faults = faults
-        .into_iter()
-        .map(|fault| PolicyFault {
-            file: file.to_owned(),
-            line: line_of(&fault.at),
-            key: fault.at.join("."),
-            what: fault.what,
-            remedy: fault.remedy,
-        })
-        .collect();
+    source.faults = faults.into_list();
     source
 }
 
-fn table(
-    source: &mut PolicySource,
-    faults: &mut Vec<PlaceFault>,
-    value: &Value,
-    line_of: LineOf<'_>,
-) -> Read<()> {
-    let root = Place::root(value);
-    let entries = root.table(&["default", "rules", "backgroundTask", "loopTrigger"])?;
-    for (key, place) in &entries {
-        let read = match *key {
-            "default" => default(place).map(|effect| {
-                source.default = effect;
-                source.default_line = line_of(&place.at);
-            }),
-            "rules" => rules(place, line_of, faults).map(|rules| source.rules = rules),
-            "backgroundTask" => {
-                classic(place, line_of).map(|rule| source.background_task = Some(rule))
-            }
-            _ => classic(place, line_of).map(|rule| source.loop_trigger = Some(rule)),
+fn fill(source: &mut PolicySource, form: PolicyForm, faults: &mut Faults) {
+    for (at, item) in form.rules.unwrap_or_default().0.into_iter().enumerate() {
+        let location = item.with(());
+        let Some(rule) = rule(item, at, faults) else {
+            continue;
         };
-        faults.extend(read.err());
+        if let Some(first) = source.rules.iter().find(|other| other.name == rule.name) {
+            let what = format!("the rule of line {} has the same name", first.line);
+            faults.at(&location, what, "give each rule a name of its own");
+        }
+        source.rules.push(rule);
     }
     let is_allowing = source.rules.iter().any(|rule| rule.effect == Effect::Allow);
-    if let Some(place) = entries.get("default")
-        && source.default == Effect::Allow
-        && is_allowing
-    {
-        let what = "what no rule allows is denied as soon as one rule allows something";
-        return Err(place.fault(what, "leave `default` out, or write deny"));
-    }
-    Ok(())
-}
-
-fn default(place: &Place<'_>) -> Read<Effect> {
-    place.word(&[("deny", Effect::Deny), ("allow", Effect::Allow)])
-}
-
-fn rules(place: &Place<'_>, line_of: LineOf<'_>, faults: &mut Vec<PlaceFault>) -> Read<Vec<Rule>> {
-    let mut found: Vec<Rule> = Vec::new();
-    for (at, item) in place.list(RULES_MAX)?.iter().enumerate() {
-        match rule(item, at, line_of) {
-            Ok(rule) => {
-                if let Some(first) = found.iter().find(|other| other.name == rule.name) {
-                    let what = format!("the rule of line {} has the same name", first.line);
-                    faults.push(item.fault(what, "give each rule a name of its own"));
-                }
-                found.push(rule);
-            }
-            Err(fault) => faults.push(fault),
+    if let Some(default) = form.default {
+        source.default_line = default.line;
+        if default.value == DefaultForm::Deny {
+            source.default = Effect::Deny;
+        } else if is_allowing {
+            let what = "what no rule allows is denied as soon as one rule allows something";
+            faults.at(&default, what, "leave `default` out, or write deny");
         }
     }
-    Ok(found)
+    source.background_task = form.background_task.map(classic);
+    source.loop_trigger = form.loop_trigger.map(classic);
 }
 
-fn rule(place: &Place<'_>, at: usize, line_of: LineOf<'_>) -> Read<Rule> {
-    let entries = place.table(&["name", "effect", "when", "reason"])?;
-    let Some(effect) = entries.get("effect") else {
-        return Err(place.fault("the rule does not say what it does", "add `effect: deny`"));
-    };
-    let words = [
-        ("deny", Effect::Deny),
-        ("allow", Effect::Allow),
-        ("ask", Effect::Ask),
-    ];
-    let kind = effect.word(&words)?;
-    let text = |key: &str| {
-        let text = entries.get(key).map(|place| place.text(TEXT_BYTES_MAX));
-        text.transpose().map(|text| text.map(ToOwned::to_owned))
-    };
-    let (when, part) = match entries.get("when") {
-        Some(place) => when(place)?,
+fn rule(item: Setting<RuleForm>, at: usize, faults: &mut Faults) -> Option<Rule> {
+    let RuleForm {
+        name,
+        effect,
+        when,
+        reason,
+    } = item.value;
+    let (when, part) = match when {
+        Some(form) => self::when(form, faults)?,
         None => (When::default(), None),
     };
-    match (kind, &part) {
+    match (effect.value, &part) {
         (Effect::Deny, Some(Part::Network(NetworkMode::None))) => {
             let what = "whoever denies even no network denies every run";
-            return Err(effect.fault(what, "write filtered or open, or leave `network` out"));
+            let remedy = "write filtered or open, or leave `network` out";
+            faults.at(&effect, what, remedy);
         }
         (Effect::Deny, _)
         | (Effect::Allow, None | Some(Part::Network(_)))
         | (Effect::Ask, Some(Part::Commands(_))) => {}
         (Effect::Allow, Some(Part::Commands(_) | Part::Paths(_) | Part::Hosts(_))) => {
             let what = "commands, paths and hosts can be denied, but not be the only ones allowed";
-            return Err(effect.fault(
-                what,
-                "deny what should not be, or name the level of network",
-            ));
+            let remedy = "deny what should not be, or name the level of network";
+            faults.at(&effect, what, remedy);
         }
         (Effect::Ask, Some(Part::Paths(_) | Part::Network(_) | Part::Hosts(_)) | None) => {
             let what = "a person can be asked about commands only";
-            return Err(effect.fault(what, "add `command:` under `when`, or write deny"));
+            let remedy = "add `command:` under `when`, or write deny";
+            faults.at(&effect, what, remedy);
         }
     }
-    Ok(Rule {
-        name: text("name")?.unwrap_or_else(|| format!("rule {}", at + 1)),
-        line: line_of(&place.at),
-        effect: kind,
+    Some(Rule {
+        name: name.map_or_else(|| format!("rule {}", at + 1), |name| name.0),
+        line: item.line,
+        effect: effect.value,
         when,
         part,
-        reason: text("reason")?,
+        reason: reason.map(|reason| reason.0),
     })
 }
 
-const WHEN_KEYS: &[&str] = &[
-    "kind",
-    "agent",
-    "loop",
-    "project",
-    "path",
-    "command",
-    "network",
-    "backend",
-    "tool",
-    "trigger_source",
-    "hours",
-    "days",
-    "zone",
-    "prompt_contains",
-    "prompt_chars_over",
-    "budget_over",
-    "unattended",
-];
-
-fn when(place: &Place<'_>) -> Read<(When, Option<Part>)> {
-    let entries = place.table(WHEN_KEYS)?;
-    let get = |key: &str| entries.get(key);
-    let texts = |key: &str| get(key).map_or(Ok(Vec::new()), texts);
-    let names = |key: &str| get(key).map_or(Ok(Vec::new()), names);
-    let is_timed = ["hours", "days", "zone"]
-        .iter()
-        .any(|key| get(key).is_some());
-    let window =
-        is_timed.then(|| Window::from_hours(place, get("days"), get("hours"), get("zone")));
-    let kinds = [("task", RequestKind::Task), ("loop", RequestKind::Loop)];
-    let kinds = get("kind").map_or(Ok(Vec::new()), |place| {
-        let items = place.one_or_list(kinds.len())?;
-        items.iter().map(|item| item.word(&kinds)).collect()
+fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Part>)> {
+    let at_when = form.with(());
+    let form = form.value;
+    let is_timed = form.hours.is_some() || form.days.is_some() || form.zone.is_some();
+    let window = is_timed.then(|| {
+        let hours = form.hours.unwrap_or(HoursForm::DAY);
+        Window::checked(form.days, hours.from, hours.to, form.zone)
+    });
+    let window = window.transpose().unwrap_or_else(|error| {
+        let (what, remedy) = error.split_once('\n').unwrap_or((&error, ""));
+        faults.at(&at_when, what, remedy);
+        None
     });
     let when = When {
-        kinds: kinds?,
-        agents: names("agent")?,
-        loops: names("loop")?,
-        projects: texts("project")?,
-        backends: names("backend")?,
-        tools: names("tool")?,
-        trigger_sources: names("trigger_source")?,
-        prompt_contains: texts("prompt_contains")?,
-        prompt_chars_over: get("prompt_chars_over")
-            .map(|place| place.count(COUNT_MAX))
-            .transpose()?,
-        budget_over: get("budget_over").map_or(Ok(TaskBudget::default()), budget)?,
-        unattended: get("unattended").map(Place::truth).transpose()?,
-        window: window.transpose()?,
+        kinds: form.kind.0,
+        agents: names(form.agent),
+        loops: names(form.loop_name),
+        projects: texts(form.project),
+        backends: names(form.backend),
+        tools: names(form.tool),
+        trigger_sources: names(form.trigger_source),
+        prompt_contains: texts(form.prompt_contains),
+        prompt_chars_over: form.prompt_chars_over.map(count),
+        budget_over: form
+            .budget_over
+            .map(|form| budget(form, faults))
+            .unwrap_or_default(),
+        unattended: form.unattended,
+        window,
     };
-    let mut parts = Vec::new();
-    for (key, read) in [
-        ("command", commands as fn(&Place<'_>) -> Read<Part>),
-        ("path", paths),
-        ("network", network),
-    ] {
-        if let Some(place) = get(key) {
-            parts.push((place, read(place)?));
-        }
+    let named = [form.command.is_some(), form.path.is_some()];
+    let second = match named {
+        [true, true] => form.path.as_ref().or(form.network.as_ref()),
+        [false, false] => None,
+        _ => form.network.as_ref(),
+    };
+    if let Some(second) = second {
+        let what = "a rule speaks of one of command, path and network";
+        faults.at(second, what, "write a rule of its own for each");
+        return None;
     }
-    match parts.as_slice() {
-        [_, (second, _), ..] => Err(second.fault(
-            "a rule speaks of one of command, path and network",
-            "write a rule of its own for each",
-        )),
-        [(_, part)] => Ok((when, Some(part.clone()))),
-        [] => Ok((when, None)),
-    }
+    let part = match (form.command, form.path, form.network) {
+        (Some(commands), _, _) => Some(Part::Commands(texts(commands.value))),
+        (None, Some(patterns), _) => Some(paths(patterns, faults)?),
+        (None, None, Some(words)) => Some(network(words, faults)?),
+        (None, None, None) => None,
+    };
+    Some((when, part))
 }
 
-fn texts(place: &Place<'_>) -> Read<Vec<String>> {
-    place.texts(LIST_MAX, TEXT_BYTES_MAX)
+fn texts<const MIN: usize>(words: OneOrMany<Text, MIN, LIST_MAX>) -> Vec<String> {
+    words.0.into_iter().map(|word| word.0).collect()
 }
 
-fn names(place: &Place<'_>) -> Read<Vec<String>> {
-    let plain = |name: &String| {
-        let name = plain_name(name);
+fn names(words: Texts) -> Vec<String> {
+    let plain = |name: String| {
+        let name = plain_name(&name);
         name.strip_prefix('@').unwrap_or(&name).to_owned()
     };
-    texts(place).map(|names| names.iter().map(plain).collect())
+    texts(words).into_iter().map(plain).collect()
 }
 
-fn commands(place: &Place<'_>) -> Read<Part> {
-    texts(place).map(Part::Commands)
+fn count(number: Number) -> u64 {
+    number.0.unsigned_abs()
 }
 
-fn paths(place: &Place<'_>) -> Read<Part> {
-    let mut patterns = texts(place)?;
+fn paths(patterns: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
+    let location = patterns.with(());
+    let mut patterns = texts(patterns.value);
     for pattern in &mut patterns {
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
             let what = format!("{pattern:?} leads out of the project");
-            return Err(place.fault(what, "write it relative to the project, without `..`"));
+            let remedy = "write it relative to the project, without `..`";
+            faults.at(&location, what, remedy);
+            return None;
         }
         *pattern = pattern
             .trim_start_matches("./")
             .trim_end_matches('/')
             .to_owned();
     }
-    Ok(Part::Paths(patterns))
+    Some(Part::Paths(patterns))
 }
 
-fn network(place: &Place<'_>) -> Read<Part> {
-    let words = texts(place)?;
-    let mode = match words.as_slice() {
-        [only] => match only.as_str() {
-            "none" => Some(NetworkMode::None),
-            "filtered" => Some(NetworkMode::Filtered),
-            "open" => Some(NetworkMode::Open),
-            _ => None,
-        },
-        _ => None,
-    };
-    match mode {
-        Some(mode) => Ok(Part::Network(mode)),
-        None => hosts(place, &words).map(Part::Hosts),
+fn network(words: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
+    let location = words.with(());
+    let words = texts(words.value);
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["none"] => return Some(Part::Network(NetworkMode::None)),
+        ["filtered"] => return Some(Part::Network(NetworkMode::Filtered)),
+        ["open"] => return Some(Part::Network(NetworkMode::Open)),
+        _ => {}
     }
-}
-
-fn hosts(place: &Place<'_>, words: &[String]) -> Read<Vec<String>> {
     let is_host = |word: &String| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "-._*".contains(c);
         word.contains(['.', '*']) && word.chars().all(is_part) || word == "localhost"
     };
-    match words.iter().find(|word| !is_host(word)) {
-        Some(word) => Err(place.fault(
-            format!("{word:?} is neither a host nor none, filtered or open"),
-            "write a host like example.com or *.example.com, without a port",
-        )),
-        None => Ok(words.iter().map(|word| word.to_lowercase()).collect()),
+    if let Some(word) = words.iter().find(|word| !is_host(word)) {
+        let what = format!("{word:?} is neither a host nor none, filtered or open");
+        let remedy = "write a host like example.com or *.example.com, without a port";
+        faults.at(&location, what, remedy);
+        return None;
+    }
+    let hosts = words.iter().map(|word| word.to_lowercase()).collect();
+    Some(Part::Hosts(hosts))
+}
+
+fn budget(form: Setting<BudgetForm>, faults: &mut Faults) -> TaskBudget {
+    let BudgetForm {
+        tokens,
+        usd,
+        seconds,
+    } = &form.value;
+    if let (None, None, None) = (tokens, usd, seconds) {
+        faults.at(&form, "no limit is named", "add tokens, usd or seconds");
+    }
+    if let Some(usd) = usd.as_ref().filter(|usd| usd.value.0 > USD_MICROS_MAX) {
+        faults.at(usd, "it is out of range", "give 0 to 1000000 US dollars");
+    }
+    TaskBudget {
+        tokens: tokens.map(count),
+        usd_micros: usd.as_ref().map(|usd| usd.value.0),
+        time_ms: seconds.map(|seconds| count(seconds) * 1_000),
     }
 }
 
-fn budget(place: &Place<'_>) -> Read<TaskBudget> {
-    let entries = place.table(&["tokens", "usd", "seconds"])?;
-    if entries.is_empty() {
-        return Err(place.fault("no limit is named", "add tokens, usd or seconds"));
+fn classic(form: Setting<ClassicForm>) -> Classic {
+    let line = form.line;
+    let form = form.value;
+    let names = |words| {
+        let words = texts::<0>(words);
+        words.iter().map(|name| plain_name(name)).collect()
+    };
+    Classic {
+        line,
+        allowed_agents: names(form.allowed_agents),
+        denied_agents: names(form.denied_agents),
+        denied_tools: names(form.denied_tools),
+        prompt_units_max: form.max_prompt_chars.map(count),
+        denied_patterns: texts(form.denied_patterns),
+        is_source_required: form.require_trigger_source,
     }
-    let count = |key: &str| {
-        let place = entries.get(key);
-        place.map(|place| place.count(COUNT_MAX)).transpose()
-    };
-    Ok(TaskBudget {
-        tokens: count("tokens")?,
-        usd_micros: entries.get("usd").map(usd_micros).transpose()?,
-        time_ms: count("seconds")?.map(|seconds| seconds * 1_000),
-    })
-}
-
-/// Reads dollars with at most six decimals.
-fn usd_micros(place: &Place<'_>) -> Read<u64> {
-    let text = match place.value {
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Decimal(number) => Some(number.as_str().to_owned()),
-        Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => None,
-    };
-    let micros = text.and_then(|text| {
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let whole: u64 = whole.parse().ok().filter(|dollars| *dollars <= 1_000_000)?;
-        let fraction: u64 = format!("{fraction:0<6}")
-            .parse()
-            .ok()
-            .filter(|_| fraction.len() <= 6)?;
-        Some(whole * 1_000_000 + fraction)
-    });
-    micros.ok_or_else(|| {
-        let what = "it is no amount of dollars from 0 to 1000000 with at most six decimals";
-        place.fault(what, "write it like 2.50")
-    })
-}
-
-const CLASSIC_KEYS: &[&str] = &[
-    "allowedAgents",
-    "deniedAgents",
-    "deniedTools",
-    "maxPromptChars",
-    "deniedPatterns",
-    "requireTriggerSource",
-];
-
-fn classic(place: &Place<'_>, line_of: LineOf<'_>) -> Read<Classic> {
-    let entries = place.table(CLASSIC_KEYS)?;
-    let get = |key: &str| entries.get(key);
-    let texts = |key: &str| match get(key) {
-        // An empty list says nothing, as in the original.
-        Some(place) if *place.value == Value::List(Vec::new()) => Ok(Vec::new()),
-        Some(place) => texts(place),
-        None => Ok(Vec::new()),
-    };
-    let names = |key: &str| {
-        let names = texts(key)?;
-        Ok(names.iter().map(|name| plain_name(name)).collect())
-    };
-    Ok(Classic {
-        line: line_of(&place.at),
-        allowed_agents: names("allowedAgents")?,
-        denied_agents: names("deniedAgents")?,
-        denied_tools: names("deniedTools")?,
-        prompt_units_max: get("maxPromptChars")
-            .map(|place| place.count(COUNT_MAX))
-            .transpose()?,
-        denied_patterns: texts("deniedPatterns")?,
-        is_source_required: get("requireTriggerSource")
-            .map(Place::truth)
-            .transpose()?
-            .unwrap_or(false),
-    })
 }

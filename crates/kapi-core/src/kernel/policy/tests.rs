@@ -6,12 +6,18 @@ mod rules;
 
 use std::collections::BTreeMap;
 
+use kapi_settings::fault::Faults;
+use kapi_settings::yaml;
+
 use super::{Decision, Policy, PolicyRequest, PolicySource, RequestKind, evaluate, read};
 use crate::kernel::request::TaskBudget;
 
 fn source(text: &str) -> PolicySource {
-    let value = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    read("policy.yaml", &value, &|at| at.len() + 1)
+    let mut faults = Faults::of("policy.yaml".to_owned());
+    match yaml::parse(text, &mut faults) {
+        Some(root) => read("policy.yaml", &root, faults),
+        None => PolicySource::broken("policy.yaml", faults.into_list()),
+    }
 }
 
 fn policy(texts: &[&str]) -> Policy {

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 
 use super::Value;
-use super::place::Place;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -128,17 +127,6 @@ fn templates_get_text_bare_and_the_rest_as_json() {
 fn a_key_stands_once() {
     let error = serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).unwrap_err();
     assert!(error.to_string().contains("`a` stands twice"), "{error}");
-}
-
-#[test]
-fn an_unknown_key_is_told_the_nearest() {
-    let value = json(r#"{"promt":1}"#);
-    let fault = Place::root(&value).table(&["prompt", "agent"]).unwrap_err();
-    assert_eq!(fault.to_string(), "read `promt`: there is no key `promt`");
-    assert_eq!(fault.remedy, "did you mean `prompt`?");
-    let value = json(r#"{"zebra":1}"#);
-    let fault = Place::root(&value).table(&["prompt", "agent"]).unwrap_err();
-    assert_eq!(fault.remedy, "there are: prompt, agent");
 }
 
 fn values() -> impl Strategy<Value = Value> {

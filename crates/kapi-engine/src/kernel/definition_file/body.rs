@@ -6,63 +6,47 @@ use std::collections::BTreeMap;
 
 use kapi_core::kernel::definition::{BODY_BYTES_MAX, INPUTS_MAX};
 use kapi_core::kernel::value::Value;
-
 use kapi_settings::fault::Faults;
-use crate::kernel::definition_file::front_matter::Parts;
-use crate::kernel::definition_file::table::{Said, Table};
-use crate::kernel::template::{self, Template};
-use kapi_settings::node::Value as Yaml;
+use kapi_settings::setting::Setting;
 
-/// Reads the inputs.
+use crate::kernel::definition_file::front_matter::Parts;
+use crate::kernel::template::{self, Template};
+
+/// Checks the names of the inputs.
 pub(super) fn inputs(
-    table: &mut Table<'_>,
+    said: &Setting<BTreeMap<String, Setting<Value>>>,
     faults: &mut Faults,
-) -> Option<BTreeMap<String, Value>> {
-    let Some(said) = table.take("inputs") else {
-        return Some(BTreeMap::new());
-    };
-    let Yaml::Map(entries) = &said.node.value else {
-        said.refuse_kind(faults, "give a table of names and values");
-        return None;
-    };
-    if entries.len() > INPUTS_MAX {
-        let what = format!("it has {} inputs", entries.len());
-        said.refuse(faults, what, &format!("give at most {INPUTS_MAX}"));
-        return None;
+) -> BTreeMap<String, Value> {
+    let count = said.value.len();
+    if count > INPUTS_MAX {
+        let what = format!("it has {count} inputs");
+        faults.at(said, what, format!("give at most {INPUTS_MAX}"));
     }
-    let mut inputs = BTreeMap::new();
-    for entry in entries {
-        let input = Said {
-            key: format!("{}.{}", said.key, entry.key),
-            line: entry.line,
-            node: &entry.node,
-        };
-        if let Err(rule) = template::check_input_name(&entry.key) {
-            input.refuse(faults, rule.to_owned(), "rename it");
+    for (name, input) in &said.value {
+        if let Err(rule) = template::check_input_name(name) {
+            faults.at(input, rule, "rename it");
         }
-        inputs.insert(entry.key.clone(), input.value(faults)?);
     }
-    Some(inputs)
+    let inputs = said.value.iter();
+    inputs
+        .map(|(name, input)| (name.clone(), input.value.clone()))
+        .collect()
 }
 
 /// Checks what an agent is told. Inputs that could not be read leave the placeholders unchecked.
 pub(super) fn check(parts: &Parts, inputs: Option<&BTreeMap<String, Value>>, faults: &mut Faults) {
     if parts.body.is_empty() {
-        let line = parts.body_line;
-        faults.at_line(
-            line,
-            "the body is empty".to_owned(),
-            "say what the agent shall do",
-        );
+        let remedy = "say what the agent shall do";
+        faults.at_line(parts.body_line, "the body is empty", remedy);
         return;
     }
     if parts.body.contains('\0') {
-        let what = "the body has a zero byte".to_owned();
+        let what = "the body has a zero byte";
         faults.at_line(parts.body_line, what, "remove it");
         return;
     }
     if parts.body.len() > BODY_BYTES_MAX {
-        let what = "the body is longer than 128 KiB".to_owned();
+        let what = "the body is longer than 128 KiB";
         faults.at_line(parts.body_line, what, "shorten it");
         return;
     }
@@ -76,6 +60,6 @@ pub(super) fn check(parts: &Parts, inputs: Option<&BTreeMap<String, Value>>, fau
             unknown.known.join(", "),
             unknown.name
         );
-        faults.at_line(line, what, &remedy);
+        faults.at_line(line, what, remedy);
     }
 }

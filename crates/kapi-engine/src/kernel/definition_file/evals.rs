@@ -11,31 +11,95 @@ use kapi_core::kernel::definition::eval::{
     Expect, Millionths, PATTERN_BYTES_MAX,
 };
 use kapi_core::kernel::value::Value;
-
 use kapi_settings::fault::Faults;
-use crate::kernel::definition_file::read::Files;
-use crate::kernel::definition_file::table::{Said, Table};
-use kapi_settings::node::Value as Yaml;
+use kapi_settings::scalar::{Millis, NumberText, Whole, Word};
+use kapi_settings::setting::{OneOrMany, Setting};
+use serde::Deserialize;
 
-/// The kinds of check.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    ExitCode,
-    Command,
-    Regex,
-    JsonSchema,
-    Judge,
-    Metric,
+use crate::kernel::definition_file::read::Files;
+
+const EXIT_CODE_LEAST: i64 = -(EXIT_CODE_MAX as i64);
+const EXIT_CODE_MOST: i64 = EXIT_CODE_MAX as i64;
+
+/// A command without a limit could hold its loop for ever.
+type Timeout = Option<Millis<1, COMMAND_MS_MAX>>;
+
+/// One check, as it is written.
+#[derive(Deserialize)]
+#[serde(rename = "by type or exit_code", rename_all = "snake_case")]
+pub(super) enum EvalForm {
+    ExitCode(ExitCodeForm),
+    Command(CommandForm),
+    Regex(RegexForm),
+    JsonSchema(SchemaForm),
+    Judge(JudgeForm),
+    Metric(MetricForm),
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("exit_code", Kind::ExitCode),
-    ("command", Kind::Command),
-    ("regex", Kind::Regex),
-    ("json_schema", Kind::JsonSchema),
-    ("judge", Kind::Judge),
-    ("metric", Kind::Metric),
-];
+#[derive(Deserialize)]
+pub(super) struct ExitCodeForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    pass_condition: Option<Whole<EXIT_CODE_LEAST, EXIT_CODE_MOST>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CommandForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    run: Word,
+    timeout: Timeout,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RegexForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    #[expect(dead_code, reason = "it can be matched with one thing so far")]
+    on: Option<OnForm>,
+    expect: Option<Expect>,
+    pattern: Setting<Word<PATTERN_BYTES_MAX>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OnForm {
+    Output,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SchemaForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    schema: Setting<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct JudgeForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    agent: Option<Word>,
+    criteria: OneOrMany<Word, 1, CRITERIA_MAX>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct MetricForm {
+    name: Option<Word>,
+    blocking: Option<bool>,
+    run: Word,
+    timeout: Timeout,
+    better: Option<Better>,
+    at_least: Option<Setting<NumberText>>,
+    at_most: Option<Setting<NumberText>>,
+    compared_to: Option<ComparedForm>,
+    tolerance: Option<Setting<NumberText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ComparedForm {
+    Last,
+}
 
 /// Returns what a definition that says nothing is held to: exit code 0.
 pub(super) fn assumed() -> Vec<Eval> {
@@ -46,13 +110,16 @@ pub(super) fn assumed() -> Vec<Eval> {
     }]
 }
 
-/// Reads one check, or a list of them.
-pub(super) fn read(said: &Said<'_>, files: Files<'_>, faults: &mut Faults) -> Option<Vec<Eval>> {
+/// Reads the checks.
+pub(super) fn evals(
+    forms: Vec<Setting<EvalForm>>,
+    files: Files<'_>,
+    faults: &mut Faults,
+) -> Vec<Eval> {
     let mut evals: Vec<Eval> = Vec::new();
-    let mut is_whole = true;
-    for item in said.items(EVALS_MAX, faults)? {
-        let Some(mut eval) = one(&item, files, faults) else {
-            is_whole = false;
+    for form in forms {
+        let location = form.with(());
+        let Some(mut eval) = eval(form, files, faults) else {
             continue;
         };
         let is_taken = |name: &str| evals.iter().any(|eval| eval.name == name);
@@ -60,171 +127,125 @@ pub(super) fn read(said: &Said<'_>, files: Files<'_>, faults: &mut Faults) -> Op
             let kind = eval.check.kind();
             let numbered = (2..).map(|number| format!("{kind}-{number}"));
             let names = std::iter::once(kind.to_owned()).chain(numbered);
-            eval.name = names.take(EVALS_MAX + 1).find(|name| !is_taken(name))?;
+            let free = names.take(EVALS_MAX + 1).find(|name| !is_taken(name));
+            eval.name = free.unwrap_or_default();
         } else if is_taken(&eval.name) {
             let what = format!("there is a check {:?} above", eval.name);
-            item.refuse(faults, what, "give each a name of its own");
+            faults.at(&location, what, "give each a name of its own");
         }
         evals.push(eval);
     }
-    is_whole.then_some(evals)
+    evals
 }
 
 /// Reads one check; its name is empty when it has none.
-fn one(said: &Said<'_>, files: Files<'_>, faults: &mut Faults) -> Option<Eval> {
-    let mut table = said.table(faults)?;
-    let kind = match table.take("type") {
-        Some(said) => said.word(KINDS, faults)?,
-        None => Kind::ExitCode,
+fn eval(form: Setting<EvalForm>, files: Files<'_>, faults: &mut Faults) -> Option<Eval> {
+    let location = form.with(());
+    let (name, blocking, check) = match form.value {
+        EvalForm::ExitCode(form) => {
+            let code = form.pass_condition.map_or(0, |code| code.0);
+            let pass_condition = i32::try_from(code).ok()?;
+            let check = Check::ExitCode { pass_condition };
+            (form.name, form.blocking, Some(check))
+        }
+        EvalForm::Command(form) => {
+            let check = Check::Command {
+                run: form.run.0,
+                timeout_ms: timeout_ms(form.timeout),
+            };
+            (form.name, form.blocking, Some(check))
+        }
+        EvalForm::Regex(form) => {
+            let check = Check::Regex {
+                pattern: pattern(form.pattern, faults)?,
+                expect: form.expect.unwrap_or(Expect::Match),
+            };
+            (form.name, form.blocking, Some(check))
+        }
+        EvalForm::JsonSchema(form) => {
+            let schema = schema(form.schema, files, faults);
+            let check = schema.map(|schema| Check::JsonSchema { schema });
+            (form.name, form.blocking, check)
+        }
+        EvalForm::Judge(form) => {
+            let agent = form
+                .agent
+                .map(|agent| agent.0.trim_start_matches('@').to_owned());
+            let criteria = form.criteria.0.into_iter().map(|word| word.0).collect();
+            (
+                form.name,
+                form.blocking,
+                Some(Check::Judge { criteria, agent }),
+            )
+        }
+        EvalForm::Metric(form) => {
+            let bound = bound(&form, &location, faults);
+            let check = bound.map(|(better, bound)| Check::Metric {
+                run: form.run.0,
+                timeout_ms: timeout_ms(form.timeout),
+                better,
+                bound,
+            });
+            (form.name, form.blocking, check)
+        }
     };
-    let name = match table.take("name") {
-        Some(said) => said.text(faults)?.to_owned(),
-        None => String::new(),
-    };
-    let blocking = match table.take("blocking") {
-        Some(said) => said.truth(faults)?,
-        None => true,
-    };
-    let check = match kind {
-        Kind::ExitCode => exit_code(&mut table, faults),
-        Kind::Command => command(said, &mut table, faults),
-        Kind::Regex => regex(said, &mut table, faults),
-        Kind::JsonSchema => json_schema(said, &mut table, files, faults),
-        Kind::Judge => judge(said, &mut table, faults),
-        Kind::Metric => metric(said, &mut table, faults),
-    };
-    table.finish(faults);
     Some(Eval {
-        name,
-        blocking,
+        name: name.map(|name| name.0).unwrap_or_default(),
+        blocking: blocking.unwrap_or(true),
         check: check?,
     })
 }
 
-fn exit_code(table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    let max = i64::from(EXIT_CODE_MAX);
-    let pass_condition = match table.take("pass_condition") {
-        Some(said) => i32::try_from(said.whole(-max, max, faults)?).ok()?,
-        None => 0,
-    };
-    Some(Check::ExitCode { pass_condition })
+fn timeout_ms(timeout: Timeout) -> u64 {
+    timeout.map_or(COMMAND_MS_DEFAULT, |timeout| timeout.0)
 }
 
-fn command(said: &Said<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    let timeout_ms = timeout(table, faults);
-    let run = run(said, table, faults)?;
-    Some(Check::Command {
-        run,
-        timeout_ms: timeout_ms?,
-    })
-}
-
-fn run(said: &Said<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<String> {
-    let run = required(said, table.take("run"), "run", faults)?;
-    run.text(faults).map(str::to_owned)
-}
-
-fn timeout(table: &mut Table<'_>, faults: &mut Faults) -> Option<u64> {
-    let Some(said) = table.take("timeout") else {
-        return Some(COMMAND_MS_DEFAULT);
-    };
-    match said.duration_ms(COMMAND_MS_MAX, faults)? {
-        0 => {
-            let what = "a check without a limit could hold its loop for ever".to_owned();
-            said.refuse(faults, what, "give 1 second or more");
+fn pattern(said: Setting<Word<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Option<String> {
+    match regex_lite::Regex::new(&said.value.0) {
+        Ok(_) => Some(said.value.0),
+        Err(error) => {
+            let what = format!("it is no regular expression: {error}");
+            let remedy = "correct it; a backslash needs single quotes in YAML";
+            faults.at(&said, what, remedy);
             None
         }
-        timeout_ms => Some(timeout_ms),
     }
 }
 
-fn regex(said: &Said<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    // The only thing it can be matched with so far; other words are refused.
-    if let Some(on) = table.take("on") {
-        on.word(&[("output", ())], faults)?;
-    }
-    let expect = match table.take("expect") {
-        Some(said) => {
-            let words = [("match", Expect::Match), ("no_match", Expect::NoMatch)];
-            said.word(&words, faults)?
-        }
-        None => Expect::Match,
-    };
-    let pattern = required(said, table.take("pattern"), "pattern", faults)?;
-    let text = pattern.text(faults)?;
-    if text.len() > PATTERN_BYTES_MAX {
-        let what = format!("it is longer than {PATTERN_BYTES_MAX} bytes");
-        pattern.refuse(faults, what, "shorten it");
-        return None;
-    }
-    if let Err(error) = regex_lite::Regex::new(text) {
-        let what = format!("it is no regular expression: {error}");
-        pattern.refuse(
-            faults,
-            what,
-            "correct it; a backslash needs single quotes in YAML",
-        );
-        return None;
-    }
-    Some(Check::Regex {
-        pattern: text.to_owned(),
-        expect,
-    })
-}
-
-fn json_schema(
-    said: &Said<'_>,
-    table: &mut Table<'_>,
-    files: Files<'_>,
-    faults: &mut Faults,
-) -> Option<Check> {
-    let schema = required(said, table.take("schema"), "schema", faults)?;
-    let value = match &schema.node.value {
-        Yaml::Text(path) => schema_file(&schema, path.trim(), files, faults)?,
-        _ => schema.value(faults)?,
+fn schema(said: Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Option<Value> {
+    let value = match &said.value {
+        Value::Text(path) => schema_file(&said, path.trim(), files, faults)?,
+        _ => said.value.clone(),
     };
     if !matches!(value, Value::Map(_) | Value::Bool(_)) {
-        let what = "it is no JSON schema".to_owned();
-        schema.refuse(
-            faults,
-            what,
-            "give a table, or the path of a JSON file with one",
-        );
+        let remedy = "give a table, or the path of a JSON file with one";
+        faults.at(&said, "it is no JSON schema", remedy);
         return None;
     }
-    Some(Check::JsonSchema { schema: value })
+    Some(value)
 }
 
 fn schema_file(
-    said: &Said<'_>,
+    said: &Setting<Value>,
     path: &str,
     files: Files<'_>,
     faults: &mut Faults,
 ) -> Option<Value> {
+    const REMEDY: &str = "name a file of the project, relative to its root";
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let path = Path::new(path);
     if !path.components().all(is_plain) {
-        let what = "it leads out of the project".to_owned();
-        said.refuse(
-            faults,
-            what,
-            "name a file of the project, relative to its root",
-        );
+        faults.at(said, "it leads out of the project", REMEDY);
         return None;
     }
     let text = match files(path) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            let what = format!("there is no file {}", path.display());
-            said.refuse(
-                faults,
-                what,
-                "name a file of the project, relative to its root",
-            );
+            faults.at(said, format!("there is no file {}", path.display()), REMEDY);
             return None;
         }
         Err(error) => {
-            said.refuse(faults, error.to_string(), error.remedy());
+            faults.at(said, error.to_string(), error.remedy());
             return None;
         }
     };
@@ -232,101 +253,62 @@ fn schema_file(
         Ok(value) => Some(value),
         Err(error) => {
             let what = format!("{} is no JSON: {error}", path.display());
-            said.refuse(faults, what, "correct the file");
+            faults.at(said, what, "correct the file");
             None
         }
     }
 }
 
-fn judge(said: &Said<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    let agent = match table.take("agent") {
-        Some(said) => Some(said.text(faults)?.trim_start_matches('@').to_owned()),
-        None => None,
-    };
-    let criteria = required(said, table.take("criteria"), "criteria", faults)?;
-    Some(Check::Judge {
-        criteria: criteria.texts(CRITERIA_MAX, faults)?,
-        agent,
-    })
-}
-
-fn metric(said: &Said<'_>, table: &mut Table<'_>, faults: &mut Faults) -> Option<Check> {
-    let timeout_ms = timeout(table, faults);
-    let run = run(said, table, faults);
-    let words = [("higher", Better::Higher), ("lower", Better::Lower)];
-    let better = match table.take("better") {
-        Some(said) => Some(said.word(&words, faults)?),
-        None => None,
-    };
-    let at_least = table.take("at_least");
-    let at_most = table.take("at_most");
-    let last = table.take("compared_to");
-    let tolerance = table.take("tolerance");
-    let (implied, bound) = match (at_least, at_most, last) {
-        (Some(said), None, None) => (Better::Higher, as_good_as(&said, faults)?),
-        (None, Some(said), None) => (Better::Lower, as_good_as(&said, faults)?),
-        (None, None, Some(last)) => {
-            last.word(&[("last", ())], faults)?;
-            let Some(better) = better else {
-                let what = "it does not say which direction is better".to_owned();
-                said.refuse(faults, what, "add `better: higher` or `better: lower`");
+fn bound(
+    form: &MetricForm,
+    location: &Setting<()>,
+    faults: &mut Faults,
+) -> Option<(Better, Bound)> {
+    let bounds = (&form.at_least, &form.at_most, &form.compared_to);
+    let (implied, bound) = match bounds {
+        (Some(said), None, None) => (Better::Higher, as_good_as(said, faults)?),
+        (None, Some(said), None) => (Better::Lower, as_good_as(said, faults)?),
+        (None, None, Some(ComparedForm::Last)) => {
+            let Some(better) = form.better else {
+                let what = "it does not say which direction is better";
+                faults.at(location, what, "add `better: higher` or `better: lower`");
                 return None;
             };
-            let tolerance = match tolerance.as_ref() {
-                Some(said) => said.number(faults)?,
-                None => Millionths(0),
-            };
+            let tolerance = form.tolerance.as_ref();
+            let tolerance = tolerance.map_or(Some(Millionths(0)), |said| number(said, faults))?;
             (better, Bound::NoWorseThanLast { tolerance })
         }
         (_, _, _) => {
-            let what = "it must have one bound".to_owned();
-            said.refuse(
-                faults,
-                what,
-                "give one of `at_least`, `at_most` and `compared_to: last`",
-            );
+            let remedy = "give one of `at_least`, `at_most` and `compared_to: last`";
+            faults.at(location, "it must have one bound", remedy);
             return None;
         }
     };
-    if better.is_some_and(|better| better != implied) {
-        let what = "`better` and the bound point in opposite directions".to_owned();
-        said.refuse(
-            faults,
+    if form.better.is_some_and(|better| better != implied) {
+        let what = "`better` and the bound point in opposite directions";
+        faults.at(
+            location,
             what,
             "`at_least` means higher, `at_most` means lower",
         );
         return None;
     }
-    if let (Some(said), Bound::AsGoodAs { .. }) = (tolerance, bound) {
-        let what = "only a comparison with the last run has one".to_owned();
-        said.refuse(faults, what, "leave it out");
+    if let (Some(said), Bound::AsGoodAs { .. }) = (&form.tolerance, bound) {
+        let what = "only a comparison with the last run has one";
+        faults.at(said, what, "leave it out");
     }
-    Some(Check::Metric {
-        run: run?,
-        timeout_ms: timeout_ms?,
-        better: implied,
-        bound,
-    })
+    Some((implied, bound))
 }
 
-fn as_good_as(said: &Said<'_>, faults: &mut Faults) -> Option<Bound> {
-    let value = said.number(faults)?;
-    Some(Bound::AsGoodAs { value })
+fn as_good_as(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Bound> {
+    number(said, faults).map(|value| Bound::AsGoodAs { value })
 }
 
-/// Returns a setting that must be there.
-pub(super) fn required<'a>(
-    table: &Said<'_>,
-    said: Option<Said<'a>>,
-    name: &str,
-    faults: &mut Faults,
-) -> Option<Said<'a>> {
-    if said.is_none() {
-        table.refuse(
-            faults,
-            format!("it has no `{name}`"),
-            &format!("add `{name}`"),
-        );
+fn number(said: &Setting<NumberText>, faults: &mut Faults) -> Option<Millionths> {
+    let parsed = Millionths::parse(&said.value.0);
+    if parsed.is_err() {
+        let what = format!("{} is no number that can be kept exactly", said.value.0);
+        faults.at(said, what, "give a number with up to six decimals");
     }
-    said
+    parsed.ok()
 }

@@ -1,59 +1,149 @@
 //! The keys of a loop definition, and what each of them says.
 //!
-//! Reads on after a fault, so that a person sees all of them at once.
+//! The forms are the keys; what follows from several of them together is decided here. Reads on
+//! after a fault, so that a person sees all of them at once.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use kapi_core::kernel::condition::{self, Condition};
-use kapi_core::kernel::definition::eval::Eval;
-use kapi_core::kernel::definition::trigger::{Ending, Trigger};
+use kapi_core::kernel::condition::{Condition, ConditionForm};
+use kapi_core::kernel::definition::trigger::Ending;
 use kapi_core::kernel::definition::{
     AGENT_DEFAULT, BACKOFF_MS_DEFAULT, BACKOFF_MS_MAX, BACKOFF_MS_MAX_DEFAULT, CONCURRENT_MAX,
-    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, Learn, PROTECT_MAX, Retrigger,
-    Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
+    COOLDOWN_MS_MAX, DEPTH_MAX, DESCRIPTION_BYTES_MAX, Definition, EVALS_MAX, Learn, PROTECT_MAX,
+    Retrigger, Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
 };
-use kapi_core::kernel::id::LoopName;
+use kapi_core::kernel::id::LoopNameForm;
 use kapi_core::kernel::request::{Priority, RETRIES_MAX, Retry, TIMEOUT_MS_MAX, TaskBudget};
-use kapi_core::kernel::value::place::Place;
+use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_settings::fault::{Faults, did_you_mean, short};
+use kapi_settings::node::Node;
+use kapi_settings::read::read;
+use kapi_settings::scalar::{Count, Millis, Scalar, UsdMicros, Whole, Word, scalar, word};
+use kapi_settings::setting::{OneOrMany, Setting};
+use kapi_settings::yaml;
+use serde::{Deserialize, Deserializer};
 
 use crate::kernel::condition_file::unknown_zone;
-use kapi_settings::fault::Faults;
+use crate::kernel::definition_file::body;
+use crate::kernel::definition_file::evals::{self, EvalForm};
 use crate::kernel::definition_file::front_matter::{self, Parts};
 use crate::kernel::definition_file::place::PlaceError;
-use crate::kernel::definition_file::table::{Said, Table};
-use crate::kernel::definition_file::{body, evals, triggers};
-use kapi_settings::node::{Entry, Node, Value as Yaml};
-use kapi_settings::yaml;
+use crate::kernel::definition_file::triggers::{self, TriggerForm};
 
 /// Looks up a file of the project.
 pub(super) type Files<'a> = &'a dyn Fn(&Path) -> Result<Option<String>, PlaceError>;
 
 /// The agent programs by name; the others begin with `command:` or `script:`.
-pub(in crate::kernel) const BACKENDS: &[(&str, &str)] = &[
-    ("pi", "pi"),
-    ("claude", "claude"),
-    ("codex", "codex"),
-    ("gemini", "gemini"),
-];
-
+const BACKENDS: &[&str] = &["pi", "claude", "codex", "gemini"];
 /// The most any budget may be: far more than anybody means, and no sum of them overflows.
 const BUDGET_MAX: i64 = 1_000_000_000_000;
+/// How many runs set each other off when the definition does not say.
+const DEPTH_DEFAULT: u32 = 3;
+
+/// A definition's settings, as they are written.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LoopForm {
+    name: Option<LoopNameForm>,
+    version: Option<Count<1, VERSION_MAX>>,
+    description: Option<Word<DESCRIPTION_BYTES_MAX>>,
+    trigger: Option<Setting<TriggerForm>>,
+    retrigger: Option<RetriggerForm>,
+    inputs: Option<Setting<BTreeMap<String, Setting<Value>>>>,
+    timeout: Option<Millis<0, TIMEOUT_MS_MAX>>,
+    cooldown: Option<Millis<0, COOLDOWN_MS_MAX>>,
+    max_concurrent: Option<Count<1, CONCURRENT_MAX>>,
+    max_retries: Option<Count<0, RETRIES_MAX>>,
+    backoff: Option<Millis<0, BACKOFF_MS_MAX>>,
+    backoff_max: Option<Millis<0, BACKOFF_MS_MAX>>,
+    budget: BudgetForm,
+    #[serde(alias = "evals")]
+    eval: Option<OneOrMany<Setting<EvalForm>, 1, EVALS_MAX>>,
+    verify: OneOrMany<Word, 1, VERIFY_MAX>,
+    protect: OneOrMany<Word, 1, PROTECT_MAX>,
+    tests: TestPolicy,
+    already_green: bool,
+    allow_changed_setup: bool,
+    prove_diff: bool,
+    agent: Option<Word>,
+    backend: Option<BackendForm>,
+    model: Option<Word>,
+    learn: Option<LearnForm>,
+    workspace: Option<Workspace>,
+    priority: Priority,
+    #[serde(alias = "run_if")]
+    should_run: Option<Setting<ConditionForm>>,
+}
+
+#[derive(Deserialize)]
+struct RetriggerForm {
+    #[serde(rename = "loop")]
+    loop_name: Option<LoopNameForm>,
+    on: Option<Ending>,
+    depth_max: Option<Count<1, DEPTH_MAX>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BudgetForm {
+    #[serde(alias = "max_tokens")]
+    max_tokens: Option<Whole<1, BUDGET_MAX>>,
+    #[serde(alias = "max_cost_usd")]
+    max_cost_usd: Option<Setting<UsdMicros>>,
+    #[serde(alias = "max_duration_sec")]
+    max_duration_sec: Option<Millis<1, TIMEOUT_MS_MAX>>,
+}
+
+/// The name of an agent program.
+pub(in crate::kernel) struct BackendForm(pub(in crate::kernel) String);
+
+impl<'de> Deserialize<'de> for BackendForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, usize::MAX, |text| {
+            let is_own = |prefix: &str| {
+                let rest = text.strip_prefix(prefix);
+                rest.is_some_and(|rest| !rest.trim().is_empty())
+            };
+            if is_own("command:") || is_own("script:") || BACKENDS.contains(&text) {
+                return Ok(Self(text.to_owned()));
+            }
+            let remedy = did_you_mean(text, BACKENDS, "use");
+            Err(format!("there is no {:?}\n{remedy}", short(text)))
+        })
+    }
+}
+
+struct LearnForm(Learn);
+
+impl<'de> Deserialize<'de> for LearnForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const WORDS: &[&str] = &["never", "on_failure", "always"];
+        scalar(deserializer, "true, false or a word", |value| {
+            Some(Ok(Self(match value {
+                Scalar::Bool(true) | Scalar::Text("always") => Learn::Always,
+                Scalar::Bool(false) | Scalar::Text("never") => Learn::Never,
+                Scalar::Text("on_failure") => Learn::OnFailure,
+                Scalar::Text(text) => {
+                    let remedy = did_you_mean(text, WORDS, "use");
+                    return Some(Err(format!("there is no {:?}\n{remedy}", short(text))));
+                }
+                Scalar::Whole(_) | Scalar::Real(_) => return None,
+            })))
+        })
+    }
+}
 
 /// Cuts a file, and returns its settings.
-pub(in crate::kernel) fn settings(
-    text: &str,
-    faults: &mut Faults,
-) -> Option<(Vec<Entry>, Parts)> {
-    let parts = match front_matter::cut(text) {
-        Ok(parts) => parts,
+pub(in crate::kernel) fn settings(text: &str, faults: &mut Faults) -> Option<(Node, Parts)> {
+    match front_matter::cut(text) {
+        Ok(parts) => Some((yaml::parse(&parts.front, faults)?, parts)),
         Err(refusal) => {
-            faults.at_line(refusal.line, refusal.what.to_owned(), refusal.remedy);
-            return None;
+            faults.at_line(refusal.line, refusal.what, refusal.remedy);
+            None
         }
-    };
-    let root = yaml::parse(&parts.front, faults)?;
-    Some((root.entries().to_vec(), parts))
+    }
 }
 
 /// Reads a definition.
@@ -63,413 +153,106 @@ pub(super) fn definition(
     files: Files<'_>,
     faults: &mut Faults,
 ) -> Option<Definition> {
-    let (entries, parts) = settings(text, faults)?;
-    let mut table = Table::new("", &entries);
-    let name = name(&mut table, faults);
-    let description = description(&mut table, name.as_ref(), faults);
-    let version = match table.take("version") {
-        Some(said) => said.count(1, VERSION_MAX, faults),
-        None => Some(1),
+    let (root, parts) = settings(text, faults)?;
+    let form: LoopForm = read(&root, faults)?;
+    let inputs = match (form.inputs, faults.blames("inputs")) {
+        (Some(inputs), _) => Some(body::inputs(&inputs, faults)),
+        (None, true) => None,
+        (None, false) => Some(BTreeMap::new()),
     };
-    let trigger = trigger(&mut table, faults);
-    let retrigger = retrigger(&mut table, name.as_ref(), faults);
-    let inputs = body::inputs(&mut table, faults);
-    let limits = limits(&mut table, faults);
-    let proof = proof(&mut table, files, faults);
-    let party = party(&mut table, faults);
-    let learn = learn(&mut table, faults);
-    let workspace = word_or(
-        &mut table,
-        "workspace",
-        WORKSPACES,
-        Workspace::Branch,
-        faults,
-    );
-    let priority = word_or(&mut table, "priority", PRIORITIES, Priority::Normal, faults);
-    let should_run = should_run(&mut table, faults);
-    table.finish(faults);
     body::check(&parts, inputs.as_ref(), faults);
-    let (limits, proof, party) = (limits?, proof?, party?);
+    if form.name.is_none() && !faults.blames("name") {
+        faults.at_line(1, "the loop has no name", "add `name`");
+    }
+    let trigger = triggers::trigger(form.trigger, faults);
+    let evals = match form.eval {
+        Some(evals) => evals::evals(evals.0, files, faults),
+        None => evals::assumed(),
+    };
+    let should_run = form.should_run.map(|said| should_run(said, faults));
+    let name = form.name?.0;
+    let retrigger = form.retrigger.map(|form| Retrigger {
+        loop_name: form.loop_name.map_or_else(|| name.clone(), |name| name.0),
+        on: form.on.unwrap_or(Ending::Completed),
+        depth_max: form.depth_max.map_or(DEPTH_DEFAULT, |depth| depth.0),
+    });
+    let timeout_ms = form.timeout.map_or(TIMEOUT_MS_DEFAULT, |time| time.0);
+    let texts = |words: Vec<Word>| words.into_iter().map(|word| word.0).collect();
     Some(Definition {
-        name: name?,
-        version: version?,
-        description: description?,
+        description: match form.description {
+            // A folded text has line breaks where the file has them.
+            Some(text) => text.0.split_whitespace().collect::<Vec<_>>().join(" "),
+            None => format!("Loop: {name}"),
+        },
+        name,
+        version: form.version.map_or(1, |version| version.0),
         trigger: trigger?,
-        agent: party.agent,
-        backend: party.backend,
-        model: party.model,
-        timeout_ms: limits.timeout_ms,
-        max_concurrent: limits.max_concurrent,
-        cooldown_ms: limits.cooldown_ms,
-        retry: limits.retry,
-        evals: proof.evals,
+        agent: form.agent.map_or_else(
+            || AGENT_DEFAULT.to_owned(),
+            |agent| agent.0.trim_start_matches('@').to_owned(),
+        ),
+        backend: form.backend.map(|backend| backend.0),
+        model: form.model.map(|model| model.0),
+        timeout_ms,
+        max_concurrent: form.max_concurrent.map_or(1, |count| count.0),
+        cooldown_ms: form.cooldown.map_or(0, |time| time.0),
+        retry: retry(form.max_retries, form.backoff, form.backoff_max),
+        evals,
         inputs: inputs?,
-        budget: limits.budget,
-        should_run: should_run?,
-        retrigger: retrigger?,
-        learn: learn?,
-        priority: priority?,
-        verify: proof.verify,
-        protect: proof.protect,
-        checks: proof.checks,
-        workspace: workspace?,
+        budget: budget(form.budget, faults),
+        should_run,
+        retrigger,
+        learn: form.learn.map_or(Learn::OnFailure, |learn| learn.0),
+        priority: form.priority,
+        verify: texts(form.verify.0),
+        protect: texts(form.protect.0),
+        checks: CheckPolicy {
+            tests: form.tests,
+            already_green: form.already_green,
+            changed_steering: form.allow_changed_setup,
+            strength: form.prove_diff,
+        },
+        workspace: form.workspace.unwrap_or(Workspace::Branch),
         body: parts.body,
         source,
     })
 }
 
-const WORKSPACES: &[(&str, Workspace)] = &[
-    ("read_only", Workspace::ReadOnly),
-    ("branch", Workspace::Branch),
-];
+fn should_run(said: Setting<ConditionForm>, faults: &mut Faults) -> Condition {
+    if let Some(zone) = unknown_zone(&said.value.0) {
+        let what = format!("there is no time zone {zone:?}");
+        faults.at(&said, what, "name one as Europe/Berlin or UTC");
+    }
+    said.value.0
+}
 
-const TESTS: &[(&str, TestPolicy)] = &[
-    ("locked", TestPolicy::Locked),
-    ("additive", TestPolicy::Additive),
-    ("free", TestPolicy::Free),
-];
+type Backoff = Millis<0, BACKOFF_MS_MAX>;
 
-const PRIORITIES: &[(&str, Priority)] = &[
-    ("low", Priority::Low),
-    ("normal", Priority::Normal),
-    ("high", Priority::High),
-];
-
-const LEARNS: &[(&str, Learn)] = &[
-    ("never", Learn::Never),
-    ("on_failure", Learn::OnFailure),
-    ("always", Learn::Always),
-];
-
-fn name(table: &mut Table<'_>, faults: &mut Faults) -> Option<LoopName> {
-    match table.take("name") {
-        Some(said) => triggers::loop_name(&said, faults),
-        None => {
-            faults.at_line(1, "the loop has no name".to_owned(), "add `name`");
-            None
-        }
+fn retry(
+    times: Option<Count<0, RETRIES_MAX>>,
+    first: Option<Backoff>,
+    longest: Option<Backoff>,
+) -> Retry {
+    let Some(times) = times.filter(|times| times.0 > 0) else {
+        return Retry::default();
+    };
+    let backoff_ms = first.map_or(BACKOFF_MS_DEFAULT, |time| time.0);
+    let longest = longest.map_or(BACKOFF_MS_MAX_DEFAULT, |time| time.0);
+    Retry {
+        times: times.0,
+        backoff_ms,
+        backoff_ms_max: longest.max(backoff_ms),
     }
 }
 
-fn description(
-    table: &mut Table<'_>,
-    name: Option<&LoopName>,
-    faults: &mut Faults,
-) -> Option<String> {
-    let Some(said) = table.take("description") else {
-        return name.map(|name| format!("Loop: {name}"));
-    };
-    let text = said.text(faults)?;
-    if text.len() > DESCRIPTION_BYTES_MAX {
-        let what = format!("it is longer than {DESCRIPTION_BYTES_MAX} bytes");
-        said.refuse(faults, what, "say it in one line");
-        return None;
+fn budget(form: BudgetForm, faults: &mut Faults) -> TaskBudget {
+    if let Some(usd) = form.max_cost_usd.as_ref().filter(|usd| usd.value.0 == 0) {
+        let remedy = "give more than 0 US dollars, or leave it out";
+        faults.at(usd, "0 is out of range", remedy);
     }
-    // A folded text has line breaks where the file has them.
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-fn trigger(table: &mut Table<'_>, faults: &mut Faults) -> Option<Trigger> {
-    match table.take("trigger") {
-        Some(said) => triggers::read(&said, faults),
-        None => Some(Trigger::Manual),
+    TaskBudget {
+        tokens: form.max_tokens.map(|tokens| tokens.0.unsigned_abs()),
+        usd_micros: form.max_cost_usd.map(|usd| usd.value.0),
+        time_ms: form.max_duration_sec.map(|time| time.0),
     }
-}
-
-/// The first `None` is a fault, the inner one a loop that sets nothing off.
-#[expect(clippy::option_option, reason = "a fault is not an absent key")]
-fn retrigger(
-    table: &mut Table<'_>,
-    own_name: Option<&LoopName>,
-    faults: &mut Faults,
-) -> Option<Option<Retrigger>> {
-    const DEPTH_DEFAULT: u32 = 3;
-    let Some(said) = table.take("retrigger") else {
-        return Some(None);
-    };
-    let mut inner = said.table(faults)?;
-    let loop_name = match inner.take("loop") {
-        Some(said) => triggers::loop_name(&said, faults),
-        None => own_name.cloned(),
-    };
-    let on = word_or(
-        &mut inner,
-        "on",
-        triggers::ENDINGS,
-        Ending::Completed,
-        faults,
-    );
-    let depth_max = match inner.take("depth_max") {
-        Some(said) => said.count(1, DEPTH_MAX, faults),
-        None => Some(DEPTH_DEFAULT),
-    };
-    inner.finish(faults);
-    Some(Some(Retrigger {
-        loop_name: loop_name?,
-        on: on?,
-        depth_max: depth_max?,
-    }))
-}
-
-/// How long and how often.
-struct Limits {
-    timeout_ms: u64,
-    max_concurrent: u32,
-    cooldown_ms: u64,
-    retry: Retry,
-    budget: TaskBudget,
-}
-
-fn limits(table: &mut Table<'_>, faults: &mut Faults) -> Option<Limits> {
-    let timeout_ms = duration(
-        table,
-        "timeout",
-        (TIMEOUT_MS_DEFAULT, TIMEOUT_MS_MAX),
-        faults,
-    );
-    let cooldown_ms = duration(table, "cooldown", (0, COOLDOWN_MS_MAX), faults);
-    let max_concurrent = match table.take("max_concurrent") {
-        Some(said) => said.count(1, CONCURRENT_MAX, faults),
-        None => Some(1),
-    };
-    let times = match table.take("max_retries") {
-        Some(said) => said.count(0, RETRIES_MAX, faults),
-        None => Some(0),
-    };
-    let pause = (BACKOFF_MS_DEFAULT, BACKOFF_MS_MAX);
-    let backoff_ms = duration(table, "backoff", pause, faults);
-    let longest = (BACKOFF_MS_MAX_DEFAULT, BACKOFF_MS_MAX);
-    let backoff_ms_max = duration(table, "backoff_max", longest, faults);
-    let budget = match table.take("budget") {
-        Some(said) => budget(&said, faults),
-        None => Some(TaskBudget::default()),
-    };
-    let backoff_ms = backoff_ms?;
-    let retry = match times? {
-        0 => Retry::default(),
-        times => Retry {
-            times,
-            backoff_ms,
-            backoff_ms_max: backoff_ms_max?.max(backoff_ms),
-        },
-    };
-    Some(Limits {
-        timeout_ms: timeout_ms?,
-        max_concurrent: max_concurrent?,
-        cooldown_ms: cooldown_ms?,
-        retry,
-        budget: budget?,
-    })
-}
-
-/// Reads a duration; `limits` are what holds when it is absent, and the longest.
-fn duration(
-    table: &mut Table<'_>,
-    name: &'static str,
-    limits: (u64, u64),
-    faults: &mut Faults,
-) -> Option<u64> {
-    let (default, max) = limits;
-    match table.take(name) {
-        Some(said) => said.duration_ms(max, faults),
-        None => Some(default),
-    }
-}
-
-fn budget(said: &Said<'_>, faults: &mut Faults) -> Option<TaskBudget> {
-    let mut table = said.table(faults)?;
-    let tokens = table.take_either(["maxTokens", "max_tokens"], faults);
-    let usd = table.take_either(["maxCostUsd", "max_cost_usd"], faults);
-    let seconds = table.take_either(["maxDurationSec", "max_duration_sec"], faults);
-    table.finish(faults);
-    let mut budget = TaskBudget::default();
-    if let Some(said) = tokens {
-        let tokens = said.whole(1, BUDGET_MAX, faults)?;
-        budget.tokens = u64::try_from(tokens).ok();
-    }
-    if let Some(said) = usd {
-        let usd = said.number(faults)?;
-        let micros = u64::try_from(usd.0).ok().filter(|micros| *micros > 0);
-        if micros.is_none() {
-            let what = format!("{usd} is out of range");
-            said.refuse(faults, what, "give more than 0 US dollars, or leave it out");
-        }
-        budget.usd_micros = micros;
-    }
-    if let Some(said) = seconds {
-        let ms = said.duration_ms(TIMEOUT_MS_MAX, faults)?;
-        if ms == 0 {
-            said.refuse(
-                faults,
-                "0 is out of range".to_owned(),
-                "leave it out for no limit",
-            );
-        }
-        budget.time_ms = Some(ms);
-    }
-    Some(budget)
-}
-
-/// What counts as well done.
-struct Proof {
-    evals: Vec<Eval>,
-    verify: Vec<String>,
-    protect: Vec<String>,
-    checks: CheckPolicy,
-}
-
-fn proof(table: &mut Table<'_>, files: Files<'_>, faults: &mut Faults) -> Option<Proof> {
-    let evals = match table.take_either(["eval", "evals"], faults) {
-        Some(said) => evals::read(&said, files, faults),
-        None => Some(evals::assumed()),
-    };
-    let verify = match table.take("verify") {
-        Some(said) => said.texts(VERIFY_MAX, faults),
-        None => Some(Vec::new()),
-    };
-    let protect = match table.take("protect") {
-        Some(said) => said.texts(PROTECT_MAX, faults),
-        None => Some(Vec::new()),
-    };
-    let checks = checks(table, faults);
-    Some(Proof {
-        evals: evals?,
-        verify: verify?,
-        protect: protect?,
-        checks: checks?,
-    })
-}
-
-/// What the checks are held to.
-fn checks(table: &mut Table<'_>, faults: &mut Faults) -> Option<CheckPolicy> {
-    let tests = word_or(table, "tests", TESTS, TestPolicy::default(), faults);
-    let mut switch = |name| match table.take(name) {
-        Some(said) => said.truth(faults),
-        None => Some(false),
-    };
-    let already_green = switch("already_green");
-    let changed_steering = switch("allow_changed_setup");
-    let strength = switch("prove_diff");
-    Some(CheckPolicy {
-        tests: tests?,
-        already_green: already_green?,
-        changed_steering: changed_steering?,
-        strength: strength?,
-    })
-}
-
-/// Who works.
-struct Party {
-    agent: String,
-    backend: Option<String>,
-    model: Option<String>,
-}
-
-fn party(table: &mut Table<'_>, faults: &mut Faults) -> Option<Party> {
-    let agent = match table.take("agent") {
-        Some(said) => said
-            .text(faults)
-            .map(|text| text.trim_start_matches('@').to_owned()),
-        None => Some(AGENT_DEFAULT.to_owned()),
-    };
-    let backend = match table.take("backend") {
-        Some(said) => backend(&said, faults).map(Some),
-        None => Some(None),
-    };
-    let model = match table.take("model") {
-        Some(said) => said.text(faults).map(|text| Some(text.to_owned())),
-        None => Some(None),
-    };
-    Some(Party {
-        agent: agent?,
-        backend: backend?,
-        model: model?,
-    })
-}
-
-/// Reads the name of an agent program.
-pub(in crate::kernel) fn backend(said: &Said<'_>, faults: &mut Faults) -> Option<String> {
-    let text = said.text(faults)?;
-    let is_own = |prefix: &str| {
-        text.strip_prefix(prefix)
-            .is_some_and(|rest| !rest.trim().is_empty())
-    };
-    if is_own("command:") || is_own("script:") {
-        return Some(text.to_owned());
-    }
-    said.word(BACKENDS, faults).map(str::to_owned)
-}
-
-fn learn(table: &mut Table<'_>, faults: &mut Faults) -> Option<Learn> {
-    let Some(said) = table.take("learn") else {
-        return Some(Learn::OnFailure);
-    };
-    match said.node.value {
-        Yaml::Bool(true) => Some(Learn::Always),
-        Yaml::Bool(false) => Some(Learn::Never),
-        _ => said.word(LEARNS, faults),
-    }
-}
-
-fn word_or<T: Copy>(
-    table: &mut Table<'_>,
-    name: &'static str,
-    words: &[(&'static str, T)],
-    default: T,
-    faults: &mut Faults,
-) -> Option<T> {
-    match table.take(name) {
-        Some(said) => said.word(words, faults),
-        None => Some(default),
-    }
-}
-
-/// The first `None` is a fault, the inner one a loop that always runs.
-#[expect(clippy::option_option, reason = "a fault is not an absent key")]
-fn should_run(table: &mut Table<'_>, faults: &mut Faults) -> Option<Option<Condition>> {
-    let Some(said) = table.take_either(["should_run", "run_if"], faults) else {
-        return Some(None);
-    };
-    let value = said.value(faults)?;
-    match condition::read(&Place::root(&value)) {
-        Ok(condition) => match unknown_zone(&condition) {
-            None => Some(Some(condition)),
-            Some(zone) => {
-                let what = format!("there is no time zone {zone:?}");
-                said.refuse(faults, what, "name one as Europe/Berlin or UTC");
-                None
-            }
-        },
-        Err(fault) => {
-            let line = line_of(said.node, said.line, &fault.at);
-            let key = std::iter::once(said.key.as_str())
-                .chain(fault.at.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join(".");
-            faults.at_key(line, &key, fault.what, fault.remedy);
-            None
-        }
-    }
-}
-
-/// Returns the line of what some keys and places in lists lead to, or of what is nearest to it.
-fn line_of(node: &Node, key_line: usize, path: &[String]) -> usize {
-    let mut here = (node, key_line);
-    for key in path {
-        let next = match &here.0.value {
-            Yaml::Map(entries) => entries
-                .iter()
-                .find(|entry| entry.key == *key)
-                .map(|entry| (&entry.node, entry.line)),
-            Yaml::List(items) => key
-                .parse::<usize>()
-                .ok()
-                .and_then(|place| items.get(place))
-                .map(|item| (item, item.line)),
-            _ => None,
-        };
-        let Some(next) = next else { break };
-        here = next;
-    }
-    here.1
 }

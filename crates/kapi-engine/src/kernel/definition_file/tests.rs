@@ -297,7 +297,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "timeout: 90000",
-            "a.md:3: `timeout`: it is no duration in range; give 0 to 86400 whole seconds, or a number with ms, s, m or h",
+            "a.md:3: `timeout`: 90000 is out of range; give 0 to 86400 seconds, or a duration such as 90s, 15m, 2h or 1d",
         ),
         (
             "\nmax_concurrent: 0",
@@ -354,7 +354,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "eval: {type: command, run: x, timeout: 0}",
-            "a.md:3: `eval.timeout`: a check without a limit could hold its loop for ever; give 1 second or more",
+            "a.md:3: `eval.timeout`: 0 is out of range; give 1 to 21600 seconds, or a duration such as 90s, 15m, 2h or 1d",
         ),
         (
             "eval: {type: json_schema, schema: ../x.json}",
@@ -366,7 +366,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "budget:\n  maxTokens: 1\n  max_tokens: 1",
-            "a.md:5: `budget.max_tokens`: `budget.maxTokens` on line 4 says the same; keep one of them",
+            "a.md:5: `budget.max_tokens`: it says the same as another key of this table; keep one of them",
         ),
         (
             "budget: {maxCostUsd: 0}",
@@ -374,7 +374,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "budget: {maxCostUsd: 0.0000001}",
-            "a.md:3: `budget.maxCostUsd`: 0.0000001 is no number that can be kept exactly; give a number with up to six decimals",
+            "a.md:3: `budget.maxCostUsd`: \"0.0000001\" is no amount of money; give US dollars such as 5 or 0.25, with at most six decimals",
         ),
         (
             "inputs:\n  payload: 1",
@@ -382,7 +382,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
         ),
         (
             "inputs: [1]",
-            "a.md:3: `inputs`: it is a list; give a table of names and values",
+            "a.md:3: `inputs`: it is a list; give a table of settings",
         ),
         (
             "learn: sometimes",
@@ -427,7 +427,7 @@ fn schedules_zones_patterns_and_conditions_are_checked_when_they_are_written() {
         ("should_run: 'inputs.a =='", "a.md:3: `should_run"),
         (
             "should_run:\n  all:\n    - expr: 'true'\n    - colour: red",
-            "a.md:6: `should_run.all.1",
+            "a.md:6: `should_run.all[1]",
         ),
     ] {
         let found = faults(keys);
@@ -448,7 +448,7 @@ fn all_faults_of_a_file_are_seen_at_once_in_its_order() {
         [
             "a.md:1: the loop has no name; add `name`",
             "a.md:2: `nane`: there is no such key; did you mean `name`?",
-            "a.md:3: `timeout`: it is no duration in range; give 0 to 86400 whole seconds, or a number with ms, s, m or h",
+            "a.md:3: `timeout`: \"x\" is no duration; give 0 to 86400 seconds, or a duration such as 90s, 15m, 2h or 1d",
             "a.md:4: `version`: 0 is out of range; give a whole number from 1 to 1000",
             "a.md:7: unknown placeholder {this}; use one of payload.*, trigger.type, trigger.source, last.summary, last.next_action, last.status, or write {{this}} for the text itself",
         ]

@@ -137,15 +137,15 @@ fn what_is_wrong_denies_and_says_where() {
     for (text, said) in [
         (
             "rules:\n  - effect: deny\n    when:\n      agnet: x\n",
-            "the policy cannot be used: `rules.0.when.agnet`: there is no key `agnet`; did you mean `agent`? (policy file, .ilchul/policy.yaml, line 4)",
+            "the policy cannot be used: `rules[0].when.agnet`: there is no such key; did you mean `rules[0].when.agent`? (policy file, .ilchul/policy.yaml, line 4)",
         ),
         (
             "default: allow\n\nruls: []\n",
-            "the policy cannot be used: `ruls`: there is no key `ruls`; did you mean `rules`? (policy file, .ilchul/policy.yaml, line 3)",
+            "the policy cannot be used: `ruls`: there is no such key; did you mean `rules`? (policy file, .ilchul/policy.yaml, line 3)",
         ),
         (
             "rules:\n  - effect: deny\n    when:\n      tool:\n        - Bash\n        - 3\n",
-            "the policy cannot be used: `rules.0.when.tool.1`: it must be text, not a whole number; put it in quotes (policy file, .ilchul/policy.yaml, line 6)",
+            "the policy cannot be used: `rules[0].when.tool[1]`: it is a whole number; give text, in quotes where it looks like a number (policy file, .ilchul/policy.yaml, line 6)",
         ),
         (
             "rules:\n  - effect: deny\n    when: {days: mon, zone: Europe/Atlantis}\n",

@@ -4,17 +4,18 @@
 //! is honoured.
 
 use kapi_core::kernel::request::PROMPT_BYTES_MAX;
-
 use kapi_settings::fault::{Fault, Faults, short};
+use kapi_settings::node::{Entry, Node, Value};
+use kapi_settings::read::read;
+use kapi_settings::scalar::Word;
+use kapi_settings::setting::{OneOrMany, Setting};
+use serde::Deserialize;
+
 use crate::kernel::definition_file::front_matter::Parts;
-use crate::kernel::definition_file::read::{backend, settings};
-use crate::kernel::definition_file::table::{Said, Table};
+use crate::kernel::definition_file::read::{BackendForm, settings};
 use crate::kernel::profile_file::tool::Tool;
 use crate::kernel::profile_file::{Access, AgentProfile};
-use kapi_settings::node::Value as Yaml;
 
-/// The most tools of one profile.
-const TOOLS_MAX: usize = 128;
 /// The longest name in bytes.
 const NAME_BYTES_MAX: usize = 64;
 /// The longest system prompt in bytes: the task must fit beside it.
@@ -29,6 +30,39 @@ pub(super) enum Dialect {
     Claude,
 }
 
+/// Tools: a list, or names with commas between them.
+type Tools = OneOrMany<Setting<Word>, 0, 128>;
+
+#[derive(Deserialize)]
+struct PiForm {
+    name: Option<Setting<Word>>,
+    description: Option<Word>,
+    backend: Option<BackendForm>,
+    model: Option<Word>,
+    tools: Option<Tools>,
+}
+
+/// The keys of [`ClaudeForm`]; others mean nothing here.
+const CLAUDE_KEYS: &[&str] = &[
+    "name",
+    "description",
+    "model",
+    "tools",
+    "permissionMode",
+    "disallowedTools",
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaudeForm {
+    name: Option<Setting<Word>>,
+    description: Option<Word>,
+    model: Option<Word>,
+    tools: Option<Tools>,
+    permission_mode: Option<Word>,
+    disallowed_tools: Option<Tools>,
+}
+
 /// Reads a profile.
 pub(super) fn profile(
     file: &str,
@@ -36,173 +70,154 @@ pub(super) fn profile(
     dialect: Dialect,
 ) -> Result<AgentProfile, Vec<Fault>> {
     let mut faults = Faults::of(file.to_owned());
-    let read = read(file, text, dialect, &mut faults);
-    match read {
-        Some(profile) if faults.is_empty() => Ok(profile),
-        Some(_) | None => Err(faults.into_list()),
-    }
+    let read = settings(text, &mut faults).and_then(|(root, parts)| {
+        check_prompt(&parts, &mut faults);
+        let mut profile = match dialect {
+            Dialect::Pi => pi(&root, &mut faults),
+            Dialect::Claude => claude(root, &mut faults),
+        }?;
+        let tools = profile.tools.as_deref();
+        if tools.is_some_and(|tools| !tools.iter().any(Tool::is_writing)) {
+            profile.access = Access::ReadOnly;
+        }
+        profile.system_prompt = parts.body;
+        file.clone_into(&mut profile.source);
+        Some(profile)
+    });
+    faults.instead_of(read)
 }
 
-fn read(file: &str, text: &str, dialect: Dialect, faults: &mut Faults) -> Option<AgentProfile> {
-    let (entries, parts) = settings(text, faults)?;
-    let mut table = Table::new("", &entries);
-    let name = name(&mut table, faults);
-    let description = match table.take("description") {
-        Some(said) => said.text(faults).map(str::to_owned),
-        None => {
-            missing("description", faults);
-            None
+fn pi(root: &Node, faults: &mut Faults) -> Option<AgentProfile> {
+    let form: PiForm = read(root, faults)?;
+    let (name, description) = named(form.name, form.description, faults);
+    let tools = form
+        .tools
+        .map(|tools| self::tools(tools, Dialect::Pi, faults));
+    let profile = plain(name?, description?, form.model);
+    Some(AgentProfile {
+        backend: form.backend.map(|backend| backend.0),
+        tools,
+        ..profile
+    })
+}
+
+fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
+    let ignored = match &mut root.value {
+        Value::Map(entries) => {
+            let is_other = |entry: &mut Entry| !CLAUDE_KEYS.contains(&entry.key.as_str());
+            let others = entries.extract_if(.., is_other);
+            others.map(|entry| entry.key).collect()
         }
+        _ => Vec::new(),
     };
-    let model = match table.take("model") {
-        // The model of whoever asks; here the configuration's.
-        Some(said) => said.text(faults).filter(|model| *model != "inherit"),
-        None => None,
-    };
-    let tools = match table.take("tools") {
-        Some(said) => tools(&said, dialect, faults).map(Some),
-        None => Some(None),
-    };
-    let mut profile = AgentProfile {
-        name: String::new(),
-        description: String::new(),
+    let form: ClaudeForm = read(&root, faults)?;
+    let (name, description) = named(form.name, form.description, faults);
+    let mut tools = form
+        .tools
+        .map(|tools| self::tools(tools, Dialect::Claude, faults));
+    if let Some(denied) = form.disallowed_tools {
+        let denied = self::tools(denied, Dialect::Claude, faults);
+        let left = tools.get_or_insert_with(|| Tool::ALL.to_vec());
+        left.retain(|tool| !denied.contains(tool));
+    }
+    let is_plan = form.permission_mode.is_some_and(|mode| mode.0 == "plan");
+    let profile = plain(name?, description?, form.model);
+    Some(AgentProfile {
+        backend: Some("claude".to_owned()),
+        tools,
+        access: if is_plan {
+            Access::ReadOnly
+        } else {
+            Access::Write
+        },
+        ignored,
+        ..profile
+    })
+}
+
+fn plain(name: String, description: Word, model: Option<Word>) -> AgentProfile {
+    let words: Vec<&str> = description.0.split_whitespace().collect();
+    AgentProfile {
+        name,
+        description: words.join(" "),
         backend: None,
-        model: model.map(str::to_owned),
+        // The model of whoever asks; here the configuration's.
+        model: model
+            .map(|model| model.0)
+            .filter(|model| model != "inherit"),
         tools: None,
         access: Access::Write,
-        system_prompt: parts.body.clone(),
-        source: file.to_owned(),
+        system_prompt: String::new(),
+        source: String::new(),
         ignored: Vec::new(),
-    };
-    match dialect {
-        Dialect::Pi => {
-            profile.backend = table
-                .take("backend")
-                .and_then(|said| backend(&said, faults));
-            table.finish(faults);
-            profile.tools = tools?;
-        }
-        Dialect::Claude => {
-            profile.backend = Some("claude".to_owned());
-            profile.tools = claude_tools(&mut table, tools?, &mut profile.access, faults);
-            profile.ignored = table.unasked();
-        }
     }
-    if profile
-        .tools
-        .as_deref()
-        .is_some_and(|tools| !tools.iter().any(Tool::is_writing))
-    {
-        profile.access = Access::ReadOnly;
-    }
-    check_prompt(&parts, faults);
-    profile.name = name?;
-    profile.description = description?
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    Some(profile)
 }
 
 fn check_prompt(parts: &Parts, faults: &mut Faults) {
+    let mut refuse = |what: String, remedy| faults.at_line(parts.body_line, what, remedy);
     if parts.body.is_empty() {
         let what = "it has no system prompt".to_owned();
-        faults.at_line(
-            parts.body_line,
-            what,
-            "say below the front matter who the agent is",
-        );
+        refuse(what, "say below the front matter who the agent is");
     }
     if parts.body.contains('\0') {
-        let what = "the system prompt has a zero byte".to_owned();
-        faults.at_line(parts.body_line, what, "remove it");
+        refuse("the system prompt has a zero byte".to_owned(), "remove it");
     }
     if parts.body.len() > SYSTEM_PROMPT_BYTES_MAX {
         let what = format!("the system prompt is longer than {SYSTEM_PROMPT_BYTES_MAX} bytes");
-        faults.at_line(parts.body_line, what, "shorten it");
+        refuse(what, "shorten it");
     }
 }
 
-/// Applies what Claude Code's further keys take away.
-fn claude_tools(
-    table: &mut Table<'_>,
-    tools: Option<Vec<Tool>>,
-    access: &mut Access,
+/// Returns the name and the description, which every profile has.
+fn named(
+    name: Option<Setting<Word>>,
+    description: Option<Word>,
     faults: &mut Faults,
-) -> Option<Vec<Tool>> {
-    if let Some(said) = table.take("permissionMode")
-        && said.text(faults) == Some("plan")
-    {
-        *access = Access::ReadOnly;
+) -> (Option<String>, Option<Word>) {
+    let is_there = [
+        ("name", name.is_some()),
+        ("description", description.is_some()),
+    ];
+    for (key, is_there) in is_there {
+        if !is_there && !faults.blames(key) {
+            let what = format!("agent requires name + description: it has no {key}");
+            faults.at_line(1, what, format!("add `{key}`"));
+        }
     }
-    let Some(said) = table.take("disallowedTools") else {
-        return tools;
-    };
-    let denied = self::tools(&said, Dialect::Claude, faults)?;
-    let all = tools.unwrap_or_else(|| Tool::ALL.to_vec());
-    let is_left = |tool: &Tool| !denied.contains(tool);
-    Some(all.into_iter().filter(is_left).collect())
+    (name.and_then(|name| checked(&name, faults)), description)
 }
 
-fn name(table: &mut Table<'_>, faults: &mut Faults) -> Option<String> {
-    let Some(said) = table.take("name") else {
-        missing("name", faults);
-        return None;
-    };
-    let name = said.text(faults)?.trim_start_matches('@').to_lowercase();
+fn checked(said: &Setting<Word>, faults: &mut Faults) -> Option<String> {
+    let name = said.value.0.trim_start_matches('@').to_lowercase();
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_good = name.starts_with(char::is_alphanumeric) && name.chars().all(is_word);
     if !is_good || name.len() > NAME_BYTES_MAX {
         let what = format!("{:?} is no name of an agent", short(&name));
-        said.refuse(
-            faults,
-            what,
-            "use 1 to 64 letters, digits, '.', '-' and '_'",
-        );
+        let remedy = "use 1 to 64 letters, digits, '.', '-' and '_'";
+        faults.at(said, what, remedy);
         return None;
     }
     Some(name)
 }
 
-fn missing(name: &str, faults: &mut Faults) {
-    let what = format!("agent requires name + description: it has no {name}");
-    faults.at_line(1, what, &format!("add `{name}`"));
-}
-
-/// Reads tools: a list, or names with commas between them.
-fn tools(said: &Said<'_>, dialect: Dialect, faults: &mut Faults) -> Option<Vec<Tool>> {
-    let names: Vec<(String, Said<'_>)> = match &said.node.value {
-        Yaml::Text(text) => text
-            .split(',')
-            .map(|name| (name.trim().to_owned(), said.clone()))
-            .filter(|(name, _)| !name.is_empty())
-            .collect(),
-        Yaml::List(items) if items.is_empty() => Vec::new(),
-        Yaml::List(_) => {
-            let items = said.items(TOOLS_MAX, faults)?;
-            let read = |item: Said<'_>| item.text(faults).map(str::to_owned);
-            let texts: Option<Vec<String>> = items.iter().cloned().map(read).collect();
-            texts?.into_iter().zip(items).collect()
-        }
-        _ => {
-            said.refuse_kind(faults, "give a list of tools");
-            return None;
-        }
-    };
+fn tools(said: Tools, dialect: Dialect, faults: &mut Faults) -> Vec<Tool> {
     let mut tools = Vec::new();
-    for (name, said) in names {
-        match Tool::parse(&name) {
-            Some(Tool::Named(name)) if dialect == Dialect::Pi && !name.starts_with("mcp__") => {
-                let what = format!("there is no tool {:?}", short(&name));
-                said.refuse(faults, what, &Tool::remedy(&name));
-            }
-            Some(tool) if tools.contains(&tool) => {}
-            Some(tool) => tools.push(tool),
-            None => {
-                let what = format!("{:?} is no name of a tool", short(&name));
-                said.refuse(faults, what, &Tool::remedy(&name));
+    for item in said.0 {
+        let names = item.value.0.split(',').map(str::trim);
+        for name in names.filter(|name| !name.is_empty()) {
+            match Tool::parse(name) {
+                Some(Tool::Named(name)) if dialect == Dialect::Pi && !name.starts_with("mcp__") => {
+                    let what = format!("there is no tool {:?}", short(&name));
+                    faults.at(&item, what, Tool::remedy(&name));
+                }
+                Some(tool) if tools.contains(&tool) => {}
+                Some(tool) => tools.push(tool),
+                None => {
+                    let what = format!("{:?} is no name of a tool", short(name));
+                    faults.at(&item, what, Tool::remedy(name));
+                }
             }
         }
     }
-    Some(tools)
+    tools
 }

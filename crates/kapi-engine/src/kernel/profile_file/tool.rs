@@ -3,9 +3,8 @@
 //! A program's own flags are courtesy: they keep a model from trying. What holds is the sandbox,
 //! so whatever a program cannot be told is named, and never dropped in silence.
 
+use kapi_settings::fault::did_you_mean;
 use serde_json::{Value, json};
-
-use kapi_settings::fault::nearest;
 
 /// Something that an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,11 +134,8 @@ impl Tool {
 
     /// Says what to write instead of a name that is no tool's.
     pub(super) fn remedy(name: &str) -> String {
-        let names = || NAMES.iter().map(|(name, _)| *name);
-        match nearest(name, names()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("use {}", names().collect::<Vec<_>>().join(", ")),
-        }
+        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+        did_you_mean(name, &names, "use")
     }
 }
 

@@ -370,7 +370,7 @@ fn networks_are_capped() {
 
 #[test]
 fn a_decision_is_kept_as_this_line() {
-    let rules = "rules: [{name: p, effect: deny, when: {command: git push}}, {effect: deny}]";
+    let rules = "\n\nrules: [{name: p, effect: deny, when: {command: git push}}, {effect: deny}]";
     let line = serde_json::to_string(&decide(&[rules], &task())).unwrap();
     assert_eq!(
         line,
