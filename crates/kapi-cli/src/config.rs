@@ -15,14 +15,18 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_sandbox::spec::Resources;
+use kapi_settings::fault::{Faults, did_you_mean};
+use kapi_settings::node::Node;
+use kapi_settings::setting::Setting;
+use kapi_settings::{read as settings, toml};
 use kapi_world::grant::Grant;
 use kapi_world::judge::provider;
 use serde::Deserialize;
 
 use crate::config::file::Links;
-use crate::config::grant::{LimitsTable, NetworkTable, ProjectNetworkTable, SandboxTable};
+use crate::config::grant::{NetworkTable, SandboxTable};
 use crate::config::judges::JudgeTable;
-use crate::config::kernel::{KernelSaid, KernelTable, ProjectKernelTable};
+use crate::config::kernel::{KernelSaid, KernelTable};
 use crate::config::source::{At, Origins, Source, Text};
 use crate::config::spend::{PriceTable, SpendTable, Spending};
 use crate::error::Error;
@@ -95,21 +99,21 @@ pub(crate) struct Config {
 
 /// `[launch]`: what holds for launches.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct LaunchTable {
-    trust: Vec<String>,
+    trust: Vec<Setting<String>>,
 }
 
 /// `[status]`: how progress is shown.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct StatusTable {
-    mapping: Option<PathBuf>,
+    mapping: Option<Setting<PathBuf>>,
 }
 
 /// `[goal]`: what a goal gets when a flag does not say otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct GoalTable {
     /// The agent.
     pub(crate) agent: Option<String>,
@@ -148,45 +152,47 @@ pub(crate) struct GoalTable {
     pub(crate) prove_diff: Option<bool>,
 }
 
+/// A file of configuration; what a project's may say of it, [`PROJECT_KEYS`] tells.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PersonFile {
-    #[serde(default)]
-    agents: BTreeMap<String, AgentSettings>,
-    #[serde(default)]
-    judges: BTreeMap<String, JudgeTable>,
-    #[serde(default)]
+#[serde(default)]
+struct ConfigFile {
+    agents: BTreeMap<String, Setting<AgentSettings>>,
+    judges: BTreeMap<String, Setting<JudgeTable>>,
     sandbox: SandboxTable,
-    #[serde(default)]
     network: NetworkTable,
-    #[serde(default)]
     goal: GoalTable,
-    #[serde(default)]
     launch: LaunchTable,
-    #[serde(default)]
     status: StatusTable,
-    #[serde(default)]
     spend: SpendTable,
-    #[serde(default)]
-    prices: BTreeMap<String, PriceTable>,
-    #[serde(default)]
+    prices: BTreeMap<String, Setting<PriceTable>>,
     kernel: KernelTable,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProjectFile {
-    #[serde(default)]
-    goal: GoalTable,
-    #[serde(default)]
-    sandbox: LimitsTable,
-    #[serde(default)]
-    network: ProjectNetworkTable,
-    #[serde(default)]
-    spend: SpendTable,
-    #[serde(default)]
-    kernel: ProjectKernelTable,
-}
+/// What a project's file may say: nothing that would give it more. A table stands for all of it.
+const PROJECT_KEYS: &[&str] = &[
+    "goal",
+    "sandbox.memory",
+    "sandbox.cpus",
+    "sandbox.processes",
+    "sandbox.open_files",
+    "sandbox.file_size",
+    "sandbox.disk",
+    "network.mode",
+    "spend",
+    "kernel.default_agent",
+    "kernel.default_backend",
+    "kernel.default_model",
+    "kernel.max_concurrency",
+    "kernel.default_timeout_sec",
+    "kernel.guardrails_dir",
+    "kernel.idempotency_ttl_sec",
+    "kernel.per_agent",
+    "kernel.tasks_max",
+    "kernel.overflow",
+    "kernel.priorities",
+    "kernel.guardrail_tokens_max",
+    "kernel.usd_per_day",
+];
 
 impl Config {
     /// Returns what holds where no file says anything.
@@ -268,37 +274,33 @@ pub(crate) fn load(
     variables: &Variables,
 ) -> Result<Config, Error> {
     let mut config = Config::unconfigured();
-    if let Some((file, text)) = read::<PersonFile>(person, Links::Followed)? {
-        let lines = source::lines(&text);
-        let said = Text {
-            path: person,
-            lines: &lines,
-        };
-        check_person(&said, &file)?;
-        config.origins.set_all(person, &lines);
+    if let Some((file, mut said)) = read(person, Links::Followed)? {
+        check_person(&mut said, &file);
+        config.origins.set_all(person, &said.lines);
         config.sources.push(person.to_path_buf());
-        config.agents = file.agents;
-        config.judges = judges::providers(&said, file.judges)?;
+        let agents = file.agents.into_iter();
+        config.agents = agents.map(|(name, said)| (name, said.value)).collect();
+        config.judges = judges::providers(file.judges, &mut said.faults);
         (config.level, config.network) = (file.sandbox.level, file.network.mode);
-        config.grant = grant::granted(&said, file.sandbox, file.network, home)?;
+        config.grant = grant::granted(&mut said.faults, file.sandbox, file.network, home);
         config.goal = file.goal;
         config.person_goal = config.goal.clone();
-        config.trusted = trusted(&said, file.launch.trust)?;
-        config.spending = Spending::said(&said, &file.spend, &file.prices)?;
-        config.kernel.person = kernel::person(&said, file.kernel, home)?;
-        let place = config.origins.first("status.mapping");
+        config.trusted = trusted(&mut said.faults, file.launch.trust);
+        config.spending = Spending::said(&file.spend, &file.prices, &mut said.faults);
+        config.kernel.person = kernel::person(&mut said, file.kernel, home);
         let mapping = file.status.mapping;
-        config.mapping = mapping
-            .map(|path| grant::visible(&said.at("status.mapping"), &path, home))
-            .map(|path| path.map(|path| At::new(path, place)))
-            .transpose()?;
+        config.mapping = mapping.and_then(|mapping| {
+            let path = grant::visible(&mapping, home, &mut said.faults)?;
+            Some(said.at(mapping.with(path)))
+        });
+        whole(said)?;
     }
     config.person = (config.grant.clone(), config.origins.clone());
     let project_path = project.map(|root| root.join(STATE_DIRECTORY).join("config.toml"));
     if let Some(path) = project_path
-        && let Some((file, text)) = read::<ProjectFile>(&path, Links::Refused)?
+        && let Some((file, said)) = read(&path, Links::Refused)?
     {
-        config.narrow(&path, &file, &text)?;
+        config.narrow(file, said)?;
     }
     config.hear(variables)?;
     Ok(config)
@@ -306,49 +308,39 @@ pub(crate) fn load(
 
 impl Config {
     /// Takes what a project says within what the person allows.
-    fn narrow(&mut self, path: &Path, file: &ProjectFile, text: &str) -> Result<(), Error> {
-        let lines = source::lines(text);
-        let said = Text {
-            path,
-            lines: &lines,
-        };
-        store::refuse(&said)?;
-        check_project(&said, file)?;
-        let line = |key: &str| source::at(path, lines.get(key).copied().unwrap_or(1));
-        self.project_limits = grant::limits(&said, &file.sandbox)?;
+    fn narrow(&mut self, file: ConfigFile, mut said: Text<'_>) -> Result<(), Error> {
+        check_project(&mut said, &file);
+        self.project_limits = file.sandbox.limits();
         for key in grant::narrow(&mut self.grant.resources, &self.project_limits) {
-            self.origins.set(key, line(key));
+            self.origins.set(key, said.source(key));
         }
-        for key in self.spending.narrow(&said, &file.spend)? {
-            self.origins.set(key, line(key));
+        for key in self.spending.narrow(&file.spend) {
+            self.origins.set(key, said.source(key));
         }
-        self.kernel.project = kernel::project(&said, file.kernel.clone())?;
+        self.kernel.project = kernel::project(&mut said, file.kernel);
         self.network_at_most = file.network.mode;
         if file.network.mode.is_some() {
-            self.origins.set(AT_MOST, line("network.mode"));
-        }
-        for key in LIMIT_KEYS {
-            if lines.contains_key(*key) {
-                self.origins.set(&format!("project.{key}"), line(key));
-            }
+            self.origins.set(AT_MOST, said.source("network.mode"));
         }
         let person = std::mem::take(&mut self.goal);
         self.person_goal = person.clone();
         self.project_goal = file.goal.clone();
         self.goal = goal::within(file.goal.clone(), person.clone())?;
         for key in goal::taken(&file.goal, &person, &self.goal) {
-            self.origins.set(key, line(key));
+            self.origins.set(key, said.source(key));
         }
         if file.goal.protect.is_some() {
-            self.origins.add("goal.protect", line("goal.protect"));
+            self.origins
+                .add("goal.protect", said.source("goal.protect"));
         }
-        for key in goal::ADDED {
-            if lines.contains_key(*key) {
-                self.origins.set(&format!("project.{key}"), line(key));
+        for key in LIMIT_KEYS.iter().chain(goal::ADDED) {
+            if said.lines.contains_key(*key) {
+                self.origins
+                    .set(&format!("project.{key}"), said.source(key));
             }
         }
-        self.sources.push(path.to_path_buf());
-        Ok(())
+        self.sources.push(said.path.to_path_buf());
+        whole(said)
     }
 
     /// Takes what the environment says.
@@ -393,58 +385,66 @@ fn word<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, Error
 }
 
 /// Refuses what is no hash: a word that never fits would look like trust that was given.
-fn trusted(file: &Text<'_>, hashes: Vec<String>) -> Result<Vec<String>, Error> {
-    let is_hash = |text: &String| {
+fn trusted(faults: &mut Faults, hashes: Vec<Setting<String>>) -> Vec<String> {
+    let is_hash = |text: &str| {
         text.len() == 64 && text.bytes().all(|byte| b"0123456789abcdef".contains(&byte))
     };
-    match hashes.iter().find(|hash| !is_hash(hash)) {
-        None => Ok(hashes),
-        Some(odd) => Err(Error::usage(format!(
-            "{}: `launch.trust`: {odd:?} is no SHA-256 of 64 small hexadecimal digits",
-            file.at("launch.trust")
-        ))
-        .with_hint("`kapi explain launch` prints the line to add.")),
+    for odd in hashes.iter().filter(|hash| !is_hash(&hash.value)) {
+        let what = format!(
+            "{:?} is no SHA-256 of 64 small hexadecimal digits",
+            odd.value
+        );
+        faults.at(odd, what, "`kapi explain launch` prints the line to add");
     }
+    hashes.into_iter().map(|hash| hash.value).collect()
 }
 
-/// Reads a file, if there is one, and returns its text too.
-fn read<T: for<'de> Deserialize<'de>>(
-    path: &Path,
-    links: Links,
-) -> Result<Option<(T, String)>, Error> {
+/// Reads a file, if there is one; what it says may still have faults.
+fn read(path: &Path, links: Links) -> Result<Option<(ConfigFile, Text<'_>)>, Error> {
     let Some(text) = file::read(path, links)? else {
         return Ok(None);
     };
-    let parsed = toml::from_str(&text).map_err(|error| {
-        let place = error.span().map_or_else(String::new, |span| {
-            format!(", line {}", source::line_at(&text, span.start))
-        });
-        Error::usage(format!("{}{place}: {}", path.display(), error.message()))
-            .with_hint("`docs/configuration.md` lists every key.")
-    })?;
-    Ok(Some((parsed, text)))
+    let mut faults = Faults::of(path.display().to_string());
+    let root = toml::parse(&text, &mut faults);
+    let lines = root.as_ref().map(Node::lines).unwrap_or_default();
+    let file = root.and_then(|root| settings::read(&root, &mut faults));
+    let said = Text {
+        path,
+        lines,
+        faults,
+    };
+    match file {
+        Some(file) => Ok(Some((file, said))),
+        None => Err(Error::settings(&said.faults.into_list())),
+    }
+}
+
+/// Refuses a file with faults: all of them at once.
+fn whole(said: Text<'_>) -> Result<(), Error> {
+    let read = said.faults.instead_of(Some(()));
+    read.map_err(|faults| Error::settings(&faults))
 }
 
 /// Refuses what is no agent, and what no agent can be given.
-fn check_person(said: &Text<'_>, file: &PersonFile) -> Result<(), Error> {
+fn check_person(said: &mut Text<'_>, file: &ConfigFile) {
     for (name, settings) in &file.agents {
         let Some((_, kind)) = configurable().into_iter().find(|(known, _)| known == name) else {
-            let known = configurable().map(|(known, _)| known).join(", ");
-            let place = said.at(&format!("agents.{name}"));
-            return Err(Error::usage(format!("{place}: there is no agent {name:?}"))
-                .with_hint(format!("it is one of: {known}.")));
+            let known = configurable().map(|(known, _)| known);
+            let remedy = did_you_mean(name, &known, "it is one of");
+            said.faults
+                .at(settings, format!("there is no agent {name:?}"), remedy);
+            continue;
         };
-        own_variable::check(&kind, settings).map_err(|error| {
+        if let Err(error) = own_variable::check(&kind, &settings.value) {
             let key = match &error {
                 AgentError::OwnVariable { key, .. } => format!("agents.{name}.{key}"),
                 _ => format!("agents.{name}"),
             };
-            let mut wrapped = Error::usage(format!("{}: failed to {error}", said.at(&key)));
-            wrapped.hint = error.hint();
-            wrapped
-        })?;
+            let remedy = error.hint().unwrap_or_default();
+            let remedy = remedy.trim_end_matches('.').to_owned();
+            said.wrong(&key, format!("failed to {error}"), remedy);
+        }
     }
-    Ok(())
 }
 
 /// Returns the agents that have a table, with what stands for each.
@@ -459,17 +459,35 @@ fn configurable() -> [(&'static str, AgentKind); 5] {
     .map(|kind| (kind.name(), kind))
 }
 
-/// Refuses an agent or a judge that is a program: a project must not choose what runs.
-fn check_project(said: &Text<'_>, file: &ProjectFile) -> Result<(), Error> {
-    let named = [("agent", &file.goal.agent), ("judge", &file.goal.judge)];
+/// Refuses what only the person can say, and an agent or a judge that is a program: a project must
+/// not choose what runs.
+fn check_project(said: &mut Text<'_>, file: &ConfigFile) {
+    let is_in = |key: &str, table: &str| {
+        let rest = key.strip_prefix(table);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let is_persons = |key: &&String| {
+        let mut keys = PROJECT_KEYS.iter();
+        !keys.any(|known| is_in(key, known) || is_in(known, key))
+    };
+    let mut persons: Vec<String> = said.lines.keys().filter(is_persons).cloned().collect();
+    persons.dedup_by(|key, above| is_in(key, above));
+    for key in persons
+        .iter()
+        .filter(|key| !said.faults.blames(key))
+        .collect::<Vec<_>>()
+    {
+        let remedy = "put it into your own config.toml, or say it by a flag or a variable";
+        said.wrong(key, "a project may not say this", remedy);
+    }
+    let named = [
+        ("goal.agent", &file.goal.agent),
+        ("goal.judge", &file.goal.judge),
+    ];
     for (key, value) in named {
-        if value.as_deref().is_some_and(|value| value.contains(':')) {
-            return Err(Error::usage(format!(
-                "{}: a project's `{key}` must be a built-in agent",
-                said.at(&format!("goal.{key}"))
-            ))
-            .with_hint("put a command or a script into your own configuration, or a flag."));
+        if value.as_deref().is_some_and(kernel::is_program) {
+            let what = "a project's agent or judge must be a built-in agent";
+            said.wrong(key, what, kernel::PROGRAM_REMEDY);
         }
     }
-    Ok(())
 }

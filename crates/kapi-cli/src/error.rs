@@ -59,8 +59,14 @@ impl Error {
                 Self::usage(only.location_and_what()).with_hint(format!("{}{end}", only.remedy))
             }
             several => {
-                let lines: Vec<String> = several.iter().map(|fault| format!("\n  {fault}")).collect();
-                Self::usage(format!("{} things are wrong:{}", lines.len(), lines.concat()))
+                let lines: Vec<String> =
+                    several.iter().map(|fault| format!("\n  {fault}")).collect();
+                Self::usage(format!(
+                    "{} things are wrong:{}",
+                    lines.len(),
+                    lines.concat()
+                ))
+                .with_hint("correct each of them.")
             }
         }
     }

@@ -41,7 +41,7 @@ use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::kernel::place::Place;
-use crate::kernel::terms::{Resolved, Setting};
+use crate::kernel::terms::{Resolved, SettingRow};
 
 /// The kernel of one project, seen by one process.
 pub(crate) struct Kernel<'a> {
@@ -57,7 +57,7 @@ pub(crate) struct Kernel<'a> {
     /// Where its queue is kept.
     pub(crate) store: Store,
     /// Every value that was set, with its place.
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<SettingRow>,
     priorities: BTreeMap<String, Priority>,
 }
 

@@ -1,7 +1,6 @@
 //! `[sandbox]` and `[network]`: what runs may see, reach and use, and how a project narrows it.
 //!
-//! A project's file has tables of its own with fewer keys: what it could only widen does not exist
-//! there. Paths are looked at so that a wrong one is refused before anything starts.
+//! Paths are looked at so that a wrong one is refused before anything starts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +8,13 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;
+use kapi_settings::fault::Faults;
+use kapi_settings::scalar::{Bytes, CpuMillis, word};
+use kapi_settings::setting::Setting;
 use kapi_world::grant::{Cassettes, GATEWAY_PORT, Grant, PROXY_PORT};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
-use crate::amount;
-use crate::config::source::Text;
-use crate::error::Error;
 use crate::profile::include;
 
 /// Memory a sandbox may use when nothing else was said (Kapsis: 8g).
@@ -24,14 +24,14 @@ const CPU_MILLIS_DEFAULT: u64 = 4_000;
 /// Processes and threads when nothing else was said; a browser needs some hundred.
 const PROCESSES_DEFAULT: u64 = 4_096;
 
-/// `[sandbox]` of the person's file.
+/// `[sandbox]`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct SandboxTable {
     /// The level when no flag says otherwise.
     pub(crate) level: Option<SandboxLevel>,
     /// Host paths that are visible, read-only, at the same place.
-    read_only: Vec<PathBuf>,
+    read_only: Vec<Setting<PathBuf>>,
     /// Whether sandboxes may be made inside.
     nested_namespaces: bool,
     /// The container's image.
@@ -39,108 +39,117 @@ pub(crate) struct SandboxTable {
     /// The container runtime, such as `runc`.
     runtime: Option<String>,
     /// Podman's `--ulimit` values.
-    ulimits: Vec<String>,
-    memory: Option<String>,
-    cpus: Option<f64>,
+    ulimits: Vec<UlimitForm>,
+    memory: Option<Bytes>,
+    cpus: Option<CpuMillis>,
     processes: Option<u64>,
     open_files: Option<u64>,
-    file_size: Option<String>,
-    disk: Option<String>,
+    file_size: Option<Bytes>,
+    disk: Option<Bytes>,
 }
 
-impl SandboxTable {
-    fn limits(&self) -> LimitsTable {
-        LimitsTable {
-            memory: self.memory.clone(),
-            cpus: self.cpus,
-            processes: self.processes,
-            open_files: self.open_files,
-            file_size: self.file_size.clone(),
-            disk: self.disk.clone(),
-        }
-    }
-}
-
-/// The limits, which a project may lower.
+/// `[network]`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct LimitsTable {
-    memory: Option<String>,
-    cpus: Option<f64>,
-    processes: Option<u64>,
-    open_files: Option<u64>,
-    file_size: Option<String>,
-    disk: Option<String>,
-}
-
-/// `[network]` of the person's file.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct NetworkTable {
     /// The mode when no flag says otherwise.
     pub(crate) mode: Option<NetworkMode>,
-    allow: Vec<String>,
-    forward: Vec<u16>,
+    allow: Vec<RuleForm>,
+    forward: Vec<PortForm>,
     /// A directory to record what is said to models in.
-    record: Option<PathBuf>,
+    record: Option<Setting<PathBuf>>,
     /// A directory to answer from instead of asking models.
-    replay: Option<PathBuf>,
+    replay: Option<Setting<PathBuf>>,
 }
 
-/// `[network]` of a project's file.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ProjectNetworkTable {
-    pub(crate) mode: Option<NetworkMode>,
+#[derive(Debug, Clone)]
+struct RuleForm(EgressRule);
+
+impl<'de> Deserialize<'de> for RuleForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, usize::MAX, |text| match EgressRule::parse(text) {
+            Ok(rule) => Ok(Self(rule)),
+            Err(error) => Err(format!(
+                "{error}\nwrite a rule as `host`, `host:port`, `*.host` or `GET host/path`"
+            )),
+        })
+    }
+}
+
+/// A port that can listen inside, and where Kapi itself does not.
+#[derive(Debug, Clone, Copy)]
+struct PortForm(u16);
+
+impl<'de> Deserialize<'de> for PortForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = match u16::deserialize(deserializer)? {
+            0 => "0 is no port\nname the port of your own server",
+            GATEWAY_PORT | PROXY_PORT => {
+                "Kapi itself listens at this port inside\nlet your own server listen at another port"
+            }
+            port => return Ok(Self(port)),
+        };
+        Err(D::Error::custom(wrong))
+    }
+}
+
+/// `nofile=1024:2048` or `nofile=1024`.
+#[derive(Debug, Clone)]
+struct UlimitForm(Ulimit);
+
+impl<'de> Deserialize<'de> for UlimitForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        word(deserializer, usize::MAX, |text| {
+            let parsed = text.split_once('=').and_then(|(name, limits)| {
+                let (soft, hard) = limits.split_once(':').unwrap_or((limits, limits));
+                Some(Self(Ulimit {
+                    name: name.to_owned(),
+                    soft: soft.parse().ok()?,
+                    hard: hard.parse().ok()?,
+                }))
+            });
+            parsed.ok_or_else(|| {
+                format!(
+                    "{text:?} is no limit\nwrite it as `name=soft:hard`, for instance `nofile=1024:2048`"
+                )
+            })
+        })
+    }
 }
 
 /// Returns what the person's tables grant.
 pub(crate) fn granted(
-    file: &Text<'_>,
+    faults: &mut Faults,
     sandbox: SandboxTable,
     network: NetworkTable,
     home: &Path,
-) -> Result<Grant, Error> {
-    let read_only = sandbox
-        .read_only
-        .iter()
-        .map(|shown| lent(file, shown, home))
-        .collect::<Result<_, _>>()?;
-    let allow = network
-        .allow
-        .iter()
-        .map(|text| {
-            EgressRule::parse(text).map_err(|error| {
-                let place = file.at("network.allow");
-                Error::usage(format!("{place}: `network.allow`: {error}"))
-                    .with_hint("write a rule as `host`, `host:port`, `*.host` or `GET host/path`.")
-            })
-        })
-        .collect::<Result<_, _>>()?;
-    let cassettes = match (network.record, network.replay) {
+) -> Grant {
+    let said = sandbox.limits();
+    let standard = standard().resources;
+    let read_only = sandbox.read_only.iter();
+    let cassettes = match (&network.record, &network.replay) {
         (None, None) => None,
-        (Some(dir), None) => {
-            let dir = visible(&file.at("network.record"), &dir, home)?;
-            Some(Cassettes::Record(dir))
-        }
-        (None, Some(dir)) => {
-            let dir = visible(&file.at("network.replay"), &dir, home)?;
-            Some(Cassettes::Replay(dir))
-        }
-        (Some(_), Some(_)) => {
-            return Err(Error::usage(format!(
-                "{}: `network.record` and `network.replay` exclude each other",
-                file.at("network.replay")
-            )));
+        (Some(dir), None) => visible(dir, home, faults).map(Cassettes::Record),
+        (None, Some(dir)) => visible(dir, home, faults).map(Cassettes::Replay),
+        (Some(_), Some(replay)) => {
+            let what = "`network.record` and `network.replay` exclude each other";
+            faults.at(replay, what, "keep one of them");
+            None
         }
     };
-    check_forward(file, &network.forward)?;
     let mut grant = Grant {
-        read_only,
+        read_only: read_only
+            .filter_map(|shown| lent(shown, home, faults))
+            .collect(),
         cassettes,
-        allow,
-        forward: network.forward,
-        resources: resources(file, &sandbox.limits())?,
+        allow: network.allow.into_iter().map(|rule| rule.0).collect(),
+        forward: network.forward.into_iter().map(|port| port.0).collect(),
+        resources: Resources {
+            memory_bytes: said.memory_bytes.or(standard.memory_bytes),
+            processes: said.processes.or(standard.processes),
+            cpu_millis: said.cpu_millis.or(standard.cpu_millis),
+            ..said
+        },
         nested_namespaces: sandbox.nested_namespaces,
         ..Grant::default()
     };
@@ -148,12 +157,8 @@ pub(crate) fn granted(
         grant.podman.image = image;
     }
     grant.podman.runtime = sandbox.runtime;
-    grant.podman.ulimits = sandbox
-        .ulimits
-        .iter()
-        .map(|text| ulimit(file, text))
-        .collect::<Result<_, _>>()?;
-    Ok(grant)
+    grant.podman.ulimits = sandbox.ulimits.into_iter().map(|limit| limit.0).collect();
+    grant
 }
 
 /// Returns what a run gets when the person said nothing.
@@ -190,11 +195,6 @@ pub(crate) fn narrow(own: &mut Resources, wanted: &Resources) -> Vec<&'static st
     lowered
 }
 
-/// Returns the limits that a project's table names.
-pub(crate) fn limits(file: &Text<'_>, table: &LimitsTable) -> Result<Resources, Error> {
-    read(file, table)
-}
-
 /// Returns the narrower of two modes.
 pub(crate) fn narrower(one: NetworkMode, other: NetworkMode) -> NetworkMode {
     let width = |mode| match mode {
@@ -209,103 +209,48 @@ pub(crate) fn narrower(one: NetworkMode, other: NetworkMode) -> NetworkMode {
     }
 }
 
-fn resources(file: &Text<'_>, table: &LimitsTable) -> Result<Resources, Error> {
-    let (said, standard) = (read(file, table)?, standard().resources);
-    Ok(Resources {
-        memory_bytes: said.memory_bytes.or(standard.memory_bytes),
-        processes: said.processes.or(standard.processes),
-        cpu_millis: said.cpu_millis.or(standard.cpu_millis),
-        ..said
-    })
-}
-
-fn read(file: &Text<'_>, table: &LimitsTable) -> Result<Resources, Error> {
-    let wrong = |key: &str, rule: String| {
-        let place = file.at(&format!("sandbox.{key}"));
-        Error::usage(format!("{place}: `{key}`: {rule}"))
-    };
-    let size = |key: &str, text: &Option<String>| {
-        let parsed = text.as_deref().map(amount::parse_bytes).transpose();
-        parsed.map_err(|rule| wrong(key, rule))
-    };
-    let cpus = table.cpus.map(|cpus| parse_cpu_millis(&cpus.to_string()));
-    Ok(Resources {
-        memory_bytes: size("memory", &table.memory)?,
-        processes: table.processes,
-        cpu_millis: cpus.transpose().map_err(|rule| wrong("cpus", rule))?,
-        open_files: table.open_files,
-        file_bytes: size("file_size", &table.file_size)?,
-        disk_bytes: size("disk", &table.disk)?,
-    })
-}
-
-/// Refuses a port that could not listen inside, or where Kapi itself does.
-fn check_forward(file: &Text<'_>, ports: &[u16]) -> Result<(), Error> {
-    for port in ports {
-        let (rule, hint) = match *port {
-            0 => ("0 is no port", "name the port of your own server."),
-            GATEWAY_PORT | PROXY_PORT => (
-                "Kapi itself listens at this port inside",
-                "let your own server listen at another port.",
-            ),
-            _ => continue,
-        };
-        let place = file.at("network.forward");
-        return Err(
-            Error::usage(format!("{place}: `network.forward`: {port}: {rule}")).with_hint(hint),
-        );
+impl SandboxTable {
+    /// Returns the limits that it names.
+    pub(crate) fn limits(&self) -> Resources {
+        Resources {
+            memory_bytes: self.memory.map(|size| size.0),
+            processes: self.processes,
+            cpu_millis: self.cpus.map(|cpus| cpus.0),
+            open_files: self.open_files,
+            file_bytes: self.file_size.map(|size| size.0),
+            disk_bytes: self.disk.map(|size| size.0),
+        }
     }
-    Ok(())
-}
-
-/// Reads a number of processors, such as `1.5`, in thousandths.
-pub(crate) fn parse_cpu_millis(text: &str) -> Result<u64, String> {
-    let cpus: Option<f64> = text.trim().parse().ok();
-    let millis = cpus.and_then(|cpus| format!("{:.0}", cpus * 1000.0).parse::<u64>().ok());
-    let fits = |millis: &u64| (10..=1_024_000).contains(millis);
-    millis
-        .filter(fits)
-        .ok_or_else(|| format!("it must be between 0.01 and 1024 processors, not {text}"))
-}
-
-/// Reads `nofile=1024:2048` or `nofile=1024`.
-fn ulimit(file: &Text<'_>, text: &str) -> Result<Ulimit, Error> {
-    let parsed = text.split_once('=').and_then(|(name, limits)| {
-        let (soft, hard) = limits.split_once(':').unwrap_or((limits, limits));
-        Some(Ulimit {
-            name: name.to_owned(),
-            soft: soft.parse().ok()?,
-            hard: hard.parse().ok()?,
-        })
-    });
-    parsed.ok_or_else(|| {
-        let place = file.at("sandbox.ulimits");
-        Error::usage(format!("{place}: `ulimits`: {text:?} is no limit"))
-            .with_hint("write it as `name=soft:hard`, for instance `nofile=1024:2048`.")
-    })
 }
 
 /// Returns a path that may be shown to a run.
-fn lent(file: &Text<'_>, shown: &Path, home: &Path) -> Result<PathBuf, Error> {
-    let place = file.at("sandbox.read_only");
-    let full = visible(&place, shown, home)?;
+fn lent(shown: &Setting<PathBuf>, home: &Path, faults: &mut Faults) -> Option<PathBuf> {
+    let full = visible(shown, home, faults)?;
     let real = std::fs::canonicalize(&full).unwrap_or_else(|_| full.clone());
-    include::check_real(&real, home).map_err(|rule| {
-        let shown = shown.display();
-        Error::usage(format!("{place}: `sandbox.read_only`: {shown}: {rule}"))
-    })?;
-    Ok(full)
+    if let Err(rule) = include::check_real(&real, home) {
+        let what = format!("{}: {rule}", shown.value.display());
+        faults.at(shown, what, "leave it out");
+        return None;
+    }
+    Some(full)
 }
 
-/// Returns a path that a person wrote at a place, absolute or from their home, which must exist.
-pub(crate) fn visible(place: &str, shown: &Path, home: &Path) -> Result<PathBuf, Error> {
-    let at_home = shown.strip_prefix("~").map(|rest| home.join(rest));
-    let full = at_home.unwrap_or_else(|_| shown.to_path_buf());
+/// Returns a path that a person wrote, absolute or from their home, which must exist.
+pub(crate) fn visible(
+    shown: &Setting<PathBuf>,
+    home: &Path,
+    faults: &mut Faults,
+) -> Option<PathBuf> {
+    let at_home = shown.value.strip_prefix("~").map(|rest| home.join(rest));
+    let full = at_home.unwrap_or_else(|_| shown.value.clone());
     if full.is_absolute() && full.exists() {
-        return Ok(full);
+        return Some(full);
     }
-    Err(Error::usage(format!(
-        "{place}: path {} must be absolute (or begin with ~/) and exist",
-        shown.display()
-    )))
+    let what = format!("there is no path {}", shown.value.display());
+    faults.at(
+        shown,
+        what,
+        "name an absolute path, or one that begins with ~/",
+    );
+    None
 }

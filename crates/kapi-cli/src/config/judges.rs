@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 
 use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
+use kapi_settings::fault::Faults;
+use kapi_settings::setting::Setting;
 use kapi_world::judge::provider::Settings;
 use serde::Deserialize;
 
-use crate::config::source::Text;
-use crate::error::{Error, chain};
+use crate::error::chain;
 
 /// `[judges.<provider>]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct JudgeTable {
     api: Option<ApiWord>,
-    base_url: Option<String>,
+    base_url: Option<Setting<String>>,
     api_key_env: Option<String>,
 }
 
@@ -32,21 +32,21 @@ enum ApiWord {
 
 /// Returns what the person says of providers.
 pub(crate) fn providers(
-    said: &Text<'_>,
-    tables: BTreeMap<String, JudgeTable>,
-) -> Result<BTreeMap<String, Settings>, Error> {
+    tables: BTreeMap<String, Setting<JudgeTable>>,
+    faults: &mut Faults,
+) -> BTreeMap<String, Settings> {
     let mut providers = BTreeMap::new();
-    for (name, table) in tables {
+    for (name, said) in tables {
         if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
-            let place = said.at(&format!("judges.{name}"));
-            let text = format!("{place}: {name:?} cannot stand before the slash of provider/model");
-            return Err(Error::usage(text));
+            let what = format!("{name:?} cannot stand before the slash of provider/model");
+            faults.at(&said, what, "rename it");
         }
-        if let Some(url) = &table.base_url {
-            BaseUrl::parse(url).map_err(|error| {
-                let place = said.at(&format!("judges.{name}.base_url"));
-                Error::usage(format!("{place}: failed to {}", chain(&error)))
-            })?;
+        let table = said.value;
+        let base_url = table.base_url.as_ref();
+        if let Some((url, error)) =
+            base_url.and_then(|url| Some((url, BaseUrl::parse(&url.value).err()?)))
+        {
+            faults.at(url, format!("failed to {}", chain(&error)), "correct it");
         }
         let api = table.api.map(|word| match word {
             ApiWord::Anthropic => ModelApi::Anthropic,
@@ -55,10 +55,10 @@ pub(crate) fn providers(
         });
         let settings = Settings {
             api,
-            base_url: table.base_url,
+            base_url: table.base_url.map(|url| url.value),
             api_key_env: table.api_key_env,
         };
         providers.insert(name, settings);
     }
-    Ok(providers)
+    providers
 }

@@ -8,16 +8,18 @@ use std::path::{Component, Path, PathBuf};
 
 use kapi_core::kernel::command::Overflow;
 use kapi_core::kernel::request::Priority;
-use kapi_core::spend::price::parse_usd_micros;
+use kapi_settings::scalar::{Count, Text, UsdMicros};
+use kapi_settings::setting::Setting;
 use serde::Deserialize;
 
-use crate::config::source::{At, Text, at};
-use crate::config::store::{self, StoreSaid, StoreTable};
+use crate::config::source::{self, At};
+use crate::config::store::{self, REPLICAS_MAX, StoreSaid, StoreTable};
 use crate::config::webhook::{self, Webhook, WebhookTable};
-use crate::error::Error;
 
 /// The most tasks that run at once.
 const CONCURRENCY_MAX: u32 = 32;
+/// The most tasks that run at once on one machine.
+const MACHINE_MAX: u32 = CONCURRENCY_MAX * 8;
 /// The longest timeout and the longest that a key is known, in seconds: a day.
 const SECONDS_MAX: u32 = 86_400;
 /// The most tasks that wait.
@@ -25,59 +27,38 @@ const TASKS_MAX: u32 = 1_000_000;
 /// The most tokens of a prompt that guardrails may take.
 const GUARDRAIL_TOKENS_MAX: u32 = 20_000;
 
-/// `[kernel]` in the person's file.
+/// `[kernel]`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct KernelTable {
-    default_agent: Option<String>,
-    default_backend: Option<String>,
-    default_model: Option<String>,
-    max_concurrency: Option<u32>,
-    default_timeout_sec: Option<u32>,
-    guardrails_dir: Option<PathBuf>,
-    idempotency_ttl_sec: Option<u32>,
-    backends: BTreeMap<String, BackendTable>,
-    per_agent: BTreeMap<String, u32>,
-    tasks_max: Option<u32>,
-    overflow: Option<OverflowWord>,
-    machine_max: Option<u32>,
-    priorities: BTreeMap<String, Priority>,
-    guardrail_tokens_max: Option<u32>,
-    accept_learnt_after: Option<u32>,
-    runs_submit_tasks: Option<bool>,
-    webhook: Option<WebhookTable>,
-    usd_per_day: Option<f64>,
-    store: Option<String>,
-    store_project: Option<String>,
-    store_credentials: Option<PathBuf>,
-    store_authorities: Option<PathBuf>,
-    store_replicas: Option<u8>,
-}
-
-/// `[kernel]` in a project's file: nothing that would give it more.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ProjectKernelTable {
-    default_agent: Option<String>,
-    default_backend: Option<String>,
-    default_model: Option<String>,
-    max_concurrency: Option<u32>,
-    default_timeout_sec: Option<u32>,
-    guardrails_dir: Option<PathBuf>,
-    idempotency_ttl_sec: Option<u32>,
-    per_agent: BTreeMap<String, u32>,
-    tasks_max: Option<u32>,
-    overflow: Option<OverflowWord>,
-    priorities: BTreeMap<String, Priority>,
-    guardrail_tokens_max: Option<u32>,
-    usd_per_day: Option<f64>,
-    // Read so that whoever writes it is told what is wrong with that, and where.
-    store: Option<toml::Value>,
+    default_agent: Option<Setting<Text>>,
+    default_backend: Option<Setting<Text>>,
+    default_model: Option<Setting<Text>>,
+    max_concurrency: Option<Setting<Count<1, CONCURRENCY_MAX>>>,
+    default_timeout_sec: Option<Setting<Count<0, SECONDS_MAX>>>,
+    guardrails_dir: Option<Setting<PathBuf>>,
+    idempotency_ttl_sec: Option<Setting<Count<1, SECONDS_MAX>>>,
+    backends: BTreeMap<String, Setting<BackendTable>>,
+    per_agent: BTreeMap<String, Setting<Count<1, CONCURRENCY_MAX>>>,
+    tasks_max: Option<Setting<Count<1, TASKS_MAX>>>,
+    overflow: Option<Setting<OverflowWord>>,
+    machine_max: Option<Setting<Count<1, MACHINE_MAX>>>,
+    priorities: BTreeMap<String, Setting<Priority>>,
+    guardrail_tokens_max: Option<Setting<Count<0, GUARDRAIL_TOKENS_MAX>>>,
+    accept_learnt_after: Option<Setting<Count<1, 1_000>>>,
+    runs_submit_tasks: Option<Setting<bool>>,
+    webhook: Option<Setting<WebhookTable>>,
+    usd_per_day: Option<Setting<UsdMicros>>,
+    store: Option<Setting<String>>,
+    store_project: Option<Setting<String>>,
+    store_credentials: Option<Setting<PathBuf>>,
+    store_authorities: Option<Setting<PathBuf>>,
+    store_replicas: Option<Count<1, REPLICAS_MAX>>,
 }
 
 /// `[kernel.backends.<name>]`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct BackendTable {
     /// Who serves it.
     pub(crate) provider: Option<String>,
@@ -146,177 +127,112 @@ pub(crate) struct KernelSaid {
 }
 
 /// Takes what the person's file says.
-pub(crate) fn person(file: &Text<'_>, table: KernelTable, home: &Path) -> Result<Said, Error> {
-    let read = Reader { file };
-    let mut said = read.shared(ProjectKernelTable {
-        default_agent: table.default_agent,
-        default_backend: table.default_backend,
-        default_model: table.default_model,
-        max_concurrency: table.max_concurrency,
-        default_timeout_sec: table.default_timeout_sec,
-        guardrails_dir: table.guardrails_dir,
-        idempotency_ttl_sec: table.idempotency_ttl_sec,
-        per_agent: table.per_agent,
-        tasks_max: table.tasks_max,
-        overflow: table.overflow,
-        priorities: table.priorities,
-        guardrail_tokens_max: table.guardrail_tokens_max,
-        usd_per_day: table.usd_per_day,
-        store: None,
-    })?;
-    let place = StoreTable {
-        store: table.store,
-        store_project: table.store_project,
-        store_credentials: table.store_credentials,
-        store_authorities: table.store_authorities,
-        store_replicas: table.store_replicas,
+pub(crate) fn person(file: &mut source::Text<'_>, table: KernelTable, home: &Path) -> Said {
+    let store = StoreTable {
+        store: table.store.clone(),
+        store_project: table.store_project.clone(),
+        store_credentials: table.store_credentials.clone(),
+        store_authorities: table.store_authorities.clone(),
+        store_replicas: table.store_replicas.map(|count| count.0),
     };
-    said.store = store::person(file, place, home)?;
-    for (name, backend) in table.backends {
-        let value = read.at(&format!("backends.{name}"), backend);
-        said.backends.insert(name, value);
+    let store = store::person(file, store, home);
+    let webhook = table.webhook.as_ref();
+    let webhook = webhook.and_then(|table| webhook::read(table, &mut file.faults));
+    Said {
+        store,
+        webhook,
+        ..shared(file, table)
     }
-    said.webhook = table
-        .webhook
-        .map(|table| webhook::read(file, table))
-        .transpose()?;
-    said.machine_max = read.number("machine_max", table.machine_max, (1, CONCURRENCY_MAX * 8))?;
-    let accept = table.accept_learnt_after;
-    said.accept_learnt_after = read.number("accept_learnt_after", accept, (1, 1_000))?;
-    let submit = table.runs_submit_tasks;
-    said.runs_submit_tasks = submit.map(|is| read.at("runs_submit_tasks", is));
-    Ok(said)
 }
 
 /// Takes what a project's file says: it may not name a program that runs.
-pub(crate) fn project(file: &Text<'_>, table: ProjectKernelTable) -> Result<Said, Error> {
-    let said = Reader { file }.shared(table)?;
-    if let Some(backend) = &said.default_backend {
-        let place = file.at("kernel.default_backend");
-        check_backend(&place, &backend.value)?;
+pub(crate) fn project(file: &mut source::Text<'_>, table: KernelTable) -> Said {
+    if let Some(backend) = &table.default_backend
+        && is_program(&backend.value.0)
+    {
+        file.faults.at(backend, PROGRAM, PROGRAM_REMEDY);
     }
-    Ok(said)
+    shared(file, table)
 }
 
-/// Refuses an agent program that a file of a project may not name.
-pub(crate) fn check_backend(place: &str, backend: &str) -> Result<(), Error> {
-    if !backend.contains(':') {
-        return Ok(());
-    }
-    let text = format!("{place}: a project's backend must be a built-in agent");
-    Err(Error::usage(text)
-        .with_hint("put a command or a script into your own configuration, or a flag."))
+/// What is wrong with a project's file that names a program that runs.
+pub(crate) const PROGRAM: &str = "a project's backend must be a built-in agent";
+/// What to do about it.
+pub(crate) const PROGRAM_REMEDY: &str =
+    "put a command or a script into your own configuration, or a flag";
+
+/// Tells whether the name of an agent program is a command line or a script.
+pub(crate) fn is_program(backend: &str) -> bool {
+    backend.contains(':')
 }
 
-/// Reads the values of one file.
-struct Reader<'a> {
-    file: &'a Text<'a>,
-}
-
-impl Reader<'_> {
-    fn shared(&self, table: ProjectKernelTable) -> Result<Said, Error> {
-        let timeout = (0, SECONDS_MAX);
-        let timeout = self.number("default_timeout_sec", table.default_timeout_sec, timeout)?;
-        let ttl = (1, SECONDS_MAX);
-        let ttl = self.number("idempotency_ttl_sec", table.idempotency_ttl_sec, ttl)?;
-        let mut per_agent = BTreeMap::new();
-        for (name, n) in table.per_agent {
-            let key = format!("per_agent.{name}");
-            if let Some(n) = self.number(&key, Some(n), (1, CONCURRENCY_MAX))? {
-                per_agent.insert(name.to_lowercase(), n);
-            }
-        }
-        let priorities = table.priorities.into_iter().map(|(name, priority)| {
-            let key = format!("priorities.{name}");
-            (name.to_lowercase(), self.at(&key, priority))
-        });
-        let tokens = (0, GUARDRAIL_TOKENS_MAX);
-        Ok(Said {
-            default_agent: self.text("default_agent", table.default_agent)?,
-            default_backend: self.text("default_backend", table.default_backend)?,
-            default_model: self.text("default_model", table.default_model)?,
-            max_concurrency: self.number(
-                "max_concurrency",
-                table.max_concurrency,
-                (1, CONCURRENCY_MAX),
-            )?,
-            default_timeout_ms: timeout.map(milliseconds),
-            guardrails_dir: self.directory("guardrails_dir", table.guardrails_dir)?,
-            key_ttl_ms: ttl.map(milliseconds),
-            per_agent,
-            tasks_max: self.number("tasks_max", table.tasks_max, (1, TASKS_MAX))?,
-            overflow: table.overflow.map(|word| {
-                let overflow = match word {
-                    OverflowWord::Queue => Overflow::Queue,
-                    OverflowWord::Reject => Overflow::Reject,
-                };
-                self.at("overflow", overflow)
-            }),
-            priorities: priorities.collect(),
-            guardrail_tokens_max: self.number(
-                "guardrail_tokens_max",
-                table.guardrail_tokens_max,
-                tokens,
-            )?,
-            usd_micros_per_day: self.dollars("usd_per_day", table.usd_per_day)?,
-            ..Said::default()
-        })
+fn shared(file: &mut source::Text<'_>, table: KernelTable) -> Said {
+    // Lessons are written into it: it must not lead out of the project.
+    let is_inner = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if let Some(dir) = &table.guardrails_dir
+        && (dir.value.as_os_str().is_empty() || !dir.value.components().all(is_inner))
+    {
+        let what = "it leads out of the project";
+        file.faults
+            .at(dir, what, "give a relative path below the project");
     }
-
-    fn at<T>(&self, key: &str, value: T) -> At<T> {
-        let line = self.file.lines.get(&format!("kernel.{key}"));
-        At::new(value, at(self.file.path, line.copied().unwrap_or(1)))
-    }
-
-    fn text(&self, key: &str, text: Option<String>) -> Result<Option<At<String>>, Error> {
-        let Some(text) = text else { return Ok(None) };
-        if text.trim().is_empty() {
-            return Err(self.wrong(key, "it must not be empty"));
-        }
-        Ok(Some(self.at(key, text)))
-    }
-
-    fn number(
-        &self,
-        key: &str,
-        number: Option<u32>,
-        (least, most): (u32, u32),
-    ) -> Result<Option<At<u32>>, Error> {
-        let Some(number) = number else {
-            return Ok(None);
-        };
-        if number < least || number > most {
-            let rule = format!("it must be between {least} and {most}, not {number}");
-            return Err(self.wrong(key, &rule));
-        }
-        Ok(Some(self.at(key, number)))
-    }
-
-    fn dollars(&self, key: &str, usd: Option<f64>) -> Result<Option<At<u64>>, Error> {
-        let Some(usd) = usd else { return Ok(None) };
-        let micros = parse_usd_micros(&usd.to_string());
-        let micros = micros.map_err(|error| self.wrong(key, &format!("failed to {error}")))?;
-        Ok(Some(self.at(key, micros)))
-    }
-
-    /// Lessons are written into it: it must not lead out of the project.
-    fn directory(&self, key: &str, dir: Option<PathBuf>) -> Result<Option<At<PathBuf>>, Error> {
-        let Some(dir) = dir else { return Ok(None) };
-        let is_inner = |part: Component<'_>| matches!(part, Component::Normal(_));
-        if dir.as_os_str().is_empty() || !dir.components().all(is_inner) {
-            return Err(self.wrong(key, "it must be a relative path below the project"));
-        }
-        Ok(Some(self.at(key, dir)))
-    }
-
-    fn wrong(&self, key: &str, rule: &str) -> Error {
-        let key = format!("kernel.{key}");
-        let place = self.file.at(&key);
-        Error::usage(format!("{place}: `{key}`: {rule}"))
-            .with_hint("`docs/configuration.md` lists every key.")
+    let path = file.path;
+    let text = |said: Option<Setting<Text>>| said.map(|said| at(path, said, |text| text.0));
+    Said {
+        default_agent: text(table.default_agent),
+        default_backend: text(table.default_backend),
+        default_model: text(table.default_model),
+        max_concurrency: table.max_concurrency.map(|said| at(path, said, |n| n.0)),
+        default_timeout_ms: table
+            .default_timeout_sec
+            .map(|said| at(path, said, milliseconds)),
+        guardrails_dir: table.guardrails_dir.map(|said| file.at(said)),
+        key_ttl_ms: table
+            .idempotency_ttl_sec
+            .map(|said| at(path, said, milliseconds)),
+        backends: each(table.backends, |said| file.at(said)),
+        per_agent: table
+            .per_agent
+            .into_iter()
+            .map(|(name, said)| (name.to_lowercase(), at(path, said, |n| n.0)))
+            .collect(),
+        tasks_max: table.tasks_max.map(|said| at(path, said, |n| n.0)),
+        overflow: table.overflow.map(|said| {
+            at(path, said, |word| match word {
+                OverflowWord::Queue => Overflow::Queue,
+                OverflowWord::Reject => Overflow::Reject,
+            })
+        }),
+        machine_max: table.machine_max.map(|said| at(path, said, |n| n.0)),
+        priorities: table
+            .priorities
+            .into_iter()
+            .map(|(name, said)| (name.to_lowercase(), file.at(said)))
+            .collect(),
+        guardrail_tokens_max: table
+            .guardrail_tokens_max
+            .map(|said| at(path, said, |n| n.0)),
+        accept_learnt_after: table
+            .accept_learnt_after
+            .map(|said| at(path, said, |n| n.0)),
+        runs_submit_tasks: table.runs_submit_tasks.map(|said| file.at(said)),
+        usd_micros_per_day: table.usd_per_day.map(|said| at(path, said, |usd| usd.0)),
+        webhook: None,
+        store: StoreSaid::default(),
     }
 }
 
-fn milliseconds(seconds: At<u32>) -> At<u64> {
-    At::new(u64::from(seconds.value) * 1_000, seconds.source)
+fn each<T, U>(said: BTreeMap<String, T>, read: impl Fn(T) -> U) -> BTreeMap<String, U> {
+    said.into_iter()
+        .map(|(name, said)| (name, read(said)))
+        .collect()
+}
+
+fn at<T, U>(path: &Path, said: Setting<T>, value: impl FnOnce(T) -> U) -> At<U> {
+    let source = source::at(path, said.line);
+    At::new(value(said.value), source)
+}
+
+fn milliseconds<const MIN: u32>(seconds: Count<MIN, SECONDS_MAX>) -> u64 {
+    u64::from(seconds.0) * 1_000
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toml::de::{DeTable, DeValue};
+use kapi_settings::fault::Faults;
+use kapi_settings::setting::Setting;
 
 /// The place that a value was taken from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,23 +100,32 @@ impl Origins {
     }
 }
 
-/// A file that was read, and the line of each of its keys.
-#[derive(Debug, Clone, Copy)]
+/// What was read of a file: where its values stand, and what is wrong with them.
+#[derive(Debug)]
 pub(crate) struct Text<'a> {
     /// The file.
     pub(crate) path: &'a Path,
-    /// The lines, as [`lines`] returns them.
-    pub(crate) lines: &'a BTreeMap<String, usize>,
+    /// The line of every key, by its dotted path.
+    pub(crate) lines: BTreeMap<String, usize>,
+    /// What is wrong so far.
+    pub(crate) faults: Faults,
 }
 
 impl Text<'_> {
-    /// Returns the place of a key, as errors begin with it.
-    pub(crate) fn at(&self, key: &str) -> String {
-        let path = self.path.display();
-        match self.lines.get(key) {
-            Some(line) => format!("{path}, line {line}"),
-            None => path.to_string(),
-        }
+    /// Returns the source of a key's value.
+    pub(crate) fn source(&self, key: &str) -> Source {
+        at(self.path, self.lines.get(key).copied().unwrap_or(1))
+    }
+
+    /// Returns a setting's value and its source.
+    pub(crate) fn at<T>(&self, setting: Setting<T>) -> At<T> {
+        At::new(setting.value, at(self.path, setting.line))
+    }
+
+    /// Notes what is wrong with a key.
+    pub(crate) fn wrong(&mut self, key: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        let line = self.lines.get(key).copied().unwrap_or(1);
+        self.faults.at_key(line, key, what, remedy);
     }
 }
 
@@ -127,58 +137,11 @@ pub(crate) fn at(path: &Path, line: usize) -> Source {
     }
 }
 
-/// Returns the line of every key of a TOML text, by its dotted path; a text that does not parse has
-/// none.
-pub(crate) fn lines(text: &str) -> BTreeMap<String, usize> {
-    let mut found = BTreeMap::new();
-    if let Ok(table) = DeTable::parse(text) {
-        collect(text, "", table.get_ref(), &mut found);
-    }
-    found
-}
-
-fn collect(text: &str, prefix: &str, table: &DeTable<'_>, found: &mut BTreeMap<String, usize>) {
-    for (key, value) in table {
-        let path = match prefix {
-            "" => key.get_ref().to_string(),
-            prefix => format!("{prefix}.{}", key.get_ref()),
-        };
-        found.insert(path.clone(), line_at(text, key.span().start));
-        if let DeValue::Table(inner) = value.get_ref() {
-            collect(text, &path, inner, found);
-        }
-    }
-}
-
-/// Returns the line of a place in a text, from 1.
-pub(crate) fn line_at(text: &str, offset: usize) -> usize {
-    let before = text.get(..offset).unwrap_or(text);
-    before.matches('\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{Origins, Source, at, lines};
-
-    #[test]
-    fn every_key_has_its_line() {
-        let text = "a = 1\n\n[goal]\nagent = \"x\" # why\n[agents.claude]\nenv = { A = \"1\" }\n";
-        let found: Vec<_> = lines(text).into_iter().collect();
-        let expected = [
-            ("a", 1),
-            ("agents", 5),
-            ("agents.claude", 5),
-            ("agents.claude.env", 6),
-            ("agents.claude.env.A", 6),
-            ("goal", 3),
-            ("goal.agent", 4),
-        ];
-        let expected = expected.map(|(key, line)| (key.to_owned(), line));
-        assert_eq!(found, expected);
-        assert!(lines("a = ").is_empty());
-    }
+    use super::{Origins, Source, at};
 
     #[test]
     fn sources_read_as_places() {

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 
 use kapi_core::spend::caps::{ASK_AT_PERCENT_DEFAULT, Caps};
-use kapi_core::spend::price::parse_usd_micros;
 use kapi_core::spend::prices::{Prices, WrittenPrice};
+use kapi_settings::fault::Faults;
+use kapi_settings::scalar::{NumberText, UsdMicros, Whole};
+use kapi_settings::setting::Setting;
 use serde::Deserialize;
 
-use crate::config::source::Text;
-use crate::error::{Error, chain};
+use crate::error::chain;
 
 /// The keys that a project may lower.
 pub(crate) const KEYS: [&str; 3] = [
@@ -21,24 +22,23 @@ pub(crate) const KEYS: [&str; 3] = [
 
 /// `[spend]`, in either file.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(crate) struct SpendTable {
-    /// What all projects of the machine may cost a day, in US dollars.
-    machine_per_day_usd: Option<f64>,
-    /// What one project may cost a day, in US dollars.
-    project_per_day_usd: Option<f64>,
+    /// What all projects of the machine may cost a day.
+    machine_per_day_usd: Option<UsdMicros>,
+    /// What one project may cost a day.
+    project_per_day_usd: Option<UsdMicros>,
     /// The percent of a daily cap from which on a person is asked.
-    ask_at_percent: Option<u8>,
+    ask_at_percent: Option<Whole<1, 100>>,
 }
 
 /// `[prices."provider/model"]`: US dollars for a million tokens.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct PriceTable {
-    input: f64,
-    output: f64,
-    cache_read: Option<f64>,
-    cache_write: Option<f64>,
+    input: NumberText,
+    output: NumberText,
+    cache_read: Option<NumberText>,
+    cache_write: Option<NumberText>,
 }
 
 /// What turns may spend, and what they cost.
@@ -61,81 +61,58 @@ impl Spending {
 
     /// Returns what the person's tables say.
     pub(crate) fn said(
-        file: &Text<'_>,
         spend: &SpendTable,
-        prices: &BTreeMap<String, PriceTable>,
-    ) -> Result<Self, Error> {
-        Ok(Self {
-            caps: caps(file, spend, ASK_AT_PERCENT_DEFAULT)?,
-            prices: own_prices(file, prices)?,
-        })
+        prices: &BTreeMap<String, Setting<PriceTable>>,
+        faults: &mut Faults,
+    ) -> Self {
+        Self {
+            caps: caps(spend, ASK_AT_PERCENT_DEFAULT),
+            prices: own_prices(prices, faults),
+        }
     }
 
     /// Lowers the caps to a project's; returns the keys of those that became lower.
-    pub(crate) fn narrow(
-        &mut self,
-        file: &Text<'_>,
-        spend: &SpendTable,
-    ) -> Result<Vec<&'static str>, Error> {
+    pub(crate) fn narrow(&mut self, spend: &SpendTable) -> Vec<&'static str> {
         // What the project does not say changes nothing.
         let before = self.caps;
-        self.caps = before.within(&caps(file, spend, 100)?);
+        self.caps = before.within(&caps(spend, 100));
         let is_lower = [
             self.caps.machine_per_day != before.machine_per_day,
             self.caps.project_per_day != before.project_per_day,
             self.caps.ask_at_percent != before.ask_at_percent,
         ];
         let keys = KEYS.into_iter().zip(is_lower);
-        Ok(keys
-            .filter(|(_, is_lower)| *is_lower)
+        keys.filter(|(_, is_lower)| *is_lower)
             .map(|(key, _)| key)
-            .collect())
+            .collect()
     }
 }
 
-fn caps(file: &Text<'_>, table: &SpendTable, ask_default: u8) -> Result<Caps, Error> {
-    let dollars = |key: &str, usd: Option<f64>| {
-        let parsed = usd
-            .map(|usd| parse_usd_micros(&usd.to_string()))
-            .transpose();
-        parsed.map_err(|error| wrong(file, &format!("spend.{key}"), &error))
-    };
-    let ask_at_percent = table.ask_at_percent.unwrap_or(ask_default);
-    if !(1..=100).contains(&ask_at_percent) {
-        let key = "spend.ask_at_percent";
-        let place = file.at(key);
-        return Err(Error::usage(format!(
-            "{place}: `{key}`: it must be between 1 and 100, not {ask_at_percent}"
-        )));
+fn caps(table: &SpendTable, ask_default: u8) -> Caps {
+    let percent = table
+        .ask_at_percent
+        .and_then(|said| u8::try_from(said.0).ok());
+    Caps {
+        machine_per_day: table.machine_per_day_usd.map(|usd| usd.0),
+        project_per_day: table.project_per_day_usd.map(|usd| usd.0),
+        ask_at_percent: percent.unwrap_or(ask_default),
     }
-    Ok(Caps {
-        machine_per_day: dollars("machine_per_day_usd", table.machine_per_day_usd)?,
-        project_per_day: dollars("project_per_day_usd", table.project_per_day_usd)?,
-        ask_at_percent,
-    })
 }
 
-fn own_prices(file: &Text<'_>, tables: &BTreeMap<String, PriceTable>) -> Result<Prices, Error> {
+fn own_prices(tables: &BTreeMap<String, Setting<PriceTable>>, faults: &mut Faults) -> Prices {
     let mut prices = Prices::built_in();
-    for (name, table) in tables {
-        let text = |usd: Option<f64>| usd.map(|usd| usd.to_string());
-        let (cache_read, cache_write) = (text(table.cache_read), text(table.cache_write));
+    for (name, said) in tables {
+        let table = &said.value;
         let written = WrittenPrice {
-            input: &table.input.to_string(),
-            output: &table.output.to_string(),
-            cache_read: cache_read.as_deref(),
-            cache_write: cache_write.as_deref(),
+            input: &table.input.0,
+            output: &table.output.0,
+            cache_read: table.cache_read.as_ref().map(|price| price.0.as_str()),
+            cache_write: table.cache_write.as_ref().map(|price| price.0.as_str()),
         };
-        prices
-            .set_own(name, &written)
-            .map_err(|error| wrong(file, &format!("prices.{name}"), &error))?;
+        if let Err(error) = prices.set_own(name, &written) {
+            let remedy = "write US dollars, for instance `input = 3.0`";
+            faults.at(said, format!("failed to {}", chain(&error)), remedy);
+        }
     }
-    Ok(prices)
-}
-
-fn wrong(file: &Text<'_>, key: &str, error: &dyn std::error::Error) -> Error {
-    let place = file.at(key);
-    Error::usage(format!("{place}: `{key}`: failed to {}", chain(error))).with_hint(
-        "write US dollars, for instance `input = 3.0`; `docs/configuration.md` lists every key.",
-    )
+    prices
 }

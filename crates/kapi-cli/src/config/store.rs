@@ -8,8 +8,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use kapi_fleet::address::{Address, Authentication};
+use kapi_settings::setting::Setting;
 
-use crate::config::source::{At, Source, Text, at};
+use crate::config::source::{At, Source, Text};
 use crate::config::{Variables, grant};
 use crate::error::Error;
 
@@ -18,7 +19,7 @@ pub(crate) const STORE: &str = "KAPI_STORE";
 /// The word for the project's own files.
 const FILES: &str = "files";
 /// The most servers that keep everything.
-const REPLICAS_MAX: u8 = 5;
+pub(crate) const REPLICAS_MAX: u32 = 5;
 /// The servers of a cluster that may lose one.
 const REPLICAS: u8 = 3;
 
@@ -26,15 +27,15 @@ const REPLICAS: u8 = 3;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoreTable {
     /// Where tasks are kept: `files`, or the address of a cluster.
-    pub(crate) store: Option<String>,
+    pub(crate) store: Option<Setting<String>>,
     /// What the project is called on the cluster.
-    pub(crate) store_project: Option<String>,
+    pub(crate) store_project: Option<Setting<String>>,
     /// The file that proves who asks.
-    pub(crate) store_credentials: Option<PathBuf>,
+    pub(crate) store_credentials: Option<Setting<PathBuf>>,
     /// Certificates of authorities to believe besides the system's.
-    pub(crate) store_authorities: Option<PathBuf>,
+    pub(crate) store_authorities: Option<Setting<PathBuf>>,
     /// On how many servers everything is kept.
-    pub(crate) store_replicas: Option<u8>,
+    pub(crate) store_replicas: Option<u32>,
 }
 
 /// Where tasks are kept, in a person's words.
@@ -88,49 +89,29 @@ impl StoreSaid {
 }
 
 /// Takes what the person's file says.
-pub(crate) fn person(file: &Text<'_>, table: StoreTable, home: &Path) -> Result<StoreSaid, Error> {
-    let place = |key: &str| file.at(&format!("kernel.{key}"));
-    let source = |key: &str| {
-        let line = file.lines.get(&format!("kernel.{key}")).copied();
-        at(file.path, line.unwrap_or(1))
-    };
-    let kept = table.store.map(|text| {
-        let kept = parse(&text).map_err(|why| wrong(&place("store"), &why));
-        Ok::<_, Error>(At::new(kept?, source("store")))
+pub(crate) fn person(file: &mut Text<'_>, table: StoreTable, home: &Path) -> StoreSaid {
+    let kept = table.store.and_then(|said| match parse(&said.value) {
+        Ok(kept) => Some(file.at(said.with(kept))),
+        Err(why) => {
+            file.faults.at(&said, why, REMEDY);
+            None
+        }
     });
-    let shown = |key: &str, path: Option<PathBuf>| {
-        let path = path.map(|path| grant::visible(&place(key), &path, home));
-        path.transpose()
-    };
-    let replicas = table.store_replicas;
-    if replicas.is_some_and(|n| !(1..=REPLICAS_MAX).contains(&n)) {
-        let text = format!("it must be between 1 and {REPLICAS_MAX}");
-        return Err(wrong(&place("store_replicas"), &text));
-    }
-    Ok(StoreSaid {
-        kept: kept.transpose()?,
-        project: table
-            .store_project
-            .map(|name| At::new(name, source("store_project"))),
-        credentials: shown("store_credentials", table.store_credentials)?,
-        authorities: shown("store_authorities", table.store_authorities)?,
-        replicas,
-    })
-}
-
-/// Refuses a project's file that says where tasks are kept.
-pub(crate) fn refuse(file: &Text<'_>) -> Result<(), Error> {
-    let mut keys = file.lines.keys();
-    let Some(key) = keys.find(|key| key.starts_with("kernel.store")) else {
-        return Ok(());
-    };
-    let text = format!(
-        "{}: `{key}`: a project may not say where tasks are kept",
-        file.at(key)
+    let faults = &mut file.faults;
+    let mut shown = |path: Option<Setting<PathBuf>>| grant::visible(&path?, home, faults);
+    let (credentials, authorities) = (
+        shown(table.store_credentials),
+        shown(table.store_authorities),
     );
-    Err(Error::usage(text).with_hint(
-        "put it into your own config.toml, or say `--store` or KAPI_STORE for one command.",
-    ))
+    StoreSaid {
+        kept,
+        project: table.store_project.map(|name| file.at(name)),
+        credentials,
+        authorities,
+        replicas: table
+            .store_replicas
+            .and_then(|count| u8::try_from(count).ok()),
+    }
 }
 
 /// Reads a flag.
@@ -157,10 +138,11 @@ fn parse(text: &str) -> Result<Kept, String> {
 }
 
 fn wrong(place: &str, why: &str) -> Error {
-    Error::usage(format!("{place}: {why}")).with_hint(
-        "write `files`, or `nats://host:port` with the servers of one cluster between commas.",
-    )
+    Error::usage(format!("{place}: {why}")).with_hint(format!("{REMEDY}."))
 }
+
+const REMEDY: &str =
+    "write `files`, or `nats://host:port` with the servers of one cluster between commas";
 
 #[cfg(test)]
 mod tests {

@@ -5,17 +5,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use kapi_settings::fault::Faults;
+use kapi_settings::setting::Setting;
 use serde::Deserialize;
-
-use crate::config::source::Text;
-use crate::error::Error;
 
 /// `[kernel.webhook]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct WebhookTable {
-    listen: String,
-    secret_file: Option<PathBuf>,
+    listen: Setting<String>,
+    secret_file: Option<Setting<PathBuf>>,
     secret_env: Option<String>,
     #[serde(default)]
     beyond_loopback: bool,
@@ -40,51 +38,60 @@ pub(crate) enum SecretPlace {
 }
 
 /// Takes what the person's file says.
-pub(crate) fn read(file: &Text<'_>, table: WebhookTable) -> Result<Webhook, Error> {
-    let wrong = |key: &str, what: &str, hint: &str| {
-        let key = format!("kernel.webhook{key}");
-        Error::usage(format!("{}: `{key}`: {what}", file.at(&key))).with_hint(hint.to_owned())
-    };
-    let address = "write it as \"127.0.0.1:8787\".";
-    let listen: SocketAddr = table
-        .listen
-        .parse()
-        .map_err(|_| wrong(".listen", "it is no address with a port", address))?;
-    if !listen.ip().is_loopback() && !table.beyond_loopback {
-        let what = "other machines could call it";
-        let hint = "listen on 127.0.0.1, or say `beyond_loopback = true` if you mean it.";
-        return Err(wrong(".listen", what, hint));
+pub(crate) fn read(said: &Setting<WebhookTable>, faults: &mut Faults) -> Option<Webhook> {
+    let table = &said.value;
+    let listen: Option<SocketAddr> = table.listen.value.parse().ok();
+    match listen {
+        None => {
+            let remedy = "write it as \"127.0.0.1:8787\"";
+            faults.at(&table.listen, "it is no address with a port", remedy);
+        }
+        Some(listen) if !listen.ip().is_loopback() && !table.beyond_loopback => {
+            let what = "other machines could call it";
+            let remedy = "listen on 127.0.0.1, or say `beyond_loopback = true` if you mean it";
+            faults.at(&table.listen, what, remedy);
+        }
+        Some(_) => {}
     }
-    let secret = match (table.secret_file, table.secret_env) {
-        (Some(path), None) if path.is_absolute() => SecretPlace::File(path),
-        (Some(_), None) => {
-            let hint = "give the whole path, outside of every project.";
-            return Err(wrong(".secret_file", "it is no absolute path", hint));
+    let secret = match (&table.secret_file, &table.secret_env) {
+        (Some(path), None) if path.value.is_absolute() => SecretPlace::File(path.value.clone()),
+        (Some(path), None) => {
+            let remedy = "give the whole path, outside of every project";
+            faults.at(path, "it is no absolute path", remedy);
+            return None;
         }
-        (None, Some(name)) => SecretPlace::Variable(name),
+        (None, Some(name)) => SecretPlace::Variable(name.clone()),
         (Some(_), Some(_)) | (None, None) => {
-            let hint = "give either `secret_file` or `secret_env`.";
-            return Err(wrong("", "it needs one secret", hint));
+            let remedy = "give either `secret_file` or `secret_env`";
+            faults.at(said, "it needs one secret", remedy);
+            return None;
         }
     };
-    Ok(Webhook { listen, secret })
+    Some(Webhook {
+        listen: listen?,
+        secret,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::Path;
 
-    use super::{SecretPlace, read};
-    use crate::config::source::Text;
+    use kapi_settings::fault::Faults;
+    use kapi_settings::setting::Setting;
+    use kapi_settings::{read as settings, toml};
+
+    use super::{SecretPlace, WebhookTable, read};
 
     fn said(text: &str) -> Result<super::Webhook, String> {
-        let lines = BTreeMap::new();
-        let file = Text {
-            path: Path::new("config.toml"),
-            lines: &lines,
-        };
-        read(&file, toml::from_str(text).unwrap()).map_err(|error| error.message)
+        let mut faults = Faults::of("config.toml".to_owned());
+        let root = toml::parse(&format!("[w]\n{text}"), &mut faults).unwrap();
+        let tables: BTreeMap<String, Setting<WebhookTable>> =
+            settings::read(&root, &mut faults).unwrap();
+        let read = read(&tables["w"], &mut faults);
+        faults
+            .instead_of(read)
+            .map_err(|faults| faults[0].to_string())
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::config::store::{self, Kept};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::kernel::terms::Setting;
+use crate::kernel::terms::SettingRow;
 
 /// How long a cluster is asked before a request has failed: less than a lease lasts, so that a
 /// worker that is cut off stops before another takes over.
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where tasks are kept, and who said so.
 pub(super) struct Place {
     pub(super) store: Store,
-    pub(super) setting: Setting,
+    pub(super) setting: SettingRow,
 }
 
 /// Returns the project's own files.
@@ -77,8 +77,8 @@ fn name(context: &Context, project: &Project<'_>, config: &Config) -> Result<Str
     })
 }
 
-fn shown(kept: &At<Kept>) -> Setting {
-    Setting {
+fn shown(kept: &At<Kept>) -> SettingRow {
+    SettingRow {
         key: "store".to_owned(),
         value: match &kept.value {
             Kept::Files => "files".to_owned(),

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::command::Overflow;
 use kapi_core::kernel::request::Priority;
-use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError, Set};
+use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError};
 use kapi_engine::kernel::terms::{BackendTerms, KernelTerms};
 use kapi_engine::project::Project;
+use kapi_settings::fault::Faults;
+use kapi_settings::setting::Setting;
 
 use crate::amount;
 use crate::config::Config;
@@ -28,7 +30,7 @@ const GUARDRAILS: &str = "guardrails";
 
 /// One value that holds, and where it was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct SettingRow {
     /// The key, as `[kernel]` has it.
     pub(crate) key: String,
     /// The value, for people.
@@ -45,7 +47,7 @@ pub(crate) struct Resolved {
     /// How urgent the tasks of a profile are when a request does not say.
     pub(crate) priorities: BTreeMap<String, Priority>,
     /// Every value with its place.
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<SettingRow>,
 }
 
 pub(super) fn resolve(
@@ -59,7 +61,8 @@ pub(super) fn resolve(
     let person = &config.kernel.person;
     held.choose(person, root);
     if let Some(creampi) = creampi(context, project)? {
-        let (said, root) = (of_creampi(&creampi)?, creampi.root);
+        let said = of_creampi(&creampi)?;
+        let root = creampi.root.clone();
         held.choose(&said.within(person), &root);
         // Nothing of ours is kept there, and who set it should see that.
         held.unused = [
@@ -67,7 +70,7 @@ pub(super) fn resolve(
             ("checkpoints_dir", creampi.checkpoints_dir),
         ]
         .into_iter()
-        .filter_map(|(key, set)| Some((key, set?)))
+        .filter_map(|(key, set)| Some((key, of(&creampi.file, &set?, PathBuf::clone))))
         .collect();
     }
     held.choose(&config.kernel.project.within(person).narrowing(&held), root);
@@ -102,7 +105,7 @@ struct Held {
     priorities: BTreeMap<String, At<Priority>>,
     guardrail_tokens_max: At<u32>,
     accept_learnt_after: At<Option<u32>>,
-    unused: Vec<(&'static str, Set<PathBuf>)>,
+    unused: Vec<(&'static str, At<PathBuf>)>,
     /// The project, below which paths are shown shorter.
     root: PathBuf,
 }
@@ -164,7 +167,7 @@ impl Held {
         set(&mut self.accept_learnt_after, accept);
     }
 
-    fn settings(&self) -> Vec<Setting> {
+    fn settings(&self) -> Vec<SettingRow> {
         let mut rows = self.choices();
         rows.extend(self.limits());
         for (name, backend) in &self.backends {
@@ -177,18 +180,18 @@ impl Held {
             let value = priority_word(priority.value);
             rows.push(row(&format!("priorities.{name}"), priority, &value));
         }
-        rows.extend(self.unused.iter().map(|(key, set)| Setting {
+        rows.extend(self.unused.iter().map(|(key, set)| SettingRow {
             key: (*key).to_owned(),
             value: format!(
                 "{} (not used: `.ilchul/kernel` has it)",
                 set.value.display()
             ),
-            source: at(&set.place.file, set.place.line),
+            source: set.source.clone(),
         }));
         rows
     }
 
-    fn choices(&self) -> Vec<Setting> {
+    fn choices(&self) -> Vec<SettingRow> {
         let its_own = "the profile's";
         let backend = word(self.backend.value.as_deref(), its_own);
         let model = word(self.model.value.as_deref(), its_own);
@@ -202,7 +205,7 @@ impl Held {
         ]
     }
 
-    fn limits(&self) -> Vec<Setting> {
+    fn limits(&self) -> Vec<SettingRow> {
         let tokens = &self.guardrail_tokens_max;
         let mut rows = vec![row(
             "max_concurrency",
@@ -372,28 +375,28 @@ fn creampi(context: &Context, project: &Project<'_>) -> Result<Option<CreampiCon
 }
 
 fn unreadable(error: &CreampiError) -> Error {
-    let failed = Error::new(Exit::Usage, format!("failed to {}", chain(error)));
+    let failed = || Error::new(Exit::Usage, format!("failed to {}", chain(error)));
     match error {
-        CreampiError::Invalid { problems } => match problems.first() {
-            Some(problem) => failed.with_hint(problem.remedy.clone()),
-            None => failed,
-        },
+        CreampiError::Invalid { faults } => Error::settings(faults),
         CreampiError::TooLarge { .. }
         | CreampiError::NotText { .. }
         | CreampiError::IsLink { .. }
         | CreampiError::KeepsChanging { .. }
         | CreampiError::Lock(_)
-        | CreampiError::Disk(_) => failed,
+        | CreampiError::Disk(_) => failed(),
     }
 }
 
 fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
-    if let Some(backend) = &file.default_backend {
-        kernel::check_backend(&backend.place.to_string(), &backend.value)?;
+    let backend = file.default_backend.as_ref();
+    if let Some(said) = backend.filter(|backend| kernel::is_program(&backend.value)) {
+        let mut faults = Faults::of(file.file.display().to_string());
+        faults.at(said, kernel::PROGRAM, kernel::PROGRAM_REMEDY);
+        return Err(Error::settings(&faults.into_list()));
     }
-    let ms = |seconds: &Set<u32>| of(seconds, |value| u64::from(*value) * 1_000);
+    let ms = |seconds: &Setting<u32>| of(&file.file, seconds, |value| u64::from(*value) * 1_000);
     let backends = file.backends.iter().map(|(name, backend)| {
-        let value = of(backend, |backend| BackendTable {
+        let value = of(&file.file, backend, |backend| BackendTable {
             provider: Some(backend.provider.clone()),
             model: Some(backend.model.clone()),
         });
@@ -403,33 +406,36 @@ fn of_creampi(file: &CreampiConfig) -> Result<Said, Error> {
         default_agent: file
             .default_agent
             .as_ref()
-            .map(|set| of(set, String::clone)),
+            .map(|set| of(&file.file, set, String::clone)),
         default_backend: file
             .default_backend
             .as_ref()
-            .map(|set| of(set, String::clone)),
+            .map(|set| of(&file.file, set, String::clone)),
         default_model: file
             .default_model
             .as_ref()
-            .map(|set| of(set, String::clone)),
-        max_concurrency: file.max_concurrency.as_ref().map(|set| of(set, |n| *n)),
+            .map(|set| of(&file.file, set, String::clone)),
+        max_concurrency: file
+            .max_concurrency
+            .as_ref()
+            .map(|set| of(&file.file, set, |n| *n)),
         default_timeout_ms: file.default_timeout_s.as_ref().map(ms),
         guardrails_dir: file
             .guardrails_dir
             .as_ref()
-            .map(|set| of(set, PathBuf::clone)),
+            .map(|set| of(&file.file, set, PathBuf::clone)),
         key_ttl_ms: file.idempotency_ttl_s.as_ref().map(ms),
         backends: backends.collect(),
         ..Said::default()
     })
 }
 
-fn of<T, U>(set: &Set<T>, value: impl FnOnce(&T) -> U) -> At<U> {
-    At::new(value(&set.value), at(&set.place.file, set.place.line))
+fn of<T, U>(file: &Path, set: &Setting<T>, value: impl FnOnce(&T) -> U) -> At<U> {
+    At::new(value(&set.value), at(file, set.line))
 }
 
-fn row<T>(key: &str, said: &At<T>, value: &dyn fmt::Display) -> Setting {
-    Setting {
+fn row<T>(key: &str, said: &At<T>, value: &dyn fmt::Display) -> SettingRow {
+    SettingRow {
         key: key.to_owned(),
         value: value.to_string(),
         source: said.source.clone(),

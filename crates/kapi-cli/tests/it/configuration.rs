@@ -12,9 +12,13 @@ use crate::environment::{Environment, usual, write};
 fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
     let env = Environment::bare();
     for (text, line, words) in [
-        ("[sandbox]\n\nmemory = \"lots\"\n", 3, &["`memory`"][..]),
-        ("[sandbox]\ndisk = \"-1\"\n", 2, &["`disk`"]),
-        ("[sandbox]\n\ncpus = 0.0\n", 3, &["`cpus`"]),
+        (
+            "[sandbox]\n\nmemory = \"lots\"\n",
+            3,
+            &["`sandbox.memory`"][..],
+        ),
+        ("[sandbox]\ndisk = \"-1\"\n", 2, &["`sandbox.disk`"]),
+        ("[sandbox]\n\ncpus = 0.0\n", 3, &["`sandbox.cpus`"]),
         (
             "[sandbox]\nlevel = \"native\"\nread_only = [\"/proc\"]\n",
             3,
@@ -24,7 +28,7 @@ fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
         (
             "[sandbox]\nulimits = [\"x\"]\n",
             2,
-            &["`ulimits`", "hint: "],
+            &["`sandbox.ulimits[0]`", "hint: "],
         ),
         (
             "[network]\nallow = [\"a b\"]\n",
@@ -55,7 +59,7 @@ fn a_wrong_value_is_named_with_its_line_and_what_to_do() {
         ("[goal]\n[agents.nobody]\n", 2, &["\"nobody\"", "hint: "]),
     ] {
         let path = env.configure(text);
-        let place = format!("{}, line {line}: ", path.display());
+        let place = format!("{}:{line}: ", path.display());
         let words = [&[place.as_str()][..], words].concat();
         env.kapi(&["doctor"]).assert_error(2, &words);
     }
@@ -79,7 +83,7 @@ fn a_variable_that_is_kapis_own_is_refused_where_it_is_named() {
         ),
     ] {
         let path = env.configure(&format!("[agents.{agent}]\nargs = []\n{text}\n"));
-        let place = format!("{}, line 3: ", path.display());
+        let place = format!("{}:3: ", path.display());
         env.kapi(&["doctor"])
             .assert_error(2, &[&place, words, "hint: Leave"]);
     }
@@ -106,5 +110,5 @@ fn a_pipe_or_a_link_is_not_waited_for() {
     fs::remove_file(&path).unwrap();
     write(&path, "[sandbox]\n\nmemory = \"lots\"\n");
     env.kapi(&wanted)
-        .assert_error(2, &[&format!("{named}, line 3: ")]);
+        .assert_error(2, &[&format!("{named}:3: ")]);
 }

@@ -33,7 +33,7 @@ fn a_wrong_command_line_or_configuration_is_2() {
     env.kapi(&usual(HONEST, &["--hidden", "nowhere"]))
         .assert_error(2, &["nowhere"]);
     let path = env.configure("[goal]\nturns = 3\n\n[agents.claude]\nmodle = \"x\"\n");
-    let place = format!("{}, line 5", path.display());
+    let place = format!("{}:5", path.display());
     env.kapi(&usual(HONEST, &[]))
         .assert_error(2, &[&place, "modle"]);
     env.configure("");
@@ -42,7 +42,7 @@ fn a_wrong_command_line_or_configuration_is_2() {
         "[goal]\nturns = 3\n[sandbox]\nmemory = \"1g\"\nread_only = [\"/\"]\n",
     );
     env.kapi(&usual(HONEST, &[]))
-        .assert_error(2, &[".ilchul/config.toml, line 5", "read_only"]);
+        .assert_error(2, &[".ilchul/config.toml:5", "read_only"]);
     assert!(
         !env.repository().join(".ilchul/goals").exists(),
         "no goal was made"

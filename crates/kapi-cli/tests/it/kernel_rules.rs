@@ -139,24 +139,24 @@ fn every_faulty_file_is_a_warning_of_the_dashboard_and_an_error_elsewhere() {
     let cases = [
         (
             "[kernel]\nmax_concurrency = 0\n",
-            "config.toml, line 2: `kernel.max_concurrency`",
+            "config.toml:2: `kernel.max_concurrency`",
         ),
-        ("[kernel]\n\nbanana = 1\n", "config.toml, line 3"),
+        ("[kernel]\n\nbanana = 1\n", "config.toml:3"),
         (
             "[kernel]\nguardrails_dir = \"../out\"\n",
             "below the project",
         ),
-        ("[kernel]\noverflow = \"explode\"\n", "config.toml, line 2"),
+        ("[kernel]\noverflow = \"explode\"\n", "config.toml:2"),
         (
             "[kernel.priorities]\nsisyphus = \"soon\"\n",
-            "config.toml, line 2",
+            "config.toml:2",
         ),
     ];
     for (text, words) in cases {
         env.configure(text);
         env.kapi(&["task", "list"]).assert_error(2, &[words]);
         let warnings = env.json(&["dashboard"])["warnings"].to_string();
-        assert!(warnings.contains("config.toml, line"), "{warnings}");
+        assert!(warnings.contains("config.toml:"), "{warnings}");
     }
 }
 
@@ -209,7 +209,7 @@ fn each_value_remembers_its_source_and_a_project_only_narrows() {
     for text in ["machine_max = 9", "accept_learnt_after = 1"] {
         env.write(".ilchul/config.toml", &format!("[kernel]\n{text}\n"));
         env.kapi(&["task", "list"])
-            .assert_error(2, &[".ilchul/config.toml, line 2"]);
+            .assert_error(2, &[".ilchul/config.toml:2"]);
     }
     env.write(
         ".ilchul/config.toml",

@@ -46,9 +46,9 @@ fn a_project_that_widens_is_refused_with_line_and_remedy() {
     for_each(WIDENING, |(text, key)| {
         let env = Environment::bare();
         env.write("agent-sandbox.yaml", text);
-        let line = format!("agent-sandbox.yaml, line {}", text.lines().count());
+        let line = format!("agent-sandbox.yaml:{}", text.lines().count());
         let line = if *key == "liveness" {
-            "agent-sandbox.yaml, line 1".to_owned()
+            "agent-sandbox.yaml:1".to_owned()
         } else {
             line
         };

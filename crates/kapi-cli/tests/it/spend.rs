@@ -276,7 +276,7 @@ fn caps_are_the_persons_and_a_project_only_lowers_them() {
         "[prices.\"a/b\"]\ninput = 0\noutput = 0\n",
     );
     env.kapi(&["spend"])
-        .assert_error(2, &["config.toml, line 1", "prices"]);
+        .assert_error(2, &["config.toml:1", "prices"]);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn what_is_written_wrongly_is_refused_with_its_line() {
         ("[spend]\nper_week = 1\n", 2, &["per_week"]),
     ] {
         let path = env.configure(text);
-        let place = format!("{}, line {line}: ", path.display());
+        let place = format!("{}:{line}: ", path.display());
         let words = [&[place.as_str()][..], words].concat();
         env.kapi(&["spend"]).assert_error(2, &words);
     }

@@ -454,7 +454,7 @@ fn a_webhook_that_others_could_call_or_read_is_refused() {
     define(&env, "deploy", "trigger:\n  type: event\n  webhook: pushed");
     env.configure("[kernel.webhook]\nlisten = \"0.0.0.0:0\"\nsecret_env = \"HOOK_SECRET\"\n");
     env.kapi(&["up", "--once"])
-        .assert_error(2, &["config.toml, line 2", "other machines could call it"]);
+        .assert_error(2, &["config.toml:2", "other machines could call it"]);
     env.configure("[kernel.webhook]\nlisten = \"127.0.0.1:0\"\nsecret_env = \"HOOK_SECRET\"\n");
     env.kapi(&["up", "--once"])
         .assert_error(2, &["the variable HOOK_SECRET is not set"]);

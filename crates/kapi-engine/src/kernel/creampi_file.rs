@@ -4,15 +4,16 @@
 //! place. Says what the file holds, not what wins against other settings.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
+use kapi_settings::fault::Fault;
+use kapi_settings::setting::Setting;
 use kapi_sys::disk::{Disk, DiskError};
 use kapi_sys::lock::LockError;
 
 mod directory;
 pub mod edit;
-mod nearest;
 mod read;
 
 /// The file below a project.
@@ -21,32 +22,6 @@ pub const FILE: &str = ".pi/oh-my-creampi.jsonc";
 pub const PLAIN_FILE: &str = ".pi/oh-my-creampi.json";
 /// The longest file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// A place in a file, line and column from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: PathBuf,
-    /// The line.
-    pub line: usize,
-    /// The column, in characters.
-    pub column: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}:{}", self.file.display(), self.line, self.column)
-    }
-}
-
-/// A value and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set<T> {
-    /// The value.
-    pub value: T,
-    /// Where it begins.
-    pub place: Place,
-}
 
 /// Which model a backend asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,52 +40,35 @@ pub struct CreampiConfig {
     /// The project: the directory that holds `.pi`.
     pub root: PathBuf,
     /// `defaultAgent`.
-    pub default_agent: Option<Set<String>>,
+    pub default_agent: Option<Setting<String>>,
     /// `defaultBackend`.
-    pub default_backend: Option<Set<String>>,
+    pub default_backend: Option<Setting<String>>,
     /// `defaultModel`.
-    pub default_model: Option<Set<String>>,
+    pub default_model: Option<Setting<String>>,
     /// `maxConcurrency`, 1 to 32.
-    pub max_concurrency: Option<Set<u32>>,
+    pub max_concurrency: Option<Setting<u32>>,
     /// `defaultTimeoutSec`, 0 to 86400; 0 is no limit.
-    pub default_timeout_s: Option<Set<u32>>,
+    pub default_timeout_s: Option<Setting<u32>>,
     /// `guardrailsDir`, inside the project.
-    pub guardrails_dir: Option<Set<PathBuf>>,
+    pub guardrails_dir: Option<Setting<PathBuf>>,
     /// `idempotencyDir`, inside the project.
-    pub idempotency_dir: Option<Set<PathBuf>>,
+    pub idempotency_dir: Option<Setting<PathBuf>>,
     /// `idempotencyTtlSec`, 1 to 86400.
-    pub idempotency_ttl_s: Option<Set<u32>>,
+    pub idempotency_ttl_s: Option<Setting<u32>>,
     /// `checkpointsDir`, inside the project.
-    pub checkpoints_dir: Option<Set<PathBuf>>,
+    pub checkpoints_dir: Option<Setting<PathBuf>>,
     /// `backends`, by their names.
-    pub backends: BTreeMap<String, Set<Backend>>,
-}
-
-/// Something in the file that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub message: String,
-    /// What to do about it.
-    pub remedy: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.place, self.message)
-    }
+    pub backends: BTreeMap<String, Setting<Backend>>,
 }
 
 /// A file that could not be read, or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum CreampiError {
     /// It does not say what it should.
-    #[error("read {}", listed(problems))]
+    #[error("read {}", listed(faults))]
     Invalid {
         /// What is wrong, in the order of the file; at least one.
-        problems: Vec<Problem>,
+        faults: Vec<Fault>,
     },
     /// It is larger than any that is read.
     #[error("read {}: it is larger than {FILE_BYTES_MAX} bytes", file.display())]
@@ -144,9 +102,9 @@ pub enum CreampiError {
     Disk(#[from] DiskError),
 }
 
-fn listed(problems: &[Problem]) -> String {
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    problems.join("; ")
+fn listed(faults: &[Fault]) -> String {
+    let faults: Vec<String> = faults.iter().map(Fault::location_and_what).collect();
+    faults.join("; ")
 }
 
 /// Returns the file that holds for a directory: the nearest `.jsonc` at or above it, else the
@@ -191,7 +149,7 @@ pub fn load(disk: &dyn Disk, file: &Path) -> Result<Option<CreampiConfig>, Cream
 /// # Errors
 /// When there is anything in it that is unknown, out of range or not JSON.
 pub fn parse(text: &str, file: &Path) -> Result<CreampiConfig, CreampiError> {
-    read::read(text, file).map_err(|problems| CreampiError::Invalid { problems })
+    read::read(text, file).map_err(|faults| CreampiError::Invalid { faults })
 }
 
 fn load_text(disk: &dyn Disk, file: &Path) -> Result<Option<String>, CreampiError> {

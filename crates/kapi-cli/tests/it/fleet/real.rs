@@ -211,16 +211,12 @@ fn only_a_person_says_where_tasks_are_kept() {
     let refused = env.kapi(&["task", "list"]);
     refused.assert_error(
         2,
-        &[
-            "config.toml, line 4",
-            "`kernel.store`",
-            "a project may not say",
-        ],
+        &["config.toml:4", "`kernel.store`", "a project may not say"],
     );
     env.write(".ilchul/config.toml", "");
     env.configure("[kernel]\nstore = \"nats://kim:s3cret@\"\n");
     let wrong = env.kapi(&["task", "list"]);
-    wrong.assert_error(2, &["config.toml, line 2", "it must name 1 to 16 servers"]);
+    wrong.assert_error(2, &["config.toml:2", "it must name 1 to 16 servers"]);
     assert!(!wrong.stderr.contains("s3cret"), "{wrong:?}");
     // Nobody is there: it is said, and nothing is kept in files instead.
     env.configure("[kernel]\nstore = \"nats://127.0.0.1:1\"\n");

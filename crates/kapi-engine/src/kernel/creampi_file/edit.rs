@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::tokens::{Token, TokenAndRange};
+use kapi_settings::jsonc;
 use kapi_sys::disk::{Disk, create_dir_durably};
 
-use crate::kernel::creampi_file::read::parse_json;
 use crate::kernel::creampi_file::{CreampiError, load_text, parse, root_of};
 use crate::kernel::guardrails::replace::{Replaced, replace_unless_changed};
 
@@ -132,7 +132,7 @@ fn quoted(text: &str) -> String {
 fn put(text: &str, path: &[&str], value: &str) -> String {
     let bom = text.len() - text.trim_start_matches('\u{feff}').len();
     let (bom, body) = text.split_at(bom);
-    let parsed = parse_json(body).ok();
+    let parsed = jsonc::layout(body).ok();
     let tokens = parsed.as_ref().and_then(|parsed| parsed.tokens.as_deref());
     let root = parsed.as_ref().and_then(|parsed| parsed.value.as_ref());
     let Some(Value::Object(root)) = root else {

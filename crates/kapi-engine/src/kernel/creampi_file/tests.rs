@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_settings::fault::Fault;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
@@ -51,20 +52,14 @@ fn read(text: &str) -> CreampiConfig {
     parse(text, &file()).unwrap()
 }
 
-/// Returns the problems as `line:column message | remedy`.
-fn problems(text: &str) -> Vec<String> {
-    let Err(CreampiError::Invalid { problems }) = parse(text, &file()) else {
+/// Returns the faults without the file.
+fn faults(text: &str) -> Vec<String> {
+    let Err(CreampiError::Invalid { faults }) = parse(text, &file()) else {
         panic!("{text} is fine");
     };
-    let words = |problem: &crate::kernel::creampi_file::Problem| {
-        let place = &problem.place;
-        assert_eq!(place.file, file());
-        format!(
-            "{}:{} {} | {}",
-            place.line, place.column, problem.message, problem.remedy
-        )
-    };
-    problems.iter().map(words).collect()
+    let file = file().display().to_string();
+    let words = |fault: &Fault| fault.to_string().replace(&file, "f");
+    faults.iter().map(words).collect()
 }
 
 fn changed(text: &str, key: &str, value: NewValue<'_>) -> String {
@@ -77,15 +72,15 @@ fn the_specs_example_is_read_with_its_places() {
     assert_eq!(config.root, Path::new("/p"));
     let agent = config.default_agent.unwrap();
     assert_eq!(agent.value, "sisyphus");
-    assert_eq!(agent.place.to_string(), "/p/.pi/oh-my-creampi.jsonc:3:19");
+    assert_eq!((agent.key.as_str(), agent.line), ("defaultAgent", 3));
     assert_eq!(config.default_backend.unwrap().value, "pi");
     assert_eq!(config.default_model.unwrap().value, "gpt-5.3-codex");
     let concurrency = config.max_concurrency.unwrap();
-    assert_eq!((concurrency.value, concurrency.place.line), (3, 8));
+    assert_eq!((concurrency.value, concurrency.line), (3, 8));
     assert_eq!(config.default_timeout_s.unwrap().value, 300);
     let directory = config.guardrails_dir.unwrap();
     assert_eq!(directory.value, Path::new("/p/.creampi/guardrails"));
-    assert_eq!(directory.place.line, 12);
+    assert_eq!(directory.line, 12);
     assert_eq!(
         config.idempotency_dir.unwrap().value,
         Path::new("/p/.creampi/idempotency")
@@ -102,7 +97,7 @@ fn the_specs_example_is_read_with_its_places() {
         provider: "anthropic".to_owned(),
         model: "claude-opus-4-6".to_owned(),
     };
-    assert_eq!((&claude.value, claude.place.line), (&expected, 24));
+    assert_eq!((&claude.value, claude.line), (&expected, 24));
 }
 
 #[test]
@@ -110,14 +105,7 @@ fn comments_commas_and_numbers_in_quotes_are_fine() {
     let config =
         read("\u{feff}/* a */{ // b\r\n\"maxConcurrency\": \"5\", /* \"x\": 1 */ }\r\n// c");
     let concurrency = config.max_concurrency.unwrap();
-    assert_eq!(
-        (
-            concurrency.value,
-            concurrency.place.line,
-            concurrency.place.column
-        ),
-        (5, 2, 19)
-    );
+    assert_eq!((concurrency.value, concurrency.line), (5, 2));
     assert_eq!(config.default_agent, None);
     let text = r#"{"defaultModel": "http://x//y /* no comment */", "defaultTimeoutSec": 0,}"#;
     let config = read(text);
@@ -141,34 +129,26 @@ fn every_problem_is_named_with_its_place_and_remedy() {
   "backends": { "pi": { "provider": "x", "modle": "y" }, "codex": [] }
 }"#;
     assert_eq!(
-        problems(text),
+        faults(text),
         [
-            "6:23 defaultAgent is there twice | remove one of them",
-            "2:3 maxConcurency is not a known key | did you mean maxConcurrency?",
-            "3:21 maxConcurrency must be a whole number from 1 to 32, not 64 | write a whole \
-             number from 1 to 32",
-            "4:24 defaultTimeoutSec must be a whole number from 0 to 86400, not 1.5 | write a \
-             whole number from 0 to 86400",
-            "4:50 idempotencyTtlSec must be a whole number from 1 to 86400, not 0 | write a whole \
-             number from 1 to 86400",
-            "5:3 défaut is not a known key | remove it; the keys are defaultAgent, \
-             defaultBackend, defaultModel, maxConcurrency, defaultTimeoutSec, guardrailsDir, \
-             idempotencyDir, idempotencyTtlSec, checkpointsDir, backends",
-            "6:19 defaultAgent must be a text in quotes that is not empty, not \"\" | write a \
-             text in quotes that is not empty",
-            "6:39 defaultAgent must be a text in quotes that is not empty, not null | write a \
-             text in quotes that is not empty",
-            "7:20 guardrailsDir \"../elsewhere\" leads out of the project | name a directory \
+            "f:2: `maxConcurency`: there is no such key; did you mean `maxConcurrency`?",
+            "f:3: `maxConcurrency`: 64 is out of range; give a whole number from 1 to 32",
+            "f:4: `defaultTimeoutSec`: 1.5 is out of range; give a whole number from 0 to 86400",
+            "f:4: `idempotencyTtlSec`: 0 is out of range; give a whole number from 1 to 86400",
+            "f:5: `défaut`: there is no such key; there are defaultAgent, defaultBackend, \
+             defaultModel, maxConcurrency, defaultTimeoutSec, guardrailsDir, idempotencyDir, \
+             idempotencyTtlSec, checkpointsDir, backends",
+            "f:6: `defaultAgent` stands twice; remove one of them",
+            "f:6: `defaultAgent`: it is empty; give a short text, or leave the key out",
+            "f:7: `guardrailsDir`: \"../elsewhere\" leads out of the project; name a directory \
              inside the project",
-            "8:21 idempotencyDir \"/etc\" leads out of the project | name a directory inside the \
+            "f:8: `idempotencyDir`: \"/etc\" leads out of the project; name a directory inside the \
              project",
-            "8:47 checkpointsDir \".git/hooks\" is git's own | name a directory inside the \
+            "f:8: `checkpointsDir`: \".git/hooks\" is git's own; name a directory inside the \
              project",
-            "9:42 modle is not a known key | did you mean model?",
-            "9:17 backends.pi has no model | write \"model\" too: a backend needs provider and \
-             model",
-            "9:67 backends.codex must be an object with provider and model, not [] | write an \
-             object with provider and model",
+            "f:9: `backends.pi.modle`: there is no such key; did you mean `backends.pi.model`?",
+            "f:9: `backends.pi`: it has no `model`; add `model`",
+            "f:9: `backends.codex`: it is a list; give a table of settings",
         ]
     );
 }
@@ -176,22 +156,22 @@ fn every_problem_is_named_with_its_place_and_remedy() {
 #[test]
 fn what_is_no_json_is_refused_where_it_goes_wrong() {
     for (text, start) in [
-        ("{\n  \"a\" 1}", "2:7 "),
-        ("{'defaultAgent': 1}", "1:2 "),
-        ("{defaultAgent: 1}", "1:2 "),
-        ("{\"maxConcurrency\": 0x3}", "1:20 "),
-        ("{\"defaultAgent\": \"a\" \"defaultModel\": \"b\"}", "1:2"),
-        ("{ /* open", "1:"),
-        ("", "1:1 there is nothing in it"),
-        ("// nothing", "1:1 there is nothing in it"),
-        ("[]", "1:1 the file must be an object in braces"),
+        ("{\n  \"a\" 1}", "f:2: "),
+        ("{'defaultAgent': 1}", "f:1: "),
+        ("{defaultAgent: 1}", "f:1: "),
+        ("{\"maxConcurrency\": 0x3}", "f:1: "),
+        ("{\"defaultAgent\": \"a\" \"defaultModel\": \"b\"}", "f:1: "),
+        ("{ /* open", "f:1: "),
+        ("", "f:1: there is nothing in it"),
+        ("// nothing", "f:1: there is nothing in it"),
+        ("[]", "f:1: it is a list; write an object in braces"),
     ] {
-        let found = problems(text);
+        let found = faults(text);
         assert_eq!(found.len(), 1, "{text}");
         assert!(found[0].starts_with(start), "{text}: {}", found[0]);
     }
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(problems(&deep).len(), 1);
+    assert_eq!(faults(&deep).len(), 1);
 }
 
 #[test]
