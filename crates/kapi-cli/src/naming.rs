@@ -22,7 +22,8 @@ const BRANCH_TRIES_MAX: u32 = 99;
 const LOCK_WAIT_MS: u64 = 10_000;
 
 /// The branch types of spec/kapi.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum BranchType {
     Feat,
     Fix,

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "+USD", value_parser = amount::parse_usd_micros, allow_hyphen_values = true)]
     usd: Option<u64>,
     /// Time to add (+1h)
-    #[arg(long, value_name = "+TIME", value_parser = amount::parse_added_duration_ms, allow_hyphen_values = true)]
+    #[arg(long, value_name = "+TIME", value_parser = amount::parse_duration_ms, allow_hyphen_values = true)]
     wall: Option<u64>,
 }
 

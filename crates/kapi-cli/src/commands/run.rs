@@ -149,7 +149,8 @@ pub(crate) struct CheckFlags {
 }
 
 /// What may happen to tests, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum TestsName {
     /// No test is added, changed or removed
     Locked,
@@ -182,7 +183,8 @@ impl CheckFlags {
 }
 
 /// What an unreachable judge means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Openness {
     /// The goal is blocked until a judge answers
     Closed,
@@ -191,7 +193,8 @@ pub(crate) enum Openness {
 }
 
 /// The isolation, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Sandbox {
     /// Namespaces with a minimal read-only root
     Native,
@@ -202,7 +205,8 @@ pub(crate) enum Sandbox {
 }
 
 /// What can be reached, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Network {
     /// Nothing but the model
     None,

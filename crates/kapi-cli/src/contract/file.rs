@@ -1,24 +1,25 @@
 //! A contract that stands in a file: the shape that `contract.yaml` is written in, or a short form.
 //!
-//! Every key is honoured or refused with its line. Flags hold over what the file says; lists of what
+//! Every key is honoured or refused with its line. Flags override the file; lists of what
 //! is protected or asked about add up. Creates nothing and approves nothing.
 
-mod key;
-mod said;
+use std::path::Path;
 
-use std::path::{Path, PathBuf};
+use kapi_core::goal::contract::{Base, Hidden, Surface};
+use kapi_settings::fault::{Faults, short};
+use kapi_settings::scalar::{NumberText, Scalar, Text, Whole, scalar};
+use kapi_settings::setting::{OneOrMany, Setting};
+use kapi_settings::{amount, read as settings, yaml};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
-use kapi_core::goal::contract::{Base, Hidden};
-use kapi_settings::fault::Faults;
-use kapi_settings::node::{Entry, Value};
-use kapi_settings::yaml;
-
-use crate::commands::run::Args;
+use crate::commands::run::{Args, Network, Openness, Sandbox, TestsName};
 use crate::config::file::{Links, read};
 use crate::context::Context;
-use crate::contract::file::said::{Said, Seen};
+use crate::contract::working::{GoalTypeName, PhaseName, RemindersName, parse_surface};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::naming::BranchType;
 
 /// Flags filled with what a file says, and what only a file can say.
 #[derive(Debug)]
@@ -101,218 +102,457 @@ pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
     Ok(filled)
 }
 
+/// The most entries of one list.
+const LIST_MAX: usize = 4_096;
+
+type Texts = OneOrMany<Text, 0, LIST_MAX>;
+type Number = Setting<NumberText>;
+
+/// A contract as it is written, whole or short. The short form leaves `budget`, `working` and
+/// `checks` out and names things as a person would.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ContractForm {
+    #[serde(rename = "version")]
+    _version: Option<Whole<1, 1>>,
+    #[serde(alias = "goal")]
+    intent: Option<Text>,
+    #[serde(alias = "criteria")]
+    done_criteria: Option<Text>,
+    verify: Option<Texts>,
+    verify_network: bool,
+    protect: Texts,
+    hidden: Option<HiddenForm>,
+    checks: ChecksForm,
+    tests: Option<Setting<TestsName>>,
+    already_green: Option<Setting<bool>>,
+    allow_changed_setup: Option<Setting<bool>>,
+    prove_diff: Option<Setting<bool>>,
+    // Whoever names a file makes all of it their own word.
+    #[serde(rename = "attribution")]
+    _attribution: Option<IgnoredAny>,
+    agent: Option<Text>,
+    judge: Option<JudgeForm>,
+    judge_unavailable: Option<Openness>,
+    budget: BudgetForm,
+    turns: Option<Number>,
+    tokens: Option<Number>,
+    #[serde(alias = "usd_micros")]
+    usd: Option<Number>,
+    #[serde(alias = "wall_ms")]
+    wall: Option<Number>,
+    #[serde(alias = "turn_timeout_ms")]
+    turn_timeout: Option<Number>,
+    #[serde(alias = "verify_timeout_ms")]
+    verify_timeout: Option<Number>,
+    stall_after: Option<Number>,
+    working: WorkingForm,
+    goal_type: Option<Setting<GoalTypeName>>,
+    surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
+    ask_before: Option<Setting<Texts>>,
+    decision_style: Option<Setting<Text>>,
+    start_phase: Option<Setting<PhaseName>>,
+    mise: Option<Setting<bool>>,
+    reminders: Option<Setting<RemindersName>>,
+    distill: Option<Setting<DistillForm>>,
+    base: Option<Setting<BaseForm>>,
+    branch: Option<Setting<Text>>,
+    #[serde(rename = "type")]
+    branch_type: Option<BranchType>,
+    sandbox: Option<Sandbox>,
+    network: Option<Network>,
+    race: Option<Setting<IgnoredAny>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ChecksForm {
+    tests: Option<Setting<TestsName>>,
+    already_green: Option<Setting<bool>>,
+    changed_steering: Option<Setting<bool>>,
+    strength: Option<Setting<bool>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct BudgetForm {
+    turns: Option<Number>,
+    tokens: Option<Number>,
+    #[serde(alias = "usd_micros")]
+    usd: Option<Number>,
+    #[serde(alias = "wall_ms")]
+    wall: Option<Number>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WorkingForm {
+    goal_type: Option<Setting<GoalTypeName>>,
+    surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
+    ask_before: Option<Setting<Texts>>,
+    decision_style: Option<Setting<Text>>,
+    start_phase: Option<Setting<PhaseName>>,
+    mise: Option<Setting<bool>>,
+    reminders: Option<Setting<RemindersName>>,
+    distill: Option<Setting<DistillForm>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "alone is source")]
+struct HiddenForm {
+    source: Option<Text>,
+    sha256: Option<Setting<Text>>,
+    // Counted anew.
+    #[serde(rename = "files")]
+    _files: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "alone is agent")]
+struct JudgeForm {
+    by: Option<JudgeWord>,
+    agent: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum JudgeWord {
+    None,
+    Same,
+    Agent,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "alone is revision")]
+struct BaseForm {
+    revision: Option<Text>,
+    commit: Option<Text>,
+    tree: Option<Text>,
+}
+
+/// A table, or `kind=location;notes` in the place of the location.
+#[derive(Deserialize)]
+#[serde(rename = "alone is location")]
+struct SurfaceForm {
+    kind: Option<Text>,
+    location: Text,
+    notes: Option<Text>,
+}
+
+/// Whether lessons are written down.
+#[derive(Clone, Copy)]
+struct DistillForm(bool);
+
+impl<'de> Deserialize<'de> for DistillForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wanted = "true, false, `when_planned` or `never`";
+        scalar(deserializer, wanted, |value| match value {
+            Scalar::Bool(is_on) => Some(Ok(Self(is_on))),
+            Scalar::Text("when_planned") => Some(Ok(Self(true))),
+            Scalar::Text("never") => Some(Ok(Self(false))),
+            Scalar::Text(text) => {
+                Some(Err(format!("there is no {:?}\ngive {wanted}", short(text))))
+            }
+            Scalar::Whole(_) | Scalar::Real(_) => None,
+        })
+    }
+}
+
 fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
     let mut faults = Faults::of(path.display().to_string());
-    let root = yaml::parse(text, &mut faults).ok_or_else(|| {
-        Error::settings(&faults.into_list())
-    })?;
-    let mut reader = Reader {
-        path,
-        dir: path.parent().map(Path::to_path_buf).unwrap_or_default(),
-        flags,
-        filled,
-        seen: Seen::default(),
-    };
-    reader.table("", root.entries())
+    let root = yaml::parse(text, &mut faults);
+    let form: Option<ContractForm> = root.and_then(|root| settings::read(&root, &mut faults));
+    if let Some(mut form) = form {
+        let mut reader = Reader {
+            path,
+            flags,
+            filled,
+            faults: &mut faults,
+        };
+        reader.one_form(&mut form);
+        reader.proof(&mut form);
+        reader.party(&mut form);
+        reader.limits(&form);
+        reader.working(form.working);
+        reader.location(form.base, form.branch);
+    }
+    faults
+        .instead_of(Some(()))
+        .map_err(|faults| Error::settings(&faults))
 }
 
 /// Reads one file into the flags.
 struct Reader<'a> {
     path: &'a Path,
-    /// Where relative paths of the file begin.
-    dir: PathBuf,
     flags: &'a Args,
     filled: &'a mut Filled,
-    seen: Seen,
+    faults: &'a mut Faults,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, prefix: &str, entries: &[Entry]) -> Result<(), Error> {
-        for entry in entries {
-            let key = match prefix {
-                "" => entry.key.clone(),
-                prefix => format!("{prefix}.{}", entry.key),
-            };
-            let said = Said {
-                path: self.path,
-                key: &key,
-                line: entry.line,
-                node: &entry.node,
-            };
-            match (&entry.node.value, key::is_table(&key)) {
-                (Value::Null, _) if key::is_known(&key) => {}
-                (Value::Map(inner), true) => self.table(&key, inner)?,
-                (_, _) => self.key(said)?,
-            }
+    /// Brings the short form into the whole one; a file says each thing once.
+    fn one_form(&mut self, form: &mut ContractForm) {
+        let (checks, budget, working) = (&mut form.checks, &mut form.budget, &mut form.working);
+        let faults = &mut *self.faults;
+        once(&mut checks.tests, form.tests.take(), faults);
+        once(&mut checks.already_green, form.already_green.take(), faults);
+        once(
+            &mut checks.changed_steering,
+            form.allow_changed_setup.take(),
+            faults,
+        );
+        once(&mut checks.strength, form.prove_diff.take(), faults);
+        once(&mut budget.turns, form.turns.take(), faults);
+        once(&mut budget.tokens, form.tokens.take(), faults);
+        once(&mut budget.usd, form.usd.take(), faults);
+        once(&mut budget.wall, form.wall.take(), faults);
+        once(&mut working.goal_type, form.goal_type.take(), faults);
+        once(&mut working.surfaces, form.surfaces.take(), faults);
+        once(&mut working.ask_before, form.ask_before.take(), faults);
+        once(
+            &mut working.decision_style,
+            form.decision_style.take(),
+            faults,
+        );
+        once(&mut working.start_phase, form.start_phase.take(), faults);
+        once(&mut working.mise, form.mise.take(), faults);
+        once(&mut working.reminders, form.reminders.take(), faults);
+        once(&mut working.distill, form.distill.take(), faults);
+        if let Some(race) = &form.race {
+            let what = "a contract of its own cannot be one lane of a race";
+            let remedy = "leave it out; `kapi run --race` starts one";
+            self.faults.at(race, what, remedy);
         }
-        Ok(())
     }
 
-    fn key(&mut self, said: Said<'_>) -> Result<(), Error> {
-        let Some(name) = key::name(said.key) else {
-            return Err(said
-                .refused("there is no such key")
-                .with_hint(format!("there are: {}.", key::beside(said.key))));
+    /// Takes what is wanted and what proves it.
+    fn proof(&mut self, form: &mut ContractForm) {
+        let (flags, args) = (self.flags, &mut self.filled.args);
+        if let (Some(intent), true) = (form.intent.take(), flags.intent.is_empty()) {
+            args.intent = intent.0;
+        }
+        keep(
+            &mut args.criteria,
+            form.done_criteria.take().map(|text| text.0),
+        );
+        let verify = form.verify.take();
+        if let Some(commands) = verify.filter(|_| flags.verify.is_empty() && !flags.unverified) {
+            args.unverified = commands.0.is_empty();
+            args.verify = texts(commands);
+        }
+        args.verify_network |= form.verify_network;
+        args.protect
+            .extend(texts(std::mem::take(&mut form.protect)));
+        if let Some(hidden) = form.hidden.take() {
+            let dir = self.path.parent().unwrap_or(Path::new(""));
+            keep(
+                &mut args.hidden,
+                hidden.source.map(|source| dir.join(source.0)),
+            );
+            let sha256 = hidden
+                .sha256
+                .map(|said| (location(self.path, &said), said.value.0));
+            self.filled.pinned.hidden = sha256;
+        }
+        let checks = &form.checks;
+        let is_on = |said: &Option<Setting<bool>>| value(said.as_ref()) == Some(true);
+        keep(&mut args.checks.tests, value(checks.tests.as_ref()));
+        args.checks.already_green |= is_on(&checks.already_green);
+        args.checks.allow_changed_setup |= is_on(&checks.changed_steering);
+        args.checks.prove_diff |= is_on(&checks.strength);
+    }
+
+    /// Takes who works and who judges.
+    fn party(&mut self, form: &mut ContractForm) {
+        let agent = form.agent.take().map(|agent| self.named(agent.0));
+        let judge = form.judge.take().and_then(|judge| match judge.by {
+            Some(JudgeWord::None) => Some("none".to_owned()),
+            Some(JudgeWord::Same) => Some("same".to_owned()),
+            Some(JudgeWord::Agent) | None => judge.agent.map(|agent| self.named(agent.0)),
+        });
+        let args = &mut self.filled.args;
+        keep(&mut args.agent, agent);
+        keep(&mut args.judge, judge);
+        keep(&mut args.judge_unavailable, form.judge_unavailable);
+        keep(&mut args.branch_type, form.branch_type);
+        keep(&mut args.sandbox, form.sandbox);
+        keep(&mut args.network, form.network);
+    }
+
+    /// Takes limits.
+    fn limits(&mut self, form: &ContractForm) {
+        let (args, faults) = (&mut self.filled.args, &mut *self.faults);
+        let budget = &form.budget;
+        keep(&mut args.turns, count32(budget.turns.as_ref(), faults));
+        keep(
+            &mut args.stall_after,
+            count32(form.stall_after.as_ref(), faults),
+        );
+        keep(
+            &mut args.tokens,
+            number(budget.tokens.as_ref(), amount::parse_count, faults),
+        );
+        let usd = match budget
+            .usd
+            .as_ref()
+            .filter(|usd| usd.key.ends_with("_micros"))
+        {
+            Some(micros) => number(Some(micros), whole, faults),
+            None => number(budget.usd.as_ref(), amount::parse_usd_micros, faults),
         };
-        self.seen.note(name, said)?;
-        let is_set = self.proof_key(name, said)?
-            || self.party_key(name, said)?
-            || self.limit_key(name, said)?
-            || self.working_key(name, said)?
-            || self.place_key(name, said)?;
-        assert!(is_set, "every key of the table is read by one of these");
-        Ok(())
+        keep(&mut args.usd, usd);
+        keep(&mut args.wall, milliseconds(budget.wall.as_ref(), faults));
+        keep(
+            &mut args.turn_timeout,
+            milliseconds(form.turn_timeout.as_ref(), faults),
+        );
+        keep(
+            &mut args.verify_timeout,
+            milliseconds(form.verify_timeout.as_ref(), faults),
+        );
     }
 
-    /// Reads what is wanted and what proves it.
-    fn proof_key(&mut self, name: &str, said: Said<'_>) -> Result<bool, Error> {
-        let (flags, args) = (self.flags, &mut self.filled.args);
-        match name {
-            "version" => said.whole_within(1, 1).map(drop)?,
-            "intent" if flags.intent.is_empty() => args.intent = said.text()?,
-            "intent" => drop(said.text()?),
-            "done_criteria" => keep(&mut args.criteria, said.text()?),
-            "verify" => {
-                let commands = said.texts()?;
-                if flags.verify.is_empty() && !flags.unverified {
-                    args.unverified = commands.is_empty();
-                    args.verify = commands;
-                }
-            }
-            "verify_network" => args.verify_network |= said.truth()?,
-            "protect" => args.protect.extend(said.texts()?),
-            "hidden" => keep(&mut args.hidden, self.dir.join(said.text()?)),
-            "hidden.sha256" => self.filled.pinned.hidden = Some((said.at(), said.text()?)),
-            "tests" => keep(&mut args.checks.tests, said.word()?),
-            "already_green" => args.checks.already_green |= said.truth()?,
-            "changed_steering" => args.checks.allow_changed_setup |= said.truth()?,
-            "strength" => args.checks.prove_diff |= said.truth()?,
-            // Whoever names a file makes all of it their own word.
-            "attribution" => {}
-            // Counted anew.
-            "hidden.files" => drop(said.whole_within(0, u64::from(u32::MAX))?),
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// Takes how it is worked on.
+    fn working(&mut self, form: WorkingForm) {
+        let (args, faults) = (&mut self.filled.args, &mut *self.faults);
+        keep(&mut args.goal_type, value(form.goal_type.as_ref()));
+        let surfaces = form.surfaces.into_iter().flat_map(|said| said.value);
+        args.surface
+            .extend(surfaces.filter_map(|said| surface(said, faults)));
+        let ask_before = form.ask_before.map(|said| texts(said.value));
+        args.ask_before.extend(ask_before.unwrap_or_default());
+        keep(
+            &mut args.decision_style,
+            form.decision_style.map(|said| said.value.0),
+        );
+        keep(&mut args.start_phase, value(form.start_phase.as_ref()));
+        keep(&mut args.reminders, value(form.reminders.as_ref()));
+        args.mise |= value(form.mise.as_ref()) == Some(true);
+        args.no_distill |= form.distill.is_some_and(|said| !said.value.0);
     }
 
-    /// Reads who works and who judges.
-    fn party_key(&mut self, name: &str, said: Said<'_>) -> Result<bool, Error> {
-        match name {
-            "agent" => {
-                let agent = self.named(said.text()?);
-                keep(&mut self.filled.args.agent, agent);
-            }
-            "judge" | "judge.agent" => {
-                let judge = self.named(said.text()?);
-                keep(&mut self.filled.args.judge, judge);
-            }
-            "judge.by" => match said.text()?.as_str() {
-                by @ ("none" | "same") => keep(&mut self.filled.args.judge, by.to_owned()),
-                "agent" => {}
-                _ => return Err(said.refused("it is `none`, `same` or `agent`")),
-            },
-            "judge_unavailable" => {
-                keep(&mut self.filled.args.judge_unavailable, said.word()?);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Reads limits.
-    fn limit_key(&mut self, name: &str, said: Said<'_>) -> Result<bool, Error> {
-        let args = &mut self.filled.args;
-        match name {
-            "turns" => keep(&mut args.turns, said.count32()?),
-            "tokens" => keep(&mut args.tokens, said.count()?),
-            "usd" => keep(&mut args.usd, said.usd_micros()?),
-            "usd_micros" => keep(&mut args.usd, said.whole_within(1, u64::MAX)?),
-            "wall" | "wall_ms" => keep(&mut args.wall, said.milliseconds()?),
-            "turn_timeout" | "turn_timeout_ms" => {
-                keep(&mut args.turn_timeout, said.milliseconds()?);
-            }
-            "verify_timeout" | "verify_timeout_ms" => {
-                keep(&mut args.verify_timeout, said.milliseconds()?);
-            }
-            "stall_after" => keep(&mut args.stall_after, said.count32()?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Reads how it is worked on.
-    fn working_key(&mut self, name: &str, said: Said<'_>) -> Result<bool, Error> {
-        let args = &mut self.filled.args;
-        match name {
-            "goal_type" => keep(&mut args.goal_type, said.word()?),
-            "surfaces" => args.surface.extend(said.surfaces()?),
-            "ask_before" => args.ask_before.extend(said.texts()?),
-            "decision_style" => keep(&mut args.decision_style, said.text()?),
-            "start_phase" => keep(&mut args.start_phase, said.word()?),
-            "reminders" => keep(&mut args.reminders, said.word()?),
-            "mise" => args.mise |= said.truth()?,
-            "distill" => match &said.node.value {
-                Value::Bool(on) => args.no_distill |= !on,
-                _ => match said.text()?.as_str() {
-                    "when_planned" => {}
-                    "never" => args.no_distill = true,
-                    _ => return Err(said.refused("it is `when_planned` or `never`")),
-                },
-            },
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Reads where it happens.
-    fn place_key(&mut self, name: &str, said: Said<'_>) -> Result<bool, Error> {
-        let (flags, args) = (self.flags, &mut self.filled.args);
-        match name {
-            "base" => keep(&mut args.base, said.text()?),
-            "base.revision" | "base.commit" | "base.tree" if flags.base.is_some() => {
-                drop(said.text()?);
-            }
-            "base.revision" => {
-                let revision = said.text()?;
-                keep(&mut args.base, revision.clone());
-                self.pinned_base(said).revision = Some(revision);
-            }
-            // A commit says more than the name it once had.
-            "base.commit" => args.base = Some(said.text()?),
-            "base.tree" => self.pinned_base(said).tree = Some(said.text()?),
-            "branch" => self.filled.pinned.branch = Some((said.at(), said.text()?)),
-            "type" => keep(&mut args.branch_type, said.word()?),
-            "sandbox" => keep(&mut args.sandbox, said.word()?),
-            "network" => keep(&mut args.network, said.word()?),
-            "race" => {
-                return Err(said
-                    .refused("a contract of its own cannot be one lane of a race")
-                    .with_hint("leave it out; `kapi run --race` starts one."));
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn pinned_base(&mut self, said: Said<'_>) -> &mut PinnedBase {
-        self.filled.pinned.base.get_or_insert_with(|| PinnedBase {
-            place: said.at(),
-            revision: None,
-            tree: None,
-        })
+    /// Takes where it happens.
+    fn location(&mut self, base: Option<Setting<BaseForm>>, branch: Option<Setting<Text>>) {
+        let filled = &mut *self.filled;
+        filled.pinned.branch = branch.map(|said| (location(self.path, &said), said.value.0));
+        let Some(base) = base.filter(|_| self.flags.base.is_none()) else {
+            return;
+        };
+        let place = location(self.path, &base);
+        let BaseForm {
+            revision,
+            commit,
+            tree,
+        } = base.value;
+        let revision = revision.map(|text| text.0);
+        // A commit says more than the name it once had.
+        let named = commit.map(|text| text.0).or_else(|| revision.clone());
+        filled.args.base = named.or(filled.args.base.take());
+        filled.pinned.base = Some(PinnedBase {
+            place,
+            revision,
+            tree: tree.map(|text| text.0),
+        });
     }
 
     /// A script is named from where the file is.
     fn named(&self, reference: String) -> String {
         match reference.strip_prefix("script:") {
-            Some(file) => format!("script:{}", self.dir.join(file).display()),
+            Some(file) => {
+                let dir = self.path.parent().unwrap_or(Path::new(""));
+                format!("script:{}", dir.join(file).display())
+            }
             None => reference,
         }
     }
 }
 
 /// Keeps what a flag said already.
-fn keep<T>(place: &mut Option<T>, said: T) {
-    place.get_or_insert(said);
+fn keep<T>(kept: &mut Option<T>, said: Option<T>) {
+    *kept = kept.take().or(said);
+}
+
+/// Takes what the short form says, unless the whole one says it too.
+fn once<T>(whole: &mut Option<Setting<T>>, short: Option<Setting<T>>, faults: &mut Faults) {
+    if let (Some(whole), Some(short)) = (&*whole, &short) {
+        let what = format!("`{}` on line {} says this already", whole.key, whole.line);
+        faults.at(short, what, "keep one of them");
+    }
+    *whole = whole.take().or(short);
+}
+
+fn location<T>(path: &Path, said: &Setting<T>) -> String {
+    format!("{}:{}: `{}`", path.display(), said.line, said.key)
+}
+
+fn texts(texts: Texts) -> Vec<String> {
+    texts.0.into_iter().map(|text| text.0).collect()
+}
+
+fn value<T: Copy>(said: Option<&Setting<T>>) -> Option<T> {
+    said.map(|said| said.value)
+}
+
+/// Returns a number that is more than 0.
+fn number(
+    said: Option<&Number>,
+    parse: impl Fn(&str) -> Result<u64, String>,
+    faults: &mut Faults,
+) -> Option<u64> {
+    let said = said?;
+    let read = parse(&said.value.0);
+    match read {
+        Ok(0) => faults.at(said, "0 is out of range", "give 1 or more"),
+        Ok(_) => {}
+        Err(ref rule) => faults.at(said, rule, "correct it"),
+    }
+    read.ok()
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not a whole number"))
+}
+
+fn count32(said: Option<&Number>, faults: &mut Faults) -> Option<u32> {
+    let small = |text: &str| {
+        whole(text).and_then(|count| match u32::try_from(count) {
+            Ok(_) => Ok(count),
+            Err(_) => Err(format!("{count} is too large")),
+        })
+    };
+    number(said, small, faults).and_then(|count| u32::try_from(count).ok())
+}
+
+/// Returns a time: `90s`, `2h`, or a whole number of milliseconds under a key that says so.
+fn milliseconds(said: Option<&Number>, faults: &mut Faults) -> Option<u64> {
+    let is_ms = said.is_some_and(|said| said.key.ends_with("_ms"));
+    let parse = |text: &str| match whole(text) {
+        Ok(ms) if is_ms => Ok(ms),
+        Ok(_) => Err(format!(
+            "{text} has no unit: write a time such as 90s, 15m, 2h or 1d"
+        )),
+        Err(_) => amount::parse_duration_ms(text),
+    };
+    number(said, parse, faults)
+}
+
+fn surface(said: Setting<SurfaceForm>, faults: &mut Faults) -> Option<Surface> {
+    let SurfaceForm {
+        kind,
+        location,
+        notes,
+    } = &said.value;
+    if let Some(kind) = kind {
+        return Some(Surface {
+            kind: kind.0.clone(),
+            location: location.0.clone(),
+            notes: notes.as_ref().map(|notes| notes.0.clone()),
+        });
+    }
+    let parsed = parse_surface(&location.0);
+    if let Err(rule) = &parsed {
+        faults.at(&said, rule, "give a table with kind and location");
+    }
+    parsed.ok()
 }

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// What a goal ends with, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum GoalTypeName {
     /// Something is shipped
     Ticket,
@@ -22,7 +23,8 @@ pub(crate) enum GoalTypeName {
 }
 
 /// A phase, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum PhaseName {
     /// Reading code
     Analysis,
@@ -41,7 +43,8 @@ pub(crate) enum PhaseName {
 }
 
 /// How much an agent is reminded of, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum RemindersName {
     /// Everything that fits the goal
     All,

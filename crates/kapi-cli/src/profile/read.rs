@@ -6,16 +6,17 @@
 use std::path::Path;
 
 use kapi_agent::hook::agent_type::AgentType;
-use kapi_core::goal::contract::NetworkMode;
-use kapi_settings::fault::Faults;
-use kapi_settings::node::{Entry, Node, Value};
-use kapi_settings::yaml;
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
+use kapi_settings::fault::{Faults, did_you_mean};
+use kapi_settings::node::{Entry, Node, Value, below};
+use kapi_settings::read::read_at;
+use kapi_settings::scalar::{Bytes, Count, CpuMillis};
+use kapi_settings::setting::Setting;
+use kapi_settings::yaml;
+use serde::de::DeserializeOwned;
 
-use crate::amount;
-use crate::config::grant::parse_cpu_millis;
-use crate::config::source::{At, Source};
+use crate::config::source::{self, At, Source};
 use crate::error::Error;
 use crate::profile::key::{self, Fate, Fixed};
 use crate::profile::message::{self, CoAuthor};
@@ -44,15 +45,17 @@ pub(crate) struct Place<'a> {
 /// Reads a profile.
 pub(crate) fn read(text: &str, place: &Place<'_>) -> Result<Profile, Error> {
     let mut faults = Faults::of(place.file());
-    let root = yaml::parse(text, &mut faults).ok_or_else(|| {
-        Error::settings(&faults.into_list())
-    })?;
-    let mut reader = Reader {
-        place,
-        profile: Profile::named(place.name, place.path.map(Path::to_path_buf), place.owner),
-    };
-    reader.table("", root.entries())?;
-    Ok(reader.profile)
+    let profile = yaml::parse(text, &mut faults).map(|root| {
+        let mut reader = Reader {
+            place,
+            profile: Profile::named(place.name, place.path.map(Path::to_path_buf), place.owner),
+            faults: &mut faults,
+        };
+        reader.table("", root.entries());
+        reader.profile
+    });
+    let read = faults.instead_of(profile);
+    read.map_err(|faults| Error::settings(&faults))
 }
 
 impl Place<'_> {
@@ -63,278 +66,214 @@ impl Place<'_> {
         }
     }
 
-    fn at(&self, line: usize) -> String {
-        match self.path {
-            Some(path) => format!("{}, line {line}", path.display()),
-            None => format!("built-in profile {}, line {line}", self.name),
-        }
-    }
-
     fn source(&self, line: usize) -> Source {
         match self.path {
-            Some(path) => Source::Line {
-                path: path.to_path_buf(),
-                line,
-            },
+            Some(path) => source::at(path, line),
             None => Source::BuiltIn(format!("profile {}", self.name)),
         }
     }
 }
 
+/// A key that counts, and what it is set to.
+type Said<'a> = Setting<&'a Node>;
+
 struct Reader<'a> {
     place: &'a Place<'a>,
     profile: Profile,
-}
-
-/// A key that counts, and what it is set to.
-#[derive(Clone, Copy)]
-struct Said<'a> {
-    path: &'a str,
-    line: usize,
-    node: &'a Node,
-    place: &'a Place<'a>,
+    faults: &'a mut Faults,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, prefix: &str, entries: &[Entry]) -> Result<(), Error> {
+    fn table(&mut self, prefix: &str, entries: &[Entry]) {
         for entry in entries {
-            let path = match prefix {
-                "" => entry.key.clone(),
-                prefix => format!("{prefix}.{}", entry.key),
-            };
-            let said = Said {
-                path: &path,
+            let key = below(prefix, &entry.key);
+            let said = Setting {
+                value: &entry.node,
                 line: entry.line,
-                node: &entry.node,
-                place: self.place,
+                key,
             };
-            match (key::fate(&path), &entry.node.value) {
-                (Some(fate), _) => self.key(said, fate)?,
-                (None, Value::Map(inner)) if key::is_table(&path) => self.table(&path, inner)?,
-                (None, Value::Null) if key::is_table(&path) => {}
-                (None, other) if key::is_table(&path) => {
-                    return Err(said.refused(&format!("it must be a table, not {}", other.kind())));
+            match (key::fate(&said.key), &entry.node.value) {
+                (Some(fate), _) => self.key(&said, fate),
+                (None, Value::Map(inner)) if key::is_table(&said.key) => {
+                    self.table(&said.key, inner);
+                }
+                (None, Value::Null) if key::is_table(&said.key) => {}
+                (None, other) if key::is_table(&said.key) => {
+                    let what = format!("it is {}", other.kind());
+                    self.faults.at(&said, what, "give a table of settings");
                 }
                 (None, _) => {
-                    let names = key::beside(&path).join(", ");
-                    let text = format!("{}: there is no key `{path}`", self.place.at(entry.line));
-                    return Err(
-                        Error::usage(text).with_hint(format!("beside it there are: {names}."))
-                    );
+                    let names = key::beside(&said.key);
+                    let remedy = did_you_mean(&entry.key, &names, "beside it there are");
+                    self.faults.at(&said, "there is no such key", remedy);
                 }
             }
         }
-        Ok(())
     }
 
-    fn key(&mut self, said: Said<'_>, fate: Fate) -> Result<(), Error> {
+    fn key(&mut self, said: &Said<'_>, fate: Fate) {
+        let value = &said.value.value;
         match fate {
-            Fate::Refused(advice) => Err(said.unsupported("is not supported", advice)),
-            Fate::Fixed(values, advice) => {
-                if values
-                    .iter()
-                    .any(|fixed| is_fixed(&said.node.value, *fixed))
-                {
-                    return Ok(());
-                }
-                Err(said.unsupported("cannot be set to this", advice))
-            }
-            Fate::Person | Fate::Narrows if said.node.value == Value::Null => Ok(()),
-            Fate::Person if self.place.owner == Owner::Project => Err(said.only_person()),
+            Fate::Refused(advice) => self.faults.at(said, "it is not supported", advice),
+            Fate::Fixed(values, _) if values.iter().any(|fixed| is_fixed(value, *fixed)) => {}
+            Fate::Fixed(_, advice) => self.faults.at(said, "it cannot be set to this", advice),
+            Fate::Person | Fate::Narrows if *value == Value::Null => {}
+            Fate::Person if self.place.owner == Owner::Project => self.only_person(said),
             Fate::Person => self.person_key(said),
             Fate::Narrows => self.narrowing_key(said),
         }
     }
 
-    fn person_key(&mut self, said: Said<'_>) -> Result<(), Error> {
-        let profile = &mut self.profile;
-        match said.path {
-            "agent.command" => profile.command = Some(said.checked_text(check_command)?),
-            "agent.type" => profile.agent_type = Some(said.parsed(agent_name)?),
-            "filesystem.include" => {
-                let home = said.place.home;
-                profile.include = said.list(|text| include::include(text, home))?;
-            }
-            "environment.passthrough" => profile.pass = said.list(variable_name)?,
-            "environment.set" => profile.set = said.variables()?,
-            "image.name" => profile.image_name = Some(said.checked_text(check_image_word)?),
-            "image.tag" => profile.image_tag = Some(said.checked_text(check_image_word)?),
-            "git.auto_push.remote" => profile.remote = Some(said.checked_text(check_remote)?),
-            "git.auto_push.commit_message" => {
-                profile.commit_message = Some(said.checked_text(message::check)?);
-            }
-            "git.co_authors" => profile.co_authors = said.list(CoAuthor::parse)?,
-            "security.userns" => profile.userns = Some(said.parsed(userns)?),
-            "maven.mirror_url" => profile.mirror = Some(said.checked_text(check_address)?),
-            path if path.starts_with("network.allowlist.") => {
-                profile.allow.extend(said.list(rule)?);
-            }
-            _ => return Err(said.unsupported("is not supported", "leave it out")),
-        }
-        Ok(())
+    fn only_person(&mut self, said: &Said<'_>) {
+        let what = "a project's own file cannot set it: it would widen what a run may do";
+        let remedy = self.place.trust_hint.trim_end_matches('.');
+        self.faults.at(said, what, remedy);
     }
 
-    fn narrowing_key(&mut self, said: Said<'_>) -> Result<(), Error> {
-        let is_project = self.place.owner == Owner::Project;
-        let profile = &mut self.profile;
-        match said.path {
-            "resources.memory" => profile.memory_bytes = Some(said.bytes()?),
-            "resources.cpus" => profile.cpu_millis = Some(said.cpu_millis()?),
+    fn person_key(&mut self, said: &Said<'_>) {
+        match said.key.as_str() {
+            "agent.command" => self.profile.command = self.text(said, check_command),
+            "agent.type" => self.profile.agent_type = self.parsed(said, agent_name),
+            "filesystem.include" => {
+                let home = self.place.home;
+                self.profile.include = self.list(said, |text| include::include(text, home));
+            }
+            "environment.passthrough" => self.profile.pass = self.list(said, variable_name),
+            "environment.set" => self.profile.set = self.variables(said),
+            "image.name" => self.profile.image_name = self.text(said, check_image_word),
+            "image.tag" => self.profile.image_tag = self.text(said, check_image_word),
+            "git.auto_push.remote" => self.profile.remote = self.text(said, check_remote),
+            "git.auto_push.commit_message" => {
+                self.profile.commit_message = self.text(said, message::check);
+            }
+            "git.co_authors" => self.profile.co_authors = self.list(said, CoAuthor::parse),
+            "security.userns" => self.profile.userns = self.parsed(said, userns),
+            "maven.mirror_url" => self.profile.mirror = self.text(said, check_address),
+            key if key.starts_with("network.allowlist.") => {
+                let rules = self.list(said, rule);
+                self.profile.allow.extend(rules);
+            }
+            _ => self.faults.at(said, "it is not supported", "leave it out"),
+        }
+    }
+
+    fn narrowing_key(&mut self, said: &Said<'_>) {
+        match said.key.as_str() {
+            "resources.memory" => {
+                let memory: Option<At<Bytes>> = self.take(said);
+                self.profile.memory_bytes = memory.map(|at| At::new(at.value.0, at.source));
+            }
+            "resources.cpus" => {
+                let cpus: Option<At<CpuMillis>> = self.take(said);
+                self.profile.cpu_millis = cpus.map(|at| At::new(at.value.0, at.source));
+            }
             // Two names of one limit: the smaller holds.
             "resources.pids" | "security.process.pids_limit" => {
-                let count = said.count()?;
-                let old = profile.processes.take();
-                profile.processes = old.filter(|old| old.value < count.value).or(Some(count));
+                let count: Option<At<Count<1, { u32::MAX }>>> = self.take(said);
+                let count = count.map(|at| At::new(u64::from(at.value.0), at.source));
+                let both = self.profile.processes.take().into_iter().chain(count);
+                self.profile.processes = both.min_by_key(|at| at.value);
             }
-            "network.mode" => profile.network = Some(said.parsed(network_mode)?),
-            "git.auto_push.enabled" => {
-                let push = said.truth()?;
-                if is_project && push.value {
-                    return Err(said.only_person());
-                }
-                profile.push = Some(push);
-            }
+            "network.mode" => self.profile.network = self.take(said),
+            "git.auto_push.enabled" => self.profile.push = self.switch(said),
             "security.seccomp.allow_userns" => {
-                let nested = said.truth()?;
-                if is_project && nested.value {
-                    return Err(said.only_person());
-                }
-                profile.nested_namespaces = Some(nested);
+                self.profile.nested_namespaces = self.switch(said);
             }
-            _ => return Err(said.unsupported("is not supported", "leave it out")),
+            _ => self.faults.at(said, "it is not supported", "leave it out"),
         }
-        Ok(())
+    }
+
+    /// Reads what a project may only switch off.
+    fn switch(&mut self, said: &Said<'_>) -> Option<At<bool>> {
+        let is_on: At<bool> = self.take(said)?;
+        if is_on.value && self.place.owner == Owner::Project {
+            self.only_person(said);
+        }
+        Some(is_on)
+    }
+
+    fn take<T: DeserializeOwned>(&mut self, said: &Said<'_>) -> Option<At<T>> {
+        let value = read_at(said, self.faults)?;
+        Some(At::new(value, self.place.source(said.line)))
+    }
+
+    fn parsed<T>(
+        &mut self,
+        said: &Said<'_>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<At<T>> {
+        let text: At<String> = self.take(said)?;
+        let parsed = parse(&text.value).map_err(|rule| self.refuse(said, &rule));
+        Some(At::new(parsed.ok()?, text.source))
+    }
+
+    fn text(
+        &mut self,
+        said: &Said<'_>,
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> Option<At<String>> {
+        self.parsed(said, |text| check(text).map(|()| text.to_owned()))
+    }
+
+    fn list<T>(
+        &mut self,
+        said: &Said<'_>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Vec<At<T>> {
+        let items: Option<Vec<Setting<String>>> = read_at(said, self.faults);
+        let mut list = Vec::new();
+        for item in items.unwrap_or_default() {
+            match parse(&item.value) {
+                Ok(value) => list.push(At::new(value, self.place.source(item.line))),
+                Err(rule) => self.refuse(&item, &rule),
+            }
+        }
+        list
+    }
+
+    /// Notes a rule that is broken, and what to do where the rule says it.
+    fn refuse<T>(&mut self, said: &Setting<T>, rule: &str) {
+        let (what, remedy) = rule.split_once("; ").unwrap_or((rule, "correct it"));
+        self.faults.at(said, what, remedy);
+    }
+
+    fn variables(&mut self, said: &Said<'_>) -> Vec<At<(String, String)>> {
+        let mut list = Vec::new();
+        if !matches!(said.value.value, Value::Map(_)) {
+            let what = format!("it is {}", said.value.value.kind());
+            self.faults.at(said, what, "give a table of settings");
+        }
+        for entry in said.value.entries() {
+            let variable = Setting {
+                value: &entry.node,
+                line: entry.line,
+                key: below(&said.key, &entry.key),
+            };
+            match variable_of(entry) {
+                Ok(pair) => list.push(At::new(pair, self.place.source(entry.line))),
+                Err(rule) => self.refuse(&variable, &rule),
+            }
+        }
+        list
     }
 }
 
-impl Said<'_> {
-    fn refused(&self, rule: &str) -> Error {
-        self.refused_at(self.line, rule)
-    }
-
-    fn refused_at(&self, line: usize, rule: &str) -> Error {
-        Error::usage(format!("{}: `{}`: {rule}", self.place.at(line), self.path))
-    }
-
-    fn unsupported(&self, what: &str, advice: &str) -> Error {
-        let text = format!("{}: `{}` {what}", self.place.at(self.line), self.path);
-        Error::usage(text).with_hint(format!("{advice}."))
-    }
-
-    fn only_person(&self) -> Error {
-        let text = format!(
-            "{}: a project's own file cannot set `{}`: it would widen what a run may do",
-            self.place.at(self.line),
-            self.path
-        );
-        Error::usage(text).with_hint(self.place.trust_hint)
-    }
-
-    fn kind_is(&self, wanted: &str) -> Error {
-        self.refused(&format!(
-            "it must be {wanted}, not {}",
-            self.node.value.kind()
-        ))
-    }
-
-    fn at<T>(&self, value: T) -> At<T> {
-        At::new(value, self.place.source(self.line))
-    }
-
-    fn text(&self) -> Result<&str, Error> {
-        match &self.node.value {
-            Value::Text(text) => Ok(text),
-            _ => Err(self.kind_is("text")),
+fn variable_of(entry: &Entry) -> Result<(String, String), String> {
+    let name = variable_name(&entry.key)?;
+    let value = match &entry.node.value {
+        Value::Text(text) => text.clone(),
+        Value::Whole(number) => number.to_string(),
+        Value::Null => String::new(),
+        // 1.10 would become 1.1, and yes is not what every program calls true.
+        other @ (Value::Bool(_) | Value::Real(_)) => {
+            return Err(format!("it is {}; put the value in quotes", other.kind()));
         }
+        other => return Err(format!("it is {}; give text", other.kind())),
+    };
+    if value.contains('\0') || value.len() > VALUE_BYTES_MAX {
+        return Err("it has a zero byte or is longer than 128 KiB; shorten it".to_owned());
     }
-
-    fn parsed<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Result<At<T>, Error> {
-        let parsed = parse(self.text()?).map_err(|rule| self.refused(&rule))?;
-        Ok(self.at(parsed))
-    }
-
-    fn checked_text(
-        &self,
-        check: impl Fn(&str) -> Result<(), String>,
-    ) -> Result<At<String>, Error> {
-        self.parsed(|text| check(text).map(|()| text.to_owned()))
-    }
-
-    fn truth(&self) -> Result<At<bool>, Error> {
-        match self.node.value {
-            Value::Bool(value) => Ok(self.at(value)),
-            _ => Err(self.kind_is("true or false")),
-        }
-    }
-
-    fn count(&self) -> Result<At<u64>, Error> {
-        match self.node.value {
-            Value::Whole(value) => u64::try_from(value)
-                .ok()
-                .filter(|count| *count > 0)
-                .map(|count| self.at(count))
-                .ok_or_else(|| self.refused("it must be 1 or more")),
-            _ => Err(self.kind_is("a whole number")),
-        }
-    }
-
-    fn bytes(&self) -> Result<At<u64>, Error> {
-        match self.node.value {
-            Value::Whole(_) => self.count(),
-            _ => self.parsed(amount::parse_bytes),
-        }
-    }
-
-    fn cpu_millis(&self) -> Result<At<u64>, Error> {
-        let text = match &self.node.value {
-            Value::Whole(count) => count.to_string(),
-            Value::Real(count) => count.to_string(),
-            Value::Text(text) => text.clone(),
-            _ => return Err(self.kind_is("a number")),
-        };
-        let millis = parse_cpu_millis(&text).map_err(|rule| self.refused(&rule))?;
-        Ok(self.at(millis))
-    }
-
-    fn list<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<At<T>>, Error> {
-        let Value::List(items) = &self.node.value else {
-            return Err(self.kind_is("a list"));
-        };
-        let read = |item: &Node| {
-            let Value::Text(text) = &item.value else {
-                let rule = format!("each must be text, not {}", item.value.kind());
-                return Err(self.refused_at(item.line, &rule));
-            };
-            let value = parse(text)
-                .map_err(|rule| self.refused_at(item.line, &format!("{text:?}: {rule}")))?;
-            Ok(At::new(value, self.place.source(item.line)))
-        };
-        items.iter().map(read).collect()
-    }
-
-    fn variables(&self) -> Result<Vec<At<(String, String)>>, Error> {
-        let Value::Map(entries) = &self.node.value else {
-            return Err(self.kind_is("a table"));
-        };
-        let read = |entry: &Entry| {
-            let refused =
-                |rule: &str| self.refused_at(entry.line, &format!("{}: {rule}", entry.key));
-            let name = variable_name(&entry.key).map_err(|rule| refused(&rule))?;
-            let value = match &entry.node.value {
-                Value::Text(text) => text.clone(),
-                Value::Whole(number) => number.to_string(),
-                Value::Null => String::new(),
-                // 1.10 would become 1.1, and yes is not what every program calls true.
-                Value::Bool(_) | Value::Real(_) => return Err(refused("put the value in quotes")),
-                Value::List(_) | Value::Map(_) => return Err(refused("it must be text")),
-            };
-            if value.contains('\0') || value.len() > VALUE_BYTES_MAX {
-                return Err(refused("it has a zero byte or is longer than 128 KiB"));
-            }
-            Ok(At::new((name, value), self.place.source(entry.line)))
-        };
-        entries.iter().map(read).collect()
-    }
+    Ok((name, value))
 }
 
 fn is_fixed(value: &Value, fixed: Fixed) -> bool {
@@ -382,15 +321,6 @@ pub(super) fn variable_name(text: &str) -> Result<String, String> {
 
 fn rule(text: &str) -> Result<EgressRule, String> {
     EgressRule::parse(text).map_err(|error| format!("{}; {}", error.problem, error.problem.hint()))
-}
-
-fn network_mode(text: &str) -> Result<NetworkMode, String> {
-    match text {
-        "none" => Ok(NetworkMode::None),
-        "filtered" => Ok(NetworkMode::Filtered),
-        "open" => Ok(NetworkMode::Open),
-        _ => Err(format!("{text:?} is not none, filtered or open")),
-    }
 }
 
 fn userns(text: &str) -> Result<Userns, String> {

@@ -5,9 +5,9 @@ use kapi_core::kernel::definition::trigger::Trigger;
 use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::{Kernel as Fold, LoopState, is_on};
 use kapi_core::kernel::task::State;
-use kapi_settings::fault::Fault;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::schedule::{self, Schedule};
+use kapi_settings::fault::Fault;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::dashboard::{
     DashboardView, DomainView, LeaderView, LoopLine, QueueView, SettingView, WarningView,
