@@ -127,11 +127,14 @@ impl Faults {
         self.list.is_empty()
     }
 
-    /// Tells whether something is wrong with a key itself.
+    /// Tells whether something is wrong with a key, or below it.
     #[must_use]
     pub fn blames(&self, key: &str) -> bool {
         let mut keys = self.list.iter().filter_map(|fault| fault.key.as_deref());
-        keys.any(|blamed| blamed == key)
+        keys.any(|blamed| {
+            let rest = blamed.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
     }
 
     /// Returns what was read, if nothing is wrong with the file.

@@ -12,18 +12,21 @@
 //!
 //! - `#[serde(rename = "alone is x")]`: anything but a table stands for a table with the one key `x`.
 
+mod access;
+mod style;
+mod wrong;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::{fmt, ptr};
 
-use serde::de::value::StrDeserializer;
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer as _,
-    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
-};
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use crate::fault::{FAULTS_MAX, Faults, did_you_mean, short};
 use crate::node::{Entry, Node, Value, below};
+use crate::read::access::{Alone, Entries, Items, One, Parts, Variant};
+use crate::read::style::Style;
+use crate::read::wrong::{Spot, Wrong};
 use crate::setting::{ONE_OR_MANY, SETTING, Setting};
 
 /// Reads a tree into a type; `None` when what is wrong with it leaves nothing of the type.
@@ -94,108 +97,6 @@ impl Reading<'_> {
 /// A node is known by where it is: the tree does not change while it is read.
 fn address(node: &Node) -> usize {
     ptr::from_ref(node).addr()
-}
-
-/// Which node has a fault, and where a person finds it.
-#[derive(Debug)]
-struct Spot {
-    address: usize,
-    key: String,
-    line: usize,
-}
-
-/// What is wrong.
-#[derive(Debug)]
-struct Wrong(Box<Words>);
-
-#[derive(Debug)]
-struct Words {
-    what: String,
-    remedy: String,
-    /// Where, as soon as that is known.
-    spot: Option<Spot>,
-    /// The field that is missing.
-    missing: Option<&'static str>,
-    /// Whether two keys of one table are one field.
-    is_twice: bool,
-    /// Whether it only follows from a fault that was noted already.
-    is_known: bool,
-}
-
-impl Wrong {
-    fn new(what: String, remedy: String) -> Self {
-        Self(Box::new(Words {
-            what,
-            remedy,
-            spot: None,
-            missing: None,
-            is_twice: false,
-            is_known: false,
-        }))
-    }
-
-    fn at(mut self, spot: impl FnOnce() -> Spot) -> Self {
-        self.0.spot.get_or_insert_with(spot);
-        self
-    }
-
-    fn known() -> Self {
-        let mut wrong = Self::new(String::new(), String::new());
-        wrong.0.is_known = true;
-        wrong
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}; {}", self.0.what, self.0.remedy)
-    }
-}
-
-impl std::error::Error for Wrong {}
-
-impl Error for Wrong {
-    /// What is wrong, and on a second line what to do.
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        let text = message.to_string();
-        let (what, remedy) = text.split_once('\n').unwrap_or((&text, "correct it"));
-        Self::new(what.to_owned(), remedy.to_owned())
-    }
-
-    fn invalid_type(found: Unexpected<'_>, wanted: &dyn serde::de::Expected) -> Self {
-        let kind = match found {
-            Unexpected::Bool(_) => "true or false",
-            Unexpected::Unsigned(_) | Unexpected::Signed(_) => "a whole number",
-            Unexpected::Float(_) => "a number with decimals",
-            Unexpected::Unit | Unexpected::Option => "nothing",
-            Unexpected::Seq => "a list",
-            Unexpected::Map => "a table",
-            _ => "text",
-        };
-        Self::new(format!("it is {kind}"), format!("give {wanted}"))
-    }
-
-    fn invalid_value(found: Unexpected<'_>, wanted: &dyn serde::de::Expected) -> Self {
-        let what = match found {
-            Unexpected::Unsigned(number) => format!("{number} is out of range"),
-            Unexpected::Signed(number) => format!("{number} is out of range"),
-            found => format!("{found} is not possible"),
-        };
-        Self::new(what, format!("give {wanted}"))
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        let mut wrong = Self::new(format!("it has no `{field}`"), format!("add `{field}`"));
-        wrong.0.missing = Some(field);
-        wrong
-    }
-
-    fn duplicate_field(_field: &'static str) -> Self {
-        let what = "it says the same as another key of this table";
-        let mut wrong = Self::new(what.to_owned(), "keep one of them".to_owned());
-        wrong.0.is_twice = true;
-        wrong
-    }
 }
 
 /// Reads one node.
@@ -369,41 +270,6 @@ fn unknown(key: &str, fields: &[&'static str], prefix: &str) -> String {
     }
 }
 
-/// How the variants of an enumeration are written.
-#[derive(Clone, Copy)]
-enum Style {
-    /// A word, or a table with one key.
-    Plain,
-    /// A table with a key that names the variant.
-    Tagged {
-        tag: &'static str,
-        otherwise: Option<&'static str>,
-    },
-    /// As [`Style::Plain`], or a text that stands for one variant.
-    Text(&'static str),
-}
-
-impl Style {
-    fn of(name: &'static str) -> Self {
-        if let Some(variant) = name.strip_prefix("text is ") {
-            return Self::Text(variant);
-        }
-        let Some(tag) = name.strip_prefix("by ") else {
-            return Self::Plain;
-        };
-        match tag.split_once(" or ") {
-            Some((tag, word)) => Self::Tagged {
-                tag,
-                otherwise: Some(word),
-            },
-            None => Self::Tagged {
-                tag,
-                otherwise: None,
-            },
-        }
-    }
-}
-
 impl<'de> Deserializer<'de> for Reader<'de, '_> {
     type Error = Wrong;
 
@@ -554,211 +420,6 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
 
     serde::forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct
-    }
-}
-
-/// The items of a list, without those that have a fault.
-struct Items<'de, 'r> {
-    list: &'de [Node],
-    next: usize,
-    /// How many there are, for those who ask for it first.
-    count: Option<usize>,
-    reader: Reader<'de, 'r>,
-}
-
-impl<'de> SeqAccess<'de> for Items<'de, '_> {
-    type Error = Wrong;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
-        if let Some(count) = self.count.take() {
-            return seed.deserialize(count.into_deserializer()).map(Some);
-        }
-        while let Some(node) = self.list.get(self.next) {
-            let reader = Reader {
-                node,
-                key: format!("{}[{}]", self.reader.key, self.next),
-                line: node.line,
-                tag: None,
-                reading: self.reader.reading,
-            };
-            self.next += 1;
-            if !reader.reading.is_left_out(node) {
-                let spot = reader.spot();
-                let read = seed.deserialize(reader);
-                return read.map(Some).map_err(|wrong| wrong.at(|| spot));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// A value that stands where a list could.
-struct One<'de, 'r> {
-    count: Option<usize>,
-    only: Option<Reader<'de, 'r>>,
-}
-
-impl<'de> SeqAccess<'de> for One<'de, '_> {
-    type Error = Wrong;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
-        if let Some(count) = self.count.take() {
-            return seed.deserialize(count.into_deserializer()).map(Some);
-        }
-        let only = self.only.take();
-        only.map(|only| seed.deserialize(only)).transpose()
-    }
-}
-
-/// The key, the line and the value of a setting.
-struct Parts<'de, 'r> {
-    part: usize,
-    reader: Reader<'de, 'r>,
-}
-
-impl<'de> SeqAccess<'de> for Parts<'de, '_> {
-    type Error = Wrong;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
-        self.part += 1;
-        let reader = &self.reader;
-        match self.part {
-            1 => seed.deserialize(reader.key.clone().into_deserializer()),
-            2 => seed.deserialize(reader.line.into_deserializer()),
-            3 => seed.deserialize(reader.clone()),
-            _ => return Ok(None),
-        }
-        .map(Some)
-    }
-}
-
-/// The entries of a table, without those that have a fault.
-struct Entries<'de, 'r> {
-    left: std::slice::Iter<'de, Entry>,
-    value: Option<Reader<'de, 'r>>,
-    /// Whether a key that is set to nothing is there.
-    keeps_nothing: bool,
-    reader: Reader<'de, 'r>,
-}
-
-impl<'de> MapAccess<'de> for Entries<'de, '_> {
-    type Error = Wrong;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
-        let reader = &self.reader;
-        let next = self.left.find(|entry| {
-            let is_there = self.keeps_nothing || entry.node.value != Value::Null;
-            let is_tag = reader.tag == Some(entry.key.as_str());
-            is_there && !is_tag && !reader.reading.is_left_out(&entry.node)
-        });
-        let Some(entry) = next else { return Ok(None) };
-        let value = reader.entry(entry);
-        let spot = value.spot();
-        *reader.reading.last_key.borrow_mut() = Some(value.spot());
-        self.value = Some(value);
-        let key: StrDeserializer<'_, Wrong> = entry.key.as_str().into_deserializer();
-        let key = seed.deserialize(key);
-        key.map(Some).map_err(|wrong| wrong.at(|| spot))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        let Some(value) = self.value.take() else {
-            return Err(Wrong::custom("a value was asked for before its key"));
-        };
-        let spot = value.spot();
-        let read = seed.deserialize(value);
-        read.map_err(|wrong| wrong.at(|| spot))
-    }
-}
-
-/// A value that stands for a table with one key.
-struct Alone<'de, 'r> {
-    key: Option<&'static str>,
-    value: Reader<'de, 'r>,
-}
-
-impl<'de> MapAccess<'de> for Alone<'de, '_> {
-    type Error = Wrong;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
-        let Some(key) = self.key.take() else {
-            return Ok(None);
-        };
-        let key: StrDeserializer<'_, Wrong> = key.into_deserializer();
-        seed.deserialize(key).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        seed.deserialize(self.value.clone())
-    }
-}
-
-/// One variant of an enumeration.
-struct Variant<'de, 'r> {
-    variant: &'de str,
-    /// Whether the word is all there is.
-    is_word: bool,
-    reader: Reader<'de, 'r>,
-}
-
-impl<'de, 'r> EnumAccess<'de> for Variant<'de, 'r> {
-    type Error = Wrong;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Wrong> {
-        let name: StrDeserializer<'_, Wrong> = self.variant.into_deserializer();
-        Ok((seed.deserialize(name)?, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'de, '_> {
-    type Error = Wrong;
-
-    fn unit_variant(self) -> Result<(), Wrong> {
-        match (self.is_word, self.reader.tag) {
-            (true, _) => Ok(()),
-            (false, Some(_)) => self.reader.check_keys(&[]),
-            (false, None) => {
-                let what = format!("`{}` has no value", self.variant);
-                Err(Wrong::new(what, "write the word alone".to_owned()))
-            }
-        }
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
-        if self.is_word {
-            let what = format!("`{}` needs a value", self.variant);
-            let remedy = format!("write it as `{}: …`", self.variant);
-            return Err(Wrong::new(what, remedy));
-        }
-        seed.deserialize(self.reader)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Wrong> {
-        self.reader.deserialize_seq(visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        self.reader.deserialize_struct("", fields, visitor)
     }
 }
 

@@ -246,11 +246,7 @@ pub(crate) fn visible(
     if full.is_absolute() && full.exists() {
         return Some(full);
     }
-    let what = format!("there is no path {}", shown.value.display());
-    faults.at(
-        shown,
-        what,
-        "name an absolute path, or one that begins with ~/",
-    );
+    let what = format!("{} is not absolute, or not there", shown.value.display());
+    faults.at(shown, what, "name a path that is there, whole or from ~/");
     None
 }

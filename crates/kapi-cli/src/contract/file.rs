@@ -3,23 +3,25 @@
 //! Every key is honoured or refused with its line. Flags override the file; lists of what
 //! is protected or asked about add up. Creates nothing and approves nothing.
 
+mod form;
+
 use std::path::Path;
 
 use kapi_core::goal::contract::{Base, Hidden, Surface};
-use kapi_settings::fault::{Faults, short};
-use kapi_settings::scalar::{NumberText, Scalar, Text, Whole, scalar};
-use kapi_settings::setting::{OneOrMany, Setting};
+use kapi_settings::fault::Faults;
+use kapi_settings::scalar::Text;
+use kapi_settings::setting::Setting;
 use kapi_settings::{amount, read as settings, yaml};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
 
-use crate::commands::run::{Args, Network, Openness, Sandbox, TestsName};
+use crate::commands::run::Args;
 use crate::config::file::{Links, read};
 use crate::context::Context;
-use crate::contract::working::{GoalTypeName, PhaseName, RemindersName, parse_surface};
+use crate::contract::file::form::{
+    BaseForm, ContractForm, JudgeWord, Number, SurfaceForm, Texts, WorkingForm,
+};
+use crate::contract::working::parse_surface;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::naming::BranchType;
 
 /// Flags filled with what a file says, and what only a file can say.
 #[derive(Debug)]
@@ -100,162 +102,6 @@ pub(crate) fn filled(context: &Context, flags: &Args) -> Result<Filled, Error> {
     };
     fill(&mut filled, flags, &path, &text)?;
     Ok(filled)
-}
-
-/// The most entries of one list.
-const LIST_MAX: usize = 4_096;
-
-type Texts = OneOrMany<Text, 0, LIST_MAX>;
-type Number = Setting<NumberText>;
-
-/// A contract as it is written, whole or short. The short form leaves `budget`, `working` and
-/// `checks` out and names things as a person would.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ContractForm {
-    #[serde(rename = "version")]
-    _version: Option<Whole<1, 1>>,
-    #[serde(alias = "goal")]
-    intent: Option<Text>,
-    #[serde(alias = "criteria")]
-    done_criteria: Option<Text>,
-    verify: Option<Texts>,
-    verify_network: bool,
-    protect: Texts,
-    hidden: Option<HiddenForm>,
-    checks: ChecksForm,
-    tests: Option<Setting<TestsName>>,
-    already_green: Option<Setting<bool>>,
-    allow_changed_setup: Option<Setting<bool>>,
-    prove_diff: Option<Setting<bool>>,
-    // Whoever names a file makes all of it their own word.
-    #[serde(rename = "attribution")]
-    _attribution: Option<IgnoredAny>,
-    agent: Option<Text>,
-    judge: Option<JudgeForm>,
-    judge_unavailable: Option<Openness>,
-    budget: BudgetForm,
-    turns: Option<Number>,
-    tokens: Option<Number>,
-    #[serde(alias = "usd_micros")]
-    usd: Option<Number>,
-    #[serde(alias = "wall_ms")]
-    wall: Option<Number>,
-    #[serde(alias = "turn_timeout_ms")]
-    turn_timeout: Option<Number>,
-    #[serde(alias = "verify_timeout_ms")]
-    verify_timeout: Option<Number>,
-    stall_after: Option<Number>,
-    working: WorkingForm,
-    goal_type: Option<Setting<GoalTypeName>>,
-    surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
-    ask_before: Option<Setting<Texts>>,
-    decision_style: Option<Setting<Text>>,
-    start_phase: Option<Setting<PhaseName>>,
-    mise: Option<Setting<bool>>,
-    reminders: Option<Setting<RemindersName>>,
-    distill: Option<Setting<DistillForm>>,
-    base: Option<Setting<BaseForm>>,
-    branch: Option<Setting<Text>>,
-    #[serde(rename = "type")]
-    branch_type: Option<BranchType>,
-    sandbox: Option<Sandbox>,
-    network: Option<Network>,
-    race: Option<Setting<IgnoredAny>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ChecksForm {
-    tests: Option<Setting<TestsName>>,
-    already_green: Option<Setting<bool>>,
-    changed_steering: Option<Setting<bool>>,
-    strength: Option<Setting<bool>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct BudgetForm {
-    turns: Option<Number>,
-    tokens: Option<Number>,
-    #[serde(alias = "usd_micros")]
-    usd: Option<Number>,
-    #[serde(alias = "wall_ms")]
-    wall: Option<Number>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WorkingForm {
-    goal_type: Option<Setting<GoalTypeName>>,
-    surfaces: Option<Setting<Vec<Setting<SurfaceForm>>>>,
-    ask_before: Option<Setting<Texts>>,
-    decision_style: Option<Setting<Text>>,
-    start_phase: Option<Setting<PhaseName>>,
-    mise: Option<Setting<bool>>,
-    reminders: Option<Setting<RemindersName>>,
-    distill: Option<Setting<DistillForm>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename = "alone is source")]
-struct HiddenForm {
-    source: Option<Text>,
-    sha256: Option<Setting<Text>>,
-    // Counted anew.
-    #[serde(rename = "files")]
-    _files: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename = "alone is agent")]
-struct JudgeForm {
-    by: Option<JudgeWord>,
-    agent: Option<Text>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum JudgeWord {
-    None,
-    Same,
-    Agent,
-}
-
-#[derive(Deserialize)]
-#[serde(rename = "alone is revision")]
-struct BaseForm {
-    revision: Option<Text>,
-    commit: Option<Text>,
-    tree: Option<Text>,
-}
-
-/// A table, or `kind=location;notes` in the place of the location.
-#[derive(Deserialize)]
-#[serde(rename = "alone is location")]
-struct SurfaceForm {
-    kind: Option<Text>,
-    location: Text,
-    notes: Option<Text>,
-}
-
-/// Whether lessons are written down.
-#[derive(Clone, Copy)]
-struct DistillForm(bool);
-
-impl<'de> Deserialize<'de> for DistillForm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wanted = "true, false, `when_planned` or `never`";
-        scalar(deserializer, wanted, |value| match value {
-            Scalar::Bool(is_on) => Some(Ok(Self(is_on))),
-            Scalar::Text("when_planned") => Some(Ok(Self(true))),
-            Scalar::Text("never") => Some(Ok(Self(false))),
-            Scalar::Text(text) => {
-                Some(Err(format!("there is no {:?}\ngive {wanted}", short(text))))
-            }
-            Scalar::Whole(_) | Scalar::Real(_) => None,
-        })
-    }
 }
 
 fn fill(filled: &mut Filled, flags: &Args, path: &Path, text: &str) -> Result<(), Error> {
@@ -418,7 +264,7 @@ impl Reader<'_> {
         keep(&mut args.goal_type, value(form.goal_type.as_ref()));
         let surfaces = form.surfaces.into_iter().flat_map(|said| said.value);
         args.surface
-            .extend(surfaces.filter_map(|said| surface(said, faults)));
+            .extend(surfaces.filter_map(|said| surface(&said, faults)));
         let ask_before = form.ask_before.map(|said| texts(said.value));
         args.ask_before.extend(ask_before.unwrap_or_default());
         keep(
@@ -537,7 +383,7 @@ fn milliseconds(said: Option<&Number>, faults: &mut Faults) -> Option<u64> {
     number(said, parse, faults)
 }
 
-fn surface(said: Setting<SurfaceForm>, faults: &mut Faults) -> Option<Surface> {
+fn surface(said: &Setting<SurfaceForm>, faults: &mut Faults) -> Option<Surface> {
     let SurfaceForm {
         kind,
         location,
@@ -552,7 +398,7 @@ fn surface(said: Setting<SurfaceForm>, faults: &mut Faults) -> Option<Surface> {
     }
     let parsed = parse_surface(&location.0);
     if let Err(rule) = &parsed {
-        faults.at(&said, rule, "give a table with kind and location");
+        faults.at(said, rule, "give a table with kind and location");
     }
     parsed.ok()
 }

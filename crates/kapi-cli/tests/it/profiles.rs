@@ -99,7 +99,7 @@ fn the_line_that_an_error_prints_makes_it_count() {
     // An agent that changes the file does not change the next launch.
     env.write("agent-sandbox.yaml", "agent:\n  command: evil {task}\n");
     env.kapi(&["explain", "launch"])
-        .assert_error(2, &["line 2", "`agent.command`"]);
+        .assert_error(2, &["agent-sandbox.yaml:2: ", "`agent.command`"]);
 }
 
 #[test]
@@ -113,6 +113,6 @@ fn a_read_only_mount_of_the_configuration_cannot_hand_over_the_machine() {
     ] {
         env.configure(&format!("[sandbox]\nread_only = [\"{path}\"]\n"));
         env.kapi(&["explain", "run"])
-            .assert_error(2, &["`sandbox.read_only`", rule]);
+            .assert_error(2, &["`sandbox.read_only[0]`", rule]);
     }
 }

@@ -293,8 +293,8 @@ fn what_is_written_wrongly_is_refused_with_its_line() {
             3,
             &["spend.project_per_day_usd"],
         ),
-        ("[spend]\nask_at_percent = 0\n", 2, &["between 1 and 100"]),
-        ("[spend]\nask_at_percent = 101\n", 2, &["between 1 and 100"]),
+        ("[spend]\nask_at_percent = 0\n", 2, &["from 1 to 100"]),
+        ("[spend]\nask_at_percent = 101\n", 2, &["from 1 to 100"]),
         (
             "[prices.\"opus\"]\ninput = 1\noutput = 2\n",
             1,

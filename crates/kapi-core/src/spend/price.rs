@@ -3,14 +3,13 @@
 //! A price is in millionths of a US dollar for a million tokens, so no price list loses a digit.
 //! Knows no models.
 
+use kapi_settings::amount::parse_millionths;
 use serde::{Deserialize, Serialize};
 
 use crate::spend::tokens::TokenCounts;
 
 /// Tokens that a price is for.
 const TOKENS_PRICED: u128 = 1_000_000;
-/// Decimals of an amount that can be kept.
-const DECIMALS_MAX: usize = 6;
 
 /// An amount that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,22 +68,9 @@ impl Price {
 /// # Errors
 /// When it is no plain decimal number, or finer than millionths.
 pub fn parse_usd_micros(text: &str) -> Result<u64, AmountError> {
-    let error = || AmountError {
+    parse_millionths(text).ok_or_else(|| AmountError {
         text: text.to_owned(),
-    };
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(whole) || !is_number(fraction) || fraction.len() > DECIMALS_MAX {
-        return Err(error());
-    }
-    let whole: u64 = whole.parse().map_err(|_| error())?;
-    let fraction: u64 = format!("{fraction:0<DECIMALS_MAX$}")
-        .parse()
-        .map_err(|_| error())?;
-    whole
-        .checked_mul(1_000_000)
-        .and_then(|micros| micros.checked_add(fraction))
-        .ok_or_else(error)
+    })
 }
 
 #[cfg(test)]

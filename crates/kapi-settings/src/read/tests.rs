@@ -108,99 +108,101 @@ fn every_kind_of_value_is_read() {
 }
 
 /// One row for each rule: what is written, and the faults as a person sees them.
+const WRONG: &[(&str, &str)] = &[
+    (
+        "nmae: 1",
+        "f:2: `nmae`: there is no such key; did you mean `name`?",
+    ),
+    (
+        "tries: 12",
+        "f:2: `tries`: 12 is out of range; give a whole number from 1 to 9",
+    ),
+    (
+        "tries: x",
+        "f:2: `tries`: it is text; give a whole number from 1 to 9",
+    ),
+    (
+        "tries: [1]",
+        "f:2: `tries`: it is a list; give a whole number from 1 to 9",
+    ),
+    (
+        "level: hihg",
+        "f:2: `level`: there is no \"hihg\"; did you mean `high`?",
+    ),
+    (
+        "level: 7",
+        "f:2: `level`: it is a whole number; give one of low, high",
+    ),
+    ("plain: x", "f:2: `plain`: it is text; give a list"),
+    (
+        "plain: [a, 1]",
+        "f:2: `plain[1]`: it is a whole number; give text, in quotes where it looks like a number",
+    ),
+    ("checks: []", "f:2: `checks`: it has 0 entries; give 1 to 3"),
+    (
+        "checks: 1",
+        "f:2: `checks`: it is a whole number; give a table of settings",
+    ),
+    (
+        "checks:\n  type: comand",
+        "f:3: `checks.type`: there is no \"comand\"; did you mean `command`?",
+    ),
+    (
+        "checks:\n  type: command",
+        "f:2: `checks`: it has no `run`; add `run`",
+    ),
+    (
+        "checks:\n  - run: x",
+        "f:3: `checks[0].run`: there is no such key; there are code",
+    ),
+    (
+        "checks: {type: nothing, run: x}",
+        "f:2: `checks.run`: there is no such key; leave it out",
+    ),
+    (
+        "checks:\n  type: command\n  run: ''",
+        "f:4: `checks.run`: it is empty; give a short text, or leave the key out",
+    ),
+    (
+        "when:\n  all:\n    - colour: red",
+        "f:4: `when.all[0].colour`: there is no such key; there are expr, all, not",
+    ),
+    (
+        "when: {all: [], not: x}",
+        "f:2: `when`: `all` and `not` stand in one table; write each in a table of its own",
+    ),
+    (
+        "when: {}",
+        "f:2: `when`: it says nothing; write one of expr, all, not",
+    ),
+    (
+        "when: [a]",
+        "f:2: `when`: it is a list; give text, or a table with one of expr, all, not",
+    ),
+    (
+        "usd: 0.0000001",
+        "f:2: `usd`: \"0.0000001\" is no amount of money; give US dollars such as 5 or 0.25, with at most six decimals",
+    ),
+    (
+        "map: {x: 10}",
+        "f:2: `map.x`: 10 is out of range; give a whole number from 0 to 9",
+    ),
+    ("is_on: yes", "f:2: `is_on`: it is text; give true or false"),
+    (
+        "tries: 1\nretries: 2",
+        "f:3: `retries`: it says the same as another key of this table; keep one of them",
+    ),
+    (
+        "port: 70000",
+        "f:2: `port`: 70000 is out of range; give a whole number from 0 to 65535",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_named_with_its_line_and_what_to_do() {
-    for (keys, expected) in [
-        (
-            "nmae: 1",
-            "f:2: `nmae`: there is no such key; did you mean `name`?",
-        ),
-        (
-            "tries: 12",
-            "f:2: `tries`: 12 is out of range; give a whole number from 1 to 9",
-        ),
-        (
-            "tries: x",
-            "f:2: `tries`: it is text; give a whole number from 1 to 9",
-        ),
-        (
-            "tries: [1]",
-            "f:2: `tries`: it is a list; give a whole number from 1 to 9",
-        ),
-        (
-            "level: hihg",
-            "f:2: `level`: there is no \"hihg\"; did you mean `high`?",
-        ),
-        (
-            "level: 7",
-            "f:2: `level`: it is a whole number; give one of low, high",
-        ),
-        ("plain: x", "f:2: `plain`: it is text; give a list"),
-        (
-            "plain: [a, 1]",
-            "f:2: `plain[1]`: it is a whole number; give text, in quotes where it looks like a number",
-        ),
-        ("checks: []", "f:2: `checks`: it has 0 entries; give 1 to 3"),
-        (
-            "checks: 1",
-            "f:2: `checks`: it is a whole number; give a table of settings",
-        ),
-        (
-            "checks:\n  type: comand",
-            "f:3: `checks.type`: there is no \"comand\"; did you mean `command`?",
-        ),
-        (
-            "checks:\n  type: command",
-            "f:2: `checks`: it has no `run`; add `run`",
-        ),
-        (
-            "checks:\n  - run: x",
-            "f:3: `checks[0].run`: there is no such key; there are code",
-        ),
-        (
-            "checks: {type: nothing, run: x}",
-            "f:2: `checks.run`: there is no such key; leave it out",
-        ),
-        (
-            "checks:\n  type: command\n  run: ''",
-            "f:4: `checks.run`: it is empty; give a short text, or leave the key out",
-        ),
-        (
-            "when:\n  all:\n    - colour: red",
-            "f:4: `when.all[0].colour`: there is no such key; there are expr, all, not",
-        ),
-        (
-            "when: {all: [], not: x}",
-            "f:2: `when`: `all` and `not` stand in one table; write each in a table of its own",
-        ),
-        (
-            "when: {}",
-            "f:2: `when`: it says nothing; write one of expr, all, not",
-        ),
-        (
-            "when: [a]",
-            "f:2: `when`: it is a list; give text, or a table with one of expr, all, not",
-        ),
-        (
-            "usd: 0.0000001",
-            "f:2: `usd`: \"0.0000001\" is no amount of money; give US dollars such as 5 or 0.25, with at most six decimals",
-        ),
-        (
-            "map: {x: 10}",
-            "f:2: `map.x`: 10 is out of range; give a whole number from 0 to 9",
-        ),
-        ("is_on: yes", "f:2: `is_on`: it is text; give true or false"),
-        (
-            "tries: 1\nretries: 2",
-            "f:3: `retries`: it says the same as another key of this table; keep one of them",
-        ),
-        (
-            "port: 70000",
-            "f:2: `port`: 70000 is out of range; give a whole number from 0 to 65535",
-        ),
-    ] {
+    for (keys, expected) in WRONG {
         let (_, faults) = parsed(&format!("name: a\n{keys}\n"));
-        assert_eq!(faults, [expected], "{keys}");
+        assert_eq!(faults, [*expected], "{keys}");
     }
 }
 

@@ -236,7 +236,7 @@ fn a_file_of_the_project_widens_nothing_however_it_is_named() {
     let path = machine.write("app/agent-sandbox.yaml", text);
     let hash = sha256_hex(text.as_bytes());
     let expected = format!(
-        "{}, line 2: a project's own file cannot set `agent.command`: it would widen what a run may \
+        "{}:2: `agent.command`: a project's own file cannot set it: it would widen what a run may \
          do | read the file; if it says what you want, add `trust = [\"{hash}\"]` under [launch]",
         path.display()
     );
@@ -313,7 +313,7 @@ fn a_trusted_content_counts_in_full_until_it_changes() {
     assert!(
         machine
             .refused(&Flags::default())
-            .contains("cannot set `agent.command`")
+            .contains("`agent.command`: a project's own file cannot set it")
     );
     machine.configure("[launch]\ntrust = [\"all\"]\n");
     assert!(
@@ -539,7 +539,7 @@ fn the_persons_own_tool_mapping_is_read() {
         .unwrap_err()
         .to_string();
     assert!(
-        missing.contains("none.yaml must be absolute (or begin with ~/) and exist"),
+        missing.contains("none.yaml is not absolute, or not there"),
         "{missing}"
     );
     machine.write(

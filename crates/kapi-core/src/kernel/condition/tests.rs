@@ -17,7 +17,10 @@ use crate::kernel::value::Value;
 /// Reads a condition under the key `c`.
 fn read(text: &str) -> Result<Condition, Fault> {
     let mut faults = Faults::of("f".to_owned());
-    let root = yaml::parse(&format!("c:\n  {text}\n"), &mut faults);
+    let root = yaml::parse(
+        &format!("c:\n  {}\n", text.replace('\n', "\n  ")),
+        &mut faults,
+    );
     let found: Option<BTreeMap<String, ConditionForm>> =
         root.and_then(|root| settings::read(&root, &mut faults));
     let mut faults = faults.into_list();
@@ -348,12 +351,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "{file: {exists: a}, git: clean}",
-        "f:2: `c`: `file` and `git` stand in one table",
+        "f:1: `c`: `file` and `git` stand in one table",
         "write each in a table of its own",
     ),
     (
         "[\"true\"]",
-        "f:2: `c`: it is a list",
+        "f:1: `c`: it is a list",
         "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
     ),
     ("all: []", "f:2: `c.all`: it has 0 entries", "give 1 to 64"),
@@ -389,8 +392,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "time: {from: 9:00, to: \"17:00\"}",
-        "f:2: `c.time`: a time needs its zone",
-        "add `zone: Europe/Berlin` with your own, or `zone: UTC`",
+        "f:2: `c.time`: it has no `zone`",
+        "add `zone`",
     ),
     (
         "time: {from: \"25:00\", zone: UTC}",
@@ -419,7 +422,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     (
         "true",
-        "f:2: `c`: it is true or false",
+        "f:1: `c`: it is true or false",
         "give text, or a table with one of all, any, not, expr, file, command, git, time, last_result, changed",
     ),
 ];
@@ -437,7 +440,8 @@ fn what_is_refused_and_what_to_do() {
 
 #[test]
 fn depth_and_count_have_a_limit() {
-    let nested = |depth: usize| format!("{}\"true\"{}", "{not: ".repeat(depth), "}".repeat(depth));
+    let nested =
+        |depth: usize| format!("{}\"true\"{}", "{all: [".repeat(depth), "]}".repeat(depth));
     parsed(&nested(7));
     let (fault, _) = refused(&nested(8));
     assert!(fault.contains("conditions lie more than 8 deep"), "{fault}");

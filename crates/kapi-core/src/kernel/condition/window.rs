@@ -108,14 +108,13 @@ impl Window {
     /// Builds a window; `None` for the days means all of them, for a time the end of the day.
     ///
     /// # Errors
-    /// When it has no zone, or begins when it ends: what is wrong and, on a second line, what to do.
+    /// When it begins when it ends: what is wrong and, on a second line, what to do.
     pub fn checked(
         days: Option<DaysForm>,
         from: u16,
         to: u16,
-        zone: Option<ZoneForm>,
+        zone: ZoneForm,
     ) -> Result<Self, String> {
-        let zone = zone.ok_or(NO_ZONE)?.0;
         if from == to || from == DAY_MINUTES {
             let what = "the window begins when it ends";
             return Err(format!("{what}\nleave both times out for the whole day"));
@@ -130,13 +129,10 @@ impl Window {
             days,
             from,
             to,
-            zone,
+            zone: zone.0,
         })
     }
 }
-
-const NO_ZONE: &str =
-    "a time needs its zone\nadd `zone: Europe/Berlin` with your own, or `zone: UTC`";
 
 /// A window as a person writes it: `days`, `from`, `to` and `zone`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +143,7 @@ struct TimesForm {
     days: Option<DaysForm>,
     from: Option<ClockForm>,
     to: Option<ClockForm>,
-    zone: Option<ZoneForm>,
+    zone: ZoneForm,
 }
 
 impl<'de> Deserialize<'de> for WindowForm {
@@ -169,23 +165,24 @@ pub struct DayForm(Vec<Weekday>);
 
 impl<'de> Deserialize<'de> for DayForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        word(deserializer, TEXT_BYTES_MAX, |text| {
-            let mut found = Vec::new();
-            for part in text.split(',') {
-                let (first, last) = part.split_once('-').unwrap_or((part, part));
-                let (Some(first), Some(last)) = (Weekday::parse(first), Weekday::parse(last))
-                else {
-                    let day = part.trim();
-                    return Err(format!(
-                        "{day:?} is no day of the week\nwrite days as mon-fri or sat, sun"
-                    ));
-                };
-                let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
-                found.extend((0..=length).map(|days| first.after(days)));
-            }
-            Ok(Self(found))
-        })
+        word(deserializer, TEXT_BYTES_MAX, |text| days(text).map(Self))
     }
+}
+
+fn days(text: &str) -> Result<Vec<Weekday>, String> {
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (Some(first), Some(last)) = (Weekday::parse(first), Weekday::parse(last)) else {
+            let day = part.trim();
+            return Err(format!(
+                "{day:?} is no day of the week\nwrite days as mon-fri or sat, sun"
+            ));
+        };
+        let length = (last.place() + WEEK.len() - first.place()) % WEEK.len();
+        found.extend((0..=length).map(|days| first.after(days)));
+    }
+    Ok(found)
 }
 
 /// A span of a day as a person writes it: `22:00-06:00`.

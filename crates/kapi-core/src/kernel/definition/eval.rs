@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use kapi_settings::amount::parse_millionths;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::value::Value;
@@ -181,19 +182,9 @@ impl Millionths {
             Some(digits) => (-1_i64, digits),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
-        let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
-        let is_digits =
-            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_digits(whole) || !is_digits(decimals) || decimals.len() > 6 {
-            return Err(failed());
-        }
-        let whole: i64 = whole.parse().map_err(|_| failed())?;
-        let decimals: i64 = format!("{decimals:0<6}").parse().map_err(|_| failed())?;
-        whole
-            .checked_mul(Self::ONE.0)
-            .and_then(|millionths| millionths.checked_add(decimals))
-            .map(|millionths| Self(sign * millionths))
-            .ok_or_else(failed)
+        let millionths = parse_millionths(digits).ok_or_else(failed)?;
+        let millionths = i64::try_from(millionths).map_err(|_| failed())?;
+        Ok(Self(sign * millionths))
     }
 }
 

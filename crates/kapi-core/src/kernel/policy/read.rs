@@ -2,7 +2,7 @@
 //! could never match and a rule that could not be kept are faults, and a fault denies everything.
 
 use kapi_settings::fault::Faults;
-use kapi_settings::node::Node;
+use kapi_settings::node::{Node, below};
 use kapi_settings::read::read;
 use kapi_settings::scalar::{UsdMicros, Whole, Word};
 use kapi_settings::setting::{OneOrMany, Setting};
@@ -98,6 +98,10 @@ pub(super) fn source(file: &str, root: &Node, mut faults: Faults) -> PolicySourc
         fill(&mut source, form, &mut faults);
     }
     source.faults = faults.into_list();
+    if !source.faults.is_empty() {
+        // Of a file that is not understood, nothing else is said.
+        source.rules.clear();
+    }
     source
 }
 
@@ -172,15 +176,22 @@ fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Pa
     let at_when = form.with(());
     let form = form.value;
     let is_timed = form.hours.is_some() || form.days.is_some() || form.zone.is_some();
-    let window = is_timed.then(|| {
-        let hours = form.hours.unwrap_or(HoursForm::DAY);
-        Window::checked(form.days, hours.from, hours.to, form.zone)
-    });
-    let window = window.transpose().unwrap_or_else(|error| {
-        let (what, remedy) = error.split_once('\n').unwrap_or((&error, ""));
-        faults.at(&at_when, what, remedy);
-        None
-    });
+    let window = match form.zone {
+        Some(zone) => {
+            let hours = form.hours.unwrap_or(HoursForm::DAY);
+            let window = Window::checked(form.days, hours.from, hours.to, zone);
+            window.map_err(|error| {
+                let (what, remedy) = error.split_once('\n').unwrap_or((&error, ""));
+                faults.at(&at_when, what, remedy);
+            })
+        }
+        None if is_timed && !faults.blames(&below(&at_when.key, "zone")) => {
+            let remedy = "add `zone: Europe/Berlin` with your own, or `zone: UTC`";
+            faults.at(&at_when, "a time needs its zone", remedy);
+            Err(())
+        }
+        None => Err(()),
+    };
     let when = When {
         kinds: form.kind.0,
         agents: names(form.agent),
@@ -193,10 +204,10 @@ fn when(form: Setting<WhenForm>, faults: &mut Faults) -> Option<(When, Option<Pa
         prompt_chars_over: form.prompt_chars_over.map(count),
         budget_over: form
             .budget_over
-            .map(|form| budget(form, faults))
+            .map(|form| budget(&form, faults))
             .unwrap_or_default(),
         unattended: form.unattended,
-        window,
+        window: window.ok(),
     };
     let named = [form.command.is_some(), form.path.is_some()];
     let second = match named {
@@ -275,14 +286,15 @@ fn network(words: Setting<Texts>, faults: &mut Faults) -> Option<Part> {
     Some(Part::Hosts(hosts))
 }
 
-fn budget(form: Setting<BudgetForm>, faults: &mut Faults) -> TaskBudget {
+fn budget(form: &Setting<BudgetForm>, faults: &mut Faults) -> TaskBudget {
     let BudgetForm {
         tokens,
         usd,
         seconds,
     } = &form.value;
-    if let (None, None, None) = (tokens, usd, seconds) {
-        faults.at(&form, "no limit is named", "add tokens, usd or seconds");
+    let is_empty = tokens.is_none() && usd.is_none() && seconds.is_none();
+    if is_empty && !faults.blames(&form.key) {
+        faults.at(form, "no limit is named", "add tokens, usd or seconds");
     }
     if let Some(usd) = usd.as_ref().filter(|usd| usd.value.0 > USD_MICROS_MAX) {
         faults.at(usd, "it is out of range", "give 0 to 1000000 US dollars");

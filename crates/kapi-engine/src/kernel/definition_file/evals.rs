@@ -163,7 +163,7 @@ fn eval(form: Setting<EvalForm>, files: Files<'_>, faults: &mut Faults) -> Optio
             (form.name, form.blocking, Some(check))
         }
         EvalForm::JsonSchema(form) => {
-            let schema = schema(form.schema, files, faults);
+            let schema = schema(&form.schema, files, faults);
             let check = schema.map(|schema| Check::JsonSchema { schema });
             (form.name, form.blocking, check)
         }
@@ -212,14 +212,14 @@ fn pattern(said: Setting<Word<PATTERN_BYTES_MAX>>, faults: &mut Faults) -> Optio
     }
 }
 
-fn schema(said: Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Option<Value> {
+fn schema(said: &Setting<Value>, files: Files<'_>, faults: &mut Faults) -> Option<Value> {
     let value = match &said.value {
-        Value::Text(path) => schema_file(&said, path.trim(), files, faults)?,
+        Value::Text(path) => schema_file(said, path.trim(), files, faults)?,
         _ => said.value.clone(),
     };
     if !matches!(value, Value::Map(_) | Value::Bool(_)) {
         let remedy = "give a table, or the path of a JSON file with one";
-        faults.at(&said, "it is no JSON schema", remedy);
+        faults.at(said, "it is no JSON schema", remedy);
         return None;
     }
     Some(value)

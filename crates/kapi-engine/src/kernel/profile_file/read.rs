@@ -89,11 +89,11 @@ pub(super) fn profile(
 
 fn pi(root: &Node, faults: &mut Faults) -> Option<AgentProfile> {
     let form: PiForm = read(root, faults)?;
-    let (name, description) = named(form.name, form.description, faults);
+    let (name, description) = named(form.name.as_ref(), form.description, faults);
     let tools = form
         .tools
         .map(|tools| self::tools(tools, Dialect::Pi, faults));
-    let profile = plain(name?, description?, form.model);
+    let profile = plain(name?, &description?, form.model);
     Some(AgentProfile {
         backend: form.backend.map(|backend| backend.0),
         tools,
@@ -111,7 +111,7 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
         _ => Vec::new(),
     };
     let form: ClaudeForm = read(&root, faults)?;
-    let (name, description) = named(form.name, form.description, faults);
+    let (name, description) = named(form.name.as_ref(), form.description, faults);
     let mut tools = form
         .tools
         .map(|tools| self::tools(tools, Dialect::Claude, faults));
@@ -121,7 +121,7 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
         left.retain(|tool| !denied.contains(tool));
     }
     let is_plan = form.permission_mode.is_some_and(|mode| mode.0 == "plan");
-    let profile = plain(name?, description?, form.model);
+    let profile = plain(name?, &description?, form.model);
     Some(AgentProfile {
         backend: Some("claude".to_owned()),
         tools,
@@ -135,7 +135,7 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
     })
 }
 
-fn plain(name: String, description: Word, model: Option<Word>) -> AgentProfile {
+fn plain(name: String, description: &Word, model: Option<Word>) -> AgentProfile {
     let words: Vec<&str> = description.0.split_whitespace().collect();
     AgentProfile {
         name,
@@ -170,7 +170,7 @@ fn check_prompt(parts: &Parts, faults: &mut Faults) {
 
 /// Returns the name and the description, which every profile has.
 fn named(
-    name: Option<Setting<Word>>,
+    name: Option<&Setting<Word>>,
     description: Option<Word>,
     faults: &mut Faults,
 ) -> (Option<String>, Option<Word>) {
@@ -184,7 +184,7 @@ fn named(
             faults.at_line(1, what, format!("add `{key}`"));
         }
     }
-    (name.and_then(|name| checked(&name, faults)), description)
+    (name.and_then(|name| checked(name, faults)), description)
 }
 
 fn checked(said: &Setting<Word>, faults: &mut Faults) -> Option<String> {
