@@ -67,11 +67,13 @@ struct RuleForm(EgressRule);
 
 impl<'de> Deserialize<'de> for RuleForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        word(deserializer, usize::MAX, |text| match EgressRule::parse(text) {
-            Ok(rule) => Ok(Self(rule)),
-            Err(error) => Err(format!(
-                "{error}\nwrite a rule as `host`, `host:port`, `*.host` or `GET host/path`"
-            )),
+        word(deserializer, usize::MAX, |text| {
+            match EgressRule::parse(text) {
+                Ok(rule) => Ok(Self(rule)),
+                Err(error) => Err(format!(
+                    "{error}\nwrite a rule as `host`, `host:port`, `*.host` or `GET host/path`"
+                )),
+            }
         })
     }
 }
