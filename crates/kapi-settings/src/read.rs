@@ -2,15 +2,7 @@
 //!
 //! Serde stops at the first error. Here what has a fault is noted, left out, and the rest is read
 //! again, until nothing else is wrong. A key that a type does not have is always a fault; one that
-//! is set to nothing is absent. The name of an enumeration may say how its variants are written:
-//!
-//! - `#[serde(rename = "by type")]`: a table whose key `type` names the variant; `"by type or x"`
-//!   where it is `x` when nothing is said.
-//! - `#[serde(rename = "text is x")]`: a text stands for a table with the one key `x`.
-//!
-//! The name of a struct may say what stands for a table of it:
-//!
-//! - `#[serde(rename = "alone is x")]`: anything but a table stands for a table with the one key `x`.
+//! is set to nothing is absent.
 
 mod access;
 mod style;
@@ -32,6 +24,16 @@ use crate::setting::{ONE_OR_MANY, SETTING, Setting};
 /// Reads a tree into a type; `None` when what is wrong with it leaves nothing of the type.
 ///
 /// What is wrong is added to the faults. What is returned may lack the parts with a fault.
+///
+/// The name of an enumeration may say how its variants are written:
+///
+/// - `#[serde(rename = "by type")]`: a table whose key `type` names the variant; `"by type or x"`
+///   where it is `x` when nothing is said.
+/// - `#[serde(rename = "text is x")]`: a text stands for a table with the one key `x`.
+///
+/// The name of a struct may say what stands for a table of it:
+///
+/// - `#[serde(rename = "alone is x")]`: anything but a table stands for a table with the one key `x`.
 pub fn read<'de, T: Deserialize<'de>>(root: &'de Node, faults: &mut Faults) -> Option<T> {
     let said = Setting {
         value: root,
