@@ -6,7 +6,9 @@
 //! Tour: [`state`] is a workflow, [`decide`] says no, [`evolve`] folds, [`interview`] and [`ralph`]
 //! are the modes, [`guidance`] says which documents an agent is given where.
 
+pub mod branch;
 pub mod candidate;
+pub mod changed;
 pub mod command;
 pub mod decide;
 pub mod denied;
@@ -16,6 +18,8 @@ pub mod event;
 pub mod evidence;
 pub mod evolve;
 pub mod guidance;
+pub mod handover;
+pub mod identity;
 pub mod interview;
 pub mod limits;
 pub mod link;

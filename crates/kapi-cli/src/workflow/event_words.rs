@@ -8,11 +8,12 @@ use kapi_core::goal::words::{agent_name, first_failure};
 use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::event::Event;
+use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::event::RalphEvent;
-use kapi_core::workflow::ralph::plan::{Consensus, Identity, Plan};
+use kapi_core::workflow::ralph::plan::{Consensus, Plan};
 use kapi_core::workflow::ralph::review::{Category, Review};
 
 use crate::amount;

@@ -15,7 +15,6 @@ pub mod prompt;
 mod props;
 pub mod round;
 pub mod score;
-pub mod spec;
 pub mod state;
 pub mod step;
 #[cfg(test)]

@@ -6,10 +6,11 @@ use crate::goal::outcome::{Failure, VerifyReport};
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::usage::Usage;
+use crate::workflow::changed::Changed;
+use crate::workflow::identity::Identity;
 use crate::workflow::interview::step::Step;
-use crate::workflow::ralph::plan::{Identity, Objections, Plan, Synthesis};
+use crate::workflow::ralph::plan::{Objections, Plan, Synthesis};
 use crate::workflow::ralph::review::Findings;
-use crate::workflow::ralph::touch::Changed;
 
 /// The result of one performed effect.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use crate::workflow::denied::Denied;
 use crate::workflow::effect::next;
 use crate::workflow::event::{Begin, Event};
 use crate::workflow::evolve::evolve;
+use crate::workflow::identity::Identity;
 use crate::workflow::outcome::{Answer, Outcome};
-use crate::workflow::ralph::plan::Identity;
 use crate::workflow::state::Workflow;
 use crate::workflow::terms::{PlanApproval, Terms};
 

@@ -8,17 +8,18 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::GoalId;
 use kapi_core::usage::Usage;
+use kapi_core::workflow::branch::BranchType;
+use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, Role};
 use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::plan::{
-    BranchType, Consensus, Considered, Criterion, Identity, Isolation, Objections, Plan, PlanTask,
-    Synthesis,
+    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
 };
-use kapi_core::workflow::ralph::touch::Changed;
 use kapi_core::workflow::state::{Body, Status};
 use kapi_core::workflow::terms::Terms;
 use kapi_engine::project::Project;

@@ -3,18 +3,16 @@
 //! Together the answers lead through nearly every event of both modes.
 
 use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::Role;
+use kapi_core::workflow::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
 use kapi_core::workflow::interview::round::{Perspective, Question};
 use kapi_core::workflow::interview::score::{Clarity, Dimension};
-use kapi_core::workflow::interview::spec::{
-    Boundaries, Item, OpenQuestion, Spec, SuccessCriterion,
-};
 use kapi_core::workflow::interview::state::Interview;
 use kapi_core::workflow::interview::step::{Fact, Found, Next, Step};
 use kapi_core::workflow::outcome::Answer;
 use kapi_core::workflow::ralph::plan::{
-    BranchType, Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask,
-    Synthesis,
+    Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
 use kapi_core::workflow::ralph::review::{Category, Finding, Findings};
 use kapi_core::workflow::ralph::state::Ralph;

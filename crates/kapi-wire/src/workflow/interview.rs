@@ -2,9 +2,9 @@
 //!
 //! Numbers are thousandths, as they are recorded.
 
+use kapi_core::workflow::handover::Spec;
 use kapi_core::workflow::interview::round::{Contradiction, Perspective, Provenance, Reply, Round};
 use kapi_core::workflow::interview::score::{Dimension, Score};
-use kapi_core::workflow::interview::spec::Spec;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase, Restated};
 use serde::Serialize;
 

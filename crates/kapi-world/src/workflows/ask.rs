@@ -12,8 +12,8 @@ use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::spend::account;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{AgentQuestion, Effect, Role};
+use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::outcome::{Answer, Outcome};
-use kapi_core::workflow::ralph::plan::Identity;
 use kapi_engine::world::Watch;
 use kapi_sys::process::ProcessEnd;
 

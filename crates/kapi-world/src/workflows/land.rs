@@ -3,9 +3,9 @@
 //! The branch is what counts. A worktree in which a person has changed something stays as it is,
 //! and that is said.
 
+use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::effect::{Effect, Landing};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::ralph::touch::Changed;
 use kapi_engine::workflow::run_name::effect_name;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;

@@ -20,6 +20,7 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::plan::task::TaskId;
 use kapi_core::spend::caps::Caps;
+use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::{
     Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
 };
@@ -28,7 +29,7 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::{Approval, Decision, Means};
 use kapi_core::workflow::ralph::event::RalphEvent;
-use kapi_core::workflow::ralph::plan::{BranchType, Plan};
+use kapi_core::workflow::ralph::plan::Plan;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;

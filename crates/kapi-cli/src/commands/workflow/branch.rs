@@ -3,7 +3,7 @@
 //!
 //! Told before anything is spent on it, with the command that helps. Knows names only.
 
-use kapi_core::workflow::ralph::plan::BranchType;
+use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::state::Body;
 use kapi_world::survey::Survey;
 

@@ -5,8 +5,8 @@
 
 use crate::spend::day::Day;
 use crate::workflow::documents::Document;
+use crate::workflow::handover::{Item, Spec, SuccessCriterion};
 use crate::workflow::interview::round::{Answer, Perspective, Provenance, Reply, Round};
-use crate::workflow::interview::spec::{Item, Spec, SuccessCriterion};
 use crate::workflow::interview::state::Interview;
 use crate::workflow::report::{bullet, bullets, one_line, quoted};
 use crate::workflow::state::Workflow;

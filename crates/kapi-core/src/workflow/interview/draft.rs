@@ -2,9 +2,9 @@
 //!
 //! Rules are refused with; risks are shown, and accepted with the approval.
 
+use crate::workflow::handover::{Item, Spec, SuccessCriterion};
 use crate::workflow::interview::round::Reply;
 use crate::workflow::interview::score::{STREAK, ten_thousandths, thousandths};
-use crate::workflow::interview::spec::{Item, Spec, SuccessCriterion};
 use crate::workflow::interview::state::Interview;
 
 /// How often a goal is said back at most before it is drafted as it is.

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
+use crate::workflow::handover::Spec;
 use crate::workflow::interview::round::{Answer, Contradiction, Question};
 use crate::workflow::interview::score::Score;
-use crate::workflow::interview::spec::Spec;
 use crate::workflow::mode::Mode;
 
 /// One fact.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::workflow::handover::Spec;
 use crate::workflow::interview::round::{Answer, Contradiction, Reply, Round};
 use crate::workflow::interview::score::Score;
-use crate::workflow::interview::spec::Spec;
 
 /// An interview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

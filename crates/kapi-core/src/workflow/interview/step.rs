@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::workflow::handover::Spec;
 use crate::workflow::interview::round::Question;
 use crate::workflow::interview::score::Clarity;
-use crate::workflow::interview::spec::Spec;
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 //! Only for tests.
 
 use crate::workflow::command::Command;
+use crate::workflow::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::round::{Perspective, Provenance, Question};
 use crate::workflow::interview::score::{Clarity, Dimension};
-use crate::workflow::interview::spec::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::step::{Fact, Found, Next, Step};
 use crate::workflow::state::Body;

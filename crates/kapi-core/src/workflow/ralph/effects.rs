@@ -1,12 +1,13 @@
 //! What a Ralph workflow should have under way now, with everything that is needed to do it.
 
 use crate::id::EffectId;
+use crate::workflow::branch::Branch;
 use crate::workflow::effect::{
     Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
 };
 use crate::workflow::guidance;
 use crate::workflow::ralph::decide::short;
-use crate::workflow::ralph::state::{Branch, Ralph, Stand, TaskState};
+use crate::workflow::ralph::state::{Ralph, Stand, TaskState};
 use crate::workflow::ralph::want::{Want, ordinal, wants};
 use crate::workflow::ralph::{allowance, prompt, touch};
 use crate::workflow::state::Workflow;

@@ -6,10 +6,11 @@ use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
+use crate::workflow::changed::Changed;
+use crate::workflow::identity::Identity;
 use crate::workflow::limits::Amounts;
-use crate::workflow::ralph::plan::{Identity, Objections, Plan, PlanTask, Synthesis};
+use crate::workflow::ralph::plan::{Objections, Plan, PlanTask, Synthesis};
 use crate::workflow::ralph::review::Review;
-use crate::workflow::ralph::touch::Changed;
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

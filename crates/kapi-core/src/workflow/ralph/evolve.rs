@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::plan::task::TaskId;
-use crate::workflow::interview::spec::Spec;
+use crate::workflow::branch::Branch;
+use crate::workflow::handover::Spec;
 use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::{Attempt, Consensus, PlanTask};
 use crate::workflow::ralph::review::{Review, Verdict};
-use crate::workflow::ralph::state::{
-    Account, Branch, Earlier, Ralph, RalphPhase, Stand, TaskState,
-};
+use crate::workflow::ralph::state::{Account, Earlier, Ralph, RalphPhase, Stand, TaskState};
 
 /// Begins the mode's own part.
 pub(crate) fn begin(base: &str, spec: Option<&Spec>) -> Ralph {

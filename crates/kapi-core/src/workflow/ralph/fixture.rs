@@ -8,21 +8,22 @@ use crate::goal::state::Status as GoalStatus;
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
 use crate::usage::Usage;
+use crate::workflow::branch::BranchType;
+use crate::workflow::changed::Changed;
 use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
 use crate::workflow::denied::Denied;
 use crate::workflow::effect::{Action, Effect, Role, next};
 use crate::workflow::event::{Begin, Event};
 use crate::workflow::evolve::evolve;
+use crate::workflow::identity::Identity;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::plan::{
-    BranchType, Consensus, Considered, Criterion, Identity, Isolation, Objection, Objections, Plan,
-    PlanTask, Synthesis,
+    Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
 use crate::workflow::ralph::review::{Category, Finding, Findings};
 use crate::workflow::ralph::state::Ralph;
-use crate::workflow::ralph::touch::Changed;
 use crate::workflow::state::{Body, Workflow};
 use crate::workflow::terms::{PlanApproval, Terms};
 

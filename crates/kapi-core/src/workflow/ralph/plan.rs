@@ -2,11 +2,11 @@
 //!
 //! Approved by the hash of its document; any material change is another plan.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::plan::task::TaskId;
+use crate::workflow::branch::BranchType;
+use crate::workflow::identity::Identity;
 
 pub mod sound;
 
@@ -16,61 +16,6 @@ pub const FINDING_PREFIX: &str = "F-";
 pub const ATTEMPTS_MAX: u32 = 5;
 /// The most tasks of a plan.
 pub const TASKS_MAX: usize = 64;
-
-/// A branch's type (Conventional Commits).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BranchType {
-    /// A feature.
-    Feat,
-    /// A repair.
-    Fix,
-    /// Speed.
-    Perf,
-    /// The same behaviour in another shape.
-    Refactor,
-    /// Tests.
-    Test,
-    /// Documents.
-    Docs,
-    /// Housekeeping.
-    Chore,
-    /// The build.
-    Build,
-    /// Continuous integration.
-    Ci,
-}
-
-impl BranchType {
-    /// Every type there is.
-    pub const ALL: [Self; 9] = [
-        Self::Feat,
-        Self::Fix,
-        Self::Perf,
-        Self::Refactor,
-        Self::Test,
-        Self::Docs,
-        Self::Chore,
-        Self::Build,
-        Self::Ci,
-    ];
-
-    /// Returns the prefix.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Feat => "feat",
-            Self::Fix => "fix",
-            Self::Perf => "perf",
-            Self::Refactor => "refactor",
-            Self::Test => "test",
-            Self::Docs => "docs",
-            Self::Chore => "chore",
-            Self::Build => "build",
-            Self::Ci => "ci",
-        }
-    }
-}
 
 /// What a task needs around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,22 +105,6 @@ pub struct Plan {
     pub risks: Vec<String>,
     /// Shell commands that the whole must pass in the end.
     pub verify: Vec<String>,
-}
-
-/// Who gave an opinion: bound to a run, so that nobody speaks twice under two names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Identity {
-    /// The agent, as it was asked for.
-    pub agent: String,
-    /// Its run.
-    pub run: String,
-}
-
-impl fmt::Display for Identity {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} ({})", self.agent, self.run)
-    }
 }
 
 /// What speaks against a plan.

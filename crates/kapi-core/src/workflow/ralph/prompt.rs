@@ -22,7 +22,7 @@ const PAST_MAX: usize = 40;
 
 /// Returns an approved spec as plain text.
 #[must_use]
-pub fn spec_text(found: &crate::workflow::interview::spec::Spec) -> String {
+pub fn spec_text(found: &crate::workflow::handover::Spec) -> String {
     spec::text(found)
 }
 

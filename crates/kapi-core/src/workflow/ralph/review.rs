@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::workflow::ralph::plan::Identity;
+use crate::workflow::identity::Identity;
 
 /// The most reviews in a row that may ask for changes before a person is asked.
 pub const REVIEWS_MAX: u32 = 5;

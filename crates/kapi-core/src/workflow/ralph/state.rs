@@ -8,12 +8,13 @@ use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
-use crate::workflow::interview::spec::Spec;
+use crate::workflow::branch::Branch;
+use crate::workflow::changed::Changed;
+use crate::workflow::handover::Spec;
 use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::Accepted;
 use crate::workflow::ralph::plan::{Attempt, Plan, PlanTask};
 use crate::workflow::ralph::review::Review;
-use crate::workflow::ralph::touch::Changed;
 
 /// A Ralph workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,20 +101,6 @@ impl RalphPhase {
             Self::Closeout => ("closeout", None),
         }
     }
-}
-
-/// The workflow's branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Branch {
-    /// Its name, `feat/ralph-fix-login`.
-    pub name: String,
-    /// Its worktree.
-    pub worktree: String,
-    /// The commit it points at.
-    pub head: String,
-    /// That commit's tree; `None` while it is the base.
-    pub tree: Option<String>,
 }
 
 /// One task under way.

@@ -5,10 +5,10 @@ use crate::workflow::command::Command;
 use crate::workflow::denied::Why;
 use crate::workflow::effect::{Action, next};
 use crate::workflow::event::Event;
+use crate::workflow::handover::Spec;
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::round::{Provenance, Reply};
-use crate::workflow::interview::spec::Spec;
 use crate::workflow::interview::state::InterviewPhase;
 use crate::workflow::interview::step::Step;
 use crate::workflow::interview::story::{

@@ -6,19 +6,19 @@
 use std::cmp::Reverse;
 
 use crate::goal::quote::head;
+use crate::workflow::branch::BranchType;
 use crate::workflow::decide::asked;
 use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
+use crate::workflow::identity::Identity;
 use crate::workflow::outcome::Answer;
 use crate::workflow::pending::{Approval, Decision, Means};
 use crate::workflow::ralph::decide::close;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::sound::{Fault, ITEMS_MAX, LONG_BYTES_MAX, doubts, sound};
-use crate::workflow::ralph::plan::{
-    ATTEMPTS_MAX, Attempt, BranchType, Consensus, Identity, Objections, Plan, Synthesis,
-};
+use crate::workflow::ralph::plan::{ATTEMPTS_MAX, Attempt, Consensus, Objections, Plan, Synthesis};
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::terms::PlanApproval;
 

@@ -5,6 +5,7 @@
 use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
+use crate::workflow::changed::Changed;
 use crate::workflow::denied::Why;
 use crate::workflow::evidence::{BASELINE, Evidence, NAMED, STRAYED, Weight};
 use crate::workflow::outcome::Outcome;
@@ -12,7 +13,7 @@ use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::short;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::state::TaskState;
-use crate::workflow::ralph::touch::{self, Changed};
+use crate::workflow::ralph::touch::{self};
 
 /// How often in a row a task is sent back before a person is asked.
 pub(super) const SENT_BACK_MAX: u32 = 4;

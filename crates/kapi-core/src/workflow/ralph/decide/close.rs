@@ -9,12 +9,13 @@ use crate::plan::task::TaskId;
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
+use crate::workflow::identity::Identity;
 use crate::workflow::outcome::Answer;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::{carry, short};
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
 use crate::workflow::ralph::plan::sound::{ITEMS_MAX, LONG_BYTES_MAX, SHORT_BYTES_MAX};
-use crate::workflow::ralph::plan::{Criterion, FINDING_PREFIX, Identity, Isolation, PlanTask};
+use crate::workflow::ralph::plan::{Criterion, FINDING_PREFIX, Isolation, PlanTask};
 use crate::workflow::ralph::review::{Finding, Findings, REVIEWS_MAX, Review, Verdict};
 use crate::workflow::ralph::state::{Ralph, Stand};
 

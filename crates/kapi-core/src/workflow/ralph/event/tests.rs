@@ -1,15 +1,16 @@
 //! The facts of a build as they stand in a log: a line of each, which no change may make unreadable.
 
 use crate::goal::state::Status as GoalStatus;
+use crate::workflow::changed::Changed;
 use crate::workflow::event::Event;
+use crate::workflow::identity::Identity;
 use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
 use crate::workflow::ralph::fixture::{
     finding, findings, goal_id, objections, plan, report, synthesis, task, task_id,
 };
-use crate::workflow::ralph::plan::{Consensus, Identity};
+use crate::workflow::ralph::plan::Consensus;
 use crate::workflow::ralph::review::{Category, Review};
-use crate::workflow::ralph::touch::Changed;
 
 fn check(event: RalphEvent, data: &str) {
     let event = Event::Ralph(event);

@@ -4,12 +4,13 @@ use crate::goal::state::Status as GoalStatus;
 use crate::id::EffectId;
 use crate::usage::Usage;
 use crate::workflow::effect::{Action, next};
+use crate::workflow::identity::Identity;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::ralph::fixture::{
     account, answered, failed, finding, findings, landed, objections, report, rested, synthesis,
 };
 use crate::workflow::ralph::model::{Focus, Scope, stage};
-use crate::workflow::ralph::plan::{Consensus, Identity};
+use crate::workflow::ralph::plan::Consensus;
 use crate::workflow::ralph::review::Category;
 use crate::workflow::state::Workflow;
 

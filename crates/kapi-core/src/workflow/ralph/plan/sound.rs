@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::plan::graph::{Node, circle, unknown_dependency};
 use crate::plan::task::TaskId;
-use crate::workflow::interview::spec::Spec;
-use crate::workflow::ralph::plan::{BranchType, Criterion, Plan, PlanTask, TASKS_MAX};
+use crate::workflow::branch::BranchType;
+use crate::workflow::handover::Spec;
+use crate::workflow::ralph::plan::{Criterion, Plan, PlanTask, TASKS_MAX};
 use crate::workflow::terms::Terms;
 
 /// The most bytes of a title, a name or a glob.

@@ -1,6 +1,6 @@
 //! An approved spec as the agents of a build read it.
 
-use crate::workflow::interview::spec::{Item, Spec};
+use crate::workflow::handover::{Item, Spec};
 
 /// Returns a spec as plain text.
 pub(super) fn text(spec: &Spec) -> String {

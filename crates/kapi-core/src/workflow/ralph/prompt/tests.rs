@@ -2,7 +2,7 @@
 
 use crate::workflow::effect::Role;
 use crate::workflow::event::Begin;
-use crate::workflow::interview::spec::{Boundaries, Item, Spec, SuccessCriterion};
+use crate::workflow::handover::{Boundaries, Item, Spec, SuccessCriterion};
 use crate::workflow::outcome::Answer;
 use crate::workflow::ralph::fixture::{
     Build, findings, goal_id, in_a_row, objections, synthesis, terms,

@@ -1,7 +1,8 @@
 //! Patterns of plans, what lies beside them, and whose checks are stale.
 
+use crate::workflow::changed::{Changed, PATHS_MAX};
 use crate::workflow::ralph::fixture::{Build, parallel, plan, task, task_id, terms};
-use crate::workflow::ralph::touch::{Changed, PATHS_MAX, is_stale, matches, outside};
+use crate::workflow::ralph::touch::{is_stale, matches, outside};
 
 fn changed(paths: &[&str]) -> Changed {
     Changed::of(paths.iter().map(|&path| path.to_owned()).collect())

@@ -5,8 +5,9 @@ use super::{
     Status, Why, answered, denied, facts, finding, findings, human, in_a_row, objections, parallel,
     revise, synthesis, terms,
 };
+use crate::workflow::branch::BranchType;
 use crate::workflow::outcome::Outcome;
-use crate::workflow::ralph::plan::{BranchType, Plan};
+use crate::workflow::ralph::plan::Plan;
 
 /// Plays one attempt that ends without consensus.
 fn attempt(build: &mut Build, dissent: &[&str]) -> Vec<Event> {
@@ -92,7 +93,7 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
     assert!(build.prompt(Role::Thesis).contains("tasks is empty"));
     build.answer(Role::Thesis, Answer::Review(findings(Vec::new())));
     let unreadable = Outcome::Unreadable {
-        by: crate::workflow::ralph::plan::Identity {
+        by: crate::workflow::identity::Identity {
             agent: "claude".to_owned(),
             run: "run-y".to_owned(),
         },

@@ -1,9 +1,10 @@
 //! Every rule about a plan, each broken once.
 
-use crate::workflow::interview::spec::{Boundaries, Spec, SuccessCriterion};
+use crate::workflow::branch::BranchType;
+use crate::workflow::handover::{Boundaries, Spec, SuccessCriterion};
 use crate::workflow::ralph::fixture::{in_a_row, parallel, plan, task, terms};
+use crate::workflow::ralph::plan::Plan;
 use crate::workflow::ralph::plan::sound::{Fault, doubts, sound};
-use crate::workflow::ralph::plan::{BranchType, Plan};
 
 fn faults(plan: &Plan) -> Vec<String> {
     match sound(plan, None, &terms(), None) {

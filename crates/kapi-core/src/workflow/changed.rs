@@ -1,0 +1,44 @@
+//! The paths that a landing changed, as Kapi saw them.
+//!
+//! Capped; whoever needs the rest reads the commit.
+
+use serde::{Deserialize, Serialize};
+
+/// The most paths that are kept of one landing.
+pub const PATHS_MAX: usize = 500;
+
+/// The paths that a landing changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Changed {
+    /// The paths, relative to the top.
+    pub paths: Vec<String>,
+    /// How many more there were.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_more: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Changed {
+    /// Keeps as many paths as are kept.
+    #[must_use]
+    pub fn of(mut paths: Vec<String>) -> Self {
+        let n_more = paths.len().saturating_sub(PATHS_MAX);
+        paths.truncate(PATHS_MAX);
+        Self {
+            paths,
+            n_more: u64::try_from(n_more).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Tells whether two landings may have changed one path.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.n_more > 0
+            || other.n_more > 0
+            || self.paths.iter().any(|path| other.paths.contains(path))
+    }
+}
