@@ -4,15 +4,13 @@
 //! with the mode. Pure: the time and the hash are arguments, and a denial changes nothing.
 
 use crate::actor::Actor;
-use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::denied::{Denied, Why};
 use crate::workflow::documents::documents;
-use crate::workflow::effect::{Action, Effect, next};
+use crate::workflow::effect::{Effect, Uses, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::next_command::next_commands;
-use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::{Decision, Pending};
 use crate::workflow::state::{Body, Status, Workflow};
 use crate::workflow::{interview, limits, ralph};
@@ -136,17 +134,9 @@ const fn ends(event: &Event) -> bool {
     )
 }
 
-/// Returns what an outcome says was used and not reported before.
-pub(crate) const fn used(outcome: &Outcome) -> Usage {
-    effects::used(outcome)
-}
-
-/// Tells whether an effect uses tokens or money: a question or a goal does, git and checks do not.
-const fn uses_something(effect: &Effect) -> bool {
-    match &effect.action {
-        Action::Ask(_) | Action::Work(_) => true,
-        Action::Prepare { .. } | Action::Land(_) | Action::Verify(_) => false,
-    }
+/// Tells whether an effect uses tokens or money.
+fn uses_something(effect: &Effect) -> bool {
+    effect.action.uses() != Uses::Nothing
 }
 
 /// Returns the workflow as it will stand after some events.

@@ -42,6 +42,60 @@ pub enum Action {
     Verify(Box<Verification>),
 }
 
+/// What an effect uses up while it is performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uses {
+    /// A model, metered by the effect itself.
+    Model,
+    /// A goal, which keeps its own account.
+    Goal,
+    /// Neither: git and checks cost no tokens.
+    Nothing,
+}
+
+/// How many effects of a kind may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// Any number.
+    Any,
+    /// As many as the terms allow jobs.
+    Jobs,
+    /// One: each begins where the one before it ended.
+    One,
+}
+
+impl Action {
+    /// Returns what it uses.
+    #[must_use]
+    pub const fn uses(&self) -> Uses {
+        match self {
+            Self::Ask(_) => Uses::Model,
+            Self::Work(_) => Uses::Goal,
+            Self::Prepare { .. } | Self::Land(_) | Self::Verify(_) => Uses::Nothing,
+        }
+    }
+
+    /// Returns how many of its kind may be under way at once.
+    #[must_use]
+    pub const fn places(&self) -> Places {
+        match self {
+            Self::Work(_) => Places::Jobs,
+            Self::Land(_) => Places::One,
+            Self::Ask(_) | Self::Prepare { .. } | Self::Verify(_) => Places::Any,
+        }
+    }
+
+    /// Returns the task that a worker is given with it.
+    #[must_use]
+    pub fn worker_task(&self) -> Option<&TaskId> {
+        if let Self::Work(work) = self {
+            Some(&work.task)
+        } else {
+            None
+        }
+    }
+}
+
 /// The role in which an agent is asked, which says what shape its answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {

@@ -89,6 +89,67 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Returns what it used beyond what was reported while it ran; nothing for what is not metered.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Answered { usage, .. }
+            | Self::Unreadable { usage, .. }
+            | Self::Cancelled { usage }
+            | Self::Failed { usage, .. } => *usage,
+            Self::Prepared { .. }
+            | Self::Rested { .. }
+            | Self::Landed { .. }
+            | Self::Conflicted { .. }
+            | Self::Verified(_) => Usage::default(),
+        }
+    }
+
+    /// Adds to what it used, where it is metered.
+    pub const fn add_usage(&mut self, more: &Usage) {
+        match self {
+            Self::Answered { usage, .. }
+            | Self::Unreadable { usage, .. }
+            | Self::Cancelled { usage }
+            | Self::Failed { usage, .. } => usage.add(more),
+            Self::Prepared { .. }
+            | Self::Rested { .. }
+            | Self::Landed { .. }
+            | Self::Conflicted { .. }
+            | Self::Verified(_) => {}
+        }
+    }
+
+    /// Returns what an agent answered, or what is wrong with it; `None` where no agent was asked.
+    #[must_use]
+    pub fn answer(&self) -> Option<Result<&Answer, &str>> {
+        if let Self::Answered { answer, .. } = self {
+            Some(Ok(answer))
+        } else if let Self::Unreadable { why, .. } = self {
+            Some(Err(why))
+        } else {
+            None
+        }
+    }
+
+    /// Returns why the world refused, if it did.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&Failure> {
+        if let Self::Failed { failure, .. } = self {
+            Some(failure)
+        } else {
+            None
+        }
+    }
+
+    /// Tells whether it was stopped before its end.
+    #[must_use]
+    pub const fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled { .. })
+    }
+}
+
 /// What an agent answered, in the shape it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {

@@ -13,8 +13,8 @@ use kapi_core::actor::Actor;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::effect::{Action, Effect, next};
 use kapi_core::workflow::event::Event;
+use kapi_core::workflow::effect::{Action, Effect, Places, Uses, next};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
@@ -37,8 +37,6 @@ use crate::world::{Activity, Watch};
 
 /// How often in a row a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
-/// Landings at once: each begins where the one before it ended.
-const LANDINGS_MAX: usize = 1;
 
 /// Performs one effect to its end. Performing one twice under the same id must be safe; soon after
 /// `watch.cancel` is raised it returns [`Outcome::Cancelled`].
@@ -279,19 +277,14 @@ impl Drive<'_, '_> {
     }
 
     fn has_place(&self, flights: &Flights<'_>, action: &Action) -> Result<bool, WorkflowError> {
-        let among = |fits: &dyn Fn(&Action) -> bool| {
-            let actions = flights.values().map(|flight| &flight.effect.action);
-            actions.filter(|action| fits(action)).count()
+        let places = action.places();
+        let most = match places {
+            Places::Any => return Ok(true),
+            Places::Jobs => usize::try_from(self.open.workflow()?.terms.jobs).unwrap_or(usize::MAX),
+            Places::One => 1,
         };
-        Ok(match action {
-            Action::Work(_) => {
-                let jobs = self.open.workflow()?.terms.jobs;
-                let n_at_work = among(&|action| matches!(action, Action::Work(_)));
-                n_at_work < usize::try_from(jobs).unwrap_or(usize::MAX)
-            }
-            Action::Land(_) => among(&|action| matches!(action, Action::Land(_))) < LANDINGS_MAX,
-            Action::Ask(_) | Action::Prepare { .. } | Action::Verify(_) => true,
-        })
+        let actions = flights.values().map(|flight| &flight.effect.action);
+        Ok(actions.filter(|other| other.places() == places).count() < most)
     }
 
     /// Waits until something happens, for as long as it may not look, and records it.
@@ -336,7 +329,7 @@ impl Drive<'_, '_> {
         }
         self.accounted_ms = now_ms;
         let at_work = flights.values();
-        let at_work = at_work.filter(|flight| matches!(flight.effect.action, Action::Work(_)));
+        let at_work = at_work.filter(|flight| flight.effect.action.uses() == Uses::Goal);
         let workflow = self.open.workflow()?;
         let at_work = at_work.filter_map(|it| goals::of_effect(workflow, &it.effect.id));
         for goal in at_work.collect::<Vec<_>>() {
@@ -391,7 +384,7 @@ impl Drive<'_, '_> {
         if let Some(goal) = driven {
             self.account(&goal)?;
         }
-        let has_failed = matches!(outcome, Outcome::Failed { .. });
+        let has_failed = outcome.failure().is_some();
         self.report(effect.clone(), outcome)?;
         if has_failed {
             self.delay(effect)?;

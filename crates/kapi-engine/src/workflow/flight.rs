@@ -2,7 +2,7 @@
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::effect::{Action, Effect};
+use kapi_core::workflow::effect::{Effect, Uses};
 use kapi_core::workflow::outcome::Outcome;
 
 use crate::flight::{Flight, cut_off, panicked};
@@ -10,9 +10,9 @@ use crate::world::Activity;
 
 /// Counts what a model used. A goal keeps its own account.
 pub(super) fn notice(flight: &mut Flight<'_, Effect>, activity: &Activity) {
-    match flight.effect.action {
-        Action::Ask(_) => flight.meter.notice(activity),
-        Action::Prepare { .. } | Action::Work(_) | Action::Land(_) | Action::Verify(_) => {}
+    match flight.effect.action.uses() {
+        Uses::Model => flight.meter.notice(activity),
+        Uses::Goal | Uses::Nothing => {}
     }
 }
 
@@ -27,21 +27,10 @@ pub(super) fn end(flight: Flight<'_, Effect>, outcome: Option<Outcome>) -> Outco
     );
     let mut outcome = match outcome {
         None => failed(panicked(&effect), false),
-        Some(Outcome::Cancelled { .. }) if !is_raised => failed(cut_off(&effect), true),
+        Some(outcome) if outcome.is_cancelled() && !is_raised => failed(cut_off(&effect), true),
         Some(outcome) => outcome,
     };
-    match &mut outcome {
-        Outcome::Answered { usage, .. }
-        | Outcome::Unreadable { usage, .. }
-        | Outcome::Cancelled { usage }
-        | Outcome::Failed { usage, .. } => usage.add(&used),
-        // Nothing of this is metered.
-        Outcome::Prepared { .. }
-        | Outcome::Rested { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_) => {}
-    }
+    outcome.add_usage(&used);
     outcome
 }
 

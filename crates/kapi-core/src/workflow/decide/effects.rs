@@ -9,7 +9,7 @@ use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::decide::{Given, engine, going_on, worker, wrong_mode};
 use crate::workflow::denied::Why;
-use crate::workflow::effect::{Action, next};
+use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::limits::GoalAccount;
 use crate::workflow::outcome::Outcome;
@@ -36,10 +36,10 @@ pub(super) fn intend(
     if workflow.in_flight.contains_key(effect) {
         return Ok(Vec::new());
     }
-    let mut events = match &wanted.action {
-        Action::Work(work) => worker::dispatch(workflow, effect, work.task.as_str(), given),
-        Action::Ask(_) | Action::Prepare { .. } | Action::Land(_) | Action::Verify(_) => Vec::new(),
-    };
+    let task = wanted.action.worker_task();
+    let mut events = task.map_or_else(Vec::new, |task| {
+        worker::dispatch(workflow, effect, task.as_str(), given)
+    });
     events.push(Event::EffectIntended {
         effect: effect.clone(),
         at_ms: given.now_ms,
@@ -108,27 +108,21 @@ pub(super) fn report(
     let mut events = worker::rested(workflow, effect, outcome);
     events.push(Event::EffectEnded {
         effect: effect.clone(),
-        usage: used(outcome),
-        failed: failure(outcome),
+        usage: outcome.usage(),
+        failed: outcome.failure().map(|failure| failure.message.clone()),
     });
-    if workflow.status.is_terminal() {
+    if workflow.status.is_terminal() || outcome.is_cancelled() {
         return Ok(events);
     }
-    events.extend(match outcome {
-        Outcome::Cancelled { .. } => Vec::new(),
-        Outcome::Failed { .. } => held_up(workflow, effect, outcome),
-        Outcome::Answered { .. }
-        | Outcome::Unreadable { .. }
-        | Outcome::Prepared { .. }
-        | Outcome::Rested { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_) => match &workflow.body {
+    events.extend(if outcome.failure().is_some() {
+        held_up(workflow, effect, outcome)
+    } else {
+        match &workflow.body {
             Body::Interview(interview) => {
                 interview::decide::report(workflow, interview, effect, outcome, given)?
             }
             Body::Ralph(ralph) => ralph::decide::report(workflow, ralph, effect, outcome, given)?,
-        },
+        }
     });
     Ok(events)
 }
@@ -161,36 +155,4 @@ fn held_up(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) -> Vec<Eve
         reason: format!("failed to {}", failure.message),
         unblock: hint.unwrap_or_else(|| "mend what it says, then resume".to_owned()),
     }]
-}
-
-fn failure(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Failed { failure, .. } => Some(failure.message.clone()),
-        Outcome::Cancelled { .. }
-        | Outcome::Answered { .. }
-        | Outcome::Unreadable { .. }
-        | Outcome::Prepared { .. }
-        | Outcome::Rested { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_) => None,
-    }
-}
-
-pub(super) const fn used(outcome: &Outcome) -> Usage {
-    match outcome {
-        Outcome::Answered { usage, .. }
-        | Outcome::Unreadable { usage, .. }
-        | Outcome::Cancelled { usage }
-        | Outcome::Failed { usage, .. } => *usage,
-        Outcome::Prepared { .. }
-        | Outcome::Rested { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_) => Usage {
-            input_tokens: 0,
-            output_tokens: 0,
-            usd_micros: None,
-        },
-    }
 }

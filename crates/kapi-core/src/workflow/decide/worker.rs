@@ -82,31 +82,17 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
     let Some(worker) = at_work(workflow, effect) else {
         return Vec::new();
     };
-    let (status, goal, note) = match outcome {
-        Outcome::Rested {
-            goal,
-            commit: Some(commit),
-            ..
-        } => {
+    let (status, goal, note) = match rest(outcome) {
+        Some((goal, Some(commit), _)) => {
             let note = format!("proved {commit} in goal {goal}");
             (WorkerStatus::Idle, Some(goal.clone()), note)
         }
-        Outcome::Rested { goal, reason, .. } => {
-            let why = reason.as_deref().unwrap_or("without a proof");
+        Some((goal, None, reason)) => {
+            let why = reason.unwrap_or("without a proof");
             let note = format!("goal {goal} rests: {why}");
             (WorkerStatus::Waiting, Some(goal.clone()), note)
         }
-        Outcome::Cancelled { .. } => (WorkerStatus::Idle, None, "stopped".to_owned()),
-        Outcome::Failed { failure, .. } => {
-            let note = format!("failed to {}", failure.message);
-            (WorkerStatus::Idle, None, note)
-        }
-        Outcome::Answered { .. }
-        | Outcome::Unreadable { .. }
-        | Outcome::Prepared { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_) => (WorkerStatus::Idle, None, "ended".to_owned()),
+        None => (WorkerStatus::Idle, None, without_a_goal(outcome)),
     };
     vec![Event::WorkerRefreshed {
         worker: worker.id.clone(),
@@ -117,6 +103,30 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
         isolated: worktree_of(outcome),
         task: None,
     }]
+}
+
+/// Returns the goal that came to rest, its proof, or why there is none.
+fn rest(outcome: &Outcome) -> Option<(&GoalId, Option<&str>, Option<&str>)> {
+    if let Outcome::Rested {
+        goal,
+        commit,
+        reason,
+        ..
+    } = outcome
+    {
+        Some((goal, commit.as_deref(), reason.as_deref()))
+    } else {
+        None
+    }
+}
+
+/// Returns how an effect ended that brought no goal to rest.
+fn without_a_goal(outcome: &Outcome) -> String {
+    match outcome.failure() {
+        Some(failure) => format!("failed to {}", failure.message),
+        None if outcome.is_cancelled() => "stopped".to_owned(),
+        None => "ended".to_owned(),
+    }
 }
 
 /// Returns the worker that has this effect.
@@ -159,16 +169,10 @@ pub(super) fn queue(
 
 /// Returns what a goal worked in.
 fn worktree_of(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Rested { worktree, .. } => worktree.clone(),
-        Outcome::Answered { .. }
-        | Outcome::Unreadable { .. }
-        | Outcome::Prepared { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_)
-        | Outcome::Cancelled { .. }
-        | Outcome::Failed { .. } => None,
+    if let Outcome::Rested { worktree, .. } = outcome {
+        worktree.clone()
+    } else {
+        None
     }
 }
 

@@ -118,30 +118,23 @@ pub(crate) fn report(
     let is_current = is_free(workflow)
         && interview.phase == InterviewPhase::Asking
         && *effect == effect_id(interview);
-    match outcome {
-        Outcome::Answered { .. } | Outcome::Unreadable { .. } if !is_current => Ok(Vec::new()),
-        Outcome::Answered { answer, .. } => Ok(match &**answer {
-            Answer::Step(proposed) => step::step(workflow, interview, proposed, given)
-                .unwrap_or_else(|why| refused(interview, why)),
+    let step = match outcome.answer() {
+        None => {
+            let rule = format!("report on {effect} what is no answer to a question");
+            return Err(Why::Malformed { rule });
+        }
+        Some(_) if !is_current => return Ok(Vec::new()),
+        Some(Ok(Answer::Step(proposed))) => step::step(workflow, interview, proposed, given),
+        Some(Ok(
             Answer::Thesis(_)
             | Answer::Antithesis(_)
             | Answer::Synthesis(_)
             | Answer::Review(_)
-            | Answer::Account { .. } => {
-                refused(interview, "answer in the shape of a step".to_owned())
-            }
-        }),
-        Outcome::Unreadable { why, .. } => Ok(refused(interview, why.clone())),
-        Outcome::Prepared { .. }
-        | Outcome::Rested { .. }
-        | Outcome::Landed { .. }
-        | Outcome::Conflicted { .. }
-        | Outcome::Verified(_)
-        | Outcome::Cancelled { .. }
-        | Outcome::Failed { .. } => Err(Why::Malformed {
-            rule: format!("report on {effect} what is no answer to a question"),
-        }),
-    }
+            | Answer::Account { .. },
+        )) => Err("answer in the shape of a step".to_owned()),
+        Some(Err(why)) => Err(why.to_owned()),
+    };
+    Ok(step.unwrap_or_else(|why| refused(interview, why)))
 }
 
 /// Tells the interviewer next time; a person is asked to look when that does not help.

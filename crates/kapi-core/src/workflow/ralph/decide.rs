@@ -6,7 +6,7 @@
 use crate::actor::Actor;
 use crate::goal::outcome::VerifyRun;
 use crate::id::EffectId;
-use crate::workflow::decide::{Given, human, said, used, wrong_phase};
+use crate::workflow::decide::{Given, human, said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::outcome::Outcome;
@@ -100,7 +100,7 @@ pub(crate) fn report(
         return Ok(Vec::new());
     };
     let mut draft = Draft::new(workflow, ralph, given);
-    draft.has_used(&used(outcome));
+    draft.has_used(&outcome.usage());
     match (want, outcome) {
         (_, Outcome::Cancelled { .. } | Outcome::Failed { .. }) => {}
         (Want::Ask(role), Outcome::Answered { by, answer, .. }) => {
