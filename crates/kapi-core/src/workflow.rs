@@ -24,6 +24,7 @@ pub mod interview;
 pub mod limits;
 pub mod link;
 pub mod mode;
+pub mod mode_rules;
 #[cfg(test)]
 mod model;
 pub mod next_command;

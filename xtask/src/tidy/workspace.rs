@@ -27,6 +27,10 @@ const SEAMS: &[(&str, &str)] = &[
         "Story",
         "what the crash simulation cuts off: a goal, workflows, a queue of tasks",
     ),
+    (
+        "ModeRules",
+        "every durable mode: its part of a workflow decides, folds and plans",
+    ),
 ];
 
 /// What streams share, and the streams that it knows nothing of.

@@ -10,10 +10,10 @@ use crate::workflow::documents::documents;
 use crate::workflow::effect::{Effect, Uses, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
+use crate::workflow::limits;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::{Decision, Pending};
-use crate::workflow::state::{Body, Status, Workflow};
-use crate::workflow::{interview, limits, ralph};
+use crate::workflow::state::{Status, Workflow};
 
 mod effects;
 mod evidence;
@@ -89,19 +89,9 @@ fn request(
         Command::QueueWork { effect, goal, task } => {
             worker::queue(workflow, actor, effect, (goal, *task))
         }
-        Command::Interview(command) => {
-            let Body::Interview(interview) = &workflow.body else {
-                return Err(wrong_mode(workflow, "ask something of an interview"));
-            };
-            going_on(workflow, "go on with the interview")?;
-            interview::decide::ask(workflow, interview, actor, command, given)
-        }
-        Command::Ralph(command) => {
-            let Body::Ralph(ralph) = &workflow.body else {
-                return Err(wrong_mode(workflow, "ask something of a Ralph workflow"));
-            };
-            going_on(workflow, "go on with the build")?;
-            ralph::decide::ask(workflow, ralph, actor, command, given)
+        Command::Interview(_) | Command::Ralph(_) => {
+            let mode = workflow.body.rules();
+            mode.ask(workflow, actor, command, given)
         }
     }
 }
@@ -236,7 +226,7 @@ pub(crate) fn phase_name(workflow: &Workflow) -> String {
     }
 }
 
-const fn wrong_mode(workflow: &Workflow, action: &'static str) -> Why {
+pub(crate) fn wrong_mode(workflow: &Workflow, action: &'static str) -> Why {
     Why::WrongMode {
         action,
         mode: workflow.mode().as_str(),

@@ -2,8 +2,7 @@
 //!
 //! What an approval is bound to is the bytes of one of them.
 
-use crate::workflow::state::{Body, Workflow};
-use crate::workflow::{interview, ralph};
+use crate::workflow::state::Workflow;
 
 /// One artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +16,5 @@ pub struct Document {
 /// Returns every artifact of a workflow as it stands.
 #[must_use]
 pub fn documents(workflow: &Workflow) -> Vec<Document> {
-    match &workflow.body {
-        Body::Interview(interview) => interview::documents::documents(workflow, interview),
-        Body::Ralph(ralph) => ralph::documents::documents(workflow, ralph),
-    }
+    workflow.body.rules().documents(workflow)
 }

@@ -7,7 +7,7 @@ use crate::goal::budget::Budget;
 use crate::goal::contract::{NetworkMode, SandboxLevel};
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
-use crate::workflow::state::{Body, Status, Workflow};
+use crate::workflow::state::{Status, Workflow};
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,8 +224,5 @@ pub fn next(workflow: &Workflow) -> Vec<Effect> {
     if workflow.status != Status::Active || workflow.pending.is_some() {
         return Vec::new();
     }
-    match &workflow.body {
-        Body::Interview(interview) => crate::workflow::interview::prompt::next(workflow, interview),
-        Body::Ralph(ralph) => crate::workflow::ralph::effects::next(workflow, ralph),
-    }
+    workflow.body.rules().next(workflow)
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use crate::id::GoalId;
 use crate::usage::Usage;
 use crate::workflow::event::{Begin, Event};
-use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::limits::Raised;
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode::Mode;
+use crate::workflow::mode_rules::After;
 use crate::workflow::state::{Blocked, Body, Revision, Status, Workflow};
 use crate::workflow::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
 use crate::workflow::{interview, ralph};
@@ -91,10 +91,7 @@ fn apply(workflow: &mut Workflow, event: &Event) {
         Event::Approved { approval } => {
             workflow.pending = None;
             workflow.approvals.push(approval.clone());
-            match &mut workflow.body {
-                Body::Interview(interview) => interview::evolve::approved(interview),
-                Body::Ralph(ralph) => ralph::evolve::approved(ralph),
-            }
+            workflow.body.rules_mut().approved();
         }
         Event::Revised { text, at_ms } => {
             let (phase, _) = workflow.phase();
@@ -142,10 +139,12 @@ fn apply(workflow: &mut Workflow, event: &Event) {
                 *times = times.saturating_add(1);
             }
         }
-        Event::Interview(event) => interview_event(workflow, event),
-        Event::Ralph(event) => match &mut workflow.body {
-            Body::Ralph(ralph) => ralph::evolve::evolve(ralph, event),
-            Body::Interview(_) => {}
+        Event::Interview(_) | Event::Ralph(_) => match workflow.body.rules_mut().evolve(event) {
+            After::Nothing => {}
+            After::Linked(link) => {
+                workflow.links.push(link);
+                end(workflow, Status::Linked);
+            }
         },
     }
 }
@@ -156,10 +155,7 @@ fn unblocked(workflow: &mut Workflow) {
     workflow.status = Status::Active;
     workflow.blocked = None;
     workflow.failures.clear();
-    match &mut workflow.body {
-        Body::Interview(interview) => interview.refused.clear(),
-        Body::Ralph(ralph) => ralph::evolve::unblocked(ralph),
-    }
+    workflow.body.rules_mut().unblocked();
 }
 
 fn integrated(workflow: &mut Workflow, by: &GoalId, at_ms: i64) {
@@ -176,27 +172,6 @@ fn end(workflow: &mut Workflow, status: Status) {
     workflow.status = status;
     workflow.blocked = None;
     workflow.pending = None;
-}
-
-fn interview_event(workflow: &mut Workflow, event: &InterviewEvent) {
-    let Body::Interview(interview) = &mut workflow.body else {
-        return;
-    };
-    interview::evolve::evolve(interview, event);
-    if let InterviewEvent::Branched {
-        mode,
-        workflow: successor,
-        at_ms,
-    } = event
-    {
-        workflow.links.push(Link {
-            relation: Relation::Successor,
-            mode: *mode,
-            workflow: successor.clone(),
-            at_ms: *at_ms,
-        });
-        end(workflow, Status::Linked);
-    }
 }
 
 fn worker(workflow: &mut Workflow, event: &Event) {

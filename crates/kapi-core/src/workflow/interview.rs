@@ -14,6 +14,7 @@ pub mod prompt;
 #[cfg(test)]
 mod props;
 pub mod round;
+mod rules;
 pub mod score;
 pub mod state;
 pub mod step;

@@ -19,6 +19,7 @@ pub mod prompt;
 #[cfg(test)]
 mod props;
 pub mod review;
+mod rules;
 pub mod state;
 pub mod touch;
 mod want;

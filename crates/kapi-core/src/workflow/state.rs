@@ -11,6 +11,7 @@ use crate::workflow::interview::state::Interview;
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::link::Link;
 use crate::workflow::mode::Mode;
+use crate::workflow::mode_rules::ModeRules;
 use crate::workflow::pending::{Approval, Pending};
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::terms::Terms;
@@ -145,19 +146,32 @@ pub struct Revision {
 impl Workflow {
     /// Returns the mode.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
-        match self.body {
-            Body::Interview(_) => Mode::DeepInterview,
-            Body::Ralph(_) => Mode::Ralph,
-        }
+    pub fn mode(&self) -> Mode {
+        self.body.rules().mode()
     }
 
     /// Returns phase and subphase as they stand in `snapshot.json`.
     #[must_use]
-    pub const fn phase(&self) -> (&'static str, Option<&'static str>) {
-        match &self.body {
-            Body::Interview(interview) => interview.phase.names(),
-            Body::Ralph(ralph) => ralph.phase.names(),
+    pub fn phase(&self) -> (&'static str, Option<&'static str>) {
+        self.body.rules().phase()
+    }
+}
+
+impl Body {
+    /// Returns what the mode decides, wants and shows.
+    #[must_use]
+    pub fn rules(&self) -> &dyn ModeRules {
+        match self {
+            Self::Interview(interview) => &**interview,
+            Self::Ralph(ralph) => &**ralph,
+        }
+    }
+
+    /// Returns how the mode folds.
+    pub fn rules_mut(&mut self) -> &mut dyn ModeRules {
+        match self {
+            Self::Interview(interview) => &mut **interview,
+            Self::Ralph(ralph) => &mut **ralph,
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::workflow::event::Event;
 use crate::workflow::limits::GoalAccount;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::{Body, Workflow};
-use crate::workflow::{interview, ralph};
 
 /// The most failures of one effect in a row; the last one holds the workflow up.
 pub(super) const FAILURES_MAX: u32 = 4;
@@ -117,12 +116,8 @@ pub(super) fn report(
     events.extend(if outcome.failure().is_some() {
         held_up(workflow, effect, outcome)
     } else {
-        match &workflow.body {
-            Body::Interview(interview) => {
-                interview::decide::report(workflow, interview, effect, outcome, given)?
-            }
-            Body::Ralph(ralph) => ralph::decide::report(workflow, ralph, effect, outcome, given)?,
-        }
+        let mode = workflow.body.rules();
+        mode.report(workflow, effect, outcome, given)?
     });
     Ok(events)
 }

@@ -14,7 +14,6 @@ use crate::workflow::event::Event;
 use crate::workflow::limits::{self, Raised};
 use crate::workflow::pending::{Approval, Means, Pending};
 use crate::workflow::state::{Body, Status, Workflow};
-use crate::workflow::{interview, ralph};
 
 pub(super) fn approve(
     workflow: &Workflow,
@@ -87,10 +86,7 @@ fn is_subject(
 fn with_what_follows(workflow: &Workflow, approved: Event, given: &Given) -> Vec<Event> {
     let mut events = vec![approved];
     let after = folded(workflow, &events);
-    events.extend(match &after.body {
-        Body::Interview(interview) => interview::decide::approved(&after, interview, given),
-        Body::Ralph(ralph) => ralph::decide::going_on(&after, ralph, given),
-    });
+    events.extend(after.body.rules().after_approval(&after, given));
     events
 }
 
@@ -103,10 +99,8 @@ pub(super) fn revise(
     human(actor, "ask for a change")?;
     going_on(workflow, "change")?;
     let text = said(text, "ask for a change without saying which")?;
-    let follows = match &workflow.body {
-        Body::Interview(interview) => interview::decide::revised(workflow, interview, &text, given),
-        Body::Ralph(ralph) => ralph::decide::revised(workflow, ralph, &text, given),
-    }?;
+    let mode = workflow.body.rules();
+    let follows = mode.after_revision(workflow, &text, given)?;
     let at_ms = given.now_ms;
     let mut events = vec![Event::Revised { text, at_ms }];
     events.extend(follows);
@@ -124,10 +118,7 @@ pub(super) fn unblock(
         Status::Blocked => {
             let mut events = vec![Event::Unblocked {}];
             let after = folded(workflow, &events);
-            events.extend(match &after.body {
-                Body::Interview(_) => Vec::new(),
-                Body::Ralph(ralph) => ralph::decide::going_on(&after, ralph, given),
-            });
+            events.extend(after.body.rules().after_unblock(&after, given));
             may_use(workflow, &events)?;
             Ok(events)
         }

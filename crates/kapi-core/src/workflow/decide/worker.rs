@@ -11,7 +11,7 @@ use crate::workflow::decide::{Given, engine, going_on, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::outcome::Outcome;
-use crate::workflow::state::{Body, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
 
 /// The most characters of one note.
@@ -60,10 +60,7 @@ pub(super) fn dispatch(
 }
 
 fn prepared(id: &WorkerId, workflow: &Workflow) -> Worker {
-    let branch = match &workflow.body {
-        Body::Ralph(ralph) => ralph.branch.as_ref(),
-        Body::Interview(_) => None,
-    };
+    let branch = workflow.body.rules().branch();
     Worker {
         id: id.clone(),
         capability: Capability::Goal,

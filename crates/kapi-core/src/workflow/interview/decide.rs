@@ -149,11 +149,6 @@ fn refused(interview: &Interview, why: String) -> Vec<Event> {
     events
 }
 
-/// Nothing follows an approval: what comes next is chosen by starting it.
-pub(crate) const fn approved(_: &Workflow, _: &Interview, _: &Given) -> Vec<Event> {
-    Vec::new()
-}
-
 /// A change that a person wants is a round of its own; where something was drafted or is being
 /// thought of, the interview goes on from there.
 pub(crate) fn revised(

@@ -1,0 +1,112 @@
+//! The interview as a mode: its rules, plan and documents behind the seam that every mode has.
+
+use crate::actor::Actor;
+use crate::id::EffectId;
+use crate::workflow::branch::Branch;
+use crate::workflow::command::Command;
+use crate::workflow::decide::{Given, going_on, wrong_mode};
+use crate::workflow::denied::Why;
+use crate::workflow::documents::Document;
+use crate::workflow::effect::Effect;
+use crate::workflow::event::Event;
+use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::interview::state::Interview;
+use crate::workflow::interview::{decide, documents, evolve, prompt};
+use crate::workflow::link::{Link, Relation};
+use crate::workflow::mode::Mode;
+use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::outcome::Outcome;
+use crate::workflow::state::Workflow;
+
+impl ModeRules for Interview {
+    fn mode(&self) -> Mode {
+        Mode::DeepInterview
+    }
+
+    fn phase(&self) -> (&'static str, Option<&'static str>) {
+        self.phase.names()
+    }
+
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &Command,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        let Command::Interview(command) = command else {
+            return Err(wrong_mode(workflow, "ask something of a Ralph workflow"));
+        };
+        going_on(workflow, "go on with the interview")?;
+        decide::ask(workflow, self, actor, command, given)
+    }
+
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::report(workflow, self, effect, outcome, given)
+    }
+
+    /// What comes next is chosen by starting it.
+    fn after_approval(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+        Vec::new()
+    }
+
+    fn after_unblock(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+        Vec::new()
+    }
+
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        text: &str,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::revised(workflow, self, text, given)
+    }
+
+    fn evolve(&mut self, event: &Event) -> After {
+        let Event::Interview(event) = event else {
+            return After::Nothing;
+        };
+        evolve::evolve(self, event);
+        if let InterviewEvent::Branched {
+            mode,
+            workflow,
+            at_ms,
+        } = event
+        {
+            return After::Linked(Link {
+                relation: Relation::Successor,
+                mode: *mode,
+                workflow: workflow.clone(),
+                at_ms: *at_ms,
+            });
+        }
+        After::Nothing
+    }
+
+    fn approved(&mut self) {
+        evolve::approved(self);
+    }
+
+    fn unblocked(&mut self) {
+        self.refused.clear();
+    }
+
+    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+        prompt::next(workflow, self)
+    }
+
+    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+        documents::documents(workflow, self)
+    }
+
+    fn branch(&self) -> Option<&Branch> {
+        None
+    }
+}

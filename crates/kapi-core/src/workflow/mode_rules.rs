@@ -1,0 +1,96 @@
+//! What a mode decides, folds, wants and shows: the seam between the lifecycle that every mode shares
+//! and what one mode knows alone.
+//!
+//! Pure, as everything here; each mode's state implements it in a file `rules.rs` of its own.
+
+use crate::actor::Actor;
+use crate::id::EffectId;
+use crate::workflow::branch::Branch;
+use crate::workflow::command::Command;
+use crate::workflow::decide::Given;
+use crate::workflow::denied::Why;
+use crate::workflow::documents::Document;
+use crate::workflow::effect::Effect;
+use crate::workflow::event::Event;
+use crate::workflow::link::Link;
+use crate::workflow::mode::Mode;
+use crate::workflow::outcome::Outcome;
+use crate::workflow::state::Workflow;
+
+/// What a mode's fact means for the workflow around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum After {
+    /// Nothing.
+    Nothing,
+    /// It goes on in another workflow, and ends here.
+    Linked(Link),
+}
+
+/// The rules of one mode, implemented by its part of the state.
+pub trait ModeRules {
+    /// Returns which mode it is.
+    fn mode(&self) -> Mode;
+
+    /// Returns phase and subphase as they stand in `snapshot.json`.
+    fn phase(&self) -> (&'static str, Option<&'static str>);
+
+    /// Decides a request that only this mode knows.
+    ///
+    /// # Errors
+    /// When a rule refuses; when the request is another mode's.
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &Command,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why>;
+
+    /// Decides what follows from how an effect ended.
+    ///
+    /// # Errors
+    /// When what came back is not what was asked for.
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why>;
+
+    /// Returns what follows an approval; the workflow is as it stands after it.
+    fn after_approval(&self, workflow: &Workflow, given: &Given) -> Vec<Event>;
+
+    /// Returns what follows a person's word to go on; the workflow is as it stands after it.
+    fn after_unblock(&self, workflow: &Workflow, given: &Given) -> Vec<Event>;
+
+    /// Decides what follows what a person wants changed.
+    ///
+    /// # Errors
+    /// When nothing can be changed any more.
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        text: &str,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why>;
+
+    /// Applies a fact of this mode; another mode's changes nothing.
+    fn evolve(&mut self, event: &Event) -> After;
+
+    /// Applies an approval.
+    fn approved(&mut self);
+
+    /// Applies a person's word to go on: as many tries and answers as before are allowed again.
+    fn unblocked(&mut self);
+
+    /// Returns what should be under way now; asked only while it is active and no person is waited
+    /// for.
+    fn next(&self, workflow: &Workflow) -> Vec<Effect>;
+
+    /// Returns every artifact as it stands.
+    fn documents(&self, workflow: &Workflow) -> Vec<Document>;
+
+    /// Returns the branch that it works for, once there is one.
+    fn branch(&self) -> Option<&Branch>;
+}

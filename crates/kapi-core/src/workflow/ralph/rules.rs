@@ -1,0 +1,95 @@
+//! Ralph as a mode: its rules, plan and documents behind the seam that every mode has.
+
+use crate::actor::Actor;
+use crate::id::EffectId;
+use crate::workflow::branch::Branch;
+use crate::workflow::command::Command;
+use crate::workflow::decide::{Given, going_on, wrong_mode};
+use crate::workflow::denied::Why;
+use crate::workflow::documents::Document;
+use crate::workflow::effect::Effect;
+use crate::workflow::event::Event;
+use crate::workflow::mode::Mode;
+use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::state::Ralph;
+use crate::workflow::ralph::{decide, documents, effects, evolve};
+use crate::workflow::state::Workflow;
+
+impl ModeRules for Ralph {
+    fn mode(&self) -> Mode {
+        Mode::Ralph
+    }
+
+    fn phase(&self) -> (&'static str, Option<&'static str>) {
+        self.phase.names()
+    }
+
+    fn ask(
+        &self,
+        workflow: &Workflow,
+        actor: &Actor,
+        command: &Command,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        let Command::Ralph(command) = command else {
+            return Err(wrong_mode(workflow, "ask something of an interview"));
+        };
+        going_on(workflow, "go on with the build")?;
+        decide::ask(workflow, self, actor, command, given)
+    }
+
+    fn report(
+        &self,
+        workflow: &Workflow,
+        effect: &EffectId,
+        outcome: &Outcome,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::report(workflow, self, effect, outcome, given)
+    }
+
+    fn after_approval(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+        decide::going_on(workflow, self, given)
+    }
+
+    fn after_unblock(&self, workflow: &Workflow, given: &Given) -> Vec<Event> {
+        decide::going_on(workflow, self, given)
+    }
+
+    fn after_revision(
+        &self,
+        workflow: &Workflow,
+        text: &str,
+        given: &Given,
+    ) -> Result<Vec<Event>, Why> {
+        decide::revised(workflow, self, text, given)
+    }
+
+    fn evolve(&mut self, event: &Event) -> After {
+        if let Event::Ralph(event) = event {
+            evolve::evolve(self, event);
+        }
+        After::Nothing
+    }
+
+    fn approved(&mut self) {
+        evolve::approved(self);
+    }
+
+    fn unblocked(&mut self) {
+        evolve::unblocked(self);
+    }
+
+    fn next(&self, workflow: &Workflow) -> Vec<Effect> {
+        effects::next(workflow, self)
+    }
+
+    fn documents(&self, workflow: &Workflow) -> Vec<Document> {
+        documents::documents(workflow, self)
+    }
+
+    fn branch(&self) -> Option<&Branch> {
+        self.branch.as_ref()
+    }
+}
