@@ -25,6 +25,7 @@ pub mod limits;
 pub mod link;
 pub mod mode;
 pub mod mode_rules;
+pub mod mode_spec;
 #[cfg(test)]
 mod model;
 pub mod next_command;

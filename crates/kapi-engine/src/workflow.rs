@@ -20,6 +20,5 @@ pub mod key;
 pub mod opened;
 pub mod requests;
 pub mod run_name;
-pub mod skills;
 pub mod snapshot;
 pub mod start;

@@ -13,7 +13,6 @@ use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::ralph::state::Stand;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::workflow::skills;
 use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
     ShownView, StandingView,
@@ -197,7 +196,7 @@ fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Err
         next: next_commands(workflow),
         guidance: documents
             .filter_map(|&name| {
-                let text = skills::body(name)?;
+                let text = guidance::body(name)?;
                 Some(GuidanceView { name, text })
             })
             .collect(),

@@ -7,11 +7,11 @@ use kapi_core::actor::Actor;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::effect::Effect;
+use kapi_core::workflow::guidance;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::workflow::skills;
 use kapi_engine::world::Watch;
 use kapi_world::real::RealWorld;
 use kapi_world::workflows::{self, WorkflowPlace};
@@ -41,7 +41,7 @@ impl World<'_> {
     pub(crate) fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
         let workflow = || self.workflow();
         let world = |id: &GoalId| self.of_goal(id).map_err(failure);
-        let guidance = |name: &str| skills::body(name).map(str::to_owned);
+        let guidance = |name: &str| guidance::body(name).map(str::to_owned);
         let place = WorkflowPlace {
             project: self.project,
             person: Actor::Human {

@@ -101,7 +101,7 @@ fn request(
 fn complete(workflow: &Workflow, mut events: Vec<Event>) -> Vec<Event> {
     let after = folded(workflow, &events);
     if after.status.is_terminal() && !workflow.status.is_terminal() {
-        let place = events.iter().rposition(ends).unwrap_or(events.len());
+        let place = end_of(workflow, &events);
         events.splice(place..place, worker::close(&after));
     } else if let Some((reason, unblock)) = limits::used_up(&after)
         && next(&after).iter().any(uses_something)
@@ -111,17 +111,15 @@ fn complete(workflow: &Workflow, mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// Tells whether an event can be the one that ends a workflow.
-const fn ends(event: &Event) -> bool {
-    use crate::workflow::interview::event::InterviewEvent;
-    matches!(
-        event,
-        Event::Completed {}
-            | Event::Failed { .. }
-            | Event::Abandoned { .. }
-            | Event::Integrated { .. }
-            | Event::Interview(InterviewEvent::Branched { .. })
-    )
+/// Returns the place of the event that ends a workflow.
+fn end_of(workflow: &Workflow, events: &[Event]) -> usize {
+    let mut after = Some(workflow.clone());
+    let mut ends = |event| {
+        evolve(&mut after, event);
+        let status = after.as_ref().map(|after| after.status);
+        status.is_some_and(Status::is_terminal)
+    };
+    events.iter().position(&mut ends).unwrap_or(events.len())
 }
 
 /// Tells whether an effect uses tokens or money.

@@ -13,7 +13,7 @@ use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::link::Link;
-use crate::workflow::mode::Mode;
+use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -28,11 +28,11 @@ pub enum After {
 
 /// The rules of one mode, implemented by its part of the state.
 pub trait ModeRules {
-    /// Returns which mode it is.
-    fn mode(&self) -> Mode;
+    /// Returns the table of the mode.
+    fn spec(&self) -> &'static ModeSpec;
 
-    /// Returns phase and subphase as they stand in `snapshot.json`.
-    fn phase(&self) -> (&'static str, Option<&'static str>);
+    /// Returns the phase that it is in, and the name of the part of it.
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>);
 
     /// Decides a request that only this mode knows.
     ///

@@ -10,7 +10,6 @@ use crate::workflow::command::Command;
 use crate::workflow::decide::{decide, folded};
 use crate::workflow::documents::documents;
 use crate::workflow::effect::next;
-use crate::workflow::guidance::{TABLE, find};
 use crate::workflow::state::{Status, Workflow};
 use crate::workflow::story::given;
 
@@ -77,22 +76,32 @@ pub(crate) fn print(title: &str, found: &Found, alphabet: &Alphabet) {
     );
     println!("  denials: {:?}", found.denials);
     println!("  statuses: {:?}", found.statuses);
-    let mode = alphabet.starts[0].mode();
+    let spec = alphabet.starts[0].body.rules().spec();
     for (phase, subphase) in &found.phases {
-        let row = find(mode, phase, *subphase);
-        let row = row.unwrap_or_else(|| panic!("{mode} {phase} {subphase:?} has no guidance"));
-        println!("  {phase} {}: {:?}", subphase.unwrap_or("-"), row.documents);
+        let spec = spec.phases.iter().find(|spec| spec.name == *phase);
+        let spec = spec.unwrap_or_else(|| panic!("{phase} is no phase of the mode"));
+        println!("  {phase} {}: {:?}", subphase.unwrap_or("-"), spec.guidance);
     }
-    let of_mode = TABLE.iter().filter(|row| row.mode == mode);
-    for row in of_mode {
-        let is_reached = |(phase, subphase): &(&str, Option<&str>)| {
-            *phase == row.phase && (row.subphase.is_none() || row.subphase == *subphase)
+    for phase in spec.phases {
+        let is_reached = |subphase| found.phases.contains(&(phase.name, subphase));
+        let parts = phase.subphases.iter().copied();
+        let reached = if phase.subphases.is_empty() {
+            is_reached(None)
+        } else {
+            parts.map(Some).all(is_reached)
         };
-        assert!(
-            found.phases.iter().any(is_reached),
-            "nothing reaches {row:?}"
-        );
+        assert!(reached, "nothing reaches {phase:?} or a part of it");
     }
+}
+
+/// Tells whether the phase and the part of it are the mode's own.
+pub(crate) fn is_in_spec(workflow: &Workflow) -> bool {
+    let mode = workflow.body.rules();
+    let (phase, subphase) = mode.phase();
+    let has_part = subphase.map_or(phase.subphases.is_empty(), |part| {
+        phase.subphases.contains(&part)
+    });
+    has_part && mode.spec().phases.contains(&phase)
 }
 
 /// One state, how it was reached, and where one gets to from it without giving up.
@@ -154,9 +163,7 @@ impl<'alphabet> Search<'alphabet> {
         let effects = next(workflow);
         let ids: BTreeSet<_> = effects.iter().map(|effect| &effect.id).collect();
         self.assert(place, ids.len() == effects.len(), "two effects have one id");
-        let (phase, subphase) = workflow.phase();
-        let has_guidance = find(workflow.mode(), phase, subphase).is_some();
-        self.assert(place, has_guidance, "there is no guidance");
+        self.assert(place, is_in_spec(workflow), "the mode has no such phase");
         if workflow.status.is_terminal() {
             self.assert(
                 place,

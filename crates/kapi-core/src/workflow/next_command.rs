@@ -2,11 +2,11 @@
 //!
 //! Knows commands by their words only; that they exist is tested where they are defined.
 
-use crate::workflow::interview::state::InterviewPhase;
 use crate::workflow::limits::raise_command;
 use crate::workflow::link::Relation;
 use crate::workflow::mode::Mode;
-use crate::workflow::state::{Body, Status, Workflow};
+use crate::workflow::mode_spec::Stage;
+use crate::workflow::state::{Status, Workflow};
 
 /// Returns the commands that make sense now, most useful first; never none.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
         Status::Blocked if workflow.pending.is_some() => {
             vec![resume, format!("kapi {mode} approve {index}")]
         }
-        Status::Active if is_at_branch(workflow) => vec![
+        Status::Active if is_handed_over(workflow) => vec![
             // Without a purpose it is built for the goal of the spec.
             format!("kapi ralph --from {index}"),
             format!("{resume} --reopen 'what is not clear yet'"),
@@ -41,11 +41,9 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
     }
 }
 
-const fn is_at_branch(workflow: &Workflow) -> bool {
-    match &workflow.body {
-        Body::Interview(interview) => matches!(interview.phase, InterviewPhase::Branch),
-        Body::Ralph(_) => false,
-    }
+fn is_handed_over(workflow: &Workflow) -> bool {
+    let (phase, _) = workflow.body.rules().phase();
+    phase.stage == Stage::Handover
 }
 
 fn successor(workflow: &Workflow) -> Option<String> {

@@ -20,6 +20,7 @@ pub mod prompt;
 mod props;
 pub mod review;
 mod rules;
+pub(crate) mod spec;
 pub mod state;
 pub mod touch;
 mod want;

@@ -147,13 +147,14 @@ impl Workflow {
     /// Returns the mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.body.rules().mode()
+        self.body.rules().spec().mode
     }
 
     /// Returns phase and subphase as they stand in `snapshot.json`.
     #[must_use]
     pub fn phase(&self) -> (&'static str, Option<&'static str>) {
-        self.body.rules().phase()
+        let (phase, subphase) = self.body.rules().phase();
+        (phase.name, subphase)
     }
 }
 

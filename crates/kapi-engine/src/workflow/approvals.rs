@@ -9,11 +9,10 @@ use kapi_core::id::GoalId;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::{Begin, Event};
 use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::interview::state::InterviewPhase;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::pending::{Approval, Decision};
-use kapi_core::workflow::ralph::state::RalphPhase;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::Terms;
 use kapi_store::canonical::canonical_hash;
@@ -263,18 +262,11 @@ fn approval(event: &Event) -> Option<&Approval> {
 }
 
 /// Tells whether a workflow has passed its approval.
-const fn is_carried_out(workflow: &Workflow) -> bool {
-    match &workflow.body {
-        Body::Interview(interview) => {
-            matches!(
-                interview.phase,
-                InterviewPhase::Branch | InterviewPhase::Linked
-            )
-        }
-        Body::Ralph(ralph) => matches!(
-            ralph.phase,
-            RalphPhase::Run | RalphPhase::Review | RalphPhase::Closeout
-        ),
+fn is_carried_out(workflow: &Workflow) -> bool {
+    let (phase, _) = workflow.body.rules().phase();
+    match phase.stage {
+        Stage::Drafting => false,
+        Stage::Handover | Stage::Carried => true,
     }
 }
 

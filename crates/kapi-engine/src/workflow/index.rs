@@ -116,10 +116,7 @@ pub(crate) fn note(
 /// was.
 pub(crate) fn row(workflow: &Workflow) -> WorkflowEntry {
     let (phase, subphase) = workflow.phase();
-    let branch = match &workflow.body {
-        Body::Interview(_) => None,
-        Body::Ralph(ralph) => ralph.branch.as_ref(),
-    };
+    let branch = workflow.body.rules().branch();
     WorkflowEntry {
         id: workflow.id.clone(),
         mode: workflow.mode(),

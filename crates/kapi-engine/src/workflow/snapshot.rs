@@ -144,10 +144,7 @@ impl Snapshot {
     #[must_use]
     pub fn of(workflow: &Workflow, seq: u64) -> Self {
         let (phase, subphase) = workflow.phase();
-        let branch = match &workflow.body {
-            Body::Interview(_) => None,
-            Body::Ralph(ralph) => ralph.branch.as_ref(),
-        };
+        let branch = workflow.body.rules().branch();
         Self {
             v: SNAPSHOT_VERSION,
             seq,

@@ -12,8 +12,9 @@ use crate::workflow::denied::Why;
 use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::limits::GoalAccount;
+use crate::workflow::mode_spec::GoalNames;
 use crate::workflow::outcome::Outcome;
-use crate::workflow::state::{Body, Workflow};
+use crate::workflow::state::Workflow;
 
 /// The most failures of one effect in a row; the last one holds the workflow up.
 pub(super) const FAILURES_MAX: u32 = 4;
@@ -83,9 +84,9 @@ pub(super) fn goal_use(
     account: &GoalAccount,
 ) -> Result<Vec<Event>, Why> {
     engine(actor, "record what a goal used")?;
-    match &workflow.body {
-        Body::Interview(_) => return Err(wrong_mode(workflow, "record what a goal used")),
-        Body::Ralph(_) => {}
+    match workflow.body.rules().spec().goals {
+        GoalNames::None => return Err(wrong_mode(workflow, "record what a goal used")),
+        GoalNames::OfProject => {}
     }
     let is_known = workflow.goals.get(goal) == Some(account);
     if is_known || (account.used.is_zero() && !workflow.goals.contains_key(goal)) {

@@ -12,8 +12,9 @@ use crate::workflow::denied::Why;
 use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::limits::{self, Raised};
+use crate::workflow::mode_spec::Integration;
 use crate::workflow::pending::{Approval, Means, Pending};
-use crate::workflow::state::{Body, Status, Workflow};
+use crate::workflow::state::{Status, Workflow};
 
 pub(super) fn approve(
     workflow: &Workflow,
@@ -192,9 +193,9 @@ pub(super) fn integrated(
 ) -> Result<Vec<Event>, Why> {
     let action = "mark as integrated";
     engine(actor, action)?;
-    match &workflow.body {
-        Body::Interview(_) => return Err(wrong_mode(workflow, action)),
-        Body::Ralph(_) => {}
+    match workflow.body.rules().spec().integration {
+        Integration::Never => return Err(wrong_mode(workflow, action)),
+        Integration::AfterCompletion => {}
     }
     match workflow.status {
         Status::Completed => Ok(vec![Event::Integrated {

@@ -10,21 +10,22 @@ use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::interview::spec::SPEC;
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::{decide, documents, evolve, prompt};
 use crate::workflow::link::{Link, Relation};
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
 impl ModeRules for Interview {
-    fn mode(&self) -> Mode {
-        Mode::DeepInterview
+    fn spec(&self) -> &'static ModeSpec {
+        &SPEC
     }
 
-    fn phase(&self) -> (&'static str, Option<&'static str>) {
-        self.phase.names()
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        self.phase.spec()
     }
 
     fn ask(
@@ -37,7 +38,7 @@ impl ModeRules for Interview {
         let Command::Interview(command) = command else {
             return Err(wrong_mode(workflow, "ask something of a Ralph workflow"));
         };
-        going_on(workflow, "go on with the interview")?;
+        going_on(workflow, SPEC.goes_on)?;
         decide::ask(workflow, self, actor, command, given)
     }
 

@@ -68,21 +68,6 @@ pub enum InterviewPhase {
     Linked,
 }
 
-impl InterviewPhase {
-    /// Returns phase and subphase as they stand in `snapshot.json`.
-    #[must_use]
-    pub const fn names(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::Asking => ("interview", Some("asking")),
-            Self::Awaiting => ("interview", Some("awaiting")),
-            Self::Restating => ("interview", Some("restating")),
-            Self::Spec => ("spec", None),
-            Self::Branch => ("branch", None),
-            Self::Linked => ("linked", None),
-        }
-    }
-}
-
 impl Interview {
     /// Returns a round by its number.
     #[must_use]

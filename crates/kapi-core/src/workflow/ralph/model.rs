@@ -13,7 +13,7 @@ use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
 use crate::workflow::evolve::evolve;
-use crate::workflow::guidance;
+use crate::workflow::model::is_in_spec;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::{Decision, Means};
 use crate::workflow::ralph::command::RalphCommand;
@@ -283,11 +283,7 @@ fn check_authority(workflow: &Workflow, scope: &Scope) -> usize {
 }
 
 fn check_state(workflow: &Workflow) {
-    let (phase, subphase) = workflow.phase();
-    assert!(
-        guidance::find(workflow.mode(), phase, subphase).is_some(),
-        "no guidance for {phase} {subphase:?}"
-    );
+    assert!(is_in_spec(workflow), "{:?}", workflow.phase());
     assert!(!next_commands(workflow).is_empty());
     match workflow.status {
         Status::Active => {

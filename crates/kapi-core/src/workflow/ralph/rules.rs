@@ -9,20 +9,21 @@ use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::spec::SPEC;
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::ralph::{decide, documents, effects, evolve};
 use crate::workflow::state::Workflow;
 
 impl ModeRules for Ralph {
-    fn mode(&self) -> Mode {
-        Mode::Ralph
+    fn spec(&self) -> &'static ModeSpec {
+        &SPEC
     }
 
-    fn phase(&self) -> (&'static str, Option<&'static str>) {
-        self.phase.names()
+    fn phase(&self) -> (&'static PhaseSpec, Option<&'static str>) {
+        self.phase.spec()
     }
 
     fn ask(
@@ -35,7 +36,7 @@ impl ModeRules for Ralph {
         let Command::Ralph(command) = command else {
             return Err(wrong_mode(workflow, "ask something of an interview"));
         };
-        going_on(workflow, "go on with the build")?;
+        going_on(workflow, SPEC.goes_on)?;
         decide::ask(workflow, self, actor, command, given)
     }
 

@@ -87,22 +87,6 @@ pub enum RalphPhase {
     Closeout,
 }
 
-impl RalphPhase {
-    /// Returns phase and subphase as they stand in `snapshot.json`.
-    #[must_use]
-    pub const fn names(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::Thesis => ("plan", Some("thesis")),
-            Self::Antithesis => ("plan", Some("antithesis")),
-            Self::Synthesis => ("plan", Some("synthesis")),
-            Self::Approval => ("plan", Some("approval")),
-            Self::Run => ("run", None),
-            Self::Review => ("review", None),
-            Self::Closeout => ("closeout", None),
-        }
-    }
-}
-
 /// One task under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

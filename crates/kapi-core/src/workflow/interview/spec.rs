@@ -1,0 +1,58 @@
+//! What an interview is as far as it is a table.
+
+use crate::workflow::interview::state::InterviewPhase;
+use crate::workflow::mode::Mode;
+use crate::workflow::mode_spec::{GoalNames, Integration, ModeSpec, PhaseSpec, Skill, Stage};
+
+/// The table.
+pub static SPEC: ModeSpec = ModeSpec {
+    mode: Mode::DeepInterview,
+    asks: "ask something of an interview",
+    goes_on: "go on with the interview",
+    phases: &[&INTERVIEW, &DRAFTED, &BRANCH, &LINKED],
+    skills: &[Skill {
+        name: "deep-interview",
+        text: include_str!("../../../../../skills/deep-interview/SKILL.md"),
+    }],
+    goals: GoalNames::None,
+    integration: Integration::Never,
+};
+
+static INTERVIEW: PhaseSpec = PhaseSpec {
+    name: "interview",
+    subphases: &["asking", "awaiting", "restating"],
+    guidance: &["deep-interview"],
+    stage: Stage::Drafting,
+};
+static DRAFTED: PhaseSpec = PhaseSpec {
+    name: "spec",
+    subphases: &[],
+    guidance: &["deep-interview"],
+    stage: Stage::Drafting,
+};
+static BRANCH: PhaseSpec = PhaseSpec {
+    name: "branch",
+    subphases: &[],
+    guidance: &[],
+    stage: Stage::Handover,
+};
+static LINKED: PhaseSpec = PhaseSpec {
+    name: "linked",
+    subphases: &[],
+    guidance: &[],
+    stage: Stage::Carried,
+};
+
+impl InterviewPhase {
+    /// Returns the phase that it is or is a part of, and the part's name.
+    pub(super) const fn spec(self) -> (&'static PhaseSpec, Option<&'static str>) {
+        match self {
+            Self::Asking => (&INTERVIEW, Some("asking")),
+            Self::Awaiting => (&INTERVIEW, Some("awaiting")),
+            Self::Restating => (&INTERVIEW, Some("restating")),
+            Self::Spec => (&DRAFTED, None),
+            Self::Branch => (&BRANCH, None),
+            Self::Linked => (&LINKED, None),
+        }
+    }
+}

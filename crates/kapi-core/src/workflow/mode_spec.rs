@@ -1,0 +1,89 @@
+//! What a mode is as far as it is a table: its phases and their guidance, and what the lifecycle that
+//! all modes share may do with it.
+//!
+//! A constant in the mode's own `spec.rs`; what needs the state is a function, see
+//! [`crate::workflow::mode_rules`].
+
+use crate::workflow::mode::Mode;
+
+/// A mode's table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ModeSpec {
+    /// Which mode.
+    pub mode: Mode,
+    /// What is denied to whoever asks another mode what only this one knows: `ask …`.
+    pub asks: &'static str,
+    /// What is denied to whoever asks it after its end: `go on with …`.
+    pub goes_on: &'static str,
+    /// Its phases, in their order.
+    pub phases: &'static [&'static PhaseSpec],
+    /// The guidance documents that its phases name.
+    pub skills: &'static [Skill],
+    /// How its goals are named.
+    pub goals: GoalNames,
+    /// Whether an integration may take its work over.
+    pub integration: Integration,
+}
+
+/// One phase.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// Its name, as in `snapshot.json`.
+    pub name: &'static str,
+    /// The names of its parts; none where it has none.
+    pub subphases: &'static [&'static str],
+    /// The documents that an agent is given in it, in their order.
+    pub guidance: &'static [&'static str],
+    /// How far it has come in it.
+    pub stage: Stage,
+}
+
+/// How far a workflow has come, whatever its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// What a person is to approve is being made.
+    Drafting,
+    /// What was approved waits for another workflow to go on from it.
+    Handover,
+    /// What was approved is carried out.
+    Carried,
+}
+
+/// How the goals of a mode are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoalNames {
+    /// It has no goals.
+    None,
+    /// By the project's numbers.
+    OfProject,
+}
+
+/// Whether an integration may take a mode's work over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Integration {
+    /// There is nothing to take over.
+    Never,
+    /// Once it is complete.
+    AfterCompletion,
+}
+
+/// A guidance document, part of the program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// Its name, as the phases name it.
+    pub name: &'static str,
+    /// The whole text, front matter included.
+    pub text: &'static str,
+}
+
+impl Mode {
+    /// Returns the table; `None` for a mode that there is only by name yet.
+    #[must_use]
+    pub const fn spec(self) -> Option<&'static ModeSpec> {
+        match self {
+            Self::DeepInterview => Some(&crate::workflow::interview::spec::SPEC),
+            Self::Ralph => Some(&crate::workflow::ralph::spec::SPEC),
+            Self::Autoresearch | Self::Integrate => None,
+        }
+    }
+}

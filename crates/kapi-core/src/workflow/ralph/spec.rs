@@ -1,0 +1,66 @@
+//! What Ralph is as far as it is a table.
+
+use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
+use crate::workflow::mode::Mode;
+use crate::workflow::mode_spec::{GoalNames, Integration, ModeSpec, PhaseSpec, Skill, Stage};
+use crate::workflow::ralph::state::RalphPhase;
+
+/// The table.
+pub(crate) static SPEC: ModeSpec = ModeSpec {
+    mode: Mode::Ralph,
+    asks: "ask something of a Ralph workflow",
+    goes_on: "go on with the build",
+    phases: &[&PLAN, &RUN, &REVIEW, &CLOSEOUT],
+    skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
+    goals: GoalNames::OfProject,
+    integration: Integration::AfterCompletion,
+};
+
+const RALPLAN: Skill = Skill {
+    name: "ralplan",
+    text: include_str!("../../../../../skills/ralplan/SKILL.md"),
+};
+const RALPH: Skill = Skill {
+    name: "ralph",
+    text: include_str!("../../../../../skills/ralph/SKILL.md"),
+};
+
+static PLAN: PhaseSpec = PhaseSpec {
+    name: "plan",
+    subphases: &["thesis", "antithesis", "synthesis", "approval"],
+    guidance: &["ralplan"],
+    stage: Stage::Drafting,
+};
+static RUN: PhaseSpec = PhaseSpec {
+    name: "run",
+    subphases: &[],
+    guidance: &["ralph"],
+    stage: Stage::Carried,
+};
+static REVIEW: PhaseSpec = PhaseSpec {
+    name: "review",
+    subphases: &[],
+    guidance: &["code-review", "code-simplifier"],
+    stage: Stage::Carried,
+};
+static CLOSEOUT: PhaseSpec = PhaseSpec {
+    name: "closeout",
+    subphases: &[],
+    guidance: &["ralph"],
+    stage: Stage::Carried,
+};
+
+impl RalphPhase {
+    /// Returns the phase that it is or is a part of, and the part's name.
+    pub(super) const fn spec(self) -> (&'static PhaseSpec, Option<&'static str>) {
+        match self {
+            Self::Thesis => (&PLAN, Some("thesis")),
+            Self::Antithesis => (&PLAN, Some("antithesis")),
+            Self::Synthesis => (&PLAN, Some("synthesis")),
+            Self::Approval => (&PLAN, Some("approval")),
+            Self::Run => (&RUN, None),
+            Self::Review => (&REVIEW, None),
+            Self::Closeout => (&CLOSEOUT, None),
+        }
+    }
+}
