@@ -28,6 +28,7 @@ pub mod mode_rules;
 pub mod mode_spec;
 #[cfg(test)]
 mod model;
+pub mod modes;
 pub mod next_command;
 pub mod outcome;
 pub mod pending;

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
-use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::begin::InterviewBegin;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::start::NewWorkflow;
@@ -70,7 +71,7 @@ fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
         let new = NewWorkflow {
             purpose: format!("Improve {} {} {}", word(0), word(1), word(2)),
             terms: terms(),
-            begin: Begin::Interview { commit: None },
+            begin: Begin::Interview(InterviewBegin { commit: None }),
         };
         project.start_workflow(&person, &new)?;
     }

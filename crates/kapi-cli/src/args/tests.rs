@@ -7,13 +7,15 @@ use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::id::GoalId;
 use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::{Given, decide};
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::state::InterviewPhase;
 use kapi_core::workflow::link::{Link, Relation};
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::{Decision, Pending};
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::state::{Body, Status, Workflow};
 use kapi_core::workflow::target::TargetError;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
@@ -118,16 +120,16 @@ fn at(workflow: &Workflow, status: Status) -> Vec<String> {
 
 #[test]
 fn what_a_workflow_names_next_can_be_typed() {
-    let interview = begun(Begin::Interview { commit: None });
+    let interview = begun(Begin::Interview(InterviewBegin { commit: None }));
     let mut approved = interview.clone();
     if let Body::Interview(interview) = &mut approved.body {
         interview.phase = InterviewPhase::Branch;
     }
-    let ralph = begun(Begin::Ralph {
+    let ralph = begun(Begin::Ralph(RalphBegin {
         base: "c0ffee".to_owned(),
         interview: None,
         spec: None,
-    });
+    }));
     assert_eq!(next_commands(&approved)[0], "kapi ralph --from 001");
     let mut n_checked = 0;
     for workflow in [interview, approved, ralph] {

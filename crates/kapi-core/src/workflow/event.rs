@@ -10,9 +10,9 @@ use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
-use crate::workflow::handover::Spec;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::limits::{GoalAccount, Raised};
+use crate::workflow::modes::Begin;
 use crate::workflow::pending::{Approval, Pending};
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::terms::Terms;
@@ -182,26 +182,6 @@ pub enum Event {
     Interview(InterviewEvent),
     /// Something happened in a Ralph workflow.
     Ralph(RalphEvent),
-}
-
-/// How a mode begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Begin {
-    /// A Deep Interview.
-    Interview {
-        /// The commit that facts are looked up in; `None` where there is no repository.
-        commit: Option<String>,
-    },
-    /// A Ralph workflow.
-    Ralph {
-        /// The commit it starts from.
-        base: String,
-        /// The interview that gives it its context.
-        interview: Option<GoalId>,
-        /// That interview's approved spec.
-        spec: Option<Box<Spec>>,
-    },
 }
 
 #[cfg(test)]

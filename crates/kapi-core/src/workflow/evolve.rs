@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 
 use crate::id::GoalId;
 use crate::usage::Usage;
-use crate::workflow::event::{Begin, Event};
+use crate::workflow::event::Event;
 use crate::workflow::limits::Raised;
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::After;
-use crate::workflow::state::{Blocked, Body, Revision, Status, Workflow};
+use crate::workflow::state::{Blocked, Revision, Status, Workflow};
 use crate::workflow::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
-use crate::workflow::{interview, ralph};
 
 /// Applies one event.
 pub fn evolve(workflow: &mut Option<Workflow>, event: &Event) {
@@ -36,7 +35,7 @@ fn begin(event: &Event) -> Option<Workflow> {
     else {
         return None;
     };
-    let (body, links) = body(begin, *at_ms);
+    let (body, links) = begin.body(*at_ms);
     Some(Workflow {
         id: id.clone(),
         purpose: purpose.clone(),
@@ -58,30 +57,6 @@ fn begin(event: &Event) -> Option<Workflow> {
         raised: Raised::default(),
         body,
     })
-}
-
-fn body(begin: &Begin, at_ms: i64) -> (Body, Vec<Link>) {
-    match begin {
-        Begin::Interview { commit } => {
-            let interview = interview::evolve::begin(commit.as_deref());
-            (Body::Interview(Box::new(interview)), Vec::new())
-        }
-        Begin::Ralph {
-            base,
-            interview,
-            spec,
-        } => {
-            let ralph = ralph::evolve::begin(base, spec.as_deref());
-            let link = |interview: &GoalId| Link {
-                relation: Relation::Context,
-                mode: Mode::DeepInterview,
-                workflow: interview.clone(),
-                at_ms,
-            };
-            let links = interview.iter().map(link).collect();
-            (Body::Ralph(Box::new(ralph)), links)
-        }
-    }
 }
 
 fn apply(workflow: &mut Workflow, event: &Event) {
@@ -162,7 +137,7 @@ fn integrated(workflow: &mut Workflow, by: &GoalId, at_ms: i64) {
     end(workflow, Status::Integrated);
     workflow.links.push(Link {
         relation: Relation::IntegratedBy,
-        mode: Mode::Integrate,
+        mode: Mode::INTEGRATOR,
         workflow: by.clone(),
         at_ms,
     });

@@ -2,6 +2,7 @@
 //!
 //! Knows rounds, scores and the spec; who asks the questions is the world's affair.
 
+pub mod begin;
 pub mod command;
 pub mod decide;
 pub mod documents;

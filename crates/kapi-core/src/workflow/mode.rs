@@ -29,6 +29,11 @@ impl Mode {
         Self::Integrate,
     ];
 
+    /// The mode that others take their context from.
+    pub const CONTEXT: Self = Self::DeepInterview;
+    /// The mode that takes the work of others over.
+    pub const INTEGRATOR: Self = Self::Integrate;
+
     /// Returns the name, which is also the name of its directory and its command.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -12,8 +12,10 @@ use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
+use crate::workflow::handover::Spec;
 use crate::workflow::link::Link;
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -90,6 +92,12 @@ pub trait ModeRules {
 
     /// Returns every artifact as it stands.
     fn documents(&self, workflow: &Workflow) -> Vec<Document>;
+
+    /// Returns what it began with, apart from whoever gave it its context.
+    fn beginning(&self) -> Begin;
+
+    /// Returns what it hands over to the workflow that goes on from it, as far as that is drafted.
+    fn handover(&self) -> Option<&Spec>;
 
     /// Returns the branch that it works for, once there is one.
     fn branch(&self) -> Option<&Branch>;

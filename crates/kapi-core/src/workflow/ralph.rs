@@ -3,6 +3,7 @@
 //! Knows plans, objections, tasks and reviews; goals and branches are the world's affair.
 
 mod allowance;
+pub mod begin;
 pub mod command;
 pub mod decide;
 pub mod documents;

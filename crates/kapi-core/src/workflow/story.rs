@@ -11,9 +11,11 @@ use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
 use crate::workflow::denied::Denied;
 use crate::workflow::effect::next;
-use crate::workflow::event::{Begin, Event};
+use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
+use crate::workflow::interview::begin::InterviewBegin;
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::state::Workflow;
 use crate::workflow::terms::{PlanApproval, Terms};
@@ -88,9 +90,9 @@ pub(crate) fn start_interview(terms: Terms, commit: Option<&str>) -> Command {
         id: GoalId::parse("001-recover-session").unwrap(),
         purpose: "Recover the session after a crash".to_owned(),
         terms,
-        begin: Begin::Interview {
+        begin: Begin::Interview(InterviewBegin {
             commit: commit.map(str::to_owned),
-        },
+        }),
     }))
 }
 

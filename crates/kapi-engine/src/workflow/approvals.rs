@@ -7,11 +7,12 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::{Begin, Event};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Stage;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::{Approval, Decision};
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::Terms;
@@ -271,22 +272,12 @@ fn is_carried_out(workflow: &Workflow) -> bool {
 }
 
 fn started(workflow: &Workflow) -> Result<String, EngineError> {
-    let begin = match &workflow.body {
-        Body::Interview(interview) => Begin::Interview {
-            commit: interview.commit.clone(),
-        },
-        Body::Ralph(ralph) => Begin::Ralph {
-            base: ralph.base.clone(),
-            interview: None,
-            spec: ralph.spec.clone(),
-        },
-    };
     let beginning = Beginning {
         id: &workflow.id,
         mode: workflow.mode(),
         purpose: &workflow.purpose,
         terms: &workflow.terms,
-        begin,
+        begin: workflow.body.rules().beginning(),
     };
     canonical_hash(&beginning).map_err(encode)
 }

@@ -9,13 +9,13 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::{Given, decide};
 use kapi_core::workflow::denied::{Denied, Why};
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::handover::Spec;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::slug;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
 use kapi_store::hash::sha256_hex;
 use kapi_store::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
@@ -48,7 +48,7 @@ impl Project<'_> {
         person: &Actor,
         new: &NewWorkflow,
     ) -> Result<Workflow, WorkflowError> {
-        let mode = mode_of(&new.begin);
+        let mode = new.begin.mode();
         let (begin, mut interview) = self.begin_from(&new.begin)?;
         let start = |id: GoalId| {
             Command::Start(Box::new(Start {
@@ -86,7 +86,7 @@ impl Project<'_> {
         match &mut interview {
             None => begin_it()?,
             Some(open) => {
-                let spec = spec_of(&begin).cloned();
+                let spec = begin.handover().cloned();
                 open.submit_between(person, &branch(mode, id.clone()), |interview| {
                     same_spec(interview, spec.as_ref())?;
                     begin_it()
@@ -102,28 +102,16 @@ impl Project<'_> {
         &self,
         begin: &Begin,
     ) -> Result<(Begin, Option<OpenWorkflow<'_>>), WorkflowError> {
-        let Begin::Ralph {
-            base,
-            interview: Some(id),
-            ..
-        } = begin
-        else {
+        let Some(id) = begin.context() else {
             return Ok((begin.clone(), None));
         };
         let key = WorkflowKey {
-            mode: Mode::DeepInterview,
+            mode: Mode::CONTEXT,
             id: id.clone(),
         };
         let open = OpenWorkflow::load(self, &key)?;
-        let spec = match &open.workflow()?.body {
-            Body::Interview(interview) => interview.spec.clone(),
-            Body::Ralph(_) => None,
-        };
-        let begin = Begin::Ralph {
-            base: base.clone(),
-            interview: Some(id.clone()),
-            spec,
-        };
+        let handover = open.workflow()?.body.rules().handover().cloned();
+        let begin = begin.clone().with_handover(handover.map(Box::new));
         Ok((begin, Some(open)))
     }
 
@@ -191,26 +179,9 @@ fn branch(mode: Mode, workflow: GoalId) -> Command {
     Command::Interview(InterviewCommand::Branch { mode, workflow })
 }
 
-const fn mode_of(begin: &Begin) -> Mode {
-    match begin {
-        Begin::Interview { .. } => Mode::DeepInterview,
-        Begin::Ralph { .. } => Mode::Ralph,
-    }
-}
-
-fn spec_of(begin: &Begin) -> Option<&Spec> {
-    match begin {
-        Begin::Interview { .. } => None,
-        Begin::Ralph { spec, .. } => spec.as_deref(),
-    }
-}
-
 /// Refuses to begin from a spec that was replaced while this request was under way.
 fn same_spec(interview: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), WorkflowError> {
-    let found = match interview.map(|workflow| &workflow.body) {
-        Some(Body::Interview(interview)) => interview.spec.as_deref(),
-        Some(Body::Ralph(_)) | None => None,
-    };
+    let found = interview.and_then(|workflow| workflow.body.rules().handover());
     if found == spec {
         return Ok(());
     }

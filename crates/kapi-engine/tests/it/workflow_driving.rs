@@ -12,11 +12,12 @@ use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, Role};
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
 };
@@ -242,11 +243,11 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> W
     let mut terms = terms();
     change(&mut terms);
     let new = NewWorkflow {
-        begin: Begin::Ralph {
+        begin: Begin::Ralph(RalphBegin {
             base: "b".repeat(40),
             interview: None,
             spec: None,
-        },
+        }),
         terms,
         ..asked("Build the store")
     };

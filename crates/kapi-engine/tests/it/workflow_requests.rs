@@ -2,9 +2,10 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::state::Status;
 use kapi_engine::workflow::approvals::Lack;
 use kapi_engine::workflow::audit::audit_workflow;
@@ -91,11 +92,11 @@ fn a_refusal_leaves_every_byte_as_it_was() {
         start(&agent(), &asked("Keep sessions"))
     });
     let from_nothing = NewWorkflow {
-        begin: Begin::Ralph {
+        begin: Begin::Ralph(RalphBegin {
             base: String::new(),
             interview: None,
             spec: None,
-        },
+        }),
         ..asked("Keep sessions")
     };
     check_refused(&governed, "malformed", &|| start(&person(), &from_nothing));
@@ -205,11 +206,11 @@ fn an_interview_is_linked_with_what_begins_from_it() {
     let build = NewWorkflow {
         purpose: "Build the store".to_owned(),
         terms: terms(),
-        begin: Begin::Ralph {
+        begin: Begin::Ralph(RalphBegin {
             base: "b".repeat(40),
             interview: Some(key.id.clone()),
             spec: None,
-        },
+        }),
     };
     let project = governed.project();
     check_refused(&governed, "wrong_phase", &|| {

@@ -8,13 +8,14 @@ use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::Effect;
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::handover::{Boundaries, Item, Spec, SuccessCriterion};
 use kapi_core::workflow::identity::Identity;
+use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::{Perspective, Question};
 use kapi_core::workflow::interview::score::Dimension;
 use kapi_core::workflow::interview::step::{Next, Step};
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
@@ -113,7 +114,7 @@ pub(crate) fn asked(purpose: &str) -> NewWorkflow {
     NewWorkflow {
         purpose: purpose.to_owned(),
         terms: terms(),
-        begin: Begin::Interview { commit: None },
+        begin: Begin::Interview(InterviewBegin { commit: None }),
     }
 }
 

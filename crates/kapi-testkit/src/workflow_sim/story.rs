@@ -12,6 +12,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::{Begin, Event};
 use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_core::workflow::terms::{PlanApproval, Terms};

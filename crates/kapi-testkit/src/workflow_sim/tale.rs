@@ -8,12 +8,14 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::Begin;
 use kapi_core::workflow::evidence::{Evidence, Weight};
+use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::limits::{GoalAccount, Raised};
+use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::state::{Body, Status, Workflow};
@@ -261,15 +263,15 @@ fn is_at_branch(workflow: &Workflow) -> bool {
 }
 
 fn interview_begin() -> Begin {
-    Begin::Interview {
+    Begin::Interview(InterviewBegin {
         commit: Some("0".repeat(40)),
-    }
+    })
 }
 
 fn ralph_begin(interview: Option<GoalId>) -> Begin {
-    Begin::Ralph {
+    Begin::Ralph(RalphBegin {
         base: "0".repeat(40),
         interview,
         spec: None,
-    }
+    })
 }

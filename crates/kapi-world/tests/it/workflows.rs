@@ -24,10 +24,12 @@ use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::{
     Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
 };
-use kapi_core::workflow::event::{Begin, Event};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::{Approval, Decision, Means};
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::event::RalphEvent;
 use kapi_core::workflow::ralph::plan::Plan;
 use kapi_core::workflow::state::Workflow;
@@ -68,11 +70,11 @@ impl Bench {
         let machine = Machine::new();
         let agent = machine.script(script);
         let base = machine.git(&["rev-parse", "HEAD"]);
-        let begin = Begin::Ralph {
+        let begin = Begin::Ralph(RalphBegin {
             base,
             interview: None,
             spec: None,
-        };
+        });
         let bench = Self::on(machine, &agent, begin);
         bench.record(&Event::Ralph(RalphEvent::PlanProposed {
             cycle: 1,

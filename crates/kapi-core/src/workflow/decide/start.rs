@@ -6,7 +6,7 @@ use crate::actor::Actor;
 use crate::workflow::command::Start;
 use crate::workflow::decide::{Given, human, said};
 use crate::workflow::denied::Why;
-use crate::workflow::event::{Begin, Event};
+use crate::workflow::event::Event;
 use crate::workflow::terms::Terms;
 
 /// The most goals that may be driven at once.
@@ -16,7 +16,9 @@ pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<E
     let by = human(actor, "start a workflow")?.to_owned();
     let purpose = said(&start.purpose, "begin without saying what it is for")?;
     sound(&start.terms)?;
-    begins(&start.begin)?;
+    if let Some(rule) = start.begin.fault() {
+        malformed(rule)?;
+    }
     Ok(vec![Event::Started {
         id: start.id.clone(),
         purpose,
@@ -25,20 +27,6 @@ pub(super) fn start(start: &Start, actor: &Actor, given: &Given) -> Result<Vec<E
         begin: start.begin.clone(),
         at_ms: given.now_ms,
     }])
-}
-
-fn begins(begin: &Begin) -> Result<(), Why> {
-    let rule = match begin {
-        Begin::Interview { .. } => return Ok(()),
-        Begin::Ralph { base, .. } if base.is_empty() => "begin a build without a commit",
-        Begin::Ralph {
-            interview, spec, ..
-        } if interview.is_some() != spec.is_some() => {
-            "begin from an interview without its approved spec"
-        }
-        Begin::Ralph { .. } => return Ok(()),
-    };
-    malformed(rule)
 }
 
 fn sound(terms: &Terms) -> Result<(), Why> {

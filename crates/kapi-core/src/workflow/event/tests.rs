@@ -6,15 +6,18 @@ use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::plan::task::TaskId as PlanTaskId;
 use crate::usage::Usage;
-use crate::workflow::event::{Begin, Event};
+use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
+use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::round::{Answer, Contradiction, Provenance};
 use crate::workflow::interview::score::Score;
 use crate::workflow::interview::story::{clarity, question, spec};
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::mode::Mode;
+use crate::workflow::modes::Begin;
 use crate::workflow::pending::{Approval, Decision, Means, Pending};
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::story::terms;
 use crate::workflow::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
@@ -69,14 +72,14 @@ fn beginnings_read_back() {
     };
     let commit = Some("c0ffee".to_owned());
     check(
-        &started(Begin::Interview { commit }),
+        &started(Begin::Interview(InterviewBegin { commit })),
         &line(r#"{"interview":{"commit":"c0ffee"}}"#),
     );
-    let ralph = Begin::Ralph {
+    let ralph = Begin::Ralph(RalphBegin {
         base: "c0ffee".to_owned(),
         interview: None,
         spec: None,
-    };
+    });
     check(
         &started(ralph),
         &line(r#"{"ralph":{"base":"c0ffee","interview":null,"spec":null}}"#),

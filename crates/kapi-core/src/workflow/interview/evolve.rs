@@ -8,23 +8,6 @@ use crate::workflow::interview::state::{Interview, InterviewPhase, Restated};
 /// What a person's remark is recorded as the answer to.
 pub const REMARK: &str = "What should be different?";
 
-pub(crate) fn begin(commit: Option<&str>) -> Interview {
-    Interview {
-        commit: commit.map(str::to_owned),
-        phase: InterviewPhase::Asking,
-        rounds: Vec::new(),
-        restated: None,
-        score: None,
-        streak: 0,
-        contradictions: Vec::new(),
-        is_enough: false,
-        refused: Vec::new(),
-        spec: None,
-        steps: 0,
-        restarts: 0,
-    }
-}
-
 pub(crate) fn approved(interview: &mut Interview) {
     interview.phase = InterviewPhase::Branch;
 }

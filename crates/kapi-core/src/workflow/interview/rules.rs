@@ -9,6 +9,8 @@ use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
+use crate::workflow::handover::Spec;
+use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::spec::SPEC;
 use crate::workflow::interview::state::Interview;
@@ -16,6 +18,7 @@ use crate::workflow::interview::{decide, documents, evolve, prompt};
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -105,6 +108,15 @@ impl ModeRules for Interview {
 
     fn documents(&self, workflow: &Workflow) -> Vec<Document> {
         documents::documents(workflow, self)
+    }
+
+    fn beginning(&self) -> Begin {
+        let commit = self.commit.clone();
+        Begin::Interview(InterviewBegin { commit })
+    }
+
+    fn handover(&self) -> Option<&Spec> {
+        self.spec.as_deref()
     }
 
     fn branch(&self) -> Option<&Branch> {

@@ -2,45 +2,15 @@
 //!
 //! A fact about a task or an attempt that is not there changes nothing.
 
-use std::collections::BTreeMap;
-
 use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::plan::task::TaskId;
 use crate::workflow::branch::Branch;
-use crate::workflow::handover::Spec;
 use crate::workflow::limits::Amounts;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::{Attempt, Consensus, PlanTask};
 use crate::workflow::ralph::review::{Review, Verdict};
 use crate::workflow::ralph::state::{Account, Earlier, Ralph, RalphPhase, Stand, TaskState};
-
-/// Begins the mode's own part.
-pub(crate) fn begin(base: &str, spec: Option<&Spec>) -> Ralph {
-    Ralph {
-        base: base.to_owned(),
-        spec: spec.map(|spec| Box::new(spec.clone())),
-        phase: RalphPhase::Thesis,
-        cycle: 1,
-        attempts: Vec::new(),
-        plan: None,
-        reopened: None,
-        branch: None,
-        tasks: BTreeMap::new(),
-        landed: Vec::new(),
-        changes: Vec::new(),
-        earlier: Vec::new(),
-        unverified: None,
-        verified: None,
-        verifications: 0,
-        reviews: Vec::new(),
-        refused: BTreeMap::new(),
-        answers: BTreeMap::new(),
-        mends: 0,
-        must_ask: false,
-        account: None,
-    }
-}
 
 /// The plan was approved: its tasks are what is to be done.
 pub(crate) fn approved(ralph: &mut Ralph) {

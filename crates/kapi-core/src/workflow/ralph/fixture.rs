@@ -14,11 +14,13 @@ use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
 use crate::workflow::denied::Denied;
 use crate::workflow::effect::{Action, Effect, Role, next};
-use crate::workflow::event::{Begin, Event};
+use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::pending::Means;
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
@@ -284,11 +286,11 @@ impl Build {
     pub(super) fn start(terms: Terms) -> Self {
         Self::begin(
             terms,
-            Begin::Ralph {
+            Begin::Ralph(RalphBegin {
                 base: "base".to_owned(),
                 interview: None,
                 spec: None,
-            },
+            }),
         )
     }
 

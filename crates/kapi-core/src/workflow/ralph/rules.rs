@@ -9,9 +9,12 @@ use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
+use crate::workflow::handover::Spec;
 use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::spec::SPEC;
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::ralph::{decide, documents, effects, evolve};
@@ -88,6 +91,18 @@ impl ModeRules for Ralph {
 
     fn documents(&self, workflow: &Workflow) -> Vec<Document> {
         documents::documents(workflow, self)
+    }
+
+    fn beginning(&self) -> Begin {
+        Begin::Ralph(RalphBegin {
+            base: self.base.clone(),
+            interview: None,
+            spec: self.spec.clone(),
+        })
+    }
+
+    fn handover(&self) -> Option<&Spec> {
+        None
     }
 
     fn branch(&self) -> Option<&Branch> {

@@ -5,8 +5,9 @@ use std::{fs, thread};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::workflow::effect::{Action, Effect, Role};
-use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::step::Next;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_sys::cancel::Cancel;
 
@@ -136,7 +137,11 @@ fn where_there_is_no_repository_an_agent_looks_at_nothing() {
     let machine = Machine::plain();
     let agent = "command:test -z \"$(ls)\" && ! touch x && printf \
                  '```json\\n{\"next\":{\"do\":\"restate\",\"goal\":\"g\"}}\\n```\\n'";
-    let bench = Bench::on(machine, agent, Begin::Interview { commit: None });
+    let bench = Bench::on(
+        machine,
+        agent,
+        Begin::Interview(InterviewBegin { commit: None }),
+    );
     let effect = Effect {
         ..super::effect(
             "interviewer",

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel, TURNS_DEFAULT};
-use kapi_core::workflow::event::Begin;
+use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
@@ -108,12 +110,12 @@ fn project(context: &Context, app: PathBuf, home: PathBuf) -> Project<'_> {
 
 fn begin(mode: Mode) -> Option<Begin> {
     match mode {
-        Mode::DeepInterview => Some(Begin::Interview { commit: None }),
-        Mode::Ralph => Some(Begin::Ralph {
+        Mode::DeepInterview => Some(Begin::Interview(InterviewBegin { commit: None })),
+        Mode::Ralph => Some(Begin::Ralph(RalphBegin {
             base: NO_COMMIT.to_owned(),
             interview: None,
             spec: None,
-        }),
+        })),
         Mode::Autoresearch | Mode::Integrate => None,
     }
 }

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 use crate::plan::task::TaskId;
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::event::RalphEvent;
-use crate::workflow::ralph::evolve::{approved, begin, evolve};
+use crate::workflow::ralph::evolve::{approved, evolve};
 use crate::workflow::ralph::fixture::{goal_id, plan, task, terms};
 use crate::workflow::ralph::graph::{collide, in_order, left, may_begin, overlap, proved};
 use crate::workflow::ralph::plan::sound::sound;
@@ -52,7 +53,12 @@ fn who_names_no_paths_or_wants_to_be_alone_is_alone() {
 }
 
 fn build(plan: Plan) -> Ralph {
-    let mut ralph = begin("base", None);
+    let begin = RalphBegin {
+        base: "base".to_owned(),
+        interview: None,
+        spec: None,
+    };
+    let (mut ralph, _) = begin.body(0);
     let plan = Box::new(plan);
     evolve(&mut ralph, &RalphEvent::PlanProposed { cycle: 1, plan });
     approved(&mut ralph);

@@ -1,9 +1,10 @@
 //! What agents are told, and that what they are shown as an example is what they may answer.
 
 use crate::workflow::effect::Role;
-use crate::workflow::event::Begin;
 use crate::workflow::handover::{Boundaries, Item, Spec, SuccessCriterion};
+use crate::workflow::modes::Begin;
 use crate::workflow::outcome::Answer;
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::fixture::{
     Build, findings, goal_id, in_a_row, objections, synthesis, terms,
 };
@@ -141,11 +142,11 @@ fn the_spec_is_told_and_its_criteria_are_numbered() {
     };
     let build = Build::begin(
         terms(),
-        Begin::Ralph {
+        Begin::Ralph(RalphBegin {
             base: "base".to_owned(),
             interview: Some(goal_id("010-login")),
             spec: Some(Box::new(spec)),
-        },
+        }),
     );
     let prompt = build.prompt(Role::Thesis);
     for words in [
