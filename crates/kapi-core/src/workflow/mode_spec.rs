@@ -4,10 +4,12 @@
 //! A constant in the mode's own `spec.rs`; what needs the state is a function, see
 //! [`crate::workflow::mode_rules`].
 
+use crate::id::GoalId;
 use crate::workflow::mode::Mode;
+use crate::workflow::modes::Begin;
 
 /// A mode's table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ModeSpec {
     /// Which mode.
     pub mode: Mode,
@@ -19,6 +21,10 @@ pub struct ModeSpec {
     pub phases: &'static [&'static PhaseSpec],
     /// The guidance documents that its phases name.
     pub skills: &'static [Skill],
+    /// Whether it needs a repository.
+    pub repository: Repository,
+    /// Makes its beginning; says what is missing where there is not enough for one.
+    pub open: fn(Opening) -> Result<Begin, &'static str>,
     /// How its goals are named.
     pub goals: GoalNames,
     /// Whether an integration may take its work over.
@@ -47,6 +53,24 @@ pub enum Stage {
     Handover,
     /// What was approved is carried out.
     Carried,
+}
+
+/// What there is to begin with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The commit of the project.
+    pub commit: Option<String>,
+    /// The workflow that gives the context.
+    pub context: Option<GoalId>,
+}
+
+/// Whether a mode needs a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repository {
+    /// It goes without one.
+    Optional,
+    /// It begins at a commit.
+    Required,
 }
 
 /// How the goals of a mode are named.

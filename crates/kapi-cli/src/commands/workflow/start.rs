@@ -6,12 +6,11 @@
 use std::path::Path;
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::state::InterviewPhase;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::mode_spec::Opening;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_core::workflow::terms::PlanApproval;
 use kapi_engine::project::Project;
@@ -237,16 +236,9 @@ fn linked(
 }
 
 fn begin(mode: Mode, commit: Option<String>, interview: Option<GoalId>) -> Result<Begin, Error> {
-    match (mode, commit) {
-        (Mode::DeepInterview, commit) => Ok(Begin::Interview(InterviewBegin { commit })),
-        (Mode::Ralph, Some(base)) => Ok(Begin::Ralph(RalphBegin {
-            base,
-            interview,
-            spec: None,
-        })),
-        (Mode::Ralph, None) => Err(Error::usage("there is no commit to start from")),
-        (Mode::Autoresearch | Mode::Integrate, _) => {
-            Err(Error::usage(format!("{mode} is not there yet")))
-        }
-    }
+    let Some(spec) = mode.spec() else {
+        return Err(Error::usage(format!("{mode} is not there yet")));
+    };
+    let context = interview;
+    (spec.open)(Opening { commit, context }).map_err(Error::usage)
 }

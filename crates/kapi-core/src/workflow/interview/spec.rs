@@ -1,11 +1,15 @@
 //! What an interview is as far as it is a table.
 
+use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::state::InterviewPhase;
 use crate::workflow::mode::Mode;
-use crate::workflow::mode_spec::{GoalNames, Integration, ModeSpec, PhaseSpec, Skill, Stage};
+use crate::workflow::mode_spec::{
+    GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+};
+use crate::workflow::modes::Begin;
 
 /// The table.
-pub static SPEC: ModeSpec = ModeSpec {
+pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::DeepInterview,
     asks: "ask something of an interview",
     goes_on: "go on with the interview",
@@ -14,9 +18,17 @@ pub static SPEC: ModeSpec = ModeSpec {
         name: "deep-interview",
         text: include_str!("../../../../../skills/deep-interview/SKILL.md"),
     }],
+    repository: Repository::Optional,
+    open,
     goals: GoalNames::None,
     integration: Integration::Never,
 };
+
+fn open(opening: Opening) -> Result<Begin, &'static str> {
+    Ok(Begin::Interview(InterviewBegin {
+        commit: opening.commit,
+    }))
+}
 
 static INTERVIEW: PhaseSpec = PhaseSpec {
     name: "interview",

@@ -2,7 +2,11 @@
 
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::workflow::mode::Mode;
-use crate::workflow::mode_spec::{GoalNames, Integration, ModeSpec, PhaseSpec, Skill, Stage};
+use crate::workflow::mode_spec::{
+    GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+};
+use crate::workflow::modes::Begin;
+use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::state::RalphPhase;
 
 /// The table.
@@ -12,9 +16,20 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     goes_on: "go on with the build",
     phases: &[&PLAN, &RUN, &REVIEW, &CLOSEOUT],
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
+    repository: Repository::Required,
+    open,
     goals: GoalNames::OfProject,
     integration: Integration::AfterCompletion,
 };
+
+fn open(opening: Opening) -> Result<Begin, &'static str> {
+    let base = opening.commit.ok_or("there is no commit to start from")?;
+    Ok(Begin::Ralph(RalphBegin {
+        base,
+        interview: opening.context,
+        spec: None,
+    }))
+}
 
 const RALPLAN: Skill = Skill {
     name: "ralplan",

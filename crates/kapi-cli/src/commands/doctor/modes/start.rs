@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel, TURNS_DEFAULT};
-use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::mode_spec::{Opening, Repository};
 use kapi_core::workflow::modes::Begin;
-use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
@@ -109,15 +108,13 @@ fn project(context: &Context, app: PathBuf, home: PathBuf) -> Project<'_> {
 }
 
 fn begin(mode: Mode) -> Option<Begin> {
-    match mode {
-        Mode::DeepInterview => Some(Begin::Interview(InterviewBegin { commit: None })),
-        Mode::Ralph => Some(Begin::Ralph(RalphBegin {
-            base: NO_COMMIT.to_owned(),
-            interview: None,
-            spec: None,
-        })),
-        Mode::Autoresearch | Mode::Integrate => None,
-    }
+    let spec = mode.spec()?;
+    let commit = match spec.repository {
+        Repository::Optional => None,
+        Repository::Required => Some(NO_COMMIT.to_owned()),
+    };
+    let context = None;
+    (spec.open)(Opening { commit, context }).ok()
 }
 
 fn terms() -> Terms {
