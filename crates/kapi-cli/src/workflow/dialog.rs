@@ -6,6 +6,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::{Provenance, Question, Round};
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_wire::workflow::interview::open_round;
 
@@ -207,7 +208,7 @@ pub(crate) fn answer(
         },
         Reply::Enough => InterviewCommand::Enough {},
     };
-    let submitted = found.submit(context, &Command::Interview(command))?;
+    let submitted = found.submit(context, &Command::Mode(ModeCommand::Interview(command)))?;
     if context.ui.format == Format::Human {
         let lines = submitted.recorded.iter();
         for line in lines.filter_map(|logged| describe(&logged.event)) {

@@ -11,6 +11,7 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_core::workflow::limits::Raised;
+use kapi_core::workflow::modes::ModeEvent;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::event::RalphEvent;
 use kapi_core::workflow::ralph::plan::{Consensus, Plan};
@@ -66,8 +67,8 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         | Event::GoalUsed { .. }
         | Event::RunRecorded { .. }
         | Event::EffectEnded { failed: None, .. } => return None,
-        Event::Interview(event) => interview(event),
-        Event::Ralph(event) => return ralph(event),
+        Event::Mode(ModeEvent::Interview(event)) => interview(event),
+        Event::Mode(ModeEvent::Ralph(event)) => return ralph(event),
     })
 }
 

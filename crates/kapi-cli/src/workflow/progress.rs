@@ -13,6 +13,8 @@ use kapi_core::workflow::effect::{Action, Effect, Role};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_engine::machine::logged::Logged;
+use kapi_core::workflow::modes::ModeEvent;
+use kapi_engine::workflow::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
 
@@ -155,11 +157,11 @@ impl Progress {
 const fn is_asked_next(event: &Event) -> bool {
     matches!(
         event,
-        Event::Interview(
+        Event::Mode(ModeEvent::Interview(
             InterviewEvent::QuestionAsked { .. }
                 | InterviewEvent::GoalRestated { .. }
                 | InterviewEvent::ScoreRecorded { .. }
-        )
+        ))
     )
 }
 

@@ -5,12 +5,10 @@ use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
-use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::limits::{GoalAccount, Raised};
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeCommand};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
-use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::terms::Terms;
 
 /// A request.
@@ -106,10 +104,8 @@ pub enum Command {
         /// The integration.
         by: GoalId,
     },
-    /// Ask something of an interview.
-    Interview(InterviewCommand),
-    /// Ask something of a Ralph workflow.
-    Ralph(RalphCommand),
+    /// Ask something that only the mode knows.
+    Mode(ModeCommand),
 }
 
 /// What begins a workflow.

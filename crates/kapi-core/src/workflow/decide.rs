@@ -89,7 +89,7 @@ fn request(
         Command::QueueWork { effect, goal, task } => {
             worker::queue(workflow, actor, effect, (goal, *task))
         }
-        Command::Interview(_) | Command::Ralph(_) => {
+        Command::Mode(command) => {
             let mode = workflow.body.rules();
             mode.ask(workflow, actor, command, given)
         }

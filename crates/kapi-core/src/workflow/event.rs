@@ -3,6 +3,8 @@
 //! When a fact was recorded and by whom stands in the envelope around it; where the fold needs the
 //! time, the fact repeats it.
 
+mod codec;
+
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::EvidenceFile;
@@ -10,17 +12,16 @@ use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
-use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::limits::{GoalAccount, Raised};
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeEvent};
 use crate::workflow::pending::{Approval, Pending};
-use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::terms::Terms;
 use crate::workflow::worker::{Worker, WorkerId, WorkerStatus};
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
+    remote = "Self",
     tag = "type",
     content = "data",
     rename_all = "snake_case",
@@ -178,10 +179,9 @@ pub enum Event {
         /// Why it is tried again, if it failed.
         failed: Option<String>,
     },
-    /// Something happened in an interview.
-    Interview(InterviewEvent),
-    /// Something happened in a Ralph workflow.
-    Ralph(RalphEvent),
+    /// Something happened that only its mode knows; written as the mode's own fact.
+    #[serde(skip)]
+    Mode(ModeEvent),
 }
 
 #[cfg(test)]

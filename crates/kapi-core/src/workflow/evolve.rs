@@ -114,7 +114,7 @@ fn apply(workflow: &mut Workflow, event: &Event) {
                 *times = times.saturating_add(1);
             }
         }
-        Event::Interview(_) | Event::Ralph(_) => match workflow.body.rules_mut().evolve(event) {
+        Event::Mode(event) => match workflow.body.rules_mut().evolve(event) {
             After::Nothing => {}
             After::Linked(link) => {
                 workflow.links.push(link);

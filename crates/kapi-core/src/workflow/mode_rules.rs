@@ -6,7 +6,6 @@
 use crate::actor::Actor;
 use crate::id::EffectId;
 use crate::workflow::branch::Branch;
-use crate::workflow::command::Command;
 use crate::workflow::decide::Given;
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -15,7 +14,7 @@ use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::Link;
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -44,7 +43,7 @@ pub trait ModeRules {
         &self,
         workflow: &Workflow,
         actor: &Actor,
-        command: &Command,
+        command: &ModeCommand,
         given: &Given,
     ) -> Result<Vec<Event>, Why>;
 
@@ -78,7 +77,7 @@ pub trait ModeRules {
     ) -> Result<Vec<Event>, Why>;
 
     /// Applies a fact of this mode; another mode's changes nothing.
-    fn evolve(&mut self, event: &Event) -> After;
+    fn evolve(&mut self, event: &ModeEvent) -> After;
 
     /// Applies an approval.
     fn approved(&mut self);

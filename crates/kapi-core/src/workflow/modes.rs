@@ -6,12 +6,84 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
+use crate::workflow::command::Command;
+use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::interview::begin::InterviewBegin;
+use crate::workflow::interview::command::InterviewCommand;
+use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::link::Link;
 use crate::workflow::mode::Mode;
+use crate::workflow::mode_spec::ModeSpec;
 use crate::workflow::ralph::begin::RalphBegin;
+use crate::workflow::ralph::command::RalphCommand;
+use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::state::Body;
+use crate::workflow::{interview, ralph};
+
+/// A fact that only its mode knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    content = "data",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum ModeEvent {
+    /// Something happened in an interview.
+    Interview(InterviewEvent),
+    /// Something happened in a Ralph workflow.
+    Ralph(RalphEvent),
+}
+
+impl ModeEvent {
+    /// The names by which a log tells whose fact it is.
+    pub(crate) const KINDS: &[&str] = &["interview", "ralph"];
+}
+
+impl From<InterviewEvent> for Event {
+    fn from(event: InterviewEvent) -> Self {
+        Self::Mode(ModeEvent::Interview(event))
+    }
+}
+
+impl From<RalphEvent> for Event {
+    fn from(event: RalphEvent) -> Self {
+        Self::Mode(ModeEvent::Ralph(event))
+    }
+}
+
+/// A request that only its mode knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModeCommand {
+    /// Ask something of an interview.
+    Interview(InterviewCommand),
+    /// Ask something of a Ralph workflow.
+    Ralph(RalphCommand),
+}
+
+impl ModeCommand {
+    /// Returns the table of the mode that it is of.
+    #[must_use]
+    pub(crate) const fn spec(&self) -> &'static ModeSpec {
+        match self {
+            Self::Interview(_) => &interview::spec::SPEC,
+            Self::Ralph(_) => &ralph::spec::SPEC,
+        }
+    }
+}
+
+impl From<InterviewCommand> for Command {
+    fn from(command: InterviewCommand) -> Self {
+        Self::Mode(ModeCommand::Interview(command))
+    }
+}
+
+impl From<RalphCommand> for Command {
+    fn from(command: RalphCommand) -> Self {
+        Self::Mode(ModeCommand::Ralph(command))
+    }
+}
 
 /// How a mode begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

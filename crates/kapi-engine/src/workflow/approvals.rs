@@ -240,8 +240,7 @@ const fn goes_on(command: &Command) -> bool {
         | Command::Unblock {}
         | Command::RaiseLimits { .. }
         | Command::Intend { .. }
-        | Command::Interview(_)
-        | Command::Ralph(_) => true,
+        | Command::Mode(_) => true,
         Command::Abandon { .. }
         | Command::RecordEvidence(_)
         | Command::Progress { .. }

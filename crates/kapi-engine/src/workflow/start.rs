@@ -13,7 +13,7 @@ use kapi_core::workflow::handover::Spec;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, ModeCommand};
 use kapi_core::workflow::slug;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
@@ -176,7 +176,10 @@ fn name(purpose: &str, mode: Mode, taken: &[GoalId]) -> Result<Slug, WorkflowErr
 }
 
 fn branch(mode: Mode, workflow: GoalId) -> Command {
-    Command::Interview(InterviewCommand::Branch { mode, workflow })
+    Command::Mode(ModeCommand::Interview(InterviewCommand::Branch {
+        mode,
+        workflow,
+    }))
 }
 
 /// Refuses to begin from a spec that was replaced while this request was under way.

@@ -14,7 +14,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, Role};
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, ModeCommand};
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::begin::RalphBegin;
@@ -143,7 +143,7 @@ fn an_effect_that_somebody_elses_request_makes_unwanted_is_stopped() {
             return answered(effect, draft());
         }
         // Another process: what was being thought of is not wanted any more.
-        let enough = Command::Interview(InterviewCommand::Enough {});
+        let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = governed.project();
         project.submit_workflow(&key, &person(), &enough).unwrap();
         until_cancelled(watch)

@@ -15,7 +15,7 @@ use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::{Perspective, Question};
 use kapi_core::workflow::interview::score::Dimension;
 use kapi_core::workflow::interview::step::{Next, Step};
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, ModeCommand};
 use kapi_core::workflow::outcome::{Answer, Outcome};
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
@@ -71,7 +71,7 @@ impl Governed {
     /// Starts an interview and brings it to its spec, which waits.
     pub(crate) fn drafted(&self, purpose: &str) -> WorkflowKey {
         let key = self.interview(purpose);
-        let enough = Command::Interview(InterviewCommand::Enough {});
+        let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = self.project();
         project.submit_workflow(&key, &person(), &enough).unwrap();
         let drafted = self.drive(&key, &|effect, _| answered(effect, draft()));

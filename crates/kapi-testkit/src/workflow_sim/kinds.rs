@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use kapi_core::workflow::event::Event;
+use kapi_core::workflow::modes::ModeEvent;
 use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_core::workflow::ralph::event::RalphEvent;
 
@@ -35,7 +36,14 @@ kinds! {
         Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
         WorkerClosed, EffectIntended, EffectUsed, RunRecorded, GoalUsed, EffectEnded,
     ]
-    Interview => of_interview, Ralph => of_ralph
+    Mode => of_mode
+}
+
+const fn of_mode(event: &ModeEvent) -> &'static str {
+    match event {
+        ModeEvent::Interview(event) => of_interview(event),
+        ModeEvent::Ralph(event) => of_ralph(event),
+    }
 }
 
 kinds! {

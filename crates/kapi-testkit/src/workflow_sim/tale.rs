@@ -14,7 +14,7 @@ use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::limits::{GoalAccount, Raised};
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, ModeCommand};
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
@@ -173,7 +173,7 @@ fn rough(workflow: &Workflow, ralph: &Ralph) -> Option<Deed> {
                 return Some(Deed::Command(Actor::Engine, goal_use()?));
             }
             by_person(match rested(ralph) {
-                Some(task) => Command::Ralph(RalphCommand::Retry { task }),
+                Some(task) => Command::Mode(ModeCommand::Ralph(RalphCommand::Retry { task })),
                 None => Command::Unblock {},
             })
         }
@@ -249,7 +249,7 @@ fn answer(interview: &Interview) -> Option<Deed> {
         },
         None => return None,
     };
-    by_person(Command::Interview(asked))
+    by_person(Command::Mode(ModeCommand::Interview(asked)))
 }
 
 /// Tells whether the interview was approved for the second time.

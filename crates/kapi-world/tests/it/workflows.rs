@@ -26,7 +26,7 @@ use kapi_core::workflow::effect::{
 };
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, ModeEvent};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::{Approval, Decision, Means};
 use kapi_core::workflow::ralph::begin::RalphBegin;
@@ -76,10 +76,10 @@ impl Bench {
             spec: None,
         });
         let bench = Self::on(machine, &agent, begin);
-        bench.record(&Event::Ralph(RalphEvent::PlanProposed {
+        bench.record(&Event::Mode(ModeEvent::Ralph(RalphEvent::PlanProposed {
             cycle: 1,
             plan: Box::new(plan()),
-        }));
+        })));
         bench.record(&Event::Approved {
             approval: Approval {
                 decision: Decision::ApproveRalphPlan,
@@ -234,11 +234,11 @@ impl Bench {
         else {
             panic!("there is no branch");
         };
-        self.record(&Event::Ralph(RalphEvent::BranchPrepared {
+        self.record(&Event::Mode(ModeEvent::Ralph(RalphEvent::BranchPrepared {
             branch: branch.clone(),
             worktree: worktree.clone(),
             base: self.base(),
-        }));
+        })));
         (branch, worktree)
     }
 

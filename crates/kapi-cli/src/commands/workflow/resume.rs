@@ -9,6 +9,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::state::Status;
 
@@ -198,12 +199,14 @@ fn ask(
             return dialog::answer(context, found, reply, dialog::By::Person).map(drop);
         }
         (None, Some(Ask::Reopen(reason))) => {
-            Command::Interview(InterviewCommand::Reopen { reason })
+            Command::Mode(ModeCommand::Interview(InterviewCommand::Reopen { reason }))
         }
-        (None, Some(Ask::Retry(task))) => Command::Ralph(RalphCommand::Retry {
+        (None, Some(Ask::Retry(task))) => Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
             task: TaskId::parse(&task).map_err(|error| Error::usage(error.to_string()))?,
-        }),
-        (None, Some(Ask::Replan(reason))) => Command::Ralph(RalphCommand::ReopenPlan { reason }),
+        })),
+        (None, Some(Ask::Replan(reason))) => {
+            Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan { reason }))
+        }
         (None, None) => return Ok(()),
     };
     found.submit(context, &command).map(drop)

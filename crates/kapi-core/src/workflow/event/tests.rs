@@ -15,7 +15,7 @@ use crate::workflow::interview::score::Score;
 use crate::workflow::interview::story::{clarity, question, spec};
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::mode::Mode;
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeEvent};
 use crate::workflow::pending::{Approval, Decision, Means, Pending};
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::event::RalphEvent;
@@ -32,7 +32,7 @@ fn check(event: &Event, line: &str) {
 
 fn interview(event: InterviewEvent, data: &str) {
     let line = format!(r#"{{"type":"interview","data":{data}}}"#);
-    check(&Event::Interview(event), &line);
+    check(&Event::Mode(ModeEvent::Interview(event)), &line);
 }
 
 fn effect() -> EffectId {
@@ -173,7 +173,7 @@ fn turns_of_a_life_read_back() {
             r#"{"type":"effect_ended","data":{"effect":"t001-interviewer-a1","usage":{"input_tokens":0,"output_tokens":0},"failed":"reach the model"}}"#,
         ),
         (
-            Event::Ralph(RalphEvent::ConsensusMissed { cycle: 2 }),
+            Event::Mode(ModeEvent::Ralph(RalphEvent::ConsensusMissed { cycle: 2 })),
             r#"{"type":"ralph","data":{"consensus_missed":{"cycle":2}}}"#,
         ),
     ] {

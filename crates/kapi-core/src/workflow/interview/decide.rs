@@ -13,6 +13,7 @@ use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::prompt::effect_id;
 use crate::workflow::interview::state::{Interview, InterviewPhase};
 use crate::workflow::mode::Mode;
+use crate::workflow::modes::ModeEvent;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::state::Workflow;
 
@@ -170,7 +171,7 @@ pub(crate) fn revised(
 
 /// Wraps an event of this mode.
 const fn interview_event(event: InterviewEvent) -> Event {
-    Event::Interview(event)
+    Event::Mode(ModeEvent::Interview(event))
 }
 
 #[cfg(test)]

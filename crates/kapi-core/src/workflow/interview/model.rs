@@ -22,6 +22,7 @@ use crate::workflow::interview::story::{
 use crate::workflow::limits::{self, Raised};
 use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
+use crate::workflow::modes::ModeCommand;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::pending::{Decision, Means};
 use crate::workflow::ralph::command::RalphCommand;
@@ -130,9 +131,9 @@ fn strange(workflow: &Workflow) -> Vec<Command> {
             goal: workflow.id.clone(),
             task: crate::kernel::id::TaskId::new(1),
         },
-        Command::Ralph(RalphCommand::ReopenPlan {
+        Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
             reason: "no".to_owned(),
-        }),
+        })),
     ]
 }
 

@@ -3,7 +3,6 @@
 use crate::actor::Actor;
 use crate::id::EffectId;
 use crate::workflow::branch::Branch;
-use crate::workflow::command::Command;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -18,7 +17,7 @@ use crate::workflow::interview::{decide, documents, evolve, prompt};
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -35,11 +34,11 @@ impl ModeRules for Interview {
         &self,
         workflow: &Workflow,
         actor: &Actor,
-        command: &Command,
+        command: &ModeCommand,
         given: &Given,
     ) -> Result<Vec<Event>, Why> {
-        let Command::Interview(command) = command else {
-            return Err(wrong_mode(workflow, "ask something of a Ralph workflow"));
+        let ModeCommand::Interview(command) = command else {
+            return Err(wrong_mode(workflow, command.spec().asks));
         };
         going_on(workflow, SPEC.goes_on)?;
         decide::ask(workflow, self, actor, command, given)
@@ -73,8 +72,8 @@ impl ModeRules for Interview {
         decide::revised(workflow, self, text, given)
     }
 
-    fn evolve(&mut self, event: &Event) -> After {
-        let Event::Interview(event) = event else {
+    fn evolve(&mut self, event: &ModeEvent) -> After {
+        let ModeEvent::Interview(event) = event else {
             return After::Nothing;
         };
         evolve::evolve(self, event);

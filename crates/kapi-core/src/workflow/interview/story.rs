@@ -9,6 +9,7 @@ use crate::workflow::interview::round::{Perspective, Provenance, Question};
 use crate::workflow::interview::score::{Clarity, Dimension};
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::step::{Fact, Found, Next, Step};
+use crate::workflow::modes::ModeCommand;
 use crate::workflow::state::Body;
 use crate::workflow::story::{Story, human, start_interview, terms};
 
@@ -137,7 +138,7 @@ pub(crate) fn spec(goal: &str, rounds: &[u32]) -> Spec {
 
 /// Wraps what is asked of an interview.
 pub(crate) fn to_interview(command: InterviewCommand) -> Command {
-    Command::Interview(command)
+    Command::Mode(ModeCommand::Interview(command))
 }
 
 pub(crate) fn says(round: u32, text: &str) -> Command {

@@ -14,6 +14,7 @@ use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
 use crate::workflow::evolve::evolve;
 use crate::workflow::model::is_in_spec;
+use crate::workflow::modes::ModeCommand;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::{Decision, Means};
 use crate::workflow::ralph::command::RalphCommand;
@@ -179,7 +180,11 @@ fn persons(workflow: &Workflow, scope: &Scope) -> Vec<Command> {
         means: Means::Terminal,
         accepts_risks,
     };
-    let retry = |id| Command::Ralph(RalphCommand::Retry { task: task_id(id) });
+    let retry = |id| {
+        Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
+            task: task_id(id),
+        }))
+    };
     let mut all = vec![
         approve(true),
         approve(false),
@@ -202,9 +207,11 @@ fn persons(workflow: &Workflow, scope: &Scope) -> Vec<Command> {
         all.push(Command::Revise {
             text: "In another way.".to_owned(),
         });
-        all.push(Command::Ralph(RalphCommand::ReopenPlan {
-            reason: "It is wrong.".to_owned(),
-        }));
+        all.push(Command::Mode(ModeCommand::Ralph(
+            RalphCommand::ReopenPlan {
+                reason: "It is wrong.".to_owned(),
+            },
+        )));
     }
     all
 }

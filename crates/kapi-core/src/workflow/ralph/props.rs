@@ -12,6 +12,7 @@ use crate::workflow::decide::decide;
 use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
+use crate::workflow::modes::ModeCommand;
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::ralph::fixture::{
@@ -90,10 +91,10 @@ fn command(workflow: &Workflow, kind: u8, pick: u8, n: usize) -> Command {
                 accepts_risks: pick > 127,
             }
         }
-        _ if pick < 40 => Command::Ralph(RalphCommand::Retry { task: task() }),
-        _ if pick < 50 => Command::Ralph(RalphCommand::ReopenPlan {
+        _ if pick < 40 => Command::Mode(ModeCommand::Ralph(RalphCommand::Retry { task: task() })),
+        _ if pick < 50 => Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
             reason: "no".to_owned(),
-        }),
+        })),
         _ if pick < 60 => Command::Revise {
             text: "no".to_owned(),
         },

@@ -3,7 +3,6 @@
 use crate::actor::Actor;
 use crate::id::EffectId;
 use crate::workflow::branch::Branch;
-use crate::workflow::command::Command;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -12,7 +11,7 @@ use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::spec::SPEC;
@@ -33,11 +32,11 @@ impl ModeRules for Ralph {
         &self,
         workflow: &Workflow,
         actor: &Actor,
-        command: &Command,
+        command: &ModeCommand,
         given: &Given,
     ) -> Result<Vec<Event>, Why> {
-        let Command::Ralph(command) = command else {
-            return Err(wrong_mode(workflow, "ask something of an interview"));
+        let ModeCommand::Ralph(command) = command else {
+            return Err(wrong_mode(workflow, command.spec().asks));
         };
         going_on(workflow, SPEC.goes_on)?;
         decide::ask(workflow, self, actor, command, given)
@@ -70,8 +69,8 @@ impl ModeRules for Ralph {
         decide::revised(workflow, self, text, given)
     }
 
-    fn evolve(&mut self, event: &Event) -> After {
-        if let Event::Ralph(event) = event {
+    fn evolve(&mut self, event: &ModeEvent) -> After {
+        if let ModeEvent::Ralph(event) = event {
             evolve::evolve(self, event);
         }
         After::Nothing

@@ -15,6 +15,7 @@ use crate::workflow::interview::story::{
     GOAL, agree, ask, ask_to_settle, asks, clarity, contradiction, draft, drafted, fact, interview,
     item, of, propose, question, restate, says, spec, talk, to_interview,
 };
+use crate::workflow::modes::ModeEvent;
 use crate::workflow::outcome::Answer;
 use crate::workflow::state::Status;
 use crate::workflow::story::{Story, agent, human, start_interview, terms};
@@ -476,7 +477,10 @@ fn a_remark_beside_an_open_question_leaves_it_open() {
     let last = events.last().unwrap();
     assert!(matches!(
         last,
-        Event::Interview(InterviewEvent::Remarked { round: 2, .. })
+        Event::Mode(ModeEvent::Interview(InterviewEvent::Remarked {
+            round: 2,
+            ..
+        }))
     ));
     assert_eq!(of(&story).open().unwrap().number, 1);
     story.tell(&human(), &says(1, "Yes."));

@@ -9,6 +9,7 @@ use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::limits::{self, Amounts};
+use crate::workflow::modes::ModeEvent;
 use crate::workflow::ralph::decide::is_active;
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
@@ -54,7 +55,7 @@ impl<'a> Draft<'a> {
     /// Adds a fact of the mode.
     pub(super) fn ralph(&mut self, event: RalphEvent) {
         evolve::evolve(&mut self.now, &event);
-        self.events.push(Event::Ralph(event));
+        self.events.push(Event::Mode(ModeEvent::Ralph(event)));
     }
 
     /// Adds the approval of the plan.

@@ -8,6 +8,7 @@ use crate::workflow::denied::Why;
 use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
+use crate::workflow::modes::{ModeCommand, ModeEvent};
 use crate::workflow::outcome::{Answer, Outcome};
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::command::RalphCommand;
@@ -32,7 +33,7 @@ mod strayed;
 fn facts(events: &[Event]) -> Vec<String> {
     let name = |event: &Event| {
         let json = serde_json::to_value(event).unwrap();
-        if matches!(event, Event::Ralph(_)) {
+        if matches!(event, Event::Mode(ModeEvent::Ralph(_))) {
             let data = json.get("data").unwrap().as_object().unwrap();
             data.keys().next().unwrap().clone()
         } else {
@@ -47,15 +48,15 @@ fn facts(events: &[Event]) -> Vec<String> {
 }
 
 fn reopen() -> Command {
-    Command::Ralph(RalphCommand::ReopenPlan {
+    Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
         reason: "It is wrong.".to_owned(),
-    })
+    }))
 }
 
 fn retry(task: &str) -> Command {
-    Command::Ralph(RalphCommand::Retry {
+    Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
         task: task_id(task),
-    })
+    }))
 }
 
 fn revise() -> Command {
@@ -144,9 +145,9 @@ fn what_is_asked_in_the_wrong_place_is_denied() {
     let run = Build::run(terms(), &in_a_row());
     assert_eq!(denied(&run, &human(), &retry("T-009")), "malformed");
     assert_eq!(denied(&run, &human(), &retry("T-001")), "not_ready");
-    let empty = Command::Ralph(RalphCommand::ReopenPlan {
+    let empty = Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan {
         reason: " ".to_owned(),
-    });
+    }));
     assert_eq!(denied(&run, &human(), &empty), "malformed");
 }
 

@@ -5,6 +5,7 @@ use crate::workflow::changed::Changed;
 use crate::workflow::event::Event;
 use crate::workflow::identity::Identity;
 use crate::workflow::limits::Amounts;
+use crate::workflow::modes::ModeEvent;
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
 use crate::workflow::ralph::fixture::{
     finding, findings, goal_id, objections, plan, report, synthesis, task, task_id,
@@ -13,7 +14,7 @@ use crate::workflow::ralph::plan::Consensus;
 use crate::workflow::ralph::review::{Category, Review};
 
 fn check(event: RalphEvent, data: &str) {
-    let event = Event::Ralph(event);
+    let event = Event::Mode(ModeEvent::Ralph(event));
     let line = format!(r#"{{"type":"ralph","data":{data}}}"#);
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
     assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::workflow::effect::Action;
 use crate::workflow::event::Event;
+use crate::workflow::modes::ModeEvent;
 
 /// Returns a build whose tasks have all landed.
 fn all_landed() -> Build {
@@ -171,7 +172,7 @@ fn a_closeout_that_fails_is_mended_and_reviewed_again() {
     let events = build.answer(Role::Accountant, account());
     assert_eq!(build.workflow.status, Status::Completed);
     let accounted = events.iter().find_map(|event| {
-        if let Event::Ralph(RalphEvent::Accounted { acceptance, .. }) = event {
+        if let Event::Mode(ModeEvent::Ralph(RalphEvent::Accounted { acceptance, .. })) = event {
             Some(acceptance.clone())
         } else {
             None
