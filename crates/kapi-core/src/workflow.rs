@@ -34,6 +34,7 @@ pub mod outcome;
 pub mod pending;
 pub mod ralph;
 pub mod report;
+pub mod role;
 pub mod slug;
 pub mod state;
 #[cfg(test)]

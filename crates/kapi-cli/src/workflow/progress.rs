@@ -9,7 +9,7 @@ use std::time::Instant;
 use kapi_core::goal::words::agent_name;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
-use kapi_core::workflow::effect::{Action, Effect, Role};
+use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_engine::machine::logged::Logged;
@@ -170,15 +170,7 @@ fn effect_words(effect: &Effect) -> String {
     match &effect.action {
         Action::Ask(question) => {
             let agent = agent_name(&question.agent);
-            let what = match question.role {
-                Role::Interviewer => "what to ask next",
-                Role::Thesis => "for a plan",
-                Role::Antithesis => "what speaks against the plan",
-                Role::Synthesis => "what comes of both",
-                Role::Reviewer => "for a review",
-                Role::Accountant => "for the account",
-            };
-            format!("{agent} is asked {what}")
+            format!("{agent} is asked {}", question.role.asked)
         }
         Action::Prepare { branch, .. } => format!("making branch {branch}"),
         Action::Work(work) if work.attempt > 1 => format!(

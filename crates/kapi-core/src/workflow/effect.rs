@@ -7,6 +7,7 @@ use crate::goal::budget::Budget;
 use crate::goal::contract::{NetworkMode, SandboxLevel};
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
+use crate::workflow::role::RoleSpec;
 use crate::workflow::state::{Status, Workflow};
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
@@ -96,43 +97,11 @@ impl Action {
     }
 }
 
-/// The role in which an agent is asked, which says what shape its answer has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// It interviews.
-    Interviewer,
-    /// It proposes a plan.
-    Thesis,
-    /// It says what speaks against it.
-    Antithesis,
-    /// It says what comes of both.
-    Synthesis,
-    /// It reviews what landed.
-    Reviewer,
-    /// It accounts for the whole.
-    Accountant,
-}
-
-impl Role {
-    /// Returns the name, which is part of effect ids.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Interviewer => "interviewer",
-            Self::Thesis => "thesis",
-            Self::Antithesis => "antithesis",
-            Self::Synthesis => "synthesis",
-            Self::Reviewer => "reviewer",
-            Self::Accountant => "accountant",
-        }
-    }
-}
-
 /// One question to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentQuestion {
     /// In which role it is asked.
-    pub role: Role,
+    pub role: &'static RoleSpec,
     /// The how many-th question in this role it is, from 1: a scripted agent answers by it.
     pub ordinal: u32,
     /// The agent.

@@ -17,7 +17,7 @@ mod props;
 pub mod round;
 mod rules;
 pub mod score;
-pub(crate) mod spec;
+pub mod spec;
 pub mod state;
 pub mod step;
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use crate::id::GoalId;
 use crate::workflow::mode::Mode;
 use crate::workflow::modes::Begin;
+use crate::workflow::role::RoleSpec;
 
 /// A mode's table.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct ModeSpec {
     pub goes_on: &'static str,
     /// Its phases, in their order.
     pub phases: &'static [&'static PhaseSpec],
+    /// The roles in which agents are asked.
+    pub roles: &'static [&'static RoleSpec],
     /// The guidance documents that its phases name.
     pub skills: &'static [Skill],
     /// Whether it needs a repository.

@@ -3,7 +3,8 @@
 //!
 //! Knows no mode but by its types; what they mean stands in the mode's own folder.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::GoalId;
 use crate::workflow::command::Command;
@@ -12,12 +13,15 @@ use crate::workflow::handover::Spec;
 use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::event::InterviewEvent;
+use crate::workflow::interview::step::Step;
 use crate::workflow::link::Link;
 use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::ModeSpec;
+use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::ralph::event::RalphEvent;
+use crate::workflow::role::RoleSpec;
 use crate::workflow::state::Body;
 use crate::workflow::{interview, ralph};
 
@@ -82,6 +86,32 @@ impl From<InterviewCommand> for Command {
 impl From<RalphCommand> for Command {
     fn from(command: RalphCommand) -> Self {
         Self::Mode(ModeCommand::Ralph(command))
+    }
+}
+
+/// What an agent answered, in the shape it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModeAnswer {
+    /// The next step of an interview.
+    Interview(Step),
+    /// An answer in a role of a build.
+    Ralph(RalphAnswer),
+}
+
+impl ModeAnswer {
+    /// Reads an answer in a role.
+    ///
+    /// # Errors
+    /// When it has not the shape that was asked for.
+    pub fn read<'de, D: Deserializer<'de>>(role: &RoleSpec, from: D) -> Result<Self, D::Error> {
+        match role.mode {
+            Mode::DeepInterview => Step::deserialize(from).map(Self::Interview),
+            Mode::Ralph => RalphAnswer::read(role, from).map(Self::Ralph),
+            Mode::Autoresearch | Mode::Integrate => Err(D::Error::custom(format!(
+                "nobody is asked as {}",
+                role.name
+            ))),
+        }
     }
 }
 

@@ -8,9 +8,7 @@ use crate::id::GoalId;
 use crate::usage::Usage;
 use crate::workflow::changed::Changed;
 use crate::workflow::identity::Identity;
-use crate::workflow::interview::step::Step;
-use crate::workflow::ralph::plan::{Objections, Plan, Synthesis};
-use crate::workflow::ralph::review::Findings;
+use crate::workflow::modes::ModeAnswer;
 
 /// The result of one performed effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +18,7 @@ pub enum Outcome {
         /// Who.
         by: Identity,
         /// What.
-        answer: Box<Answer>,
+        answer: Box<ModeAnswer>,
         /// What it used beyond what was reported while it ran.
         usage: Usage,
     },
@@ -123,7 +121,7 @@ impl Outcome {
 
     /// Returns what an agent answered, or what is wrong with it; `None` where no agent was asked.
     #[must_use]
-    pub fn answer(&self) -> Option<Result<&Answer, &str>> {
+    pub fn answer(&self) -> Option<Result<&ModeAnswer, &str>> {
         if let Self::Answered { answer, .. } = self {
             Some(Ok(answer))
         } else if let Self::Unreadable { why, .. } = self {
@@ -148,28 +146,4 @@ impl Outcome {
     pub const fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled { .. })
     }
-}
-
-/// What an agent answered, in the shape it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// The next step of an interview.
-    Step(Step),
-    /// A plan.
-    Thesis(Plan),
-    /// What speaks against it.
-    Antithesis(Objections),
-    /// What came of the argument.
-    Synthesis(Synthesis),
-    /// What a review found.
-    Review(Findings),
-    /// Why it is right as it is.
-    Account {
-        /// Why.
-        rationale: String,
-        /// What may still go wrong.
-        risks: Vec<String>,
-        /// What comes next.
-        follow_up: Vec<String>,
-    },
 }

@@ -3,6 +3,7 @@
 //! Knows plans, objections, tasks and reviews; goals and branches are the world's affair.
 
 mod allowance;
+pub mod answer;
 pub mod begin;
 pub mod command;
 pub mod decide;
@@ -20,6 +21,7 @@ pub mod prompt;
 #[cfg(test)]
 mod props;
 pub mod review;
+pub mod role;
 mod rules;
 pub(crate) mod spec;
 pub mod state;

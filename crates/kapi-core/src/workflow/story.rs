@@ -15,8 +15,8 @@ use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
 use crate::workflow::interview::begin::InterviewBegin;
-use crate::workflow::modes::Begin;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::modes::{Begin, ModeAnswer};
+use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 use crate::workflow::terms::{PlanApproval, Terms};
 
@@ -148,7 +148,7 @@ impl Story {
     }
 
     /// Lets the first question be answered.
-    pub(crate) fn answer(&mut self, answer: Answer) -> Vec<Event> {
+    pub(crate) fn answer(&mut self, answer: ModeAnswer) -> Vec<Event> {
         self.perform(answered(answer))
     }
 
@@ -160,7 +160,7 @@ impl Story {
 }
 
 /// Returns an answer as an outcome.
-pub(crate) fn answered(answer: Answer) -> Outcome {
+pub(crate) fn answered(answer: ModeAnswer) -> Outcome {
     Outcome::Answered {
         by: identity("r1"),
         answer: Box::new(answer),

@@ -11,16 +11,19 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::effect::{Action, Effect, Role};
+use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::{Begin, ModeCommand};
-use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::modes::{Begin, ModeAnswer, ModeCommand};
+use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
+use kapi_core::workflow::ralph::answer::RalphAnswer;
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
 };
+use kapi_core::workflow::ralph::role::RalphRole;
+use kapi_core::workflow::role::RoleSpec;
 use kapi_core::workflow::state::{Body, Status};
 use kapi_core::workflow::terms::Terms;
 use kapi_engine::project::Project;
@@ -254,21 +257,21 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> W
     WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap())
 }
 
-pub(crate) fn argued(effect: &Effect, role: Role) -> Outcome {
-    let answer = match role {
-        Role::Antithesis => Answer::Antithesis(Objections {
+pub(crate) fn argued(effect: &Effect, role: &RoleSpec) -> Outcome {
+    let answer = match RalphRole::of(role).expect("a role of a build") {
+        RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
             strongest: "None.".to_owned(),
             tension: "Safety or speed.".to_owned(),
             objections: Vec::new(),
         }),
-        Role::Synthesis => Answer::Synthesis(Synthesis {
+        RalphRole::Synthesis => RalphAnswer::Synthesis(Synthesis {
             verdict: Consensus::Consensus,
             answers: Vec::new(),
             dissent: Vec::new(),
             plan: plan(),
         }),
-        Role::Interviewer | Role::Thesis | Role::Reviewer | Role::Accountant => {
-            Answer::Thesis(plan())
+        RalphRole::Thesis | RalphRole::Reviewer | RalphRole::Accountant => {
+            RalphAnswer::Thesis(plan())
         }
     };
     Outcome::Answered {
@@ -276,7 +279,7 @@ pub(crate) fn argued(effect: &Effect, role: Role) -> Outcome {
             agent: "script:worker.yaml".to_owned(),
             run: effect.id.to_string(),
         },
-        answer: Box::new(answer),
+        answer: Box::new(ModeAnswer::Ralph(answer)),
         usage: Usage::default(),
     }
 }
@@ -293,7 +296,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
     let meeting = Barrier::new(2);
     let first = AtomicU32::new(0);
     let act = |effect: &Effect, _: &kapi_engine::world::Watch<'_>| match &effect.action {
-        Action::Ask(question) if question.role == Role::Reviewer => failed(false),
+        Action::Ask(question) if question.role == RalphRole::Reviewer.spec() => failed(false),
         Action::Ask(question) => argued(effect, question.role),
         Action::Prepare { branch, .. } => Outcome::Prepared {
             branch: branch.clone(),

@@ -15,8 +15,8 @@ use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::{Perspective, Question};
 use kapi_core::workflow::interview::score::Dimension;
 use kapi_core::workflow::interview::step::{Next, Step};
-use kapi_core::workflow::modes::{Begin, ModeCommand};
-use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::modes::{Begin, ModeAnswer, ModeCommand};
+use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::drive::Pace;
@@ -149,7 +149,7 @@ pub(crate) fn answered(effect: &Effect, next: Next) -> Outcome {
             agent: "script:worker.yaml".to_owned(),
             run: format!("{}.{}", effect.workflow, effect.id),
         },
-        answer: Box::new(Answer::Step(Step {
+        answer: Box::new(ModeAnswer::Interview(Step {
             facts: Vec::new(),
             clarity: None,
             reasons: Vec::new(),

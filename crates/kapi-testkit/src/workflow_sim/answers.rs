@@ -4,18 +4,19 @@
 
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::effect::Role;
 use kapi_core::workflow::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
 use kapi_core::workflow::interview::round::{Perspective, Question};
 use kapi_core::workflow::interview::score::{Clarity, Dimension};
 use kapi_core::workflow::interview::state::Interview;
 use kapi_core::workflow::interview::step::{Fact, Found, Next, Step};
-use kapi_core::workflow::outcome::Answer;
+use kapi_core::workflow::ralph::answer::{Accounting, RalphAnswer};
 use kapi_core::workflow::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
 use kapi_core::workflow::ralph::review::{Category, Finding, Findings};
+use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_core::workflow::ralph::state::Ralph;
+use kapi_core::workflow::role::RoleSpec;
 
 use crate::workflow_sim::tale::Tale;
 
@@ -123,10 +124,10 @@ fn draft(interview: &Interview) -> Next {
 }
 
 /// Returns what is answered in a role of a build.
-pub(super) fn answer(tale: Tale, role: Role, ralph: &Ralph) -> Answer {
-    match role {
-        Role::Interviewer | Role::Thesis => Answer::Thesis(plan(tale)),
-        Role::Antithesis => Answer::Antithesis(Objections {
+pub(super) fn answer(tale: Tale, role: &RoleSpec, ralph: &Ralph) -> Option<RalphAnswer> {
+    Some(match RalphRole::of(role)? {
+        RalphRole::Thesis => RalphAnswer::Thesis(plan(tale)),
+        RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
             strongest: "It may be slow.".to_owned(),
             tension: "Safety or speed.".to_owned(),
             objections: vec![Objection {
@@ -134,14 +135,14 @@ pub(super) fn answer(tale: Tale, role: Role, ralph: &Ralph) -> Answer {
                 blocking: true,
             }],
         }),
-        Role::Synthesis => Answer::Synthesis(synthesis(tale, ralph)),
-        Role::Reviewer => Answer::Review(findings(tale, ralph)),
-        Role::Accountant => Answer::Account {
+        RalphRole::Synthesis => RalphAnswer::Synthesis(synthesis(tale, ralph)),
+        RalphRole::Reviewer => RalphAnswer::Review(findings(tale, ralph)),
+        RalphRole::Accountant => RalphAnswer::Account(Accounting {
             rationale: "Every check passed.".to_owned(),
             risks: vec!["The disk may lie.".to_owned()],
             follow_up: vec!["Watch it.".to_owned()],
-        },
-    }
+        }),
+    })
 }
 
 fn synthesis(tale: Tale, ralph: &Ralph) -> Synthesis {

@@ -14,11 +14,13 @@ use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::changed::Changed;
-use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Role};
+use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::identity::Identity;
-use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::modes::ModeAnswer;
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::workflow::run_name::run_name;
@@ -228,7 +230,7 @@ fn n_failures(effect: &EffectId, log: &[Logged<Event>]) -> usize {
 fn takes_long(question: &AgentQuestion, workflow: &Workflow) -> bool {
     match &workflow.body {
         Body::Interview(interview) => interview.rounds.len() == 2,
-        Body::Ralph(_) => question.role == Role::Accountant,
+        Body::Ralph(_) => question.role == RalphRole::Accountant.spec(),
     }
 }
 
@@ -250,13 +252,16 @@ fn ask(effect: &Effect, question: &AgentQuestion, workflow: &Workflow, failures:
             if interview.rounds.len() == 4 && failures == 0 {
                 return failed("reach the model", true);
             }
-            Answer::Step(answers::step(interview))
+            ModeAnswer::Interview(answers::step(interview))
         }
         Body::Ralph(ralph) => {
             if ralph.answers.is_empty() {
                 return unreadable("it is no plan");
             }
-            answers::answer(Tale::of(workflow), question.role, ralph)
+            match answers::answer(Tale::of(workflow), question.role, ralph) {
+                Some(answer) => ModeAnswer::Ralph(answer),
+                None => return unreadable("nobody is asked so"),
+            }
         }
     };
     Outcome::Answered {

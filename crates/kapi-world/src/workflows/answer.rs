@@ -4,10 +4,8 @@
 //! Whatever else it says is not looked at. Why an answer cannot be read is written for the agent,
 //! who is asked again.
 
-use kapi_core::workflow::effect::Role;
-use kapi_core::workflow::outcome::Answer;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use kapi_core::workflow::modes::ModeAnswer;
+use kapi_core::workflow::role::RoleSpec;
 
 /// Bytes of a message that are kept.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -25,20 +23,11 @@ pub(super) enum Kept {
     End,
 }
 
-/// The shape in which an accountant answers.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Account {
-    rationale: String,
-    risks: Vec<String>,
-    follow_up: Vec<String>,
-}
-
 /// Reads an answer in a role.
 ///
 /// # Errors
 /// With what is wrong, as the agent may be told.
-pub(super) fn read(role: Role, message: &str, kept: Kept) -> Result<Answer, String> {
+pub(super) fn read(role: &RoleSpec, message: &str, kept: Kept) -> Result<ModeAnswer, String> {
     let is_full = message.len() + CHAR_BYTES_MAX > MESSAGE_BYTES_MAX;
     if is_full && kept == Kept::Beginning {
         return Err(
@@ -48,33 +37,14 @@ pub(super) fn read(role: Role, message: &str, kept: Kept) -> Result<Answer, Stri
         );
     }
     let block = last_block(message)?;
-    Ok(match role {
-        Role::Interviewer => Answer::Step(parse(&block)?),
-        Role::Thesis => Answer::Thesis(parse(&block)?),
-        Role::Antithesis => Answer::Antithesis(parse(&block)?),
-        Role::Synthesis => Answer::Synthesis(parse(&block)?),
-        Role::Reviewer => Answer::Review(parse(&block)?),
-        Role::Accountant => {
-            let Account {
-                rationale,
-                risks,
-                follow_up,
-            } = parse(&block)?;
-            Answer::Account {
-                rationale,
-                risks,
-                follow_up,
-            }
-        }
-    })
-}
-
-fn parse<T: DeserializeOwned>(block: &str) -> Result<T, String> {
     // A list would otherwise pass for the fields of an object in order.
     if !block.trim_start().starts_with('{') {
         return Err("the block of JSON is not an object".to_owned());
     }
-    serde_json::from_str(block).map_err(|error| {
+    let mut json = serde_json::Deserializer::from_str(&block);
+    let answer = ModeAnswer::read(role, &mut json);
+    let answer = answer.and_then(|answer| json.end().map(|()| answer));
+    answer.map_err(|error| {
         let line = error.line().checked_sub(1);
         let text = line.and_then(|line| block.lines().nth(line));
         let text: String = text
@@ -133,12 +103,15 @@ fn fence(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::effect::Role;
-    use kapi_core::workflow::outcome::Answer;
+    use kapi_core::workflow::interview::spec::INTERVIEWER;
+    use kapi_core::workflow::modes::ModeAnswer;
+    use kapi_core::workflow::ralph::answer::RalphAnswer;
+    use kapi_core::workflow::ralph::role::RalphRole;
+    use kapi_core::workflow::role::RoleSpec;
 
     use super::{Kept, last_block};
 
-    fn read(role: Role, message: &str) -> Result<Answer, String> {
+    fn read(role: &RoleSpec, message: &str) -> Result<ModeAnswer, String> {
         super::read(role, message, Kept::Beginning)
     }
 
@@ -151,7 +124,9 @@ mod tests {
              ````json\n{REVIEW}\n````\nThat is all."
         );
         assert_eq!(last_block(&text).as_deref(), Ok(REVIEW));
-        let Ok(Answer::Review(findings)) = read(Role::Reviewer, &text) else {
+        let Ok(ModeAnswer::Ralph(RalphAnswer::Review(findings))) =
+            read(RalphRole::Reviewer.spec(), &text)
+        else {
             panic!("it is a review");
         };
         assert!(findings.approve && findings.findings.is_empty());
@@ -181,7 +156,7 @@ mod tests {
         ];
         let told: Vec<String> = cases
             .iter()
-            .map(|text| read(Role::Reviewer, text).unwrap_err())
+            .map(|text| read(RalphRole::Reviewer.spec(), text).unwrap_err())
             .collect();
         let expected = [
             "there is no block of JSON: end your message with ```json, the object, and ``` on lines of their own",
@@ -208,15 +183,15 @@ mod tests {
         let answer = format!("```json\n{REVIEW}\n```\n");
         let filled = |bytes: usize| format!("{answer}{}", "x".repeat(bytes - answer.len()));
         for bytes in [65_533, 65_536, 100_000] {
-            let told = read(Role::Reviewer, &filled(bytes)).unwrap_err();
+            let told = read(RalphRole::Reviewer.spec(), &filled(bytes)).unwrap_err();
             assert!(
                 told.contains("64 KiB") && told.contains("fewer words"),
                 "{told}"
             );
         }
-        assert!(read(Role::Reviewer, &filled(65_000)).is_ok());
+        assert!(read(RalphRole::Reviewer.spec(), &filled(65_000)).is_ok());
         let printed = format!("{}\n{answer}", "x".repeat(65_536 - answer.len() - 1));
-        assert!(super::read(Role::Reviewer, &printed, Kept::End).is_ok());
+        assert!(super::read(RalphRole::Reviewer.spec(), &printed, Kept::End).is_ok());
     }
 
     #[test]
@@ -224,20 +199,24 @@ mod tests {
         let fenced = |json: &str| format!("```json\n{json}\n```");
         let account = fenced(r#"{"rationale":"r","risks":[],"follow_up":["f"]}"#);
         assert!(matches!(
-            read(Role::Accountant, &account),
-            Ok(Answer::Account { .. })
+            read(RalphRole::Accountant.spec(), &account),
+            Ok(ModeAnswer::Ralph(RalphAnswer::Account(_)))
         ));
         let objections = fenced(r#"{"strongest":"s","tension":"t","objections":[]}"#);
         assert!(matches!(
-            read(Role::Antithesis, &objections),
-            Ok(Answer::Antithesis(_))
+            read(RalphRole::Antithesis.spec(), &objections),
+            Ok(ModeAnswer::Ralph(RalphAnswer::Antithesis(_)))
         ));
         let step = fenced(r#"{"next":{"do":"restate","goal":"g"}}"#);
         assert!(matches!(
-            read(Role::Interviewer, &step),
-            Ok(Answer::Step(_))
+            read(&INTERVIEWER, &step),
+            Ok(ModeAnswer::Interview(_))
         ));
-        for role in [Role::Thesis, Role::Synthesis, Role::Reviewer] {
+        for role in [
+            RalphRole::Thesis.spec(),
+            RalphRole::Synthesis.spec(),
+            RalphRole::Reviewer.spec(),
+        ] {
             assert!(read(role, &account).is_err());
         }
     }

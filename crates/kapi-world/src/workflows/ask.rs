@@ -11,9 +11,11 @@ use kapi_agent::script::part;
 use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
 use kapi_core::spend::account;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::effect::{AgentQuestion, Effect, Role};
+use kapi_core::workflow::effect::{AgentQuestion, Effect};
 use kapi_core::workflow::identity::Identity;
-use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::modes::ModeAnswer;
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::role::{AskedOf, RoleSpec};
 use kapi_engine::world::Watch;
 use kapi_sys::process::ProcessEnd;
 
@@ -40,7 +42,7 @@ pub(super) fn ask(
 ) -> Result<Outcome, Refused> {
     let world = (place.world)(&effect.workflow)?;
     // A scripted agent answers by role; any other reads its prompt.
-    let reference = part::of_role(&question.agent, question.role.as_str());
+    let reference = part::of_role(&question.agent, question.role.name);
     let kind =
         AgentKind::parse(&reference).map_err(|error| Refused::lasting(failure::agent(&error)))?;
     let scratch = scratch(&world, effect)?;
@@ -79,12 +81,10 @@ pub(super) fn ask(
     }
 }
 
-const fn booked_as(role: Role) -> account::Role {
-    match role {
-        Role::Interviewer | Role::Thesis | Role::Synthesis | Role::Accountant => {
-            account::Role::Executor
-        }
-        Role::Antithesis | Role::Reviewer => account::Role::Judge,
+const fn booked_as(role: &RoleSpec) -> account::Role {
+    match role.by {
+        AskedOf::Agent => account::Role::Executor,
+        AskedOf::Reviewer => account::Role::Judge,
     }
 }
 
@@ -160,7 +160,7 @@ impl Posed<'_> {
     }
 
     /// Reads an answer. Of what a command prints the end is kept, of what an agent says the beginning.
-    fn read(&self, message: &str) -> Result<Answer, String> {
+    fn read(&self, message: &str) -> Result<ModeAnswer, String> {
         let kept = match self.kind {
             AgentKind::Command(_) => Kept::End,
             AgentKind::Claude

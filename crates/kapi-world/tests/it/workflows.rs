@@ -21,9 +21,7 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::plan::task::TaskId;
 use kapi_core::spend::caps::Caps;
 use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::effect::{
-    Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
-};
+use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::modes::{Begin, ModeEvent};
@@ -32,6 +30,7 @@ use kapi_core::workflow::pending::{Approval, Decision, Means};
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::event::RalphEvent;
 use kapi_core::workflow::ralph::plan::Plan;
+use kapi_core::workflow::role::RoleSpec;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
@@ -259,8 +258,8 @@ impl Bench {
     }
 
     /// Returns a question in a role.
-    fn question(&self, role: Role, agent: &str, ordinal: u32) -> Effect {
-        let name = format!("{}-{ordinal}", role.as_str());
+    fn question(&self, role: &'static RoleSpec, agent: &str, ordinal: u32) -> Effect {
+        let name = format!("{}-{ordinal}", role.name);
         let action = Action::Ask(Box::new(AgentQuestion {
             role,
             ordinal,

@@ -13,8 +13,8 @@ use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::prompt::effect_id;
 use crate::workflow::interview::state::{Interview, InterviewPhase};
 use crate::workflow::mode::Mode;
-use crate::workflow::modes::ModeEvent;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::modes::{ModeAnswer, ModeEvent};
+use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
 mod person;
@@ -125,14 +125,10 @@ pub(crate) fn report(
             return Err(Why::Malformed { rule });
         }
         Some(_) if !is_current => return Ok(Vec::new()),
-        Some(Ok(Answer::Step(proposed))) => step::step(workflow, interview, proposed, given),
-        Some(Ok(
-            Answer::Thesis(_)
-            | Answer::Antithesis(_)
-            | Answer::Synthesis(_)
-            | Answer::Review(_)
-            | Answer::Account { .. },
-        )) => Err("answer in the shape of a step".to_owned()),
+        Some(Ok(ModeAnswer::Interview(proposed))) => {
+            step::step(workflow, interview, proposed, given)
+        }
+        Some(Ok(_)) => Err("answer in the shape of a step".to_owned()),
         Some(Err(why)) => Err(why.to_owned()),
     };
     Ok(step.unwrap_or_else(|why| refused(interview, why)))

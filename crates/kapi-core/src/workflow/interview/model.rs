@@ -22,9 +22,10 @@ use crate::workflow::interview::story::{
 use crate::workflow::limits::{self, Raised};
 use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
-use crate::workflow::modes::ModeCommand;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::modes::{ModeAnswer, ModeCommand};
+use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::{Decision, Means};
+use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::state::{Body, Status, Workflow};
 use crate::workflow::story::{
@@ -118,7 +119,7 @@ fn strange(workflow: &Workflow) -> Vec<Command> {
         },
         Command::Report {
             effect: stray,
-            outcome: Box::new(answered(Answer::Step(ask("Why?")))),
+            outcome: Box::new(answered(ModeAnswer::Interview(ask("Why?")))),
         },
         Command::RefreshWorker {
             worker: crate::workflow::worker::WorkerId("w1".to_owned()),
@@ -269,15 +270,17 @@ fn engines(workflow: &Workflow) -> Vec<(Actor, Command)> {
         let text = format!("What of {}?", interview.next_round());
         let goal = interview.confirmed_goal().unwrap_or(GOAL);
         all.extend([
-            report(answered(Answer::Step(ask(&text)))),
-            report(answered(Answer::Step(restate(GOAL)))),
-            report(answered(Answer::Step(draft(spec(goal, &[0]))))),
-            report(answered(Answer::Step(ask("One? Two?")))),
-            report(answered(Answer::Account {
-                rationale: String::new(),
-                risks: Vec::new(),
-                follow_up: Vec::new(),
-            })),
+            report(answered(ModeAnswer::Interview(ask(&text)))),
+            report(answered(ModeAnswer::Interview(restate(GOAL)))),
+            report(answered(ModeAnswer::Interview(draft(spec(goal, &[0]))))),
+            report(answered(ModeAnswer::Interview(ask("One? Two?")))),
+            report(answered(ModeAnswer::Ralph(RalphAnswer::Account(
+                Accounting {
+                    rationale: String::new(),
+                    risks: Vec::new(),
+                    follow_up: Vec::new(),
+                },
+            )))),
             report(Outcome::Unreadable {
                 by: identity("r2"),
                 why: "answer in JSON".to_owned(),

@@ -5,10 +5,11 @@
 
 use crate::goal::quote::{fenced, head, tail, visible};
 use crate::id::EffectId;
-use crate::workflow::effect::{Action, AgentQuestion, Effect, Role};
+use crate::workflow::effect::{Action, AgentQuestion, Effect};
 use crate::workflow::guidance;
 use crate::workflow::interview::round::{Perspective, Provenance, Reply, Round};
 use crate::workflow::interview::score::{ANSWERED_MIN, CLOSING_FROM, Dimension};
+use crate::workflow::interview::spec::INTERVIEWER;
 use crate::workflow::interview::state::{Interview, InterviewPhase};
 use crate::workflow::state::Workflow;
 
@@ -44,7 +45,7 @@ pub fn next(workflow: &Workflow, interview: &Interview) -> Vec<Effect> {
 #[must_use]
 pub fn effect_id(interview: &Interview) -> EffectId {
     let attempt = interview.restarts.saturating_add(1);
-    EffectId::new(ordinal(interview), Role::Interviewer.as_str(), attempt)
+    EffectId::new(ordinal(interview), INTERVIEWER.name, attempt)
 }
 
 const fn ordinal(interview: &Interview) -> u32 {
@@ -57,7 +58,7 @@ fn question(workflow: &Workflow, interview: &Interview) -> Effect {
         id: effect_id(interview),
         workflow: workflow.id.clone(),
         action: Action::Ask(Box::new(AgentQuestion {
-            role: Role::Interviewer,
+            role: &INTERVIEWER,
             ordinal: ordinal(interview),
             agent: terms.agent.clone(),
             prompt: prompt(workflow, interview),

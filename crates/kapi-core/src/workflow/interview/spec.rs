@@ -7,6 +7,7 @@ use crate::workflow::mode_spec::{
     GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
 use crate::workflow::modes::Begin;
+use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
@@ -14,6 +15,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     asks: "ask something of an interview",
     goes_on: "go on with the interview",
     phases: &[&INTERVIEW, &DRAFTED, &BRANCH, &LINKED],
+    roles: &[&INTERVIEWER],
     skills: &[Skill {
         name: "deep-interview",
         text: include_str!("../../../../../skills/deep-interview/SKILL.md"),
@@ -29,6 +31,15 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
         commit: opening.commit,
     }))
 }
+
+/// The one who interviews.
+pub static INTERVIEWER: RoleSpec = RoleSpec {
+    mode: Mode::DeepInterview,
+    name: "interviewer",
+    by: AskedOf::Agent,
+    reads: Reads::Commit,
+    asked: "what to ask next",
+};
 
 static INTERVIEW: PhaseSpec = PhaseSpec {
     name: "interview",

@@ -155,26 +155,26 @@ pub(crate) fn propose(step: Step) -> Command {
 
 /// Lets the interviewer ask and the person answer.
 pub(crate) fn talk(story: &mut Story, question: &str, answer: &str) {
-    use crate::workflow::outcome::Answer;
-    story.answer(Answer::Step(ask(question)));
+    use crate::workflow::modes::ModeAnswer;
+    story.answer(ModeAnswer::Interview(ask(question)));
     let round = of(story).open().unwrap().number;
     story.tell(&human(), &says(round, answer));
 }
 
 /// Lets the interviewer say the goal back and the person confirm it.
 pub(crate) fn agree(story: &mut Story, goal: &str) {
-    use crate::workflow::outcome::Answer;
-    story.answer(Answer::Step(restate(goal)));
+    use crate::workflow::modes::ModeAnswer;
+    story.answer(ModeAnswer::Interview(restate(goal)));
     let round = of(story).open().unwrap().number;
     story.tell(&human(), &says(round, "yes"));
 }
 
 /// Returns an interview with a draft that waits.
 pub(crate) fn drafted() -> Story {
-    use crate::workflow::outcome::Answer;
+    use crate::workflow::modes::ModeAnswer;
     let mut story = interview();
     talk(&mut story, "What hurts?", "Lost sign-ins.");
     agree(&mut story, GOAL);
-    story.answer(Answer::Step(draft(spec(GOAL, &[0, 1]))));
+    story.answer(ModeAnswer::Interview(draft(spec(GOAL, &[0, 1]))));
     story
 }

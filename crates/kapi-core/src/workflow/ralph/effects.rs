@@ -2,14 +2,14 @@
 
 use crate::id::EffectId;
 use crate::workflow::branch::Branch;
-use crate::workflow::effect::{
-    Action, AgentQuestion, Effect, GoalWork, Landing, Role, Verification,
-};
+use crate::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
 use crate::workflow::guidance;
 use crate::workflow::ralph::decide::short;
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::{Ralph, Stand, TaskState};
 use crate::workflow::ralph::want::{Want, ordinal, wants};
 use crate::workflow::ralph::{allowance, prompt, touch};
+use crate::workflow::role::Reads;
 use crate::workflow::state::Workflow;
 
 /// Returns what should be under way now.
@@ -53,21 +53,17 @@ pub(super) fn branch_name(workflow: &Workflow, ralph: &Ralph) -> Option<String> 
     Some(format!("{kind}/ralph-{}", workflow.id.slug()))
 }
 
-fn question(workflow: &Workflow, ralph: &Ralph, role: Role) -> AgentQuestion {
+fn question(workflow: &Workflow, ralph: &Ralph, role: RalphRole) -> AgentQuestion {
     let terms = &workflow.terms;
-    let agent = match role {
-        Role::Antithesis | Role::Reviewer => terms.reviewer(),
-        Role::Interviewer | Role::Thesis | Role::Synthesis | Role::Accountant => &terms.agent,
-    };
     let head = ralph.branch.as_ref().map(|branch| branch.head.clone());
-    let since = match role {
-        Role::Reviewer | Role::Accountant => Some(ralph.base.clone()),
-        Role::Interviewer | Role::Thesis | Role::Antithesis | Role::Synthesis => None,
+    let since = match role.spec().reads {
+        Reads::Change => Some(ralph.base.clone()),
+        Reads::Commit => None,
     };
     AgentQuestion {
-        role,
+        role: role.spec(),
         ordinal: ordinal(ralph, role),
-        agent: agent.to_owned(),
+        agent: role.spec().agent(terms).to_owned(),
         prompt: prompt::question(workflow, ralph, role),
         guidance: guidance::documents(workflow).to_vec(),
         commit: Some(head.unwrap_or_else(|| ralph.base.clone())),

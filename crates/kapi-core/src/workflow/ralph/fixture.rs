@@ -13,18 +13,20 @@ use crate::workflow::changed::Changed;
 use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::{Given, decide};
 use crate::workflow::denied::Denied;
-use crate::workflow::effect::{Action, Effect, Role, next};
+use crate::workflow::effect::{Action, Effect, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
-use crate::workflow::modes::Begin;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::modes::{Begin, ModeAnswer};
+use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
+use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
 use crate::workflow::ralph::review::{Category, Finding, Findings};
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::state::{Body, Workflow};
 use crate::workflow::terms::{PlanApproval, Terms};
@@ -190,12 +192,12 @@ pub(super) fn findings(findings: Vec<Finding>) -> Findings {
     }
 }
 
-pub(super) fn account() -> Answer {
-    Answer::Account {
+pub(super) fn account() -> RalphAnswer {
+    RalphAnswer::Account(Accounting {
         rationale: "Every check fails without the change.".to_owned(),
         risks: vec!["Old clients.".to_owned()],
         follow_up: vec!["Write to the users.".to_owned()],
-    }
+    })
 }
 
 pub(super) const USED: Usage = Usage {
@@ -204,7 +206,7 @@ pub(super) const USED: Usage = Usage {
     usd_micros: None,
 };
 
-pub(super) fn answered(run: &str, answer: Answer) -> Outcome {
+pub(super) fn answered(run: &str, answer: RalphAnswer) -> Outcome {
     let agent = if run.starts_with("critic") {
         "codex"
     } else {
@@ -215,7 +217,7 @@ pub(super) fn answered(run: &str, answer: Answer) -> Outcome {
             agent: agent.to_owned(),
             run: run.to_owned(),
         },
-        answer: Box::new(answer),
+        answer: Box::new(ModeAnswer::Ralph(answer)),
         usage: USED,
     }
 }
@@ -355,7 +357,7 @@ impl Build {
     }
 
     /// Returns the prompt of the question that is asked now.
-    pub(super) fn prompt(&self, role: Role) -> String {
+    pub(super) fn prompt(&self, role: RalphRole) -> String {
         let Action::Ask(question) = self.effect(role.as_str()).action else {
             panic!("not a question");
         };
@@ -387,11 +389,11 @@ impl Build {
     }
 
     /// Lets an agent answer, in a run of its own.
-    pub(super) fn answer(&mut self, role: Role, answer: Answer) -> Vec<Event> {
+    pub(super) fn answer(&mut self, role: RalphRole, answer: RalphAnswer) -> Vec<Event> {
         self.n_runs += 1;
         let who = match role {
-            Role::Antithesis | Role::Reviewer => "critic",
-            Role::Interviewer | Role::Thesis | Role::Synthesis | Role::Accountant => "run",
+            RalphRole::Antithesis | RalphRole::Reviewer => "critic",
+            RalphRole::Thesis | RalphRole::Synthesis | RalphRole::Accountant => "run",
         };
         let outcome = answered(&format!("{who}-{}", self.n_runs), answer);
         self.perform(role.as_str(), outcome)
@@ -399,10 +401,10 @@ impl Build {
 
     /// Argues about a plan until it is proposed.
     pub(super) fn agree(&mut self, plan: &Plan) {
-        self.answer(Role::Thesis, Answer::Thesis(plan.clone()));
-        self.answer(Role::Antithesis, Answer::Antithesis(objections()));
+        self.answer(RalphRole::Thesis, RalphAnswer::Thesis(plan.clone()));
+        self.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
         let found = synthesis(Consensus::Consensus, &[], plan.clone());
-        self.answer(Role::Synthesis, Answer::Synthesis(found));
+        self.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
     }
 
     pub(super) fn approval(&self, accepts_risks: bool) -> Command {
@@ -483,7 +485,7 @@ impl Build {
     }
 
     pub(super) fn review(&mut self, said: Findings) -> Vec<Event> {
-        self.answer(Role::Reviewer, Answer::Review(said))
+        self.answer(RalphRole::Reviewer, RalphAnswer::Review(said))
     }
 
     /// Returns the text of an artifact.

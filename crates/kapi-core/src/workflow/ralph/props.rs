@@ -13,7 +13,8 @@ use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::modes::ModeCommand;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::ralph::fixture::{
     Build, GIVEN, account, agent, answered, failed, finding, findings, human, landed, objections,
@@ -27,20 +28,20 @@ use crate::workflow::state::Workflow;
 fn outcome(pick: u8, head: &str) -> Outcome {
     let run = format!("run-{head}");
     match pick % 14 {
-        0 => answered(&run, Answer::Thesis(parallel())),
-        1 => answered(&run, Answer::Antithesis(objections())),
+        0 => answered(&run, RalphAnswer::Thesis(parallel())),
+        1 => answered(&run, RalphAnswer::Antithesis(objections())),
         2 => {
             let found = synthesis(Consensus::Consensus, &[], parallel());
-            answered(&run, Answer::Synthesis(found))
+            answered(&run, RalphAnswer::Synthesis(found))
         }
         3 => {
             let found = synthesis(Consensus::Revise, &["no"], parallel());
-            answered(&run, Answer::Synthesis(found))
+            answered(&run, RalphAnswer::Synthesis(found))
         }
-        4 => answered(&run, Answer::Review(findings(Vec::new()))),
+        4 => answered(&run, RalphAnswer::Review(findings(Vec::new()))),
         5 => {
             let wrong = vec![finding(Category::Regression, true)];
-            answered(&run, Answer::Review(findings(wrong)))
+            answered(&run, RalphAnswer::Review(findings(wrong)))
         }
         6 => answered(&run, account()),
         7 => Outcome::Prepared {

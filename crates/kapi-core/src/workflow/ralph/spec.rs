@@ -7,6 +7,7 @@ use crate::workflow::mode_spec::{
 };
 use crate::workflow::modes::Begin;
 use crate::workflow::ralph::begin::RalphBegin;
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::RalphPhase;
 
 /// The table.
@@ -15,6 +16,13 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     asks: "ask something of a Ralph workflow",
     goes_on: "go on with the build",
     phases: &[&PLAN, &RUN, &REVIEW, &CLOSEOUT],
+    roles: &[
+        RalphRole::Thesis.spec(),
+        RalphRole::Antithesis.spec(),
+        RalphRole::Synthesis.spec(),
+        RalphRole::Reviewer.spec(),
+        RalphRole::Accountant.spec(),
+    ],
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
     repository: Repository::Required,
     open,

@@ -4,8 +4,8 @@
 //! brings changes nothing.
 
 use crate::id::EffectId;
-use crate::workflow::effect::Role;
 use crate::workflow::ralph::graph;
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, TaskState};
 use crate::workflow::state::Workflow;
 
@@ -13,7 +13,7 @@ use crate::workflow::state::Workflow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want<'a> {
     /// An agent's answer.
-    Ask(Role),
+    Ask(RalphRole),
     /// The branch.
     Prepare,
     /// A goal of a task.
@@ -41,17 +41,17 @@ pub(crate) fn wants<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId,
 
 fn of_phase<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
     match ralph.phase {
-        RalphPhase::Thesis => vec![question(ralph, Role::Thesis)],
-        RalphPhase::Antithesis => vec![question(ralph, Role::Antithesis)],
-        RalphPhase::Synthesis => vec![question(ralph, Role::Synthesis)],
+        RalphPhase::Thesis => vec![question(ralph, RalphRole::Thesis)],
+        RalphPhase::Antithesis => vec![question(ralph, RalphRole::Antithesis)],
+        RalphPhase::Synthesis => vec![question(ralph, RalphRole::Synthesis)],
         RalphPhase::Approval => Vec::new(),
         RalphPhase::Run if ralph.branch.is_none() => {
             vec![(EffectId::new(ralph.cycle, "prepare", 1), Want::Prepare)]
         }
         RalphPhase::Run => run(workflow, ralph),
-        RalphPhase::Review => vec![question(ralph, Role::Reviewer)],
+        RalphPhase::Review => vec![question(ralph, RalphRole::Reviewer)],
         RalphPhase::Closeout => match &ralph.verified {
-            Some((_, report)) if report.passed() => vec![question(ralph, Role::Accountant)],
+            Some((_, report)) if report.passed() => vec![question(ralph, RalphRole::Accountant)],
             Some(_) | None => vec![verification(ralph, "verify-all", Want::VerifyAll)],
         },
     }
@@ -70,7 +70,7 @@ pub(crate) fn wanted<'a>(
 }
 
 /// Returns how many questions were answered in a role so far, and this one.
-pub(crate) fn ordinal(ralph: &Ralph, role: Role) -> u32 {
+pub(crate) fn ordinal(ralph: &Ralph, role: RalphRole) -> u32 {
     let n = ralph.answers.get(role.as_str()).copied().unwrap_or(0);
     n.saturating_add(1)
 }
@@ -94,7 +94,7 @@ fn run<'a>(workflow: &Workflow, ralph: &'a Ralph) -> Vec<(EffectId, Want<'a>)> {
     wants
 }
 
-fn question(ralph: &Ralph, role: Role) -> (EffectId, Want<'_>) {
+fn question(ralph: &Ralph, role: RalphRole) -> (EffectId, Want<'_>) {
     let id = EffectId::new(ralph.cycle, role.as_str(), ordinal(ralph, role));
     (id, Want::Ask(role))
 }

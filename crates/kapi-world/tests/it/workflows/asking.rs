@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::workflow::effect::{Action, Effect, Role};
+use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::interview::begin::InterviewBegin;
+use kapi_core::workflow::interview::spec::INTERVIEWER;
 use kapi_core::workflow::interview::step::Next;
-use kapi_core::workflow::modes::Begin;
-use kapi_core::workflow::outcome::{Answer, Outcome};
+use kapi_core::workflow::modes::{Begin, ModeAnswer};
+use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::ralph::answer::RalphAnswer;
+use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_sys::cancel::Cancel;
 
 use super::{Bench, failed};
@@ -43,9 +46,12 @@ fn a_reviewer_reads_the_commit_and_the_change_and_can_write_neither() {
                   && grep -q 'changed .*answer.txt' /run/kapi/prompt.md \
                   && ! touch new && ! rm answer.txt && ! touch /run/kapi/change.md";
     let agent = format!("command:{checks} && {REVIEW}");
-    let effect = with(bench.question(Role::Reviewer, &agent, 1), |question| {
-        question.since = Some(since);
-    });
+    let effect = with(
+        bench.question(RalphRole::Reviewer.spec(), &agent, 1),
+        |question| {
+            question.since = Some(since);
+        },
+    );
     for _ in 0..2 {
         let outcome = bench.perform(&effect);
         let Outcome::Answered { by, answer, .. } = outcome else {
@@ -53,7 +59,7 @@ fn a_reviewer_reads_the_commit_and_the_change_and_can_write_neither() {
         };
         assert_eq!(by.agent, agent);
         assert_eq!(by.run, "900-demo-t001-reviewer-1-a1");
-        assert!(matches!(*answer, Answer::Review(found) if found.approve));
+        assert!(matches!(*answer, ModeAnswer::Ralph(RalphAnswer::Review(found)) if found.approve));
     }
     assert_eq!(bench.machine.git(&["status", "--porcelain"]), "");
 }
@@ -76,18 +82,19 @@ roles:
     );
     let agent = bench.workflow.lock().unwrap().terms.agent.clone();
     for (ordinal, expected) in [(1, "first"), (2, "second"), (1, "first")] {
-        let outcome = bench.perform(&bench.question(Role::Interviewer, &agent, ordinal));
+        let outcome = bench.perform(&bench.question(&INTERVIEWER, &agent, ordinal));
         let Outcome::Answered { answer, .. } = outcome else {
             panic!("it did not answer: {outcome:?}");
         };
-        let Answer::Step(step) = *answer else {
+        let ModeAnswer::Interview(step) = *answer else {
             panic!("it is no step");
         };
         assert!(matches!(step.next, Next::Restate { goal } if goal == expected));
     }
     let whys: Vec<String> = [1, 2]
         .map(|ordinal| {
-            let outcome = bench.perform(&bench.question(Role::Reviewer, &agent, ordinal));
+            let outcome =
+                bench.perform(&bench.question(RalphRole::Reviewer.spec(), &agent, ordinal));
             match outcome {
                 Outcome::Unreadable { why, .. } => why,
                 other => panic!("it was read: {other:?}"),
@@ -96,7 +103,8 @@ roles:
         .to_vec();
     assert!(whys[0].starts_with("there is no block of JSON"), "{whys:?}");
     assert!(whys[1].contains("unknown field `verdict`"), "{whys:?}");
-    let (message, _) = failed(&bench.perform(&bench.question(Role::Reviewer, &agent, 3)));
+    let (message, _) =
+        failed(&bench.perform(&bench.question(RalphRole::Reviewer.spec(), &agent, 3)));
     assert!(
         message.starts_with("answer question 3 as reviewer from script")
             && message.ends_with("it has 2 answers for that role"),
@@ -120,15 +128,15 @@ roles:
     );
     let bench = Bench::new(&script);
     let agent = bench.workflow.lock().unwrap().terms.agent.clone();
-    let outcome = bench.perform(&bench.question(Role::Reviewer, &agent, 1));
+    let outcome = bench.perform(&bench.question(RalphRole::Reviewer.spec(), &agent, 1));
     let Outcome::Unreadable { why, .. } = outcome else {
         panic!("the example was taken for the answer: {outcome:?}");
     };
     assert!(why.contains("64 KiB"), "{why}");
-    let outcome = bench.perform(&bench.question(Role::Reviewer, &agent, 2));
+    let outcome = bench.perform(&bench.question(RalphRole::Reviewer.spec(), &agent, 2));
     assert!(matches!(outcome, Outcome::Answered { .. }), "{outcome:?}");
     let printing = format!("command:yes | head -c 100000; {REVIEW}");
-    let outcome = bench.perform(&bench.question(Role::Reviewer, &printing, 1));
+    let outcome = bench.perform(&bench.question(RalphRole::Reviewer.spec(), &printing, 1));
     assert!(matches!(outcome, Outcome::Answered { .. }), "{outcome:?}");
 }
 
@@ -146,7 +154,7 @@ fn where_there_is_no_repository_an_agent_looks_at_nothing() {
         ..super::effect(
             "interviewer",
             Action::Ask(Box::new(kapi_core::workflow::effect::AgentQuestion {
-                role: Role::Interviewer,
+                role: &INTERVIEWER,
                 ordinal: 1,
                 agent: agent.to_owned(),
                 prompt: "Ask.".to_owned(),
@@ -177,7 +185,7 @@ fn a_hostile_answer_is_only_a_text() {
     let nested = "command:printf '```json\\n%s\\n```' \"$(printf '[%.0s' $(seq 1 3000))\"";
     let endless = "command:echo '```json'; yes '{' | head -c 3000000";
     for agent in [quoting, nested, endless] {
-        let outcome = bench.perform(&bench.question(Role::Reviewer, agent, 1));
+        let outcome = bench.perform(&bench.question(RalphRole::Reviewer.spec(), agent, 1));
         let Outcome::Unreadable { by, why, .. } = outcome else {
             panic!("{agent}: {outcome:?}");
         };
@@ -185,15 +193,15 @@ fn a_hostile_answer_is_only_a_text() {
         assert!(why.len() < 1_000, "{why}");
     }
     let (message, may_pass) =
-        failed(&bench.perform(&bench.question(Role::Reviewer, "command:exit 7", 1)));
+        failed(&bench.perform(&bench.question(RalphRole::Reviewer.spec(), "command:exit 7", 1)));
     assert!(
         message.contains("ended with code 7") && may_pass,
         "{message}"
     );
-    let unknown = bench.perform(&bench.question(Role::Reviewer, "nobody", 1));
+    let unknown = bench.perform(&bench.question(RalphRole::Reviewer.spec(), "nobody", 1));
     assert!(!failed(&unknown).1);
     let lost = with(
-        bench.question(Role::Reviewer, "command:true", 1),
+        bench.question(RalphRole::Reviewer.spec(), "command:true", 1),
         |question| {
             question.guidance = vec!["missing"];
         },
@@ -207,7 +215,7 @@ fn a_hostile_answer_is_only_a_text() {
 #[test]
 fn a_question_that_is_not_wanted_any_more_ends_at_once() {
     let bench = Bench::new(NOTHING);
-    let effect = bench.question(Role::Reviewer, "command:sleep 600", 1);
+    let effect = bench.question(RalphRole::Reviewer.spec(), "command:sleep 600", 1);
     let cancel = Cancel::new();
     let prompt = bench
         .project

@@ -15,8 +15,8 @@ use crate::workflow::interview::story::{
     GOAL, agree, ask, ask_to_settle, asks, clarity, contradiction, draft, drafted, fact, interview,
     item, of, propose, question, restate, says, spec, talk, to_interview,
 };
-use crate::workflow::modes::ModeEvent;
-use crate::workflow::outcome::Answer;
+use crate::workflow::modes::{ModeAnswer, ModeEvent};
+use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::state::Status;
 use crate::workflow::story::{Story, agent, human, start_interview, terms};
 
@@ -395,19 +395,19 @@ fn a_refused_answer_is_told_and_three_in_a_row_hold_it_up() {
         };
         assert_eq!(asked.ordinal, times);
         assert_eq!(asked.prompt.contains("one question at a time"), times > 1);
-        story.answer(Answer::Step(ask("One? Two?")));
+        story.answer(ModeAnswer::Interview(ask("One? Two?")));
     }
     assert_eq!(story.workflow().status, Status::Blocked);
     story.tell(&human(), &Command::Unblock {});
     assert_eq!(of(&story).refused, Vec::<String>::new());
-    let wrong = Answer::Account {
+    let wrong = ModeAnswer::Ralph(RalphAnswer::Account(Accounting {
         rationale: String::new(),
         risks: Vec::new(),
         follow_up: Vec::new(),
-    };
+    }));
     story.answer(wrong);
     assert_eq!(of(&story).refused, ["answer in the shape of a step"]);
-    story.answer(Answer::Step(ask("Well?")));
+    story.answer(ModeAnswer::Interview(ask("Well?")));
     assert_eq!(of(&story).refused, Vec::<String>::new());
 }
 
@@ -433,7 +433,7 @@ fn a_step_that_a_persons_word_made_unwanted_changes_nothing() {
         "a scripted agent is not a question further"
     );
     assert!(asked.prompt.contains("Windows, too."));
-    let outcome = crate::workflow::story::answered(Answer::Step(ask("Old?")));
+    let outcome = crate::workflow::story::answered(ModeAnswer::Interview(ask("Old?")));
     let report = Command::Report {
         effect,
         outcome: Box::new(outcome),

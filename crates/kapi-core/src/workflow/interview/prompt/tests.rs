@@ -1,7 +1,8 @@
 //! What an interviewer is told: the rules, what holds now, foreign words as data.
 
-use crate::workflow::effect::{Action, AgentQuestion, Role, next};
+use crate::workflow::effect::{Action, AgentQuestion, next};
 use crate::workflow::interview::command::InterviewCommand;
+use crate::workflow::interview::spec::INTERVIEWER;
 use crate::workflow::interview::step::{Next, Step};
 use crate::workflow::interview::story::{
     ask, ask_to_settle, contradiction, drafted, interview, propose, talk, to_interview,
@@ -25,7 +26,7 @@ fn says(story: &Story, words: &[&str]) {
 #[test]
 fn the_question_is_the_interviewers_with_its_guidance() {
     let question = asked(&interview());
-    assert_eq!((question.role, question.ordinal), (Role::Interviewer, 1));
+    assert_eq!((question.role, question.ordinal), (&INTERVIEWER, 1));
     assert_eq!(question.guidance, ["deep-interview"]);
     assert_eq!(question.commit.as_deref(), Some("c0ffee"));
     assert_eq!(question.agent, "script:a");

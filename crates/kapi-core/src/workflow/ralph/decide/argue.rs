@@ -8,17 +8,18 @@ use std::cmp::Reverse;
 use crate::goal::quote::head;
 use crate::workflow::branch::BranchType;
 use crate::workflow::decide::asked;
-use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
 use crate::workflow::identity::Identity;
-use crate::workflow::outcome::Answer;
+use crate::workflow::modes::ModeAnswer;
 use crate::workflow::pending::{Approval, Decision, Means};
+use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::decide::close;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::sound::{Fault, ITEMS_MAX, LONG_BYTES_MAX, doubts, sound};
 use crate::workflow::ralph::plan::{ATTEMPTS_MAX, Attempt, Consensus, Objections, Plan, Synthesis};
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::terms::PlanApproval;
 
@@ -26,13 +27,23 @@ use crate::workflow::terms::PlanApproval;
 const WHY_BYTES_MAX: usize = 4 * 1024;
 
 /// Takes an answer, or says what is wrong with it.
-pub(super) fn answered(draft: &mut Draft<'_>, role: Role, by: &Identity, answer: &Answer) {
+pub(super) fn answered(draft: &mut Draft<'_>, role: RalphRole, by: &Identity, answer: &ModeAnswer) {
     let taken = match (role, answer) {
-        (Role::Thesis, Answer::Thesis(plan)) => thesis(draft, by, plan),
-        (Role::Antithesis, Answer::Antithesis(objections)) => antithesis(draft, by, objections),
-        (Role::Synthesis, Answer::Synthesis(answer)) => synthesis(draft, by, answer),
-        (Role::Reviewer, Answer::Review(findings)) => close::reviewed(draft, by, findings),
-        (Role::Accountant, Answer::Account { .. }) => close::accounted(draft, answer),
+        (RalphRole::Thesis, ModeAnswer::Ralph(RalphAnswer::Thesis(plan))) => {
+            thesis(draft, by, plan)
+        }
+        (RalphRole::Antithesis, ModeAnswer::Ralph(RalphAnswer::Antithesis(objections))) => {
+            antithesis(draft, by, objections)
+        }
+        (RalphRole::Synthesis, ModeAnswer::Ralph(RalphAnswer::Synthesis(answer))) => {
+            synthesis(draft, by, answer)
+        }
+        (RalphRole::Reviewer, ModeAnswer::Ralph(RalphAnswer::Review(findings))) => {
+            close::reviewed(draft, by, findings)
+        }
+        (RalphRole::Accountant, ModeAnswer::Ralph(RalphAnswer::Account(said))) => {
+            close::accounted(draft, said)
+        }
         (_, _) => Err("the answer has not the shape that this role was asked for".to_owned()),
     };
     if let Err(why) = taken {

@@ -10,7 +10,7 @@ use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::identity::Identity;
-use crate::workflow::outcome::Answer;
+use crate::workflow::ralph::answer::Accounting;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
 use crate::workflow::ralph::decide::{carry, short};
 use crate::workflow::ralph::event::{Accepted, RalphEvent};
@@ -231,15 +231,12 @@ pub(super) fn verified(draft: &mut Draft<'_>, report: &VerifyReport) -> Result<(
 }
 
 /// Takes the account and completes, or says what is wrong with it.
-pub(super) fn accounted(draft: &mut Draft<'_>, answer: &Answer) -> Result<(), String> {
-    let Answer::Account {
+pub(super) fn accounted(draft: &mut Draft<'_>, said: &Accounting) -> Result<(), String> {
+    let Accounting {
         rationale,
         risks,
         follow_up,
-    } = answer
-    else {
-        return Err("the answer is no account".to_owned());
-    };
+    } = said;
     let is_bad = |text: &String| text.trim().is_empty() || text.len() > LONG_BYTES_MAX;
     let lists = [risks, follow_up];
     if is_bad(rationale)

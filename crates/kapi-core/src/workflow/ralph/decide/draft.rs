@@ -5,13 +5,13 @@
 use crate::goal::state::Status as GoalStatus;
 use crate::usage::Usage;
 use crate::workflow::decide::Given;
-use crate::workflow::effect::Role;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::limits::{self, Amounts};
 use crate::workflow::modes::ModeEvent;
 use crate::workflow::ralph::decide::is_active;
 use crate::workflow::ralph::event::RalphEvent;
+use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::ralph::want::wants;
 use crate::workflow::ralph::{allowance, evolve, graph};
@@ -99,7 +99,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Tells a role what was wrong with its answer; too often is a person's affair.
-    pub(super) fn refuse(&mut self, role: Role, why: &str) {
+    pub(super) fn refuse(&mut self, role: RalphRole, why: &str) {
         let role = role.as_str().to_owned();
         self.ralph(RalphEvent::AnswerRefused {
             role: role.clone(),

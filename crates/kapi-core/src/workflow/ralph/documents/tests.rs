@@ -1,10 +1,10 @@
 //! The artifacts of a build from its purpose to its end.
 
-use crate::workflow::effect::Role;
 use crate::workflow::ralph::fixture::{
     Build, account, finding, findings, human, in_a_row, parallel, terms,
 };
 use crate::workflow::ralph::review::Category;
+use crate::workflow::ralph::role::RalphRole;
 
 fn names(build: &Build) -> Vec<String> {
     let documents = crate::workflow::documents::documents(&build.workflow);
@@ -26,7 +26,7 @@ fn completed() -> Build {
     build.land("F-001", "h3", false);
     build.review(findings(vec![finding(Category::Simplification, false)]));
     build.verify(&[]);
-    build.answer(Role::Accountant, account());
+    build.answer(RalphRole::Accountant, account());
     build
 }
 

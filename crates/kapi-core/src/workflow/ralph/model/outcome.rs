@@ -5,7 +5,8 @@ use crate::id::EffectId;
 use crate::usage::Usage;
 use crate::workflow::effect::{Action, next};
 use crate::workflow::identity::Identity;
-use crate::workflow::outcome::{Answer, Outcome};
+use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::fixture::{
     account, answered, failed, finding, findings, landed, objections, report, rested, synthesis,
 };
@@ -52,19 +53,19 @@ fn planning(stage: &str, id: &EffectId, scope: &Scope) -> Vec<Outcome> {
     let (run, critic) = (format!("run-{id}"), format!("critic-{id}"));
     let said = |verdict, dissent: &[&str]| {
         let found = synthesis(verdict, dissent, scope.plan.clone());
-        answered(&run, Answer::Synthesis(found))
+        answered(&run, RalphAnswer::Synthesis(found))
     };
     let mut broken = scope.plan.clone();
     broken.tasks.clear();
     match stage {
         "thesis" => vec![
-            answered(&run, Answer::Thesis(scope.plan.clone())),
-            answered(&run, Answer::Thesis(broken)),
+            answered(&run, RalphAnswer::Thesis(scope.plan.clone())),
+            answered(&run, RalphAnswer::Thesis(broken)),
             unreadable(id),
             failed(true),
         ],
         "antithesis" => vec![
-            answered(&critic, Answer::Antithesis(objections())),
+            answered(&critic, RalphAnswer::Antithesis(objections())),
             answered(&critic, account()),
         ],
         "synthesis" => vec![
@@ -113,7 +114,7 @@ fn closing(stage: &str, id: &EffectId) -> Vec<Outcome> {
     if stage == "accountant" {
         return vec![answered(&format!("run-{id}"), account()), unreadable(id)];
     }
-    let review = |said| answered(&format!("critic-{id}"), Answer::Review(said));
+    let review = |said| answered(&format!("critic-{id}"), RalphAnswer::Review(said));
     let mut replan = findings(Vec::new());
     replan.approve = false;
     replan.replan = Some("It solves something else.".to_owned());

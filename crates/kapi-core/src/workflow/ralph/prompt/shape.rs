@@ -2,18 +2,17 @@
 //!
 //! An example and its type belong together: a test reads every one.
 
-use crate::workflow::effect::Role;
+use crate::workflow::ralph::role::RalphRole;
 
 /// Returns an example of what is answered in a role.
 #[must_use]
-pub const fn example(role: Role) -> &'static str {
+pub const fn example(role: RalphRole) -> &'static str {
     match role {
-        Role::Interviewer => "",
-        Role::Thesis => PLAN,
-        Role::Antithesis => OBJECTIONS,
-        Role::Synthesis => SYNTHESIS,
-        Role::Reviewer => FINDINGS,
-        Role::Accountant => ACCOUNT,
+        RalphRole::Thesis => PLAN,
+        RalphRole::Antithesis => OBJECTIONS,
+        RalphRole::Synthesis => SYNTHESIS,
+        RalphRole::Reviewer => FINDINGS,
+        RalphRole::Accountant => ACCOUNT,
     }
 }
 

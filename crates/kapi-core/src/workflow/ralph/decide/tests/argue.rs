@@ -1,20 +1,22 @@
 //! The argument: attempts, identities, refusals, approval, revision.
 
 use super::{
-    Answer, Build, Category, Command, Consensus, Event, Means, PlanApproval, RalphPhase, Role,
-    Status, Why, answered, denied, facts, finding, findings, human, in_a_row, objections, parallel,
-    revise, synthesis, terms,
+    Build, Category, Command, Consensus, Event, Means, PlanApproval, RalphPhase, Status, Why,
+    answered, denied, facts, finding, findings, human, in_a_row, objections, parallel, revise,
+    synthesis, terms,
 };
 use crate::workflow::branch::BranchType;
 use crate::workflow::outcome::Outcome;
+use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::plan::Plan;
+use crate::workflow::ralph::role::RalphRole;
 
 /// Plays one attempt that ends without consensus.
 fn attempt(build: &mut Build, dissent: &[&str]) -> Vec<Event> {
-    build.answer(Role::Thesis, Answer::Thesis(in_a_row()));
-    build.answer(Role::Antithesis, Answer::Antithesis(objections()));
+    build.answer(RalphRole::Thesis, RalphAnswer::Thesis(in_a_row()));
+    build.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
     let found = synthesis(Consensus::Revise, dissent, in_a_row());
-    build.answer(Role::Synthesis, Answer::Synthesis(found))
+    build.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found))
 }
 
 #[test]
@@ -70,12 +72,12 @@ fn five_attempts_are_the_most_and_the_best_plan_needs_its_dissent_accepted() {
 #[test]
 fn nobody_speaks_twice_in_an_attempt() {
     let mut build = Build::start(terms());
-    build.perform("thesis", answered("run-x", Answer::Thesis(in_a_row())));
-    let same = answered("run-x", Answer::Antithesis(objections()));
+    build.perform("thesis", answered("run-x", RalphAnswer::Thesis(in_a_row())));
+    let same = answered("run-x", RalphAnswer::Antithesis(objections()));
     let events = build.perform("antithesis", same);
     assert_eq!(facts(&events), ["answer_refused"]);
     assert_eq!(build.wanted(), ["t001-antithesis-a2"]);
-    let prompt = build.prompt(Role::Antithesis);
+    let prompt = build.prompt(RalphRole::Antithesis);
     assert!(
         prompt.contains("run run-x has spoken in this attempt already"),
         "{prompt}"
@@ -89,9 +91,9 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
         tasks: Vec::new(),
         ..in_a_row()
     };
-    build.answer(Role::Thesis, Answer::Thesis(broken));
-    assert!(build.prompt(Role::Thesis).contains("tasks is empty"));
-    build.answer(Role::Thesis, Answer::Review(findings(Vec::new())));
+    build.answer(RalphRole::Thesis, RalphAnswer::Thesis(broken));
+    assert!(build.prompt(RalphRole::Thesis).contains("tasks is empty"));
+    build.answer(RalphRole::Thesis, RalphAnswer::Review(findings(Vec::new())));
     let unreadable = Outcome::Unreadable {
         by: crate::workflow::identity::Identity {
             agent: "claude".to_owned(),
@@ -117,15 +119,15 @@ fn a_refused_answer_is_told_and_the_third_in_a_row_is_a_persons_affair() {
 #[test]
 fn every_objection_is_answered() {
     let mut build = Build::start(terms());
-    build.answer(Role::Thesis, Answer::Thesis(in_a_row()));
-    build.answer(Role::Antithesis, Answer::Antithesis(objections()));
+    build.answer(RalphRole::Thesis, RalphAnswer::Thesis(in_a_row()));
+    build.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
     let mut found = synthesis(Consensus::Consensus, &[], in_a_row());
     found.answers.clear();
-    let events = build.answer(Role::Synthesis, Answer::Synthesis(found));
+    let events = build.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
     assert_eq!(facts(&events), ["answer_refused"]);
     assert!(
         build
-            .prompt(Role::Synthesis)
+            .prompt(RalphRole::Synthesis)
             .contains("answers needs 1 entries")
     );
 }
@@ -162,7 +164,7 @@ fn a_revision_begins_another_cycle_and_the_approval_dies() {
     let events = build.ask(&human(), &revise());
     assert_eq!(facts(&events), ["revised", "plan_reopened"]);
     assert_eq!(build.wanted(), ["t002-thesis-a2"]);
-    assert!(build.prompt(Role::Thesis).contains("In another way."));
+    assert!(build.prompt(RalphRole::Thesis).contains("In another way."));
     assert_eq!(denied(&build, &human(), &old), "no_pending_decision");
     build.agree(&parallel());
     assert_eq!(denied(&build, &human(), &old), "subject_changed");
@@ -175,7 +177,7 @@ fn what_answers_an_earlier_cycle_changes_nothing() {
     let effect = build.intend("thesis");
     build.ask(&human(), &revise());
     let before = build.workflow.body.clone();
-    let stale = answered("run-late", Answer::Thesis(in_a_row()));
+    let stale = answered("run-late", RalphAnswer::Thesis(in_a_row()));
     let events = build.report(effect, stale);
     assert!(facts(&events).is_empty());
     assert_eq!(build.workflow.body, before);
@@ -196,10 +198,10 @@ fn an_approval_in_advance_covers_what_reached_consensus_without_dissent() {
     assert_eq!(build.wanted(), ["t001-prepare-a1"]);
 
     let mut build = Build::start(own);
-    build.answer(Role::Thesis, Answer::Thesis(in_a_row()));
-    build.answer(Role::Antithesis, Answer::Antithesis(objections()));
+    build.answer(RalphRole::Thesis, RalphAnswer::Thesis(in_a_row()));
+    build.answer(RalphRole::Antithesis, RalphAnswer::Antithesis(objections()));
     let found = synthesis(Consensus::Consensus, &["It is ugly."], in_a_row());
-    build.answer(Role::Synthesis, Answer::Synthesis(found));
+    build.answer(RalphRole::Synthesis, RalphAnswer::Synthesis(found));
     assert!(build.workflow.approvals.is_empty());
     let pending = build.workflow.pending.as_ref().unwrap();
     assert_eq!(pending.risks, ["dissent: It is ugly."]);
@@ -238,7 +240,7 @@ fn a_plan_that_a_review_threw_over_needs_a_person_again() {
     said.replan = Some("It mends another login.".to_owned());
     let events = build.review(said);
     assert_eq!(facts(&events), ["reviewed", "plan_reopened"]);
-    let prompt = build.prompt(Role::Thesis);
+    let prompt = build.prompt(RalphRole::Thesis);
     for words in [
         "It mends another login.",
         "T-001 of plan 1",
@@ -270,7 +272,7 @@ fn a_second_plan_keeps_the_type_of_the_branch() {
         branch_type: BranchType::Docs,
         ..in_a_row()
     };
-    let events = build.answer(Role::Thesis, Answer::Thesis(other));
+    let events = build.answer(RalphRole::Thesis, RalphAnswer::Thesis(other));
     assert_eq!(facts(&events), ["answer_refused"]);
 }
 

@@ -1,12 +1,14 @@
 //! Review, fixes, closeout.
 
 use super::{
-    Answer, Build, Category, Command, RalphEvent, Role, Status, Weight, account, answered, facts,
-    finding, findings, human, in_a_row, terms,
+    Build, Category, Command, RalphEvent, Status, Weight, account, answered, facts, finding,
+    findings, human, in_a_row, terms,
 };
 use crate::workflow::effect::Action;
 use crate::workflow::event::Event;
 use crate::workflow::modes::ModeEvent;
+use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
+use crate::workflow::ralph::role::RalphRole;
 
 /// Returns a build whose tasks have all landed.
 fn all_landed() -> Build {
@@ -75,7 +77,7 @@ fn a_fix_is_reviewed_again() {
     build.prove("F-001", "c3");
     let events = build.land("F-001", "h3", false);
     assert_eq!(facts(&events), ["task_landed", "review_asked"]);
-    let prompt = build.prompt(Role::Reviewer);
+    let prompt = build.prompt(RalphRole::Reviewer);
     assert!(prompt.contains("A case of regression"), "{prompt}");
     build.review(findings(Vec::new()));
     assert_eq!(build.ralph().reviews[1].commit, "h3");
@@ -114,7 +116,7 @@ fn a_review_that_contradicts_itself_is_refused() {
     assert_eq!(facts(&build.review(said)), ["answer_refused"]);
     assert!(
         build
-            .prompt(Role::Reviewer)
+            .prompt(RalphRole::Reviewer)
             .contains("name what holds it back, or approve")
     );
 }
@@ -122,7 +124,7 @@ fn a_review_that_contradicts_itself_is_refused() {
 #[test]
 fn nobody_reviews_what_they_planned() {
     let mut build = all_landed();
-    let said = answered("run-1", Answer::Review(findings(Vec::new())));
+    let said = answered("run-1", RalphAnswer::Review(findings(Vec::new())));
     assert_eq!(facts(&build.perform("reviewer", said)), ["answer_refused"]);
 }
 
@@ -135,7 +137,7 @@ fn the_agent_that_works_may_review_and_that_is_said() {
         build.prove(task, commit);
         build.land(task, head, false);
     }
-    let said = answered("run-own", Answer::Review(findings(Vec::new())));
+    let said = answered("run-own", RalphAnswer::Review(findings(Vec::new())));
     build.perform("reviewer", said);
     let found = build
         .workflow
@@ -169,7 +171,7 @@ fn a_closeout_that_fails_is_mended_and_reviewed_again() {
     build.land("F-001", "h3", false);
     build.review(findings(Vec::new()));
     build.verify(&[]);
-    let events = build.answer(Role::Accountant, account());
+    let events = build.answer(RalphRole::Accountant, account());
     assert_eq!(build.workflow.status, Status::Completed);
     let accounted = events.iter().find_map(|event| {
         if let Event::Mode(ModeEvent::Ralph(RalphEvent::Accounted { acceptance, .. })) = event {
@@ -191,13 +193,13 @@ fn an_account_without_a_reason_is_refused() {
     let mut build = all_landed();
     build.review(findings(Vec::new()));
     build.verify(&[]);
-    let empty = Answer::Account {
+    let empty = RalphAnswer::Account(Accounting {
         rationale: String::new(),
         risks: Vec::new(),
         follow_up: Vec::new(),
-    };
+    });
     assert_eq!(
-        facts(&build.answer(Role::Accountant, empty)),
+        facts(&build.answer(RalphRole::Accountant, empty)),
         ["answer_refused"]
     );
     assert_eq!(build.workflow.status, Status::Active);

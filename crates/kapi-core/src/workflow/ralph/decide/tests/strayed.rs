@@ -1,9 +1,10 @@
 //! Tasks that change what the plan does not name for them, and what is verified after a merge.
 
 use super::{Build, parallel, terms};
-use crate::workflow::effect::{Action, Role};
+use crate::workflow::effect::Action;
 use crate::workflow::evidence::{STRAYED, Weight};
 use crate::workflow::ralph::fixture::{findings, plan, task};
+use crate::workflow::ralph::role::RalphRole;
 
 fn strayed(build: &Build) -> Vec<&str> {
     let found = build.workflow.evidence.iter();
@@ -34,11 +35,11 @@ fn paths_beside_the_plan_are_named_with_whose_they_are() {
         assert!(text.contains(said), "{document}: {text}");
     }
     build.verify(&[]);
-    let prompt = build.prompt(Role::Reviewer);
+    let prompt = build.prompt(RalphRole::Reviewer);
     assert!(prompt.contains(said), "{prompt}");
     build.review(findings(Vec::new()));
     build.verify(&[]);
-    assert!(build.prompt(Role::Accountant).contains("src/b/y.rs"));
+    assert!(build.prompt(RalphRole::Accountant).contains("src/b/y.rs"));
 }
 
 #[test]
@@ -49,7 +50,11 @@ fn nothing_is_said_where_everything_is_in_its_place() {
     assert!(strayed(&build).is_empty());
     build.prove("T-002", "c2");
     build.land_with("T-002", ("h2", false), &["src/b/x.rs"]);
-    assert!(!build.prompt(Role::Reviewer).contains("beside the plan"));
+    assert!(
+        !build
+            .prompt(RalphRole::Reviewer)
+            .contains("beside the plan")
+    );
 }
 
 #[test]
