@@ -14,8 +14,9 @@ use kapi_core::workflow::link::{Link, Relation};
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::pending::{Decision, Pending};
+use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::ralph::begin::RalphBegin;
+use kapi_core::workflow::ralph::spec::APPROVE_PLAN;
 use kapi_core::workflow::state::{Body, Status, Workflow};
 use kapi_core::workflow::target::TargetError;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
@@ -109,7 +110,7 @@ fn at(workflow: &Workflow, status: Status) -> Vec<String> {
     });
     let mut lines = next_commands(&workflow);
     workflow.pending = Some(Pending {
-        decision: Decision::ApproveRalphPlan,
+        decision: APPROVE_PLAN,
         sha256: "4f1c".to_owned(),
         risks: Vec::new(),
         since_ms: 0,

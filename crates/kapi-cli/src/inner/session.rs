@@ -209,7 +209,7 @@ fn decision(pending: &Pending, text: Option<String>) -> DecisionView {
         artifact: pending.decision.artifact(),
         sha256: pending.sha256.clone(),
         risks: pending.risks.clone(),
-        on_yes: words::on_approval(pending.decision),
+        on_yes: pending.decision.spec().on_yes,
         text,
     }
 }

@@ -4,7 +4,6 @@
 //! Only words; what may happen is the core's affair.
 
 use kapi_core::workflow::interview::round::Provenance;
-use kapi_core::workflow::pending::Decision;
 use kapi_core::workflow::state::{Status, Workflow};
 
 /// What is said of a decision that waits.
@@ -33,19 +32,6 @@ pub(crate) fn stands(
         | Status::Abandoned
         | Status::Linked
         | Status::Integrated => status.as_str().to_owned(),
-    }
-}
-
-/// Returns what exactly happens when a decision is approved.
-pub(crate) const fn on_approval(decision: Decision) -> &'static str {
-    match decision {
-        Decision::ApproveInterviewSpec => {
-            "the spec is fixed, and `kapi ralph` may be started from it; nothing is run by that"
-        }
-        Decision::ApproveRalphPlan => {
-            "the plan is fixed, and its tasks are worked on in workspaces of their own and land on \
-             the workflow's branch, once it is driven"
-        }
     }
 }
 

@@ -154,13 +154,14 @@ pub(crate) fn asked(
     }
 }
 
-/// Returns the hash of the artifact that a decision is about, as the state tells it.
+/// Returns the hash of what a decision is about, as the state tells it.
 pub(crate) fn subject(workflow: &Workflow, decision: Decision, given: &Given) -> String {
     let artifacts = documents(workflow);
-    let artifact = artifacts
-        .iter()
-        .find(|document| document.name == decision.artifact());
-    (given.sha256)(artifact.map_or(&[][..], |document| document.text.as_bytes()))
+    let bytes = |name: &str| {
+        let artifact = artifacts.iter().find(|document| document.name == name)?;
+        Some(artifact.text.as_bytes().to_vec())
+    };
+    decision.subject(&bytes, given.sha256)
 }
 
 /// Returns who a person is; nobody else may do this.

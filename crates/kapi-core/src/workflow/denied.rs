@@ -44,8 +44,8 @@ pub enum Why {
     /// The subject is not what was shown, or not what was drafted.
     #[error("approve {artifact}: it is not the one that was shown ({shown}), but {found}")]
     SubjectChanged {
-        /// The artifact.
-        artifact: &'static str,
+        /// The artifacts, in words.
+        artifact: String,
         /// The hash that was named.
         shown: Box<str>,
         /// The hash that holds or stands in the file.
@@ -54,8 +54,8 @@ pub enum Why {
     /// Risks stand with the decision and were not accepted.
     #[error("approve {artifact} without accepting what speaks against it: {risks}")]
     RisksNotAccepted {
-        /// The artifact.
-        artifact: &'static str,
+        /// The artifacts, in words.
+        artifact: String,
         /// The risks, in words.
         risks: String,
     },

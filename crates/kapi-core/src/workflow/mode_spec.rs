@@ -7,6 +7,7 @@
 use crate::id::GoalId;
 use crate::workflow::mode::Mode;
 use crate::workflow::modes::Begin;
+use crate::workflow::pending::DecisionSpec;
 use crate::workflow::role::RoleSpec;
 
 /// A mode's table.
@@ -22,6 +23,8 @@ pub struct ModeSpec {
     pub phases: &'static [&'static PhaseSpec],
     /// The roles in which agents are asked.
     pub roles: &'static [&'static RoleSpec],
+    /// What its person is asked to decide.
+    pub decisions: &'static [&'static DecisionSpec],
     /// The guidance documents that its phases name.
     pub skills: &'static [Skill],
     /// Whether it needs a repository.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::actor::Actor;
 use crate::workflow::command::Command;
-use crate::workflow::decide::{decide, folded};
+use crate::workflow::decide::{decide, folded, subject};
 use crate::workflow::documents::documents;
 use crate::workflow::effect::next;
 use crate::workflow::state::{Status, Workflow};
@@ -187,11 +187,11 @@ impl<'alphabet> Search<'alphabet> {
         }
         if let Some(pending) = &workflow.pending {
             let all = documents(workflow);
-            let artifact = all
-                .iter()
-                .find(|one| one.name == pending.decision.artifact());
-            let hash = artifact.map(|one| crate::workflow::story::hash(one.text.as_bytes()));
-            let is_bound = hash.as_ref() == Some(&pending.sha256);
+            let artifacts = pending.decision.artifacts();
+            let is_there = |name: &&str| all.iter().any(|one| one.name == **name);
+            let subject = subject(workflow, pending.decision, &given());
+            let is_bound =
+                artifacts.iter().all(|name| is_there(&name)) && subject == pending.sha256;
             self.assert(
                 place,
                 is_bound,

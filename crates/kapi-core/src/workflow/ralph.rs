@@ -23,7 +23,7 @@ mod props;
 pub mod review;
 pub mod role;
 mod rules;
-pub(crate) mod spec;
+pub mod spec;
 pub mod state;
 pub mod touch;
 mod want;

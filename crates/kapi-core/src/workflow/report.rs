@@ -102,7 +102,7 @@ pub fn approval_line(approval: &Approval) -> String {
     };
     format!(
         "{} was approved by {} on {} {means}; sha256 {}",
-        approval.decision.artifact(),
+        approval.decision.words(),
         one_line(&approval.by),
         Day::of_ms(approval.at_ms),
         approval.sha256

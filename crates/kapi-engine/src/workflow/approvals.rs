@@ -69,7 +69,7 @@ pub enum Lack {
     #[error("your home says that you started it with another purpose, other terms or another base")]
     OtherStart,
     /// An approval is not there.
-    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.artifact())]
+    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.words())]
     Approval {
         /// What was decided.
         decision: Decision,

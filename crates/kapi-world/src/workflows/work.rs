@@ -23,7 +23,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::pending::Decision;
+use kapi_core::workflow::pending::Gives;
 use kapi_core::workflow::ralph::plan::FINDING_PREFIX;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::error::EngineError;
@@ -312,7 +312,7 @@ fn contract(
 /// Returns the hash of the plan that a person approved last.
 fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
     let found = workflow.approvals.iter().rev();
-    let mut plans = found.filter(|approval| approval.decision == Decision::ApproveRalphPlan);
+    let mut plans = found.filter(|approval| approval.decision.spec().gives == Gives::Work);
     let found = plans.next().map(|approval| approval.sha256.clone());
     found.ok_or_else(|| {
         Refused::lasting(Failure {

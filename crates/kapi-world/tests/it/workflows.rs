@@ -26,10 +26,11 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::modes::{Begin, ModeEvent};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::pending::{Approval, Decision, Means};
+use kapi_core::workflow::pending::{Approval, Means};
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::event::RalphEvent;
 use kapi_core::workflow::ralph::plan::Plan;
+use kapi_core::workflow::ralph::spec::APPROVE_PLAN;
 use kapi_core::workflow::role::RoleSpec;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
@@ -81,7 +82,7 @@ impl Bench {
         })));
         bench.record(&Event::Approved {
             approval: Approval {
-                decision: Decision::ApproveRalphPlan,
+                decision: APPROVE_PLAN,
                 sha256: PLAN.to_owned(),
                 means: Means::Terminal,
                 by: "human:test".to_owned(),

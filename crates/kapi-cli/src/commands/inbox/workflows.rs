@@ -71,18 +71,14 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
         );
     } else if let Some(pending) = &workflow.pending {
         let artifact = pending.decision.artifact();
-        waiting.kind = if artifact == "spec.md" {
-            "spec"
-        } else {
-            "plan"
-        };
+        waiting.kind = pending.decision.spec().inbox;
         waiting.since_ms = Some(pending.since_ms);
         waiting.what = format!(
             "{artifact} waits for your approval (hash {})",
             pending.sha256
         );
         waiting.risks.clone_from(&pending.risks);
-        waiting.on_yes = words::on_approval(pending.decision).to_owned();
+        waiting.on_yes = pending.decision.spec().on_yes.to_owned();
         waiting.yes = of(&[mode, "approve", &index]);
         waiting.change = vec![
             format!("{resume} --revise '<what should change>'"),

@@ -96,10 +96,7 @@ pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> R
     for risk in &pending.risks {
         ui.line(&format!("  risk     {risk}"));
     }
-    ui.line(&format!(
-        "  on yes   {}",
-        words::on_approval(pending.decision)
-    ));
+    ui.line(&format!("  on yes   {}", pending.decision.spec().on_yes));
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub(super) fn approve(
     is_subject(workflow, pending, [sha256, found], given)?;
     if !pending.risks.is_empty() && !accepts_risks {
         return Err(Why::RisksNotAccepted {
-            artifact: pending.decision.artifact(),
+            artifact: pending.decision.words(),
             risks: pending.risks.join("; "),
         });
     }
@@ -76,7 +76,7 @@ fn is_subject(
     match other {
         None => Ok(()),
         Some(other) => Err(Why::SubjectChanged {
-            artifact: pending.decision.artifact(),
+            artifact: pending.decision.words(),
             shown: shown.as_str().into(),
             found: other.as_str().into(),
         }),

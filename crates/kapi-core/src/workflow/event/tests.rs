@@ -12,13 +12,15 @@ use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::round::{Answer, Contradiction, Provenance};
 use crate::workflow::interview::score::Score;
+use crate::workflow::interview::spec::APPROVE_SPEC;
 use crate::workflow::interview::story::{clarity, question, spec};
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::mode::Mode;
 use crate::workflow::modes::{Begin, ModeEvent};
-use crate::workflow::pending::{Approval, Decision, Means, Pending};
+use crate::workflow::pending::{Approval, Means, Pending};
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::event::RalphEvent;
+use crate::workflow::ralph::spec::APPROVE_PLAN;
 use crate::workflow::story::terms;
 use crate::workflow::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
 
@@ -91,7 +93,7 @@ fn decisions_read_back() {
     check(
         &Event::DecisionAsked {
             pending: Pending {
-                decision: Decision::ApproveInterviewSpec,
+                decision: APPROVE_SPEC,
                 sha256: "ab".to_owned(),
                 risks: vec!["unclear".to_owned()],
                 since_ms: 7,
@@ -102,7 +104,7 @@ fn decisions_read_back() {
     check(
         &Event::Approved {
             approval: Approval {
-                decision: Decision::ApproveRalphPlan,
+                decision: APPROVE_PLAN,
                 sha256: "ab".to_owned(),
                 means: Means::InAdvance,
                 by: "somebody".to_owned(),

@@ -13,6 +13,7 @@ use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::prompt::effect_id;
 use crate::workflow::interview::round::Provenance;
+use crate::workflow::interview::spec::APPROVE_SPEC;
 use crate::workflow::interview::state::{Interview, InterviewPhase};
 use crate::workflow::interview::step::Step;
 use crate::workflow::interview::story::{
@@ -24,7 +25,7 @@ use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
 use crate::workflow::modes::{ModeAnswer, ModeCommand};
 use crate::workflow::outcome::Outcome;
-use crate::workflow::pending::{Decision, Means};
+use crate::workflow::pending::Means;
 use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::state::{Body, Status, Workflow};
@@ -404,7 +405,7 @@ fn is_approved(workflow: &Workflow) -> bool {
     let spec = all.iter().find(|document| document.name == "spec.md");
     let sha256 = spec.map(|spec| hash(spec.text.as_bytes()));
     let last = workflow.approvals.last();
-    let is_of_spec = last.filter(|approval| approval.decision == Decision::ApproveInterviewSpec);
+    let is_of_spec = last.filter(|approval| approval.decision == APPROVE_SPEC);
     is_of_spec.is_some_and(|approval| Some(&approval.sha256) == sha256.as_ref())
 }
 

@@ -7,6 +7,7 @@ use crate::workflow::mode_spec::{
     GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
 use crate::workflow::modes::Begin;
+use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 
 /// The table.
@@ -16,6 +17,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     goes_on: "go on with the interview",
     phases: &[&INTERVIEW, &DRAFTED, &BRANCH, &LINKED],
     roles: &[&INTERVIEWER],
+    decisions: &[APPROVE_SPEC.spec()],
     skills: &[Skill {
         name: "deep-interview",
         text: include_str!("../../../../../skills/deep-interview/SKILL.md"),
@@ -31,6 +33,15 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
         commit: opening.commit,
     }))
 }
+
+/// Whether the spec says what its person wants.
+pub const APPROVE_SPEC: Decision = Decision::of(&DecisionSpec {
+    name: "approve_interview_spec",
+    artifacts: &["spec.md"],
+    inbox: "spec",
+    gives: Gives::Nothing,
+    on_yes: "the spec is fixed, and `kapi ralph` may be started from it; nothing is run by that",
+});
 
 /// The one who interviews.
 pub static INTERVIEWER: RoleSpec = RoleSpec {

@@ -16,13 +16,14 @@ use crate::workflow::evolve::evolve;
 use crate::workflow::model::is_in_spec;
 use crate::workflow::modes::ModeCommand;
 use crate::workflow::next_command::next_commands;
-use crate::workflow::pending::{Decision, Means};
+use crate::workflow::pending::Means;
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::ralph::fixture::{
     Build, GIVEN, agent, human, in_a_row, parallel, sha256, task_id, terms,
 };
 use crate::workflow::ralph::model::outcome::outcomes;
 use crate::workflow::ralph::plan::Plan;
+use crate::workflow::ralph::spec::APPROVE_PLAN;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand};
 use crate::workflow::ralph::want::wants;
 use crate::workflow::state::{Body, Status, Workflow};
@@ -317,7 +318,7 @@ fn check_state(workflow: &Workflow) {
 fn check_completed(workflow: &Workflow) {
     let build = ralph(workflow);
     let approval = workflow.approvals.last().unwrap();
-    assert_eq!(approval.decision, Decision::ApproveRalphPlan);
+    assert_eq!(approval.decision, APPROVE_PLAN);
     let documents = crate::workflow::documents::documents(workflow);
     let plan = documents
         .iter()

@@ -6,6 +6,7 @@ use crate::workflow::mode_spec::{
     GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
 use crate::workflow::modes::Begin;
+use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::RalphPhase;
@@ -23,6 +24,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
         RalphRole::Reviewer.spec(),
         RalphRole::Accountant.spec(),
     ],
+    decisions: &[APPROVE_PLAN.spec()],
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
     repository: Repository::Required,
     open,
@@ -38,6 +40,16 @@ fn open(opening: Opening) -> Result<Begin, &'static str> {
         spec: None,
     }))
 }
+
+/// Whether the plan may be carried out.
+pub const APPROVE_PLAN: Decision = Decision::of(&DecisionSpec {
+    name: "approve_ralph_plan",
+    artifacts: &["plan.md"],
+    inbox: "plan",
+    gives: Gives::Work,
+    on_yes: "the plan is fixed, and its tasks are worked on in workspaces of their own and land on \
+             the workflow's branch, once it is driven",
+});
 
 const RALPLAN: Skill = Skill {
     name: "ralplan",

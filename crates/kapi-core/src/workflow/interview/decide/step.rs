@@ -9,9 +9,9 @@ use crate::workflow::interview::draft::{self, RESTATEMENTS_MAX};
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::round::{Answer, Contradiction, Provenance, Question};
 use crate::workflow::interview::score::{ANSWERED_MIN, Clarity, Score};
+use crate::workflow::interview::spec::APPROVE_SPEC;
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::step::{Fact, Found, Next, Step};
-use crate::workflow::pending::Decision;
 use crate::workflow::state::{Body, Workflow};
 
 /// The most rounds of an interview.
@@ -52,7 +52,7 @@ pub(super) fn step(
             let risks = draft::risks(&now, spec);
             let spec = spec.clone();
             events.push(interview_event(InterviewEvent::SpecDrafted { spec }));
-            let decision = Decision::ApproveInterviewSpec;
+            let decision = APPROVE_SPEC;
             events.push(asked(workflow, &events, decision, risks, given));
         }
     }

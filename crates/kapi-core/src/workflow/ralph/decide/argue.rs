@@ -12,7 +12,7 @@ use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
 use crate::workflow::identity::Identity;
 use crate::workflow::modes::ModeAnswer;
-use crate::workflow::pending::{Approval, Decision, Means};
+use crate::workflow::pending::{Approval, Means};
 use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::decide::close;
 use crate::workflow::ralph::decide::draft::{Draft, evidence};
@@ -20,6 +20,7 @@ use crate::workflow::ralph::event::RalphEvent;
 use crate::workflow::ralph::plan::sound::{Fault, ITEMS_MAX, LONG_BYTES_MAX, doubts, sound};
 use crate::workflow::ralph::plan::{ATTEMPTS_MAX, Attempt, Consensus, Objections, Plan, Synthesis};
 use crate::workflow::ralph::role::RalphRole;
+use crate::workflow::ralph::spec::APPROVE_PLAN;
 use crate::workflow::ralph::state::Ralph;
 use crate::workflow::terms::PlanApproval;
 
@@ -193,7 +194,7 @@ fn propose(draft: &mut Draft<'_>) {
         cycle,
         plan: Box::new(synthesis.plan.clone()),
     });
-    let decision = Decision::ApproveRalphPlan;
+    let decision = APPROVE_PLAN;
     let is_covered = risks.is_empty() && !draft.now.must_ask;
     let asked = asked(draft.workflow, &draft.events, decision, risks, draft.given);
     let Event::DecisionAsked { pending } = &asked else {
