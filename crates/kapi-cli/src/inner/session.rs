@@ -6,11 +6,9 @@
 use std::ffi::OsString;
 
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::interview::round::Reply;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
-use kapi_core::workflow::ralph::state::Stand;
 use kapi_core::workflow::state::{Body, Workflow};
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_wire::session::{
@@ -226,7 +224,7 @@ fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
         ),
         format!("It stands in {}.", words::standing(workflow)),
     ];
-    sentences.extend(progress(workflow));
+    sentences.extend(workflow.body.rules().counts_words());
     if let Some(asked) = asked {
         let text = first_line(&asked.text);
         sentences.push(match asked.kind {
@@ -251,22 +249,3 @@ fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
 const STANCE: &str = "Kapi itself drives it, elsewhere: do not carry out its phases here, do not \
     write its documents, and do not say that it went on. Only the person approves, gives up or \
     detaches. The guidance of this phase, where there is any, follows so that what you say fits it.";
-
-/// Says how far it has come, where its mode counts that.
-fn progress(workflow: &Workflow) -> Option<String> {
-    match &workflow.body {
-        Body::Interview(interview) => {
-            let is_answered = |reply: &Reply| matches!(reply, Reply::Answered(_));
-            let rounds = interview.rounds.iter();
-            let answered = rounds.filter(|round| is_answered(&round.reply)).count();
-            let all = interview.rounds.len();
-            Some(format!("{answered} of {all} questions are answered."))
-        }
-        Body::Ralph(ralph) => {
-            let is_landed = |stand: &Stand| matches!(stand, Stand::Landed { .. });
-            let landed = ralph.tasks.values().filter(|task| is_landed(&task.stand));
-            let (landed, all) = (landed.count(), ralph.tasks.len());
-            (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
-        }
-    }
-}

@@ -9,7 +9,6 @@ use kapi_core::workflow::evidence::{Evidence, Weight};
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::state::{Body, Status, Workflow};
-use kapi_engine::workflow::snapshot::open_question;
 use kapi_wire::workflow::{Looked, WorkflowView};
 
 use crate::contract::short;
@@ -84,8 +83,8 @@ fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {
         let hint = blocked.unblock.trim().lines().next().unwrap_or_default();
         ui.line(&format!("  hint     {hint}"));
     }
-    if let Some(question) = open_question(workflow) {
-        ui.line(&format!("  question {}", first_line(&question.text)));
+    if let Some(question) = workflow.body.rules().open_question() {
+        ui.line(&format!("  question {}", first_line(question.text)));
     }
     if let Some(pending) = &workflow.pending {
         let artifact = pending.decision.artifact();

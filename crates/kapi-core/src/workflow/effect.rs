@@ -7,6 +7,8 @@ use crate::goal::budget::Budget;
 use crate::goal::contract::{NetworkMode, SandboxLevel};
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
+use crate::proof::policy::CheckPolicy;
+use crate::workflow::branch::BranchType;
 use crate::workflow::role::RoleSpec;
 use crate::workflow::state::{Status, Workflow};
 
@@ -144,6 +146,10 @@ pub struct GoalWork {
     /// What the goal may use: the terms' limits, and no more than was set aside for it of what was
     /// left of the workflow's when it was set to work.
     pub budget: Budget,
+    /// What the goal's branch begins with.
+    pub branch_type: BranchType,
+    /// What its checks may be.
+    pub checks: CheckPolicy,
     /// Documents that the agent is given.
     pub guidance: Vec<&'static str>,
 }

@@ -27,6 +27,17 @@ pub enum After {
     Linked(Link),
 }
 
+/// A question that waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonQuestion<'a> {
+    /// Its round.
+    pub round: u32,
+    /// The question.
+    pub text: &'a str,
+    /// An answer to accept or to correct.
+    pub proposed: Option<&'a str>,
+}
+
 /// The rules of one mode, implemented by its part of the state.
 pub trait ModeRules {
     /// Returns the table of the mode.
@@ -97,6 +108,18 @@ pub trait ModeRules {
 
     /// Returns what it hands over to the workflow that goes on from it, as far as that is drafted.
     fn handover(&self) -> Option<&Spec>;
+
+    /// Returns the commit that it began at, where there is a repository.
+    fn base(&self) -> Option<&str>;
+
+    /// Returns the question that waits for its person.
+    fn open_question(&self) -> Option<PersonQuestion<'_>>;
+
+    /// Returns how far it has come, as `snapshot.json` counts it.
+    fn counts(&self) -> Vec<(&'static str, usize)>;
+
+    /// Says the same in a sentence; nothing before there is something to count.
+    fn counts_words(&self) -> Option<String>;
 
     /// Returns the branch that it works for, once there is one.
     fn branch(&self) -> Option<&Branch>;

@@ -21,6 +21,7 @@ use crate::workflow::ralph::answer::RalphAnswer;
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::command::RalphCommand;
 use crate::workflow::ralph::event::RalphEvent;
+use crate::workflow::ralph::plan::Plan;
 use crate::workflow::role::RoleSpec;
 use crate::workflow::state::Body;
 use crate::workflow::{interview, ralph};
@@ -111,6 +112,28 @@ impl ModeAnswer {
                 "nobody is asked as {}",
                 role.name
             ))),
+        }
+    }
+}
+
+/// What an approval of a mode lets be carried out, apart from how it is shown; written only, for its
+/// hash.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Carried<'a> {
+    /// The spec of an interview.
+    Interview(&'a Option<Box<Spec>>),
+    /// The plan of a build.
+    Ralph(&'a Option<Box<Plan>>),
+}
+
+impl Body {
+    /// Returns what an approval lets be carried out.
+    #[must_use]
+    pub const fn carried(&self) -> Carried<'_> {
+        match self {
+            Self::Interview(interview) => Carried::Interview(&interview.spec),
+            Self::Ralph(ralph) => Carried::Ralph(&ralph.plan),
         }
     }
 }

@@ -14,7 +14,7 @@ use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::{Approval, Decision};
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
 use kapi_store::canonical::canonical_hash;
 use serde::{Deserialize, Serialize};
@@ -283,11 +283,7 @@ fn started(workflow: &Workflow) -> Result<String, EngineError> {
 
 /// Returns the hash of what an approval is about, apart from how it is shown.
 fn content(workflow: &Workflow) -> Result<String, EngineError> {
-    match &workflow.body {
-        Body::Interview(interview) => canonical_hash(&interview.spec),
-        Body::Ralph(ralph) => canonical_hash(&ralph.plan),
-    }
-    .map_err(encode)
+    canonical_hash(&workflow.body.carried()).map_err(encode)
 }
 
 fn encode(source: serde_json::Error) -> EngineError {

@@ -9,9 +9,9 @@ mod file_of_each;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::mode_spec::Stage;
+use kapi_core::workflow::state::{Status, Workflow};
 use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_store::inventory::{Inventory, workflow_ids};
 use kapi_store::timestamp::format_ms;
@@ -24,7 +24,6 @@ use crate::workflow::error::WorkflowError;
 use crate::workflow::index::file_of_each::FileOfEach;
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::OpenWorkflow;
-use crate::workflow::snapshot::open_question;
 
 /// The most characters of a purpose that the inventory repeats.
 const PURPOSE_CHARS_MAX: usize = 120;
@@ -202,21 +201,20 @@ fn waits(workflow: &Workflow) -> Option<WorkflowWait> {
             since_ms: pending.since_ms,
         });
     }
-    let question = open_question(workflow)?;
+    let question = workflow.body.rules().open_question()?;
     Some(WorkflowWait::Answer {
         round: question.round,
     })
 }
 
-/// What an approved interview is about that nothing was started from.
+/// What was approved and handed over, and nothing was started from.
 fn about(workflow: &Workflow) -> Option<String> {
-    let Body::Interview(interview) = &workflow.body else {
+    let mode = workflow.body.rules();
+    let (phase, _) = mode.phase();
+    if phase.stage != Stage::Handover || workflow.status != Status::Active {
         return None;
-    };
-    let Interview { phase, spec, .. } = &**interview;
-    let spec = spec
-        .as_ref()
-        .filter(|_| *phase == InterviewPhase::Branch && workflow.status == Status::Active)?;
+    }
+    let spec = mode.handover()?;
     let intents = spec.intent.iter().map(|item| item.text.as_str());
     let words: Vec<&str> = std::iter::once(spec.goal.as_str()).chain(intents).collect();
     Some(one_line(&words.join(" "), ABOUT_CHARS_MAX))

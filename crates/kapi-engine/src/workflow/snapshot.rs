@@ -2,20 +2,20 @@
 //!
 //! A plain document built from the state. Fields are only ever added.
 
+use std::fmt;
+
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::next;
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::interview::round::Reply;
-use kapi_core::workflow::interview::state::Interview;
 use kapi_core::workflow::link::Link;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Decision;
-use kapi_core::workflow::ralph::state::{Ralph, Stand};
-use kapi_core::workflow::state::{Blocked, Body, Status, Workflow};
+use kapi_core::workflow::state::{Blocked, Status, Workflow};
 use kapi_core::workflow::worker::Worker;
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The layout of `snapshot.json`.
 pub const SNAPSHOT_VERSION: u32 = 1;
@@ -102,31 +102,36 @@ pub struct OpenQuestion {
     pub proposed: Option<String>,
 }
 
-/// How far a workflow has come; what its mode does not count is left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Progress {
-    /// Questions of an interview.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rounds: Option<usize>,
-    /// Those that were answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<usize>,
-    /// The planning cycle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycle: Option<u32>,
-    /// The attempt at consensus within it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
-    /// Tasks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<usize>,
-    /// Those that have landed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub landed: Option<usize>,
-    /// Reviews.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reviews: Option<usize>,
+/// How far a workflow has come: what its mode counts, in the mode's order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress(pub Vec<(String, usize)>);
+
+impl Serialize for Progress {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(what, n)| (what, n)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Progress {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Counts;
+        impl<'de> Visitor<'de> for Counts {
+            type Value = Progress;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("counts by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Progress, A::Error> {
+                let mut counts = Vec::new();
+                while let Some(count) = map.next_entry()? {
+                    counts.push(count);
+                }
+                Ok(Progress(counts))
+            }
+        }
+        from.deserialize_map(Counts)
+    }
 }
 
 /// Whether a workflow goes on when it is driven.
@@ -188,51 +193,18 @@ fn pending_decision(workflow: &Workflow) -> Option<PendingDecision> {
     })
 }
 
-/// Returns the question of an interview that waits for its person.
-#[must_use]
-pub fn open_question(workflow: &Workflow) -> Option<OpenQuestion> {
-    let Body::Interview(interview) = &workflow.body else {
-        return None;
-    };
-    let round = interview.open()?;
+fn open_question(workflow: &Workflow) -> Option<OpenQuestion> {
+    let question = workflow.body.rules().open_question()?;
     Some(OpenQuestion {
-        round: round.number,
-        text: round.question.text.clone(),
-        proposed: round.question.proposed.clone(),
+        round: question.round,
+        text: question.text.to_owned(),
+        proposed: question.proposed.map(str::to_owned),
     })
 }
 
 fn progress(workflow: &Workflow) -> Progress {
-    match &workflow.body {
-        Body::Interview(interview) => interview_progress(interview),
-        Body::Ralph(ralph) => ralph_progress(ralph),
-    }
-}
-
-fn interview_progress(interview: &Interview) -> Progress {
-    let is_answered = |reply: &Reply| matches!(reply, Reply::Answered(_));
-    let answered = interview
-        .rounds
-        .iter()
-        .filter(|round| is_answered(&round.reply));
-    Progress {
-        rounds: Some(interview.rounds.len()),
-        answered: Some(answered.count()),
-        ..Progress::default()
-    }
-}
-
-fn ralph_progress(ralph: &Ralph) -> Progress {
-    let is_landed = |stand: &Stand| matches!(stand, Stand::Landed { .. });
-    let landed = ralph.tasks.values().filter(|task| is_landed(&task.stand));
-    Progress {
-        cycle: Some(ralph.cycle),
-        attempt: ralph.attempts.last().map(|attempt| attempt.number),
-        tasks: Some(ralph.tasks.len()),
-        landed: Some(landed.count()),
-        reviews: Some(ralph.reviews.len()),
-        ..Progress::default()
-    }
+    let counts = workflow.body.rules().counts().into_iter();
+    Progress(counts.map(|(what, n)| (what.to_owned(), n)).collect())
 }
 
 fn readiness(workflow: &Workflow) -> Readiness {

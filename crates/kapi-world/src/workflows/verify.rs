@@ -12,7 +12,6 @@ use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::state::Body;
 use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::Watch;
 
@@ -73,11 +72,10 @@ pub(super) fn report(
 
 /// Returns the workflow's branch, whose worktree lends the checkout its view of git.
 fn branch(place: &WorkflowPlace<'_>, workflow: &GoalId) -> Result<String, Refused> {
-    let found = match (place.workflow)()?.body {
-        Body::Ralph(ralph) => ralph.branch.map(|branch| branch.name),
-        Body::Interview(_) => None,
-    };
-    found.ok_or_else(|| {
+    let found = (place.workflow)()?;
+    let branch = found.body.rules().branch();
+    let name = branch.map(|branch| branch.name.clone());
+    name.ok_or_else(|| {
         Refused::lasting(outcome::Failure {
             message: format!("find the branch of workflow {workflow}: it has none yet"),
             hint: None,

@@ -18,14 +18,12 @@ use kapi_core::goal::words;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::kernel::task::{End, FailureKind, Task};
 use kapi_core::proof::attribution::Attribution;
-use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Gives;
-use kapi_core::workflow::ralph::plan::FINDING_PREFIX;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_engine::error::EngineError;
 use kapi_engine::project::contract_hash;
 use kapi_engine::world::Watch;
@@ -161,7 +159,7 @@ fn made(
         Ok(goal) => approve(place, &goal, &draft),
         Err(EngineError::NotFound { .. }) => {
             let contract = Contract {
-                branch: free_branch(&workshop, branch_type(&workflow), &id)?,
+                branch: free_branch(&workshop, work.branch_type, &id)?,
                 ..draft.clone()
             };
             let made = place.project.create_claimed(&place.person, &id, &contract);
@@ -225,11 +223,6 @@ fn other_contract(goal: &Goal) -> Refused {
     })
 }
 
-/// Tells whether a task mends what a review found.
-fn is_finding(work: &GoalWork) -> bool {
-    work.task.as_str().starts_with(FINDING_PREFIX)
-}
-
 /// Draws up what the plan and the workflow's terms say of a task; the branch is still to be chosen.
 fn contract(
     place: &WorkflowPlace<'_>,
@@ -277,7 +270,7 @@ fn contract(
             commit: work.base.clone(),
             tree: tree.to_string(),
         },
-        branch: format!("{}/goal", branch_type(workflow).as_str()),
+        branch: format!("{}/goal", work.branch_type.as_str()),
         sandbox: terms.sandbox,
         network: terms.network,
         working: Working {
@@ -289,11 +282,7 @@ fn contract(
             }),
             ..Working::default()
         },
-        checks: CheckPolicy {
-            // The next review speaks for what mends a finding of the last one.
-            already_green: is_finding(work),
-            ..CheckPolicy::default()
-        },
+        checks: work.checks,
         attribution: Attribution::default(),
         race: None,
     };
@@ -320,16 +309,6 @@ fn approved_plan(workflow: &Workflow) -> Result<String, Refused> {
             hint: Some("nothing is worked on before a person has approved a plan.".to_owned()),
         })
     })
-}
-
-const fn branch_type(workflow: &Workflow) -> BranchType {
-    match &workflow.body {
-        Body::Ralph(ralph) => match &ralph.plan {
-            Some(plan) => plan.branch_type,
-            None => BranchType::Feat,
-        },
-        Body::Interview(_) => BranchType::Feat,
-    }
 }
 
 /// Returns a branch for a goal. No other goal has its index, so only a person's can be in the way.

@@ -19,6 +19,7 @@ use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::plan::task::TaskId;
+use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;
 use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
@@ -344,6 +345,11 @@ fn work(task: &str, attempt: u32, base: &str, verify: &str) -> Effect {
         verify: vec![verify.to_owned()],
         base: base.to_owned(),
         budget: terms("").budget,
+        branch_type: BranchType::Feat,
+        checks: CheckPolicy {
+            already_green: task.starts_with("F-"),
+            ..CheckPolicy::default()
+        },
         guidance: vec!["ralph"],
     }));
     effect(&format!("work-{task}-{attempt}"), action)

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_world::launching::clean::goals::{GoalFiles, Whose};
 
 use super::used_ms;
@@ -59,16 +59,10 @@ pub(super) fn files(
 /// Returns where a workflow began, its last commit and its branch; `None` where there is no
 /// repository, and so no worktree.
 fn commits(workflow: &Workflow) -> Option<(String, String, Option<String>)> {
-    match &workflow.body {
-        Body::Interview(interview) => {
-            let commit = interview.commit.clone()?;
-            Some((commit.clone(), commit, None))
-        }
-        Body::Ralph(ralph) => {
-            let base = ralph.base.clone();
-            let head = ralph.branch.as_ref().map(|branch| branch.head.clone());
-            let branch = ralph.branch.as_ref().map(|branch| branch.name.clone());
-            Some((base.clone(), head.unwrap_or(base), branch))
-        }
-    }
+    let mode = workflow.body.rules();
+    let base = mode.base()?.to_owned();
+    let Some(branch) = mode.branch() else {
+        return Some((base.clone(), base, None));
+    };
+    Some((base, branch.head.clone(), Some(branch.name.clone())))
 }

@@ -15,7 +15,7 @@ use crate::workflow::interview::spec::SPEC;
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::{decide, documents, evolve, prompt};
 use crate::workflow::link::{Link, Relation};
-use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
@@ -116,6 +116,31 @@ impl ModeRules for Interview {
 
     fn handover(&self) -> Option<&Spec> {
         self.spec.as_deref()
+    }
+
+    fn base(&self) -> Option<&str> {
+        self.commit.as_deref()
+    }
+
+    fn open_question(&self) -> Option<PersonQuestion<'_>> {
+        let round = self.open()?;
+        Some(PersonQuestion {
+            round: round.number,
+            text: &round.question.text,
+            proposed: round.question.proposed.as_deref(),
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("rounds", self.rounds.len()),
+            ("answered", self.answered().count()),
+        ]
+    }
+
+    fn counts_words(&self) -> Option<String> {
+        let (answered, all) = (self.answered().count(), self.rounds.len());
+        Some(format!("{answered} of {all} questions are answered."))
     }
 
     fn branch(&self) -> Option<&Branch> {

@@ -1,10 +1,12 @@
 //! What a Ralph workflow should have under way now, with everything that is needed to do it.
 
 use crate::id::EffectId;
+use crate::proof::policy::CheckPolicy;
 use crate::workflow::branch::Branch;
 use crate::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing, Verification};
 use crate::workflow::guidance;
 use crate::workflow::ralph::decide::short;
+use crate::workflow::ralph::plan::FINDING_PREFIX;
 use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::{Ralph, Stand, TaskState};
 use crate::workflow::ralph::want::{Want, ordinal, wants};
@@ -86,6 +88,12 @@ fn work(workflow: &Workflow, ralph: &Ralph, state: &TaskState) -> Option<GoalWor
         verify: joined([&task.verify[..], &workflow.terms.verify[..]]),
         base: state.base.clone()?,
         budget: allowance::budget(workflow, state),
+        branch_type: ralph.plan.as_ref()?.branch_type,
+        checks: CheckPolicy {
+            // The next review speaks for what mends a finding of the last one.
+            already_green: task.id.as_str().starts_with(FINDING_PREFIX),
+            ..CheckPolicy::default()
+        },
         guidance: guidance::documents(workflow).to_vec(),
     })
 }

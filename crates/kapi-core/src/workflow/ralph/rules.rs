@@ -9,13 +9,13 @@ use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
-use crate::workflow::mode_rules::{After, ModeRules};
+use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::spec::SPEC;
-use crate::workflow::ralph::state::Ralph;
+use crate::workflow::ralph::state::{Ralph, Stand, TaskState};
 use crate::workflow::ralph::{decide, documents, effects, evolve};
 use crate::workflow::state::Workflow;
 
@@ -104,7 +104,38 @@ impl ModeRules for Ralph {
         None
     }
 
+    fn base(&self) -> Option<&str> {
+        Some(&self.base)
+    }
+
+    fn open_question(&self) -> Option<PersonQuestion<'_>> {
+        None
+    }
+
+    fn counts(&self) -> Vec<(&'static str, usize)> {
+        let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let attempt = self.attempts.last().map(|attempt| attempt.number);
+        let mut counts = vec![("cycle", number(self.cycle))];
+        counts.extend(attempt.map(|attempt| ("attempt", number(attempt))));
+        counts.extend([
+            ("tasks", self.tasks.len()),
+            ("landed", n_landed(self)),
+            ("reviews", self.reviews.len()),
+        ]);
+        counts
+    }
+
+    fn counts_words(&self) -> Option<String> {
+        let (landed, all) = (n_landed(self), self.tasks.len());
+        (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
+    }
+
     fn branch(&self) -> Option<&Branch> {
         self.branch.as_ref()
     }
+}
+
+fn n_landed(ralph: &Ralph) -> usize {
+    let is_landed = |task: &&TaskState| matches!(task.stand, Stand::Landed { .. });
+    ralph.tasks.values().filter(is_landed).count()
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use kapi_core::workflow::documents::documents;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_engine::machine::audit::StreamFault;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
@@ -227,11 +227,7 @@ impl Looked<'_> {
             }
             Err(error) => return self.failed(CLASS, &error),
         }
-        let branch = match &workflow.body {
-            Body::Interview(_) => None,
-            Body::Ralph(ralph) => ralph.branch.as_ref(),
-        };
-        let Some(branch) = branch else {
+        let Some(branch) = workflow.body.rules().branch() else {
             return self.good(CLASS, "yours; it has no worktree".to_owned());
         };
         let worktree = Path::new(&branch.worktree);
