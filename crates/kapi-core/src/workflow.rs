@@ -23,7 +23,6 @@ pub mod identity;
 pub mod interview;
 pub mod limits;
 pub mod link;
-pub mod mode;
 pub mod mode_rules;
 pub mod mode_spec;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use kapi_core::goal::decide::decide;
 use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
-use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Mode;
 use kapi_store::canonical::canonical_hash;
 use kapi_store::inventory::{GoalEntry, Inventory, NewDirectory, goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;

@@ -9,8 +9,9 @@ pub mod row;
 
 use kapi_core::workflow::evidence::Evidence;
 use kapi_core::workflow::link::Link;
+use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::pending::{Approval, Pending};
-use kapi_core::workflow::state::{Blocked, Body, Revision, Workflow};
+use kapi_core::workflow::state::{Blocked, Revision, Workflow};
 use kapi_core::workflow::terms::Terms;
 use kapi_core::workflow::worker::Worker;
 use serde::Serialize;

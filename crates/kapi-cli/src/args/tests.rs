@@ -11,13 +11,12 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::interview::begin::InterviewBegin;
 use kapi_core::workflow::interview::state::InterviewPhase;
 use kapi_core::workflow::link::{Link, Relation};
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, Body, Mode};
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::spec::APPROVE_PLAN;
-use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::state::{Status, Workflow};
 use kapi_core::workflow::target::TargetError;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Mode;
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;

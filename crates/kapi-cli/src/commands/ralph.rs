@@ -2,7 +2,7 @@
 //!
 //! Only the command line of the mode; what its verbs do is shared with the other modes.
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Mode;
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;

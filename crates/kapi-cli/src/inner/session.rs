@@ -6,10 +6,10 @@
 use std::ffi::OsString;
 
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::{Body, Mode};
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,

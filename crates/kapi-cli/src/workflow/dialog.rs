@@ -6,8 +6,8 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::{Provenance, Question, Round};
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
-use kapi_core::workflow::modes::ModeCommand;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::modes::{Body, ModeCommand};
+use kapi_core::workflow::state::Workflow;
 use kapi_wire::workflow::interview::open_round;
 
 use crate::context::Context;

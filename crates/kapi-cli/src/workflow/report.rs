@@ -6,9 +6,10 @@
 use std::path::Path;
 
 use kapi_core::workflow::evidence::{Evidence, Weight};
+use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
-use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::state::{Status, Workflow};
 use kapi_wire::workflow::{Looked, WorkflowView};
 
 use crate::contract::short;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
-use crate::workflow::mode::Mode;
+use crate::workflow::modes::Mode;
 
 /// What a task that drives a goal is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

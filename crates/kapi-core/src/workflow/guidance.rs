@@ -3,8 +3,8 @@
 //! A command never chooses guidance; it changes state, and the state's phase names the documents, see
 //! [`crate::workflow::mode_spec::PhaseSpec`]. Each is one `SKILL.md` of its own, part of the program.
 
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::Skill;
+use crate::workflow::modes::Mode;
 use crate::workflow::state::{Status, Workflow};
 
 /// How a change is reviewed, in every mode that reviews.
@@ -31,7 +31,7 @@ pub fn documents(workflow: &Workflow) -> &'static [&'static str] {
 /// Returns a document as an agent is given it, without its front matter.
 #[must_use]
 pub fn body(name: &str) -> Option<&'static str> {
-    let specs = Mode::ALL.into_iter().filter_map(Mode::spec);
+    let specs = Mode::specs();
     let mut skills = specs.flat_map(|spec| spec.skills);
     let skill = skills.find(|skill| skill.name == name)?;
     let rest = skill.text.strip_prefix("---\n")?;
@@ -44,13 +44,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::body;
-    use crate::workflow::mode::Mode;
     use crate::workflow::mode_spec::Skill;
+    use crate::workflow::modes::Mode;
 
     const LINES_MAX: usize = 120;
 
     fn skills() -> impl Iterator<Item = &'static Skill> {
-        let specs = Mode::ALL.into_iter().filter_map(Mode::spec);
+        let specs = Mode::specs();
         specs.flat_map(|spec| spec.skills)
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_document_of_a_phase_is_there_and_none_is_unused() {
-        for spec in Mode::ALL.into_iter().filter_map(Mode::spec) {
+        for spec in Mode::specs() {
             let phases = spec.phases.iter();
             let wanted: BTreeSet<&str> = phases.flat_map(|phase| phase.guidance).copied().collect();
             let there: BTreeSet<&str> = spec.skills.iter().map(|skill| skill.name).collect();

@@ -5,8 +5,7 @@
 //! [`crate::workflow::mode_rules`].
 
 use crate::id::GoalId;
-use crate::workflow::mode::Mode;
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::DecisionSpec;
 use crate::workflow::role::RoleSpec;
 
@@ -104,16 +103,4 @@ pub struct Skill {
     pub name: &'static str,
     /// The whole text, front matter included.
     pub text: &'static str,
-}
-
-impl Mode {
-    /// Returns the table; `None` for a mode that there is only by name yet.
-    #[must_use]
-    pub const fn spec(self) -> Option<&'static ModeSpec> {
-        match self {
-            Self::DeepInterview => Some(&crate::workflow::interview::spec::SPEC),
-            Self::Ralph => Some(&crate::workflow::ralph::spec::SPEC),
-            Self::Autoresearch | Self::Integrate => None,
-        }
-    }
 }

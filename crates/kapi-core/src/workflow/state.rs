@@ -7,13 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
-use crate::workflow::interview::state::Interview;
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::link::Link;
-use crate::workflow::mode::Mode;
-use crate::workflow::mode_rules::ModeRules;
+use crate::workflow::modes::{Body, Mode};
 use crate::workflow::pending::{Approval, Pending};
-use crate::workflow::ralph::state::Ralph;
 use crate::workflow::terms::Terms;
 use crate::workflow::worker::Worker;
 
@@ -61,16 +58,6 @@ pub struct Workflow {
     pub raised: Raised,
     /// The mode's own part.
     pub body: Body,
-}
-
-/// The mode's own part of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Body {
-    /// A Deep Interview.
-    Interview(Box<Interview>),
-    /// A Ralph workflow.
-    Ralph(Box<Ralph>),
 }
 
 /// Where a workflow stands.
@@ -155,25 +142,6 @@ impl Workflow {
     pub fn phase(&self) -> (&'static str, Option<&'static str>) {
         let (phase, subphase) = self.body.rules().phase();
         (phase.name, subphase)
-    }
-}
-
-impl Body {
-    /// Returns what the mode decides, wants and shows.
-    #[must_use]
-    pub fn rules(&self) -> &dyn ModeRules {
-        match self {
-            Self::Interview(interview) => &**interview,
-            Self::Ralph(ralph) => &**ralph,
-        }
-    }
-
-    /// Returns how the mode folds.
-    pub fn rules_mut(&mut self) -> &mut dyn ModeRules {
-        match self {
-            Self::Interview(interview) => &mut **interview,
-            Self::Ralph(ralph) => &mut **ralph,
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::{Begin, ModeAnswer, ModeCommand};
+use kapi_core::workflow::modes::{Begin, Body, ModeAnswer, ModeCommand};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::answer::RalphAnswer;
@@ -24,7 +24,7 @@ use kapi_core::workflow::ralph::plan::{
 };
 use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_core::workflow::role::RoleSpec;
-use kapi_core::workflow::state::{Body, Status};
+use kapi_core::workflow::state::Status;
 use kapi_core::workflow::terms::Terms;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::drive::{DriveError, Observed};

@@ -2,8 +2,7 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, Mode};
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::state::Status;

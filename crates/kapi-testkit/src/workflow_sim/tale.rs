@@ -14,11 +14,11 @@ use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::limits::{GoalAccount, Raised};
-use kapi_core::workflow::modes::{Begin, ModeCommand};
+use kapi_core::workflow::modes::{Begin, Body, ModeCommand};
 use kapi_core::workflow::ralph::begin::RalphBegin;
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::ralph::state::{Ralph, Stand};
-use kapi_core::workflow::state::{Body, Status, Workflow};
+use kapi_core::workflow::state::{Status, Workflow};
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

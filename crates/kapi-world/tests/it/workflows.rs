@@ -281,7 +281,7 @@ impl Bench {
     fn landing(&self, task: &str, (commit, base, head): (&str, &str, &str)) -> Effect {
         let (branch, worktree) = {
             let state = self.workflow.lock().unwrap();
-            let kapi_core::workflow::state::Body::Ralph(ralph) = &state.body else {
+            let kapi_core::workflow::modes::Body::Ralph(ralph) = &state.body else {
                 panic!("it is a ralph workflow");
             };
             let branch = ralph.branch.clone().unwrap();

@@ -4,7 +4,8 @@
 //! The workflow itself stays as it is; the leave is kept in the person's home.
 
 use kapi_core::workflow::limits;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::modes::Body;
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 
 use crate::amount;

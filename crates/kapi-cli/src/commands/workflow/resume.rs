@@ -8,8 +8,7 @@ use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::modes::ModeCommand;
+use kapi_core::workflow::modes::{Mode, ModeCommand};
 use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::state::Status;
 

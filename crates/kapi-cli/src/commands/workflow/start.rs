@@ -7,11 +7,10 @@ use std::path::Path;
 
 use kapi_core::id::GoalId;
 use kapi_core::workflow::interview::state::InterviewPhase;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Opening;
-use kapi_core::workflow::modes::Begin;
+use kapi_core::workflow::modes::{Begin, Body, Mode};
 use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::state::{Body, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::PlanApproval;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::key::WorkflowKey;

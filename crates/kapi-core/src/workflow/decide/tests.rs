@@ -16,7 +16,7 @@ use crate::workflow::evolve::evolve;
 use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::story::{drafted, interview, says, talk, to_interview};
 use crate::workflow::limits::Raised;
-use crate::workflow::mode::Mode;
+use crate::workflow::modes::Mode;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;

@@ -12,8 +12,7 @@ use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::prompt::effect_id;
 use crate::workflow::interview::state::{Interview, InterviewPhase};
-use crate::workflow::mode::Mode;
-use crate::workflow::modes::{ModeAnswer, ModeEvent};
+use crate::workflow::modes::{Mode, ModeAnswer, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 

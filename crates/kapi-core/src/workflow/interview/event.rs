@@ -6,7 +6,7 @@ use crate::id::GoalId;
 use crate::workflow::handover::Spec;
 use crate::workflow::interview::round::{Answer, Contradiction, Question};
 use crate::workflow::interview::score::Score;
-use crate::workflow::mode::Mode;
+use crate::workflow::modes::Mode;
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,14 +21,13 @@ use crate::workflow::interview::story::{
     to_interview,
 };
 use crate::workflow::limits::{self, Raised};
-use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
-use crate::workflow::modes::{ModeAnswer, ModeCommand};
+use crate::workflow::modes::{Body, Mode, ModeAnswer, ModeCommand};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::ralph::command::RalphCommand;
-use crate::workflow::state::{Body, Status, Workflow};
+use crate::workflow::state::{Status, Workflow};
 use crate::workflow::story::{
     NOW_MS, Story, agent, answered, approve, hash, human, identity, start_interview, terms,
 };

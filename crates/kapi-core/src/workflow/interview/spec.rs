@@ -2,11 +2,10 @@
 
 use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::state::InterviewPhase;
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 

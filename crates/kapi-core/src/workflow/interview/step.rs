@@ -3,11 +3,12 @@
 //! The answer of one run of an agent, or of one call by a host that interviews itself. A proposal
 //! only: the rules decide what of it is recorded.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::workflow::handover::Spec;
 use crate::workflow::interview::round::Question;
 use crate::workflow::interview::score::Clarity;
+use crate::workflow::role::RoleSpec;
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,13 @@ pub struct Step {
     pub contradictions: Vec<Found>,
     /// What comes next.
     pub next: Next,
+}
+
+impl Step {
+    /// Reads an answer in a role: there is one only.
+    pub(crate) fn read<'de, D: Deserializer<'de>>(_: &RoleSpec, from: D) -> Result<Self, D::Error> {
+        Self::deserialize(from)
+    }
 }
 
 /// Something the repository says.

@@ -9,8 +9,7 @@ use crate::workflow::interview::round::{Perspective, Provenance, Question};
 use crate::workflow::interview::score::{Clarity, Dimension};
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::step::{Fact, Found, Next, Step};
-use crate::workflow::modes::ModeCommand;
-use crate::workflow::state::Body;
+use crate::workflow::modes::{Body, ModeCommand};
 use crate::workflow::story::{Story, human, start_interview, terms};
 
 /// The goal of every story.

@@ -17,7 +17,7 @@ use crate::workflow::effect::{Action, Effect, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
-use crate::workflow::modes::{Begin, ModeAnswer};
+use crate::workflow::modes::{Begin, Body, ModeAnswer};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::answer::{Accounting, RalphAnswer};
@@ -28,7 +28,7 @@ use crate::workflow::ralph::plan::{
 use crate::workflow::ralph::review::{Category, Finding, Findings};
 use crate::workflow::ralph::role::RalphRole;
 use crate::workflow::ralph::state::Ralph;
-use crate::workflow::state::{Body, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::terms::{PlanApproval, Terms};
 
 /// A hash that is quick and good enough for tests: FNV-1a.

@@ -14,7 +14,7 @@ use crate::workflow::event::Event;
 use crate::workflow::evidence::Weight;
 use crate::workflow::evolve::evolve;
 use crate::workflow::model::is_in_spec;
-use crate::workflow::modes::ModeCommand;
+use crate::workflow::modes::{Body, ModeCommand};
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::Means;
 use crate::workflow::ralph::command::RalphCommand;
@@ -26,7 +26,7 @@ use crate::workflow::ralph::plan::Plan;
 use crate::workflow::ralph::spec::APPROVE_PLAN;
 use crate::workflow::ralph::state::{Ralph, RalphPhase, Stand};
 use crate::workflow::ralph::want::wants;
-use crate::workflow::state::{Body, Status, Workflow};
+use crate::workflow::state::{Status, Workflow};
 use crate::workflow::terms::PlanApproval;
 
 mod outcome;

@@ -1,11 +1,10 @@
 //! What Ralph is as far as it is a table.
 
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
-use crate::workflow::modes::Begin;
+use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::role::RalphRole;

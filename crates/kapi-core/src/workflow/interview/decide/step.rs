@@ -12,7 +12,8 @@ use crate::workflow::interview::score::{ANSWERED_MIN, Clarity, Score};
 use crate::workflow::interview::spec::APPROVE_SPEC;
 use crate::workflow::interview::state::Interview;
 use crate::workflow::interview::step::{Fact, Found, Next, Step};
-use crate::workflow::state::{Body, Workflow};
+use crate::workflow::modes::Body;
+use crate::workflow::state::Workflow;
 
 /// The most rounds of an interview.
 pub(super) const ROUNDS_MAX: usize = 200;

@@ -8,7 +8,7 @@ use crate::workflow::interview::story::{
     GOAL, agree, ask, draft, drafted, fact, interview, item, of, propose, says, spec, talk,
     to_interview,
 };
-use crate::workflow::mode::Mode;
+use crate::workflow::modes::Mode;
 use crate::workflow::story::{Story, agent, hash, human};
 
 fn document(story: &Story, name: &str) -> String {
