@@ -149,11 +149,11 @@ fn what_is_named_instead_of_a_wrong_reference_can_be_typed() {
     let interview = || id("001-greet");
     for error in [
         TargetError::NotLinked {
-            interview: interview(),
+            context: interview(),
             asked: Mode::Ralph,
         },
         TargetError::NotApproved {
-            interview: interview(),
+            context: interview(),
         },
     ] {
         for line in error.next_commands() {

@@ -4,7 +4,7 @@
 //! Pure, as everything here; each mode's state implements it in a file `rules.rs` of its own.
 
 use crate::actor::Actor;
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
 use crate::workflow::branch::Branch;
 use crate::workflow::decide::Given;
 use crate::workflow::denied::Why;
@@ -14,7 +14,7 @@ use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::Link;
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
+use crate::workflow::modes::{Begin, Mode, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -120,6 +120,10 @@ pub trait ModeRules {
 
     /// Says the same in a sentence; nothing before there is something to count.
     fn counts_words(&self) -> Option<String>;
+
+    /// Returns the request that records that it goes on in another workflow; `None` where no other
+    /// goes on from it.
+    fn succeeded_by(&self, mode: Mode, workflow: GoalId) -> Option<ModeCommand>;
 
     /// Returns the branch that it works for, once there is one.
     fn branch(&self) -> Option<&Branch>;

@@ -14,6 +14,8 @@ use crate::workflow::role::RoleSpec;
 pub struct ModeSpec {
     /// Which mode.
     pub mode: Mode,
+    /// What one of its workflows is called: `interview`.
+    pub noun: &'static str,
     /// What is denied to whoever asks another mode what only this one knows: `ask …`.
     pub asks: &'static str,
     /// What is denied to whoever asks it after its end: `go on with …`.
@@ -26,6 +28,8 @@ pub struct ModeSpec {
     pub decisions: &'static [&'static DecisionSpec],
     /// The guidance documents that its phases name.
     pub skills: &'static [Skill],
+    /// Whether it gives others their context or takes it.
+    pub context: ContextRule,
     /// Whether it needs a repository.
     pub repository: Repository,
     /// Makes its beginning; says what is missing where there is not enough for one.
@@ -67,6 +71,15 @@ pub struct Opening {
     pub commit: Option<String>,
     /// The workflow that gives the context.
     pub context: Option<GoalId>,
+}
+
+/// Where the context of a mode's workflows comes from and goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextRule {
+    /// It gives what it found out to a workflow of another mode.
+    Gives,
+    /// It may begin with what another one found out.
+    Takes,
 }
 
 /// Whether a mode needs a repository.

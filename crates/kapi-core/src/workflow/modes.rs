@@ -277,6 +277,12 @@ impl Mode {
     /// The mode that takes the work of others over.
     pub const INTEGRATOR: Self = Self::Integrate;
 
+    /// Returns what one of its workflows is called.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        self.spec().map_or(self.as_str(), |spec| spec.noun)
+    }
+
     /// Reads a name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

@@ -4,7 +4,7 @@
 
 use crate::workflow::limits::raise_command;
 use crate::workflow::link::Relation;
-use crate::workflow::mode_spec::Stage;
+use crate::workflow::mode_spec::{ContextRule, Stage};
 use crate::workflow::modes::Mode;
 use crate::workflow::state::{Status, Workflow};
 
@@ -28,11 +28,13 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
         Status::Blocked if workflow.pending.is_some() => {
             vec![resume, format!("kapi {mode} approve {index}")]
         }
-        Status::Active if is_handed_over(workflow) => vec![
-            // Without a purpose it is built for the goal of the spec.
-            format!("kapi ralph --from {index}"),
-            format!("{resume} --reopen 'what is not clear yet'"),
-        ],
+        Status::Active if is_handed_over(workflow) => {
+            // Without a purpose they are for the goal that is handed over.
+            let takers = Mode::specs().filter(|spec| spec.context == ContextRule::Takes);
+            let start = takers.map(|spec| format!("kapi {} --from {index}", spec.mode));
+            let reopen = format!("{resume} --reopen 'what is not clear yet'");
+            start.chain([reopen]).collect()
+        }
         Status::Active | Status::Blocked => vec![resume, format!("kapi status {index}")],
         Status::Linked => successor(workflow).into_iter().chain([status]).collect(),
         Status::Completed | Status::Failed | Status::Abandoned | Status::Integrated => {

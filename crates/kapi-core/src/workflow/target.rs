@@ -18,9 +18,9 @@ pub struct Row {
     pub mode: Mode,
     /// Where it stands.
     pub status: Status,
-    /// For an interview: whether its spec is approved.
+    /// Whether it was approved and hands over what it found out.
     pub is_approved: bool,
-    /// For an interview: what it goes on in.
+    /// What it goes on in.
     pub successor: Option<(Mode, GoalId)>,
 }
 
@@ -29,7 +29,7 @@ pub struct Row {
 pub struct Target {
     /// The workflow to attach to.
     pub workflow: GoalId,
-    /// The interview that was named, where the workflow that came of it is meant.
+    /// The workflow that was named, where the one that came of it is meant.
     pub by_way_of: Option<GoalId>,
 }
 
@@ -76,19 +76,19 @@ pub enum TargetError {
         /// What it goes on in.
         successor: Option<(Mode, GoalId)>,
     },
-    /// The interview is approved, and nothing was started from it.
-    #[error("resume anything from interview {interview}: nothing was started from it yet")]
+    /// What gives the context is approved, and nothing was started from it.
+    #[error("resume anything from {} {context}: nothing was started from it yet", Mode::CONTEXT.noun())]
     NotLinked {
         /// Which.
-        interview: GoalId,
+        context: GoalId,
         /// The mode that was asked for.
         asked: Mode,
     },
-    /// The interview is not approved.
-    #[error("resume anything from interview {interview}, which is not approved yet")]
+    /// What gives the context is not approved.
+    #[error("resume anything from {} {context}, which is not approved yet", Mode::CONTEXT.noun())]
     NotApproved {
         /// Which.
-        interview: GoalId,
+        context: GoalId,
     },
 }
 
@@ -127,10 +127,10 @@ impl TargetError {
                 let report = format!("kapi status {:03}", workflow.index());
                 next.into_iter().chain([report]).collect()
             }
-            Self::NotLinked { interview, asked } => {
-                vec![format!("kapi {asked} --from {:03}", interview.index())]
+            Self::NotLinked { context, asked } => {
+                vec![format!("kapi {asked} --from {:03}", context.index())]
             }
-            Self::NotApproved { interview } => vec![resume(Mode::DeepInterview, interview)],
+            Self::NotApproved { context } => vec![resume(Mode::CONTEXT, context)],
         }
     }
 }
@@ -144,7 +144,7 @@ pub fn resume(asked: Mode, token: &str, rows: &[Row]) -> Result<Target, TargetEr
     if row.mode == asked {
         return attach(row, None);
     }
-    if row.mode != Mode::DeepInterview {
+    if row.mode != Mode::CONTEXT {
         return Err(wrong_mode("resume", row, asked));
     }
     match &row.successor {
@@ -163,11 +163,11 @@ pub fn resume(asked: Mode, token: &str, rows: &[Row]) -> Result<Target, TargetEr
         }),
         None if row.status.is_terminal() => attach(row, None),
         None if row.is_approved => Err(TargetError::NotLinked {
-            interview: row.id.clone(),
+            context: row.id.clone(),
             asked,
         }),
         None => Err(TargetError::NotApproved {
-            interview: row.id.clone(),
+            context: row.id.clone(),
         }),
     }
 }
@@ -210,7 +210,7 @@ fn wrong_mode(action: &'static str, row: &Row, asked: Mode) -> TargetError {
 }
 
 /// Finds the row with exactly this index, name or both. A name is looked for in the mode that was
-/// asked for, then among interviews, then in the others.
+/// asked for, then among those that give context, then in the others.
 fn named<'rows>(asked: Mode, token: &str, rows: &'rows [Row]) -> Result<&'rows Row, TargetError> {
     let token = token.trim();
     let is_number = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
@@ -224,8 +224,8 @@ fn named<'rows>(asked: Mode, token: &str, rows: &'rows [Row]) -> Result<&'rows R
         let has_slug = |row: &&Row| row.id.slug().as_str() == token;
         let nearness = |row: &Row| match row.mode {
             mode if mode == asked => 0,
-            Mode::DeepInterview => 1,
-            Mode::Ralph | Mode::Autoresearch | Mode::Integrate => 2,
+            mode if mode == Mode::CONTEXT => 1,
+            _ => 2,
         };
         let nearest = rows.iter().filter(has_slug).map(nearness).min();
         let is_nearest = |row: &&Row| Some(nearness(row)) == nearest;

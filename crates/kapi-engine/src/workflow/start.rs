@@ -1,8 +1,8 @@
-//! How a workflow begins: a name, an index, its first event, and the link from the interview that
-//! it goes on from.
+//! How a workflow begins: a name, an index, its first event, and the link from the workflow that
+//! gives it its context.
 //!
-//! The interview records the link while nobody else can record anything there, after the new
-//! workflow began: a crash between the two is healed by the next drive.
+//! The giver records the link while nobody else can record anything there, after the new workflow
+//! began: a crash between the two is healed by the next drive.
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
@@ -10,9 +10,8 @@ use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::{Given, decide};
 use kapi_core::workflow::denied::{Denied, Why};
 use kapi_core::workflow::handover::Spec;
-use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::modes::{Begin, Mode, ModeCommand};
+use kapi_core::workflow::modes::{Begin, Mode};
 use kapi_core::workflow::slug;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
@@ -48,7 +47,7 @@ impl Project<'_> {
         new: &NewWorkflow,
     ) -> Result<Workflow, WorkflowError> {
         let mode = new.begin.mode();
-        let (begin, mut interview) = self.begin_from(&new.begin)?;
+        let (begin, mut giver) = self.begin_from(&new.begin)?;
         let start = |id: GoalId| {
             Command::Start(Box::new(Start {
                 id,
@@ -66,9 +65,9 @@ impl Project<'_> {
         let slug = name(&new.purpose, mode, &self.taken(known.as_ref())?)?;
         let nobody = GoalId::new(0, slug);
         decide(None, person, &start(nobody.clone()), &given)?;
-        if let Some(open) = &interview {
-            let workflow = Some(open.workflow()?);
-            decide(workflow, person, &branch(mode, nobody), &given)?;
+        if let Some(open) = &giver {
+            let giver = open.workflow()?;
+            decide(Some(giver), person, &branch(giver, mode, nobody)?, &given)?;
         }
         self.prepare()?;
         let id = self.claim_workflow(&new.purpose, mode)?;
@@ -82,12 +81,13 @@ impl Project<'_> {
             started = Some(submitted.workflow);
             Ok(())
         };
-        match &mut interview {
+        match &mut giver {
             None => begin_it()?,
             Some(open) => {
                 let spec = begin.handover().cloned();
-                open.submit_between(person, &branch(mode, id.clone()), |interview| {
-                    same_spec(interview, spec.as_ref())?;
+                let branched = branch(open.workflow()?, mode, id.clone())?;
+                open.submit_between(person, &branched, |giver| {
+                    same_spec(giver, spec.as_ref())?;
                     begin_it()
                 })?;
                 open.note()?;
@@ -161,7 +161,10 @@ pub(crate) fn relink(project: &Project<'_>, workflow: &Workflow) -> Result<(), W
         // It is linked already, or somebody deleted it.
         Ok(_) | Err(_) => return Ok(()),
     }
-    let command = branch(workflow.mode(), workflow.id.clone());
+    let giver = open.workflow()?;
+    let Ok(command) = branch(giver, workflow.mode(), workflow.id.clone()) else {
+        return Ok(());
+    };
     match open.submit(&Actor::Engine, &command) {
         // An interview that went another way meanwhile stays as it is.
         Ok(_) | Err(WorkflowError::Denied(_) | WorkflowError::NotApprovedHere { .. }) => Ok(()),
@@ -174,26 +177,35 @@ fn name(purpose: &str, mode: Mode, taken: &[GoalId]) -> Result<Slug, WorkflowErr
     Ok(slug::derive(purpose, mode, &taken)?)
 }
 
-fn branch(mode: Mode, workflow: GoalId) -> Command {
-    Command::Mode(ModeCommand::Interview(InterviewCommand::Branch {
-        mode,
-        workflow,
-    }))
+/// Returns the request by which the giver of the context records what goes on from it.
+fn branch(giver: &Workflow, mode: Mode, workflow: GoalId) -> Result<Command, WorkflowError> {
+    let command = giver.body.rules().succeeded_by(mode, workflow);
+    command.map(Command::Mode).ok_or_else(|| {
+        let why = Why::WrongMode {
+            action: "go on in another workflow",
+            mode: giver.mode().as_str(),
+        };
+        let phase = Some(giver.phase());
+        denied(why, phase)
+    })
 }
 
 /// Refuses to begin from a spec that was replaced while this request was under way.
-fn same_spec(interview: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), WorkflowError> {
-    let found = interview.and_then(|workflow| workflow.body.rules().handover());
+fn same_spec(giver: Option<&Workflow>, spec: Option<&Spec>) -> Result<(), WorkflowError> {
+    let found = giver.and_then(|workflow| workflow.body.rules().handover());
     if found == spec {
         return Ok(());
     }
-    Err(Denied {
-        why: Why::Malformed {
-            rule: "begin from a spec that was replaced meanwhile".to_owned(),
-        },
-        phase: interview.map(Workflow::phase),
+    let rule = "begin from a spec that was replaced meanwhile".to_owned();
+    Err(denied(Why::Malformed { rule }, giver.map(Workflow::phase)))
+}
+
+fn denied(why: Why, phase: Option<(&'static str, Option<&'static str>)>) -> WorkflowError {
+    Denied {
+        why,
+        phase,
         pending: None,
         next_commands: Vec::new(),
     }
-    .into())
+    .into()
 }

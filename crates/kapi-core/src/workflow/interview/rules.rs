@@ -1,7 +1,7 @@
 //! The interview as a mode: its rules, plan and documents behind the seam that every mode has.
 
 use crate::actor::Actor;
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
 use crate::workflow::branch::Branch;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
@@ -10,6 +10,7 @@ use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::interview::begin::InterviewBegin;
+use crate::workflow::interview::command::InterviewCommand;
 use crate::workflow::interview::event::InterviewEvent;
 use crate::workflow::interview::spec::SPEC;
 use crate::workflow::interview::state::Interview;
@@ -17,7 +18,7 @@ use crate::workflow::interview::{decide, documents, evolve, prompt};
 use crate::workflow::link::{Link, Relation};
 use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
+use crate::workflow::modes::{Begin, Mode, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -141,6 +142,11 @@ impl ModeRules for Interview {
     fn counts_words(&self) -> Option<String> {
         let (answered, all) = (self.answered().count(), self.rounds.len());
         Some(format!("{answered} of {all} questions are answered."))
+    }
+
+    fn succeeded_by(&self, mode: Mode, workflow: GoalId) -> Option<ModeCommand> {
+        let command = InterviewCommand::Branch { mode, workflow };
+        Some(ModeCommand::Interview(command))
     }
 
     fn branch(&self) -> Option<&Branch> {

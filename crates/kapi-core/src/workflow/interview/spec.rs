@@ -3,7 +3,7 @@
 use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::state::InterviewPhase;
 use crate::workflow::mode_spec::{
-    GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
 use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
@@ -12,6 +12,7 @@ use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::DeepInterview,
+    noun: "interview",
     asks: "ask something of an interview",
     goes_on: "go on with the interview",
     phases: &[&INTERVIEW, &DRAFTED, &BRANCH, &LINKED],
@@ -21,6 +22,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
         name: "deep-interview",
         text: include_str!("../../../../../skills/deep-interview/SKILL.md"),
     }],
+    context: ContextRule::Gives,
     repository: Repository::Optional,
     open,
     goals: GoalNames::None,

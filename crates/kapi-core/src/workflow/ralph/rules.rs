@@ -1,7 +1,7 @@
 //! Ralph as a mode: its rules, plan and documents behind the seam that every mode has.
 
 use crate::actor::Actor;
-use crate::id::EffectId;
+use crate::id::{EffectId, GoalId};
 use crate::workflow::branch::Branch;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
@@ -11,7 +11,7 @@ use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
-use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
+use crate::workflow::modes::{Begin, Mode, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::ralph::begin::RalphBegin;
 use crate::workflow::ralph::spec::SPEC;
@@ -128,6 +128,10 @@ impl ModeRules for Ralph {
     fn counts_words(&self) -> Option<String> {
         let (landed, all) = (n_landed(self), self.tasks.len());
         (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
+    }
+
+    fn succeeded_by(&self, _: Mode, _: GoalId) -> Option<ModeCommand> {
+        None
     }
 
     fn branch(&self) -> Option<&Branch> {

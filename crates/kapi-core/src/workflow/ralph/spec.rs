@@ -2,7 +2,7 @@
 
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::workflow::mode_spec::{
-    GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
 };
 use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
@@ -13,6 +13,7 @@ use crate::workflow::ralph::state::RalphPhase;
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
     mode: Mode::Ralph,
+    noun: "Ralph workflow",
     asks: "ask something of a Ralph workflow",
     goes_on: "go on with the build",
     phases: &[&PLAN, &RUN, &REVIEW, &CLOSEOUT],
@@ -25,6 +26,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     ],
     decisions: &[APPROVE_PLAN.spec()],
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
+    context: ContextRule::Takes,
     repository: Repository::Required,
     open,
     goals: GoalNames::OfProject,
