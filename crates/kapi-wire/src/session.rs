@@ -6,7 +6,7 @@
 use kapi_core::workflow::state::Blocked;
 use serde::Serialize;
 
-use crate::workflow::interview::AskedView;
+use crate::workflow::asked::AskedView;
 
 /// The layout of these documents; a host that knows another one says so instead of guessing.
 pub const SESSION_VERSION: u32 = 1;
@@ -131,7 +131,7 @@ mod tests {
         CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
         StandingView,
     };
-    use crate::workflow::interview::AskedView;
+    use crate::workflow::asked::AskedView;
 
     fn standing() -> StandingView {
         StandingView {

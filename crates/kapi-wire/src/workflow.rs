@@ -2,14 +2,15 @@
 //!
 //! Built from state alone. The mode's own part stands in a file of its own.
 
+pub mod asked;
 pub mod inbox;
 pub mod interview;
+pub mod modes;
 pub mod ralph;
 pub mod row;
 
 use kapi_core::workflow::evidence::Evidence;
 use kapi_core::workflow::link::Link;
-use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::pending::{Approval, Pending};
 use kapi_core::workflow::state::{Blocked, Revision, Workflow};
 use kapi_core::workflow::terms::Terms;
@@ -17,8 +18,7 @@ use kapi_core::workflow::worker::Worker;
 use serde::Serialize;
 
 use crate::result::UsageView;
-use crate::workflow::interview::InterviewView;
-use crate::workflow::ralph::RalphView;
+use crate::workflow::modes::Parts;
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,7 +28,7 @@ pub struct WorkflowView {
     pub kind: &'static str,
     /// Its id, `NNN-slug`.
     pub id: String,
-    /// `deep-interview` or `ralph`.
+    /// Its name, as in `kapi <mode>`.
     pub mode: &'static str,
     /// What it is for, in the person's words.
     pub purpose: String,
@@ -60,10 +60,9 @@ pub struct WorkflowView {
     pub evidence: Vec<Evidence>,
     /// What the questions to agents used.
     pub usage: UsageView,
-    /// The interview, of such a workflow.
-    pub interview: Option<InterviewView>,
-    /// The plan, its tasks and its reviews, of such a workflow.
-    pub ralph: Option<RalphView>,
+    /// The parts of the modes.
+    #[serde(flatten)]
+    pub parts: Parts,
     /// What a person can type next.
     pub next: Vec<String>,
 }
@@ -71,7 +70,7 @@ pub struct WorkflowView {
 /// A decision that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingView {
-    /// `approve_interview_spec` or `approve_ralph_plan`.
+    /// Its name, `approve_…`.
     pub decision: &'static str,
     /// The artifact it is about.
     pub artifact: &'static str,
@@ -111,10 +110,6 @@ impl WorkflowView {
     #[must_use]
     pub fn of(workflow: &Workflow, looked: Looked, next: Vec<String>) -> Self {
         let (phase, subphase) = workflow.phase();
-        let (interview, ralph) = match &workflow.body {
-            Body::Interview(interview) => (Some(InterviewView::of(interview)), None),
-            Body::Ralph(ralph) => (None, Some(RalphView::of(ralph))),
-        };
         Self {
             kind: match looked {
                 Looked::At => "workflow",
@@ -137,8 +132,7 @@ impl WorkflowView {
             workers: workflow.workers.clone(),
             evidence: workflow.evidence.clone(),
             usage: UsageView::from(workflow.used),
-            interview,
-            ralph,
+            parts: Parts::of(&workflow.body),
             next,
         }
     }

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::modes::{Body, Mode};
+use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
@@ -15,7 +15,8 @@ use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
     ShownView, StandingView,
 };
-use kapi_wire::workflow::interview::AskedView;
+use kapi_wire::workflow::asked::AskedView;
+use kapi_wire::workflow::modes::asked;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -169,10 +170,7 @@ fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Err
         .project
         .workflow_driver(&found.key)
         .map_err(|error| Error::workflow(&error))?;
-    let asked = match &workflow.body {
-        Body::Interview(interview) => AskedView::of(interview),
-        Body::Ralph(_) => None,
-    };
+    let asked = asked(&workflow.body);
     let documents = guidance::documents(workflow).iter();
     Ok(StandingView {
         id: workflow.id.to_string(),

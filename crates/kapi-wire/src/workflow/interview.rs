@@ -8,6 +8,8 @@ use kapi_core::workflow::interview::score::{Dimension, Score};
 use kapi_core::workflow::interview::state::{Interview, InterviewPhase, Restated};
 use serde::Serialize;
 
+use crate::workflow::asked::AskedView;
+
 /// An interview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InterviewView {
@@ -54,58 +56,39 @@ pub struct RoundView {
     pub reason: Option<String>,
 }
 
-/// What a person is asked, with everything that helps them to answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AskedView {
-    /// `question`, or `goal` where the goal was said back.
-    pub kind: &'static str,
-    /// The round that an answer belongs to.
-    pub round: u32,
-    /// The question, or the goal.
-    pub text: String,
-    /// What an empty answer accepts.
-    pub proposed: Option<String>,
-    /// Why it is asked, in words.
-    pub why: String,
-    /// How clear it is so far, in words; empty while there is no score.
-    pub clarity: Vec<String>,
-}
-
-impl AskedView {
-    /// Shows what an interview asks its person now.
-    #[must_use]
-    pub fn of(interview: &Interview) -> Option<Self> {
-        let clarity = interview.score.as_ref().map_or_else(Vec::new, |score| {
-            let mut lines = vec![score.words()];
-            lines.extend(score.reasons.iter().cloned());
-            lines
-        });
-        match interview.phase {
-            InterviewPhase::Awaiting => open_round(interview).map(|round| Self {
-                kind: "question",
-                round: round.number,
-                text: round.question.text.clone(),
-                proposed: round.question.proposed.clone(),
-                why: format!(
-                    "{}, {}",
-                    purpose(round.question.dimension),
-                    side(round.question.perspective)
-                ),
-                clarity,
-            }),
-            InterviewPhase::Restating => interview.restated.as_ref().map(|restated| Self {
-                kind: "goal",
-                round: restated.round,
-                text: restated.goal.clone(),
-                proposed: Some(restated.goal.clone()),
-                why: "the spec is drafted from it once you say that it is the goal".to_owned(),
-                clarity,
-            }),
-            InterviewPhase::Asking
-            | InterviewPhase::Spec
-            | InterviewPhase::Branch
-            | InterviewPhase::Linked => None,
-        }
+/// Shows what an interview asks its person now.
+#[must_use]
+pub fn asked(interview: &Interview) -> Option<AskedView> {
+    let clarity = interview.score.as_ref().map_or_else(Vec::new, |score| {
+        let mut lines = vec![score.words()];
+        lines.extend(score.reasons.iter().cloned());
+        lines
+    });
+    match interview.phase {
+        InterviewPhase::Awaiting => open_round(interview).map(|round| AskedView {
+            kind: "question",
+            round: round.number,
+            text: round.question.text.clone(),
+            proposed: round.question.proposed.clone(),
+            why: format!(
+                "{}, {}",
+                purpose(round.question.dimension),
+                side(round.question.perspective)
+            ),
+            clarity,
+        }),
+        InterviewPhase::Restating => interview.restated.as_ref().map(|restated| AskedView {
+            kind: "goal",
+            round: restated.round,
+            text: restated.goal.clone(),
+            proposed: Some(restated.goal.clone()),
+            why: "the spec is drafted from it once you say that it is the goal".to_owned(),
+            clarity,
+        }),
+        InterviewPhase::Asking
+        | InterviewPhase::Spec
+        | InterviewPhase::Branch
+        | InterviewPhase::Linked => None,
     }
 }
 
@@ -139,7 +122,7 @@ impl InterviewView {
             commit: interview.commit.clone(),
             rounds: interview.rounds.iter().map(RoundView::of).collect(),
             open: open_round(interview).map(|round| round.number),
-            asked: AskedView::of(interview),
+            asked: asked(interview),
             restated: interview.restated.clone(),
             score: interview.score.clone(),
             contradictions: interview.contradictions.clone(),
@@ -212,7 +195,7 @@ mod tests {
     use kapi_core::workflow::interview::score::{Clarity, Dimension, Score};
     use kapi_core::workflow::interview::state::{Interview, InterviewPhase, Restated};
 
-    use super::AskedView;
+    use super::asked;
 
     fn interview(phase: InterviewPhase) -> Interview {
         let question = Question {
@@ -249,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_question_comes_with_its_proposal_and_the_reason_for_it() {
-        let asked = AskedView::of(&interview(InterviewPhase::Awaiting)).unwrap();
+        let asked = asked(&interview(InterviewPhase::Awaiting)).unwrap();
         let golden = concat!(
             r#"{"kind":"question","round":1,"text":"Whom does it greet?","#,
             r#""proposed":"whoever is named","#,
@@ -272,7 +255,7 @@ mod tests {
             reasons: vec!["nobody said how it is seen".to_owned()],
             answered: 3,
         });
-        let asked = AskedView::of(&interview).unwrap();
+        let asked = asked(&interview).unwrap();
         assert_eq!((asked.kind, asked.round), ("goal", 5));
         assert_eq!(asked.text, "Everybody is greeted.");
         assert_eq!(asked.proposed.as_deref(), Some("Everybody is greeted."));
@@ -288,7 +271,7 @@ mod tests {
             InterviewPhase::Branch,
             InterviewPhase::Linked,
         ] {
-            assert_eq!(AskedView::of(&interview(phase)), None, "{phase:?}");
+            assert_eq!(asked(&interview(phase)), None, "{phase:?}");
         }
     }
 }

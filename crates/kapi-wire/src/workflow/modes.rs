@@ -1,0 +1,39 @@
+//! The parts of the modes in a workflow's view, in one list: a field for each, null but for its own.
+
+use kapi_core::workflow::modes::Body;
+use serde::Serialize;
+
+use crate::workflow::asked::AskedView;
+use crate::workflow::interview::InterviewView;
+use crate::workflow::ralph::RalphView;
+
+/// The part of each mode.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Parts {
+    /// The interview, of such a workflow.
+    pub interview: Option<InterviewView>,
+    /// The plan, its tasks and its reviews, of such a workflow.
+    pub ralph: Option<RalphView>,
+}
+
+impl Parts {
+    /// Shows the mode's own part.
+    #[must_use]
+    pub fn of(body: &Body) -> Self {
+        let mut parts = Self::default();
+        match body {
+            Body::Interview(interview) => parts.interview = Some(InterviewView::of(interview)),
+            Body::Ralph(ralph) => parts.ralph = Some(RalphView::of(ralph)),
+        }
+        parts
+    }
+}
+
+/// Returns what a workflow asks its person now, with everything that helps them to answer.
+#[must_use]
+pub fn asked(body: &Body) -> Option<AskedView> {
+    match body {
+        Body::Interview(interview) => crate::workflow::interview::asked(interview),
+        Body::Ralph(_) => None,
+    }
+}
