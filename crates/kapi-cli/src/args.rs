@@ -5,10 +5,11 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
-    demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
-    policy, prove, ralph, resume, run, sandbox, service, show, spend, status, task, up,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
+    explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
+    run, sandbox, service, show, spend, status, task, up,
 };
+use crate::modes;
 
 /// Run coding agents unattended and get back commits that are proved, not promised
 ///
@@ -39,10 +40,8 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Set goals up, approve them, steer them, and ask about them
     Goal(goal::Args),
-    /// Ask what is wanted until it is clear, and write it down as a spec to approve
-    DeepInterview(Box<deep_interview::Args>),
-    /// Plan, have the plan approved, build it in parallel, review it, account for it
-    Ralph(Box<ralph::Args>),
+    #[command(flatten)]
+    Mode(modes::Command),
     /// Show everything that waits for you, oldest first
     Inbox(inbox::Args),
     /// List goals and workflows, what waits, and what is not as it should be

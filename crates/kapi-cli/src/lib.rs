@@ -10,9 +10,9 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, deep_interview,
-    demo, diff, doctor, explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp,
-    policy, prove, ralph, resume, run, sandbox, service, show, spend, status, task, up,
+    agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
+    explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
+    run, sandbox, service, show, spend, status, task, up,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -34,6 +34,7 @@ mod exit_code;
 mod hook;
 mod inner;
 mod kernel;
+mod modes;
 mod naming;
 mod profile;
 mod progress;
@@ -91,8 +92,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Run(args) => run::run(context, args),
         Command::Demo(args) => demo::run(context, args),
         Command::Goal(args) => goal::run(context, args),
-        Command::DeepInterview(args) => deep_interview::run(context, args),
-        Command::Ralph(args) => ralph::run(context, args),
+        Command::Mode(command) => modes::run(context, command),
         Command::Inbox(args) => inbox::run(context, args),
         Command::Clear(args) => clear::run(context, args),
         Command::Status(args) => status::run(context, args),

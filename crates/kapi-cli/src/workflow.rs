@@ -2,9 +2,7 @@
 //!
 //! No rule of a mode stands here; those are the core's.
 
-pub(crate) mod answers;
 pub(crate) mod candidates;
-pub(crate) mod dialog;
 pub(crate) mod driving;
 pub(crate) mod editor;
 pub(crate) mod event_words;
@@ -15,7 +13,6 @@ pub(crate) mod listing;
 pub(crate) mod progress;
 pub(crate) mod purpose;
 mod queued;
-pub(crate) mod reply;
 pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod terms;

@@ -145,7 +145,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
         .map_err(|error| Error::workflow(&error))?;
     for candidate in fitting.into_iter().take(CANDIDATES_MAX) {
         let key = WorkflowKey {
-            mode: Mode::DeepInterview,
+            mode: Mode::CONTEXT,
             id: candidate.id.clone(),
         };
         // The list is only shown; what cannot be read is told when it is chosen.

@@ -1,7 +1,7 @@
-//! Which interview a new workflow goes on from: none, the one that fits, or a row of a list.
+//! Which workflow gives a new one its context: none, the one that fits, or a row of a list.
 //!
 //! What fits is the core's rule. A number typed here is a row of the list that was just shown, and
-//! where nobody is there to type one, the interview has to be named.
+//! where nobody is there to type one, it has to be named.
 
 use kapi_core::id::GoalId;
 use kapi_core::workflow::candidate::Candidate;
@@ -14,19 +14,19 @@ use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
 
-/// Interviews that are listed at most.
+/// Workflows that are listed at most.
 const LISTED_MAX: usize = 9;
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// This interview.
-    Interview(GoalId),
+    /// This one gives the context.
+    Giver(GoalId),
     /// None.
     Nothing,
 }
 
-/// Chooses the interview that a workflow goes on from.
+/// Chooses the workflow that gives the context.
 pub(crate) fn choose(
     context: &Context,
     project: &Project<'_>,
@@ -40,9 +40,10 @@ pub(crate) fn choose(
         return Ok(Chosen::Nothing);
     }
     let ui = context.ui;
-    ui.say(match fitting.len() {
-        1 => "An approved interview fits this purpose:",
-        _ => "Approved interviews fit this purpose:",
+    let noun = Mode::CONTEXT.noun();
+    ui.say(&match fitting.len() {
+        1 => format!("An approved {noun} fits this purpose:"),
+        _ => format!("Approved {noun}s fit this purpose:"),
     });
     for (row, candidate) in (1..).zip(&fitting) {
         ui.say(&line(project, row, candidate));
@@ -72,12 +73,12 @@ fn picked(typed: &str, fitting: &[Candidate]) -> Option<Chosen> {
         return Some(Chosen::Nothing);
     };
     let candidate = fitting.get(place)?;
-    Some(Chosen::Interview(candidate.id.clone()))
+    Some(Chosen::Giver(candidate.id.clone()))
 }
 
 fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
     let key = WorkflowKey {
-        mode: Mode::DeepInterview,
+        mode: Mode::CONTEXT,
         id: candidate.id.clone(),
     };
     // The list is only shown; what cannot be read is told when it is chosen.
@@ -85,22 +86,26 @@ fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
         .workflow(&key)
         .map_or_else(|_| String::new(), |workflow| first_line(&workflow.purpose));
     format!(
-        "  {row}  interview {}: {purpose} ({} % of the words: {})",
+        "  {row}  {} {}: {purpose} ({} % of the words: {})",
+        Mode::CONTEXT.noun(),
         candidate.id,
         candidate.score,
         candidate.shared.join(", ")
     )
 }
 
-/// Nobody is there to choose, and a guess would tie the interview for good.
+/// Nobody is there to choose, and a guess would tie it for good.
 fn unanswered(fitting: &[Candidate]) -> Error {
     let names: Vec<String> = fitting
         .iter()
         .map(|candidate| format!("`--from {:03}`", candidate.id.index()))
         .collect();
+    let noun = Mode::CONTEXT.noun();
     let text = match fitting.len() {
-        1 => "an approved interview fits, and nobody is at a terminal to say whether it is meant",
-        _ => "several approved interviews fit, and nobody is at a terminal to choose",
+        1 => format!(
+            "an approved {noun} fits, and nobody is at a terminal to say whether it is meant"
+        ),
+        _ => format!("several approved {noun}s fit, and nobody is at a terminal to choose"),
     };
     Error::new(Exit::Usage, text).with_hint(format!(
         "say it with {}, or `--unlinked` to begin without one.",
@@ -123,7 +128,7 @@ mod tests {
             shared: Vec::new(),
         };
         let fitting = [candidate("007-a"), candidate("001-b")];
-        let chosen = |name: &str| Some(Chosen::Interview(GoalId::parse(name).unwrap()));
+        let chosen = |name: &str| Some(Chosen::Giver(GoalId::parse(name).unwrap()));
         for (typed, expected) in [
             ("1\n", chosen("007-a")),
             ("\n", chosen("007-a")),

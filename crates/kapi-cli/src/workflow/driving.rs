@@ -24,8 +24,6 @@ use crate::context::Context;
 use crate::contract::approval::{HASH_DIGITS_MIN, is_hash};
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::answers::Answers;
-use crate::workflow::dialog::{self, Settled};
 use crate::workflow::found::Found;
 use crate::workflow::keyboard::{Keyboard, Typed};
 use crate::workflow::progress::Progress;
@@ -36,11 +34,32 @@ use crate::workflow::world::World;
 /// Bytes of an artifact that are shown.
 const ARTIFACT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// What became of what a workflow asks its person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// There was a reply: it goes on.
+    Replied,
+    /// It waits; the person goes on another day.
+    Left,
+}
+
+/// Settles what a workflow asks its person, decisions apart; the keyboard where they are at one.
+pub(crate) type Settle =
+    dyn Fn(&Context, &mut Found<'_>, Option<&mut Keyboard<'_>>) -> Result<Settled, Error> + Sync;
+
+/// Settles nothing, for a mode that asks for decisions only.
+pub(crate) const NOTHING_ASKED: &Settle = &|_, _, _| Ok(Settled::Left);
+
+/// Returns the same, made when a command begins.
+pub(crate) fn nothing_asked(_: &Context) -> Result<Box<Settle>, Error> {
+    Ok(Box::new(NOTHING_ASKED))
+}
+
 /// What a workflow is driven with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct With<'a> {
-    /// A file of answers, taken before anybody is asked.
-    pub(crate) answers: Option<&'a Answers>,
+    /// Settles what it asks its person.
+    pub(crate) settle: &'a Settle,
     /// Where its workers are watched.
     pub(crate) watch: Option<WatchedIn>,
 }
@@ -64,7 +83,7 @@ pub(crate) fn go_on(
                 None => Settled::Left,
             }
         } else {
-            dialog::settle(context, found, with.answers, keyboard.as_mut())?
+            (with.settle)(context, found, keyboard.as_mut())?
         };
         if settled == Settled::Left {
             break;

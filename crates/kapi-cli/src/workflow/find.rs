@@ -2,6 +2,7 @@
 //!
 //! The rules are the core's; here it is said which one was taken where another was named.
 
+use kapi_core::workflow::modes::Mode;
 use kapi_engine::workflow::key::WorkflowKey;
 
 use crate::context::Context;
@@ -34,9 +35,10 @@ pub(crate) fn find<'a>(
             let resumed = project
                 .find_to_resume(sought.mode, sought.reference)
                 .map_err(|error| Error::workflow(&error))?;
-            if let Some(interview) = &resumed.by_way_of {
+            if let Some(giver) = &resumed.by_way_of {
                 context.ui.say(&format!(
-                    "note: interview {interview} goes on as {}.",
+                    "note: {} {giver} goes on as {}.",
+                    Mode::CONTEXT.noun(),
                     resumed.key
                 ));
             }

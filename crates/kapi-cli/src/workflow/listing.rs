@@ -4,6 +4,7 @@
 
 use std::iter;
 
+use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::state::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
@@ -107,8 +108,9 @@ fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
         (Some(WorkflowWait::Answer { .. } | WorkflowWait::Unblocking { .. }), _) => {
             Some(format!("kapi {mode} resume {index:03}"))
         }
-        (None, Status::Active) if !is_driven && entry.phase == "branch" => {
-            Some(format!("kapi ralph --from {index:03}"))
+        (None, Status::Active) if !is_driven && entry.about.is_some() => {
+            let taker = Mode::takers().next()?;
+            Some(format!("kapi {taker} --from {index:03}"))
         }
         (None, Status::Active) if !is_driven => Some(format!("kapi {mode} resume {index:03}")),
         (

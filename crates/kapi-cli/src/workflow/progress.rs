@@ -18,12 +18,12 @@ use kapi_engine::workflow::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
 
-use crate::amount;
 use crate::contract::short;
 use crate::event_words::first_line;
 use crate::progress::event_json;
 use crate::ui::{Format, Ui, harmless};
 use crate::workflow::event_words::describe;
+use crate::{amount, modes};
 
 /// Effects that are named in the live line at most.
 const NAMED_MAX: usize = 3;
@@ -64,7 +64,7 @@ impl Progress {
         match self.ui.format {
             Format::Json => self.ui.json(&event_json("workflow", &self.id, logged)),
             Format::Human => {
-                let is_shown_next = self.ui.is_at_keyboard() && is_asked_next(&logged.event);
+                let is_shown_next = self.ui.is_at_keyboard() && is_shown_next(&logged.event);
                 if let Some(line) = describe(&logged.event).filter(|_| !is_shown_next) {
                     self.say(&format!("  {line}"));
                 }
@@ -152,17 +152,13 @@ impl Progress {
     }
 }
 
-/// Tells whether an event is what a person at the keyboard is shown whole right after it: a question,
-/// the goal said back, how clear it is.
-const fn is_asked_next(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Mode(ModeEvent::Interview(
-            InterviewEvent::QuestionAsked { .. }
-                | InterviewEvent::GoalRestated { .. }
-                | InterviewEvent::ScoreRecorded { .. }
-        ))
-    )
+/// Tells whether an event is what a person at the keyboard is shown whole right after it.
+fn is_shown_next(event: &Event) -> bool {
+    if let Event::Mode(event) = event {
+        modes::front(event.mode()).is_some_and(|front| (front.is_shown_next)(event))
+    } else {
+        false
+    }
 }
 
 /// Returns what an effect does, in a few words.

@@ -1,10 +1,11 @@
 //! What a workflow may use, from flags and configuration: the same parties and limits as `kapi run`.
 //!
-//! Creates nothing. An interview needs no repository; everything else does.
+//! Creates nothing. Whether a repository is needed, and who else is asked, is the mode's table.
 
 use clap::FromArgMatches as _;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, Judge, TURNS_DEFAULT};
+use kapi_core::workflow::mode_spec::{ModeSpec, Party, Repository};
 use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_world::survey::Survey;
@@ -91,20 +92,21 @@ pub(crate) fn draw(
 ) -> Result<Drawn, Error> {
     let outside = context.book(&Config::unconfigured());
     let survey = Survey::of(&outside, &context.cwd);
-    match (survey, mode) {
-        (Ok(survey), Mode::DeepInterview) if survey.base("HEAD").is_err() => {
-            without_commit(context, flags, survey.root())
+    let spec = spec_of(mode)?;
+    match (survey, spec.repository) {
+        (Ok(survey), Repository::Optional) if survey.base("HEAD").is_err() => {
+            without_commit(context, spec, flags, survey.root())
         }
-        (Ok(survey), _) => {
+        (Ok(survey), repository) => {
             let said = (purpose, plan_approval);
-            let mut drawn = with_repository(context, &survey, mode, flags, said)?;
-            if mode == Mode::Ralph {
+            let mut drawn = with_repository(context, &survey, spec, flags, said)?;
+            if repository == Repository::Required {
                 drawn.notes.extend(branch::notes(&survey));
             }
             Ok(drawn)
         }
-        (Err(_), Mode::DeepInterview) => without_commit(context, flags, context.cwd.clone()),
-        (Err(failure), Mode::Ralph | Mode::Autoresearch | Mode::Integrate) => {
+        (Err(_), Repository::Optional) => without_commit(context, spec, flags, context.cwd.clone()),
+        (Err(failure), Repository::Required) => {
             let mut error = Error::world(&failure);
             error.exit = Exit::Usage;
             Err(error.with_hint(
@@ -115,22 +117,28 @@ pub(crate) fn draw(
     }
 }
 
+/// Returns the table of a mode.
+pub(crate) fn spec_of(mode: Mode) -> Result<&'static ModeSpec, Error> {
+    let missing = || Error::usage(format!("{mode} is not there yet"));
+    mode.spec().ok_or_else(missing)
+}
+
 fn with_repository(
     context: &Context,
     survey: &Survey,
-    mode: Mode,
+    spec: &ModeSpec,
     flags: &Flags,
     (purpose, plan_approval): (&str, PlanApproval),
 ) -> Result<Drawn, Error> {
-    let mut args = as_run(mode, flags, purpose)?;
-    if mode == Mode::DeepInterview {
+    let mut args = as_run(spec, flags, purpose)?;
+    if spec.repository == Repository::Optional {
         // It makes no branch, so none can be in its way.
         args.branch_type = naming::open_type(survey);
     }
     let draft = contract::draft_for_agent(context, &args)?;
     contract::check(context, &draft.config, &draft.contract)?;
     let mut notes = draft.notes;
-    if mode == Mode::DeepInterview {
+    if spec.judge == Party::NotAsked {
         // It makes nothing that somebody could judge.
         notes.retain(|note| !note.starts_with(judge::NOBODY));
     }
@@ -142,7 +150,7 @@ fn with_repository(
             ..draft.contract.clone()
         };
         contract::check(context, &draft.config, &theirs)?;
-    } else if mode == Mode::Ralph {
+    } else if spec.reviewer == Party::Asked {
         notes.push(
             "SAME AGENT: nobody else was named to object and review; `--reviewer` names another. \
              Each report says so as a risk."
@@ -184,9 +192,10 @@ fn with_repository(
     })
 }
 
-/// An interview where there is nothing to look facts up in.
+/// A mode that goes without, where there is nothing to look facts up in.
 fn without_commit(
     context: &Context,
+    spec: &ModeSpec,
     flags: &Flags,
     root: std::path::PathBuf,
 ) -> Result<Drawn, Error> {
@@ -198,7 +207,7 @@ fn without_commit(
             .with_hint("add `--agent claude` (or codex, gemini, pi, 'command:<shell>').")
     })?;
     let agent = party::absolute(context, named)?;
-    let args = as_run(Mode::DeepInterview, flags, "")?;
+    let args = as_run(spec, flags, "")?;
     let (sandbox, network) = isolation::level_and_network(&args, &config)?;
     let book = context.book(&config);
     container::check(&book, sandbox)?;
@@ -241,16 +250,15 @@ fn reviewer(context: &Context, flags: &Flags) -> Result<Option<String>, Error> {
 }
 
 /// Returns the flags as those of `kapi run`, whose rules for parties and limits hold here too.
-fn as_run(mode: Mode, flags: &Flags, purpose: &str) -> Result<run::Args, Error> {
+fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<run::Args, Error> {
     let mut line: Vec<String> = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         line.extend(value.map(|value| format!("--{name}={value}")));
     };
     add("agent", flags.agent.clone());
-    // Nobody judges an interview: it makes nothing.
-    let judge = match mode {
-        Mode::DeepInterview => Some("none".to_owned()),
-        Mode::Ralph | Mode::Autoresearch | Mode::Integrate => flags.judge.clone(),
+    let judge = match spec.judge {
+        Party::NotAsked => Some("none".to_owned()),
+        Party::Asked => flags.judge.clone(),
     };
     add("judge", judge);
     add("sandbox", flags.sandbox.as_ref().and_then(word));
@@ -307,7 +315,7 @@ mod tests {
             base: Some("HEAD~1".to_owned()),
             ..Flags::default()
         };
-        let args = as_run(Mode::Ralph, &flags, "-n is\nno flag").unwrap();
+        let args = as_run(Mode::Ralph.spec().unwrap(), &flags, "-n is\nno flag").unwrap();
         assert_eq!(args.intent, "-n is\nno flag");
         assert_eq!(args.agent.as_deref(), Some("script:a b.yaml"));
         assert_eq!(args.judge.as_deref(), Some("same"));
@@ -318,7 +326,7 @@ mod tests {
         assert_eq!(args.verify, flags.verify);
         assert_eq!(args.protect, flags.protect);
         assert_eq!(args.base.as_deref(), Some("HEAD~1"));
-        let interview = as_run(Mode::DeepInterview, &flags, "x").unwrap();
+        let interview = as_run(Mode::DeepInterview.spec().unwrap(), &flags, "x").unwrap();
         assert_eq!(interview.judge.as_deref(), Some("none"));
         assert_eq!(amount::parse_usd_micros(&usd(420_000)).unwrap(), 420_000);
     }

@@ -1,9 +1,7 @@
-//! A workflow in words: where it stands, what it waits for, how clear an interview is, what comes
-//! next.
+//! A workflow in words: where it stands and what it waits for.
 //!
 //! Only words; what may happen is the core's affair.
 
-use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::state::{Status, Workflow};
 
 /// What is said of a decision that waits.
@@ -32,17 +30,6 @@ pub(crate) fn stands(
         | Status::Abandoned
         | Status::Linked
         | Status::Integrated => status.as_str().to_owned(),
-    }
-}
-
-/// Returns where an answer came from, in words.
-pub(crate) const fn provenance(provenance: Provenance) -> &'static str {
-    match provenance {
-        Provenance::Person => "you",
-        Provenance::PersonAccepted => "you, as proposed",
-        Provenance::AnswersFile => "your file of answers",
-        Provenance::Repository => "the repository",
-        Provenance::Assumption => "an assumption",
     }
 }
 

@@ -32,6 +32,10 @@ pub struct ModeSpec {
     pub context: ContextRule,
     /// Whether it needs a repository.
     pub repository: Repository,
+    /// Whether somebody else is asked to object and review.
+    pub reviewer: Party,
+    /// Whether somebody judges what it makes.
+    pub judge: Party,
     /// Makes its beginning; says what is missing where there is not enough for one.
     pub open: fn(Opening) -> Result<Begin, &'static str>,
     /// How its goals are named.
@@ -89,6 +93,15 @@ pub enum Repository {
     Optional,
     /// It begins at a commit.
     Required,
+}
+
+/// Whether a party beside the agent has anything to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Party {
+    /// It is asked.
+    Asked,
+    /// There is nothing to ask it.
+    NotAsked,
 }
 
 /// How the goals of a mode are named.

@@ -15,7 +15,7 @@ use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::Link;
 use crate::workflow::mode_rules::ModeRules;
-use crate::workflow::mode_spec::ModeSpec;
+use crate::workflow::mode_spec::{ContextRule, ModeSpec};
 use crate::workflow::role::RoleSpec;
 use crate::workflow::{interview, ralph};
 
@@ -179,6 +179,14 @@ macro_rules! modes {
         }
 
         impl ModeEvent {
+            /// Returns which mode it is of.
+            #[must_use]
+            pub const fn mode(&self) -> Mode {
+                match self {
+                    $($(#[cfg($($cfg)*)])? Self::$tag(_) => Mode::$mode,)+
+                }
+            }
+
             /// The names by which a log tells whose fact it is.
             pub(crate) const KINDS: &[&str] = &[$($(#[cfg($($cfg)*)])? $word,)+];
         }
@@ -287,6 +295,12 @@ impl Mode {
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+
+    /// Returns the modes that may begin with what another one hands over.
+    pub fn takers() -> impl Iterator<Item = Self> {
+        let takers = Self::specs().filter(|spec| spec.context == ContextRule::Takes);
+        takers.map(|spec| spec.mode)
     }
 
     /// Returns the tables of the modes that there are.

@@ -4,7 +4,7 @@
 
 use crate::workflow::limits::raise_command;
 use crate::workflow::link::Relation;
-use crate::workflow::mode_spec::{ContextRule, Stage};
+use crate::workflow::mode_spec::Stage;
 use crate::workflow::modes::Mode;
 use crate::workflow::state::{Status, Workflow};
 
@@ -30,8 +30,7 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
         }
         Status::Active if is_handed_over(workflow) => {
             // Without a purpose they are for the goal that is handed over.
-            let takers = Mode::specs().filter(|spec| spec.context == ContextRule::Takes);
-            let start = takers.map(|spec| format!("kapi {} --from {index}", spec.mode));
+            let start = Mode::takers().map(|mode| format!("kapi {mode} --from {index}"));
             let reopen = format!("{resume} --reopen 'what is not clear yet'");
             start.chain([reopen]).collect()
         }

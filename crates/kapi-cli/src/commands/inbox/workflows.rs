@@ -10,9 +10,8 @@ use crate::commands::inbox::goals::damaged;
 use crate::commands::inbox::item::{Item, Line, Waiting};
 use crate::error::{Error, chain};
 use crate::event_words::first_line;
-use crate::workflow::dialog::{Asked, asked};
+use crate::modes;
 use crate::workflow::listing::updated_ms;
-use crate::workflow::words;
 
 /// Returns the workflows that wait.
 pub(super) fn waiting(
@@ -85,28 +84,12 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
             format!("{resume} --abandon '<reason>'"),
         ];
     } else {
-        let (_, asked) = asked(workflow)?;
-        let (kind, what) = match asked {
-            Asked::Question(round) => (
-                "question",
-                format!(
-                    "question {}: {}",
-                    round.number,
-                    first_line(&round.question.text)
-                ),
-            ),
-            Asked::Goal { goal, .. } => (
-                "restated_goal",
-                format!("is this the goal: {}", first_line(goal)),
-            ),
-        };
-        waiting.kind = kind;
-        waiting.what = what;
-        waiting.on_yes = "you are asked it, and the interview goes on".to_owned();
-        waiting.change = vec![
-            format!("{resume} --answer '<text>'"),
-            format!("{resume} --answer /later"),
-        ];
+        let asked = modes::front(workflow.mode()).and_then(|it| (it.waits_for)(workflow))?;
+        waiting.kind = asked.kind;
+        waiting.what = asked.what;
+        waiting.on_yes = asked.on_yes.to_owned();
+        let change = asked.change.iter();
+        waiting.change = change.map(|option| format!("{resume} {option}")).collect();
     }
     Some(waiting.into())
 }

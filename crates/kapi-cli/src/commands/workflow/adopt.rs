@@ -4,17 +4,16 @@
 //! The workflow itself stays as it is; the leave is kept in the person's home.
 
 use kapi_core::workflow::limits;
-use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 
-use crate::amount;
 use crate::context::Context;
 use crate::contract::words::{self, budget_words};
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::workflow::found::Found;
+use crate::{amount, modes};
 
 /// How a person gives their leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,21 +81,8 @@ fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
             format!("{artifact} ({}) by {}", approval.sha256, approval.by),
         ));
     }
-    if let Body::Ralph(ralph) = &workflow.body {
-        lines.push(("base", ralph.base.clone()));
-        if let Some(branch) = &ralph.branch {
-            lines.push(("branch", format!("{} at {}", branch.name, branch.head)));
-        }
-        if let Some(plan) = &ralph.plan {
-            lines.push(("plan", plan.summary.clone()));
-            for task in &plan.tasks {
-                lines.push(("task", format!("{}: {}", task.id, task.title)));
-            }
-            let of_tasks = plan.tasks.iter().flat_map(|task| &task.verify);
-            let of_criteria = plan.criteria.iter().filter_map(|one| one.verify.as_ref());
-            let all = of_tasks.chain(of_criteria).chain(&plan.verify);
-            lines.extend(all.map(|command| ("runs", command.clone())));
-        }
+    if let Some(front) = modes::front(workflow.mode()) {
+        lines.extend((front.trusted)(workflow));
     }
     lines
 }

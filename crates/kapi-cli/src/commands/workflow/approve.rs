@@ -9,13 +9,13 @@ use kapi_core::workflow::pending::{Means, Pending};
 use kapi_engine::workflow::requests::Approving;
 use kapi_wire::workflow::{Looked, WorkflowView};
 
-use crate::commands::workflow::branch;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::modes;
 use crate::ui::Format;
-use crate::workflow::driving::{self, With};
+use crate::workflow::driving::{self, NOTHING_ASKED, With};
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
 use crate::workflow::{purpose, words};
@@ -59,7 +59,10 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
         return Err(nothing_pending(&found));
     };
     driving::check_unedited(&found, &pending)?;
-    branch::check_plan(context, &found)?;
+    let front = modes::front(mode);
+    if let Some(front) = front {
+        (front.check)(context, &found)?;
+    }
     show(context, &found, &pending)?;
     let means = means(context, args, &found, &pending)?;
     let approving = Approving {
@@ -71,7 +74,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
     if args.go {
         let interrupts = interrupts()?;
         let with = With {
-            answers: None,
+            settle: front.map_or(NOTHING_ASKED, |front| front.settle),
             watch: None,
         };
         return driving::go_on(context, &mut found, with, &interrupts);

@@ -4,7 +4,6 @@
 //! Told before anything is spent on it, with the command that helps. Knows names only.
 
 use kapi_core::workflow::branch::BranchType;
-use kapi_core::workflow::modes::Body;
 use kapi_world::survey::Survey;
 
 use crate::config::Config;
@@ -14,15 +13,13 @@ use crate::exit_code::Exit;
 use crate::naming;
 use crate::workflow::found::Found;
 
-/// Refuses to go on to where the branch of a plan is made, if git could not make it.
-pub(crate) fn check_plan(context: &Context, found: &Found<'_>) -> Result<(), Error> {
-    let Body::Ralph(ralph) = &found.workflow.body else {
-        return Ok(());
-    };
-    let (Some(plan), None) = (&ralph.plan, &ralph.branch) else {
-        return Ok(());
-    };
-    let kind = plan.branch_type.as_str();
+/// Refuses to go on to where a branch of this type is made, if git could not make it.
+pub(crate) fn check(
+    context: &Context,
+    found: &Found<'_>,
+    branch_type: BranchType,
+) -> Result<(), Error> {
+    let kind = branch_type.as_str();
     let book = context.book(&Config::unconfigured());
     let survey = Survey::of(&book, found.project.layout.root());
     let survey = survey.map_err(|failure| Error::world(&failure))?;

@@ -2,31 +2,23 @@
 //!
 //! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
 
-use std::path::Path;
-
-use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::interview::command::InterviewCommand;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::modes::{Mode, ModeCommand};
-use kapi_core::workflow::ralph::command::RalphCommand;
 use kapi_core::workflow::state::Status;
 
-use crate::amount;
 use crate::commands::workflow::adopt::{self, Leave};
-use crate::commands::workflow::branch;
 use crate::context::Context;
 use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::workflow::answers::Answers;
-use crate::workflow::driving::{self, With};
+use crate::workflow::driving::{self, Settle, With};
 use crate::workflow::event_words::describe;
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
-use crate::workflow::reply::Reply;
 use crate::workflow::watching::{self, Watch};
-use crate::workflow::{dialog, purpose, report};
+use crate::workflow::{purpose, report};
+use crate::{amount, modes};
 
 /// Options of `kapi <mode> resume` that every mode has.
 #[derive(Debug, clap::Args)]
@@ -66,28 +58,25 @@ pub(crate) struct Args {
 }
 
 /// What a mode lets a person ask besides.
-#[derive(Debug)]
 pub(crate) struct More<'a> {
     /// What is asked.
     pub(crate) ask: Option<Ask>,
-    /// A file of answers.
-    pub(crate) answers: Option<&'a Path>,
+    /// Makes what settles what it asks its person.
+    pub(crate) settle: &'a dyn Fn(&Context) -> Result<Box<Settle>, Error>,
     /// Where its workers are watched.
     pub(crate) watch: Option<Watch>,
 }
 
 /// What is asked of a workflow before it goes on.
-#[derive(Debug)]
 pub(crate) enum Ask {
-    /// Take this as the reply to the open question.
-    Answer(String),
-    /// Interview further.
-    Reopen(String),
-    /// Let a task go on.
-    Retry(String),
-    /// Plan anew.
-    Replan(String),
+    /// A request that only its mode knows.
+    Command(ModeCommand),
+    /// Whatever else.
+    Do(Box<Do>),
 }
+
+/// Asks something of a workflow.
+pub(crate) type Do = dyn FnOnce(&Context, &mut Found<'_>) -> Result<(), Error>;
 
 /// Goes on with a workflow.
 pub(crate) fn run(
@@ -101,10 +90,7 @@ pub(crate) fn run(
     }
     context.require_human("go on with a workflow")?;
     watching::require(context, more.watch)?;
-    let answers = more
-        .answers
-        .map(|path| Answers::read(context, path))
-        .transpose()?;
+    let settle = (more.settle)(context)?;
     let sought = Sought {
         mode,
         reference: &args.reference,
@@ -129,14 +115,14 @@ pub(crate) fn run(
         });
     }
     if found.workflow.pending.is_none() {
-        branch::check_plan(context, &found)?;
+        check(context, &found)?;
     }
     if found.workflow.status == Status::Blocked {
         found.submit(context, &Command::Unblock {})?;
     }
     let interrupts = interrupts()?;
     let with = With {
-        answers: answers.as_ref(),
+        settle: &*settle,
         watch: more.watch,
     };
     driving::go_on(context, &mut found, with, &interrupts)
@@ -191,22 +177,17 @@ fn ask(
         }),
         (None, None) => None,
     };
-    let command = match (common, ask) {
-        (Some(command), _) => command,
-        (None, Some(Ask::Answer(text))) => {
-            let reply = Reply::read(&text);
-            return dialog::answer(context, found, reply, dialog::By::Person).map(drop);
+    match (common, ask) {
+        (Some(command), _) => found.submit(context, &command).map(drop),
+        (None, Some(Ask::Command(command))) => {
+            found.submit(context, &Command::Mode(command)).map(drop)
         }
-        (None, Some(Ask::Reopen(reason))) => {
-            Command::Mode(ModeCommand::Interview(InterviewCommand::Reopen { reason }))
-        }
-        (None, Some(Ask::Retry(task))) => Command::Mode(ModeCommand::Ralph(RalphCommand::Retry {
-            task: TaskId::parse(&task).map_err(|error| Error::usage(error.to_string()))?,
-        })),
-        (None, Some(Ask::Replan(reason))) => {
-            Command::Mode(ModeCommand::Ralph(RalphCommand::ReopenPlan { reason }))
-        }
-        (None, None) => return Ok(()),
-    };
-    found.submit(context, &command).map(drop)
+        (None, Some(Ask::Do(ask))) => ask(context, found),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Refuses to go on to what could not be done.
+fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+    modes::front(found.key.mode).map_or(Ok(()), |front| (front.check)(context, found))
 }

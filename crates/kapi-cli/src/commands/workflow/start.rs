@@ -1,14 +1,11 @@
 //! `kapi <mode> <purpose>`: starts a workflow, attaches this session to it, and goes on with it.
 //!
-//! Ralph goes on from an approved interview where one fits; several that fit are listed, and the
-//! number typed then is a row of that list and nothing else.
-
-use std::path::Path;
+//! It goes on from an approved workflow that gives context where one fits; several that fit are listed,
+//! and the number typed then is a row of that list and nothing else.
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::interview::state::InterviewPhase;
-use kapi_core::workflow::mode_spec::Opening;
-use kapi_core::workflow::modes::{Begin, Body, Mode};
+use kapi_core::workflow::mode_spec::{Opening, Stage};
+use kapi_core::workflow::modes::{Begin, Mode};
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::PlanApproval;
@@ -21,9 +18,8 @@ use crate::driving::interrupts;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-use crate::workflow::answers::Answers;
 use crate::workflow::candidates::{self, Chosen};
-use crate::workflow::driving::{self, With};
+use crate::workflow::driving::{self, Settle, With};
 use crate::workflow::find::{self, Verb};
 use crate::workflow::found::{Found, Sought};
 use crate::workflow::terms::{self, Flags};
@@ -45,14 +41,13 @@ pub(crate) struct Args {
 }
 
 /// What a workflow is started with.
-#[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     /// Its mode.
     pub(crate) mode: Mode,
     /// What it is for, and who works with what.
     pub(crate) args: &'a Args,
-    /// A file of answers.
-    pub(crate) answers: Option<&'a Path>,
+    /// Makes what settles what it asks its person.
+    pub(crate) settle: &'a dyn Fn(&Context) -> Result<Box<Settle>, Error>,
     /// Where its context comes from.
     pub(crate) source: Source<'a>,
     /// How its plan is approved.
@@ -66,9 +61,9 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum Source<'a> {
     /// Nothing but the purpose.
     Unlinked,
-    /// The interview of this name.
-    Interview(&'a str),
-    /// An interview that fits, if there is one.
+    /// The workflow of this name.
+    Named(&'a str),
+    /// One that fits, if there is one.
     Search,
 }
 
@@ -86,12 +81,9 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
     context.require_human("start a workflow")?;
     watching::require(context, wanted.watch)?;
     let mode = wanted.mode;
-    let answers = wanted
-        .answers
-        .map(|path| Answers::read(context, path))
-        .transpose()?;
+    let settle = (wanted.settle)(context)?;
     let named = match wanted.source {
-        Source::Interview(reference) => Some(interview(context, reference)?),
+        Source::Named(reference) => Some(giver(context, reference)?),
         Source::Unlinked | Source::Search => None,
     };
     let words = wanted.args.purpose.as_slice();
@@ -134,7 +126,7 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
     }
     let interrupts = interrupts()?;
     let with = With {
-        answers: answers.as_ref(),
+        settle: &*settle,
         watch: wanted.watch,
     };
     driving::go_on(context, &mut found, with, &interrupts)
@@ -151,29 +143,22 @@ fn said(context: &Context, found: &Found<'_>) {
     }
 }
 
-/// Returns the interview of a name.
-fn interview<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Error> {
+/// Returns the workflow of a name that gives its context.
+fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Error> {
     let sought = Sought {
-        mode: Mode::DeepInterview,
+        mode: Mode::CONTEXT,
         reference,
-        owner: "kapi ralph",
+        owner: "kapi start",
     };
     let found = find::find(context, &sought, Verb::Approve)?;
-    let is_drafting = match &found.workflow.body {
-        Body::Interview(interview) => match interview.phase {
-            InterviewPhase::Asking
-            | InterviewPhase::Awaiting
-            | InterviewPhase::Restating
-            | InterviewPhase::Spec => true,
-            InterviewPhase::Branch | InterviewPhase::Linked => false,
-        },
-        Body::Ralph(_) => false,
-    };
+    let (phase, _) = found.workflow.body.rules().phase();
+    let is_drafting = phase.stage == Stage::Drafting;
     if !is_drafting {
         return Ok(found);
     }
     let text = format!(
-        "not_approved: failed to begin from interview {}: its spec is not approved (in {})",
+        "not_approved: failed to begin from {} {}: its spec is not approved (in {})",
+        Mode::CONTEXT.noun(),
         found.key.id,
         words::standing(&found.workflow)
     );
@@ -184,7 +169,7 @@ fn interview<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, 
     })
 }
 
-/// Returns what was said, with the interview's agent where no other was named or configured: what is
+/// Returns what was said, with the giver's agent where no other was named or configured: what is
 /// printed after an approval can be typed as it stands.
 fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Result<Flags, Error> {
     let mut flags = said.clone();
@@ -192,27 +177,23 @@ fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Res
         let config = context.config(Some(found.project.layout.root()))?;
         if config.goal.agent.is_none() {
             let agent = found.workflow.terms.agent.clone();
+            let noun = Mode::CONTEXT.noun();
             context
                 .ui
-                .say(&format!("note: The agent is the interview's: {agent}."));
+                .say(&format!("note: The agent is the {noun}'s: {agent}."));
             flags.agent = Some(agent);
         }
     }
     Ok(flags)
 }
 
-/// Returns the goal that an interview found out, which is as good a purpose as any.
+/// Returns the goal that is handed over, which is as good a purpose as any.
 fn goal_of(workflow: &Workflow) -> String {
-    match &workflow.body {
-        Body::Interview(interview) => interview
-            .spec
-            .as_ref()
-            .map_or_else(|| workflow.purpose.clone(), |spec| spec.goal.clone()),
-        Body::Ralph(_) => workflow.purpose.clone(),
-    }
+    let handover = workflow.body.rules().handover();
+    handover.map_or_else(|| workflow.purpose.clone(), |spec| spec.goal.clone())
 }
 
-/// Returns the interview that a workflow goes on from.
+/// Returns the workflow that gives the context.
 fn linked(
     context: &Context,
     project: &Project<'_>,
@@ -220,24 +201,22 @@ fn linked(
     purpose: &str,
 ) -> Result<Option<GoalId>, Error> {
     match wanted.source {
-        Source::Interview(_) => Ok(named.map(|found| found.key.id.clone())),
+        Source::Named(_) => Ok(named.map(|found| found.key.id.clone())),
         Source::Unlinked => Ok(None),
         Source::Search => match candidates::choose(context, project, (wanted.mode, purpose))? {
-            Chosen::Interview(id) => Ok(Some(id)),
+            Chosen::Giver(id) => Ok(Some(id)),
             Chosen::Nothing => {
-                context.ui.say(
-                    "note: UNLINKED: no interview gives it its context; the plan carries its own.",
-                );
+                context.ui.say(&format!(
+                    "note: UNLINKED: no {} gives it its context; the plan carries its own.",
+                    Mode::CONTEXT.noun()
+                ));
                 Ok(None)
             }
         },
     }
 }
 
-fn begin(mode: Mode, commit: Option<String>, interview: Option<GoalId>) -> Result<Begin, Error> {
-    let Some(spec) = mode.spec() else {
-        return Err(Error::usage(format!("{mode} is not there yet")));
-    };
-    let context = interview;
+fn begin(mode: Mode, commit: Option<String>, context: Option<GoalId>) -> Result<Begin, Error> {
+    let spec = terms::spec_of(mode)?;
     (spec.open)(Opening { commit, context }).map_err(Error::usage)
 }

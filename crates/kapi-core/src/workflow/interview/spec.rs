@@ -3,7 +3,8 @@
 use crate::workflow::interview::begin::InterviewBegin;
 use crate::workflow::interview::state::InterviewPhase;
 use crate::workflow::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
+    Stage,
 };
 use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
@@ -24,6 +25,8 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     }],
     context: ContextRule::Gives,
     repository: Repository::Optional,
+    reviewer: Party::NotAsked,
+    judge: Party::NotAsked,
     open,
     goals: GoalNames::None,
     integration: Integration::Never,

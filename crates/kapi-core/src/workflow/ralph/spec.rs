@@ -2,7 +2,8 @@
 
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::workflow::mode_spec::{
-    ContextRule, GoalNames, Integration, ModeSpec, Opening, PhaseSpec, Repository, Skill, Stage,
+    ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
+    Stage,
 };
 use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
@@ -28,6 +29,8 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
     context: ContextRule::Takes,
     repository: Repository::Required,
+    reviewer: Party::Asked,
+    judge: Party::Asked,
     open,
     goals: GoalNames::OfProject,
     integration: Integration::AfterCompletion,

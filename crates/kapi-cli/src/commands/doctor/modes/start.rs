@@ -20,7 +20,7 @@ use kapi_engine::workflow::start::NewWorkflow;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::Clock as _;
 
-use crate::commands::doctor::modes::surface::MODES;
+use crate::commands::doctor::modes::surface::modes;
 use crate::commands::doctor::modes::{Class, Probe};
 use crate::context::Context;
 use crate::error::chain;
@@ -35,10 +35,7 @@ pub(super) fn probes(context: &Context) -> Vec<Probe> {
     let now_ms = context.clock.now_ms();
     let name = format!("kapi-probe-{}-{now_ms}", std::process::id());
     let root = std::env::temp_dir().join(name);
-    let probes = MODES
-        .iter()
-        .map(|mode| probe(context, &root, *mode))
-        .collect();
+    let probes = modes().map(|mode| probe(context, &root, mode)).collect();
     // What stays behind in the temporary directory holds nothing of anybody's.
     drop(fs::remove_dir_all(&root));
     probes

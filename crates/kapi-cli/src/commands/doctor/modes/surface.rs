@@ -10,7 +10,9 @@ use crate::args::Args;
 use crate::commands::doctor::modes::{Class, Probe};
 
 /// The modes that this version has.
-pub(super) const MODES: [Mode; 2] = [Mode::DeepInterview, Mode::Ralph];
+pub(super) fn modes() -> impl Iterator<Item = Mode> {
+    Mode::specs().map(|spec| spec.mode)
+}
 /// What every mode understands, and nothing else.
 const VERBS: [&str; 3] = ["approve", "resume", "status"];
 /// Global commands beside the modes.
@@ -36,16 +38,14 @@ pub(super) fn probes() -> Vec<Probe> {
 }
 
 fn of(root: &clap::Command) -> Vec<Probe> {
-    let mut probes: Vec<Probe> = MODES.iter().map(|mode| of_mode(root, *mode)).collect();
+    let mut probes: Vec<Probe> = modes().map(|mode| of_mode(root, mode)).collect();
     let missing: Vec<&str> = GLOBAL
         .into_iter()
         .filter(|name| root.find_subcommand(name).is_none())
         .collect();
     probes.push(told("kapi status, clear", &missing, "missing"));
     let is_left = |name: &&str| {
-        let mut modes = MODES
-            .iter()
-            .filter_map(|mode| root.find_subcommand(mode.as_str()));
+        let mut modes = modes().filter_map(|mode| root.find_subcommand(mode.as_str()));
         root.find_subcommand(name).is_some()
             || modes.any(|mode| mode.find_subcommand(name).is_some())
     };

@@ -1,14 +1,35 @@
 //! `kapi ralph`: from a purpose to a branch on which every criterion has its evidence.
 //!
-//! Only the command line of the mode; what its verbs do is shared with the other modes.
+//! Only the command line of the mode and its words; what its verbs do is shared with the other modes.
 
-use kapi_core::workflow::modes::Mode;
+mod words;
 
-use crate::commands::workflow::{approve, resume, start, status};
+use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::modes::{Mode, ModeCommand};
+use kapi_core::workflow::ralph::command::RalphCommand;
+
+use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::modes::Front;
+use crate::workflow::driving::{NOTHING_ASKED, nothing_asked};
+use crate::workflow::found::Found;
 use crate::workflow::watching::Watch;
+
+/// What it says.
+pub(super) static FRONT: Front = Front {
+    mode: Mode::Ralph,
+    describe: words::describe,
+    is_shown_next: |_| false,
+    summary: words::summary,
+    details: words::details,
+    next: words::next,
+    trusted: words::trusted,
+    waits_for: |_| None,
+    check,
+    settle: NOTHING_ASKED,
+};
 
 /// Options of `kapi ralph`.
 #[derive(Debug, clap::Args)]
@@ -63,14 +84,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     match &args.verb {
         None => {
             let source = match (&args.from, args.unlinked) {
-                (Some(reference), _) => start::Source::Interview(reference),
+                (Some(reference), _) => start::Source::Named(reference),
                 (None, true) => start::Source::Unlinked,
                 (None, false) => start::Source::Search,
             };
             let wanted = start::Wanted {
                 mode: MODE,
                 args: &args.start,
-                answers: None,
+                settle: &nothing_asked,
                 source,
                 plan_approval: args.approve_plan,
                 watch: args.watch,
@@ -79,18 +100,32 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         Some(Verb::Status(args)) => status::run(context, MODE, args),
         Some(Verb::Resume(args)) => {
-            let ask = match (&args.retry, &args.replan) {
-                (Some(task), _) => Some(resume::Ask::Retry(task.clone())),
-                (None, Some(reason)) => Some(resume::Ask::Replan(reason.clone())),
-                (None, None) => None,
-            };
             let more = resume::More {
-                ask,
-                answers: None,
+                ask: asked(args)?.map(|asked| resume::Ask::Command(ModeCommand::Ralph(asked))),
+                settle: &nothing_asked,
                 watch: args.watch,
             };
             resume::run(context, MODE, &args.common, more)
         }
         Some(Verb::Approve(args)) => approve::run(context, MODE, args),
+    }
+}
+
+fn asked(args: &ResumeArgs) -> Result<Option<RalphCommand>, Error> {
+    if let Some(task) = &args.retry {
+        let task = TaskId::parse(task).map_err(|error| Error::usage(error.to_string()))?;
+        return Ok(Some(RalphCommand::Retry { task }));
+    }
+    let reason = args.replan.clone();
+    Ok(reason.map(|reason| RalphCommand::ReopenPlan { reason }))
+}
+
+/// Refuses to go on to where the branch of the plan is made, if git could not make it.
+fn check(context: &Context, found: &Found<'_>) -> Result<(), Error> {
+    let ralph = words::of(&found.workflow);
+    let plan = ralph.and_then(|ralph| ralph.plan.as_ref().filter(|_| ralph.branch.is_none()));
+    match plan {
+        Some(plan) => branch::check(context, found, plan.branch_type),
+        None => Ok(()),
     }
 }

@@ -1,15 +1,40 @@
 //! `kapi deep-interview`: what a person wants, asked until it is clear, written down as a spec.
 //!
-//! Only the command line of the mode; what its verbs do is shared with the other modes.
+//! Only the command line of the mode, its dialog and its words; what its verbs do is shared with the
+//! other modes.
+
+mod answers;
+mod dialog;
+mod reply;
+mod words;
 
 use std::path::PathBuf;
 
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::{Mode, ModeCommand};
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::modes::Front;
+use crate::modes::deep_interview::answers::Answers;
+use crate::modes::deep_interview::reply::Reply;
+use crate::workflow::driving::Settle;
+
+/// What it says.
+pub(super) static FRONT: Front = Front {
+    mode: Mode::DeepInterview,
+    describe: words::describe,
+    is_shown_next: words::is_shown_next,
+    summary: |_, _| {},
+    details: |_, _| {},
+    next: |_| Vec::new(),
+    trusted: |_| Vec::new(),
+    waits_for: words::waits_for,
+    check: |_, _| Ok(()),
+    settle: &|context, found, keyboard| dialog::settle(context, found, None, keyboard),
+};
 
 /// Options of `kapi deep-interview`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +83,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             &start::Wanted {
                 mode: MODE,
                 args: &args.start,
-                answers: args.answers.as_deref(),
+                settle: &|context| from_file(context, args.answers.as_ref()),
                 source: start::Source::Unlinked,
                 plan_approval: start::PlanApprovalName::Ask,
                 watch: None,
@@ -67,18 +92,37 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Some(Verb::Status(args)) => status::run(context, MODE, args),
         Some(Verb::Resume(args)) => {
             let ask = match (&args.answer, &args.reopen) {
-                (Some(text), _) => Some(resume::Ask::Answer(text.clone())),
-                (None, Some(reason)) => Some(resume::Ask::Reopen(reason.clone())),
+                (Some(text), _) => Some(answer(text.clone())),
+                (None, Some(reason)) => {
+                    let reason = reason.clone();
+                    let command = InterviewCommand::Reopen { reason };
+                    Some(resume::Ask::Command(ModeCommand::Interview(command)))
+                }
                 (None, None) => None,
             };
-            let answers = args.answers.as_deref();
             let more = resume::More {
                 ask,
-                answers,
+                settle: &|context| from_file(context, args.answers.as_ref()),
                 watch: None,
             };
             resume::run(context, MODE, &args.common, more)
         }
         Some(Verb::Approve(args)) => approve::run(context, MODE, args),
     }
+}
+
+/// Returns the dialog, which takes its answers from a file first.
+fn from_file(context: &Context, file: Option<&PathBuf>) -> Result<Box<Settle>, Error> {
+    let answers = file.map(|path| Answers::read(context, path)).transpose()?;
+    Ok(Box::new(move |context, found, keyboard| {
+        dialog::settle(context, found, answers.as_ref(), keyboard)
+    }))
+}
+
+/// Returns a reply to the open question.
+fn answer(text: String) -> resume::Ask {
+    resume::Ask::Do(Box::new(move |context, found| {
+        let reply = Reply::read(&text);
+        dialog::answer(context, found, reply, dialog::By::Person).map(drop)
+    }))
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::workflow::reply::Reply;
+use crate::modes::deep_interview::reply::Reply;
 
 /// Bytes of a file of answers.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -187,7 +187,7 @@ mod tests {
     use kapi_core::workflow::interview::score::Dimension;
 
     use super::Answers;
-    use crate::workflow::reply::Reply;
+    use crate::modes::deep_interview::reply::Reply;
 
     const FILE: &str = "\
 answers:

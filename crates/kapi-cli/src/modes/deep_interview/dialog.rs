@@ -14,12 +14,13 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::event_words::first_line;
 use crate::exit_code::Exit;
+use crate::modes::deep_interview::answers::Answers;
+use crate::modes::deep_interview::reply::Reply;
 use crate::ui::{Format, Ui};
-use crate::workflow::answers::Answers;
+use crate::workflow::driving::Settled;
 use crate::workflow::event_words::describe;
 use crate::workflow::found::Found;
 use crate::workflow::keyboard::{Keyboard, Typed};
-use crate::workflow::reply::Reply;
 use crate::workflow::words;
 
 /// Who replies.
@@ -52,15 +53,6 @@ impl Asked<'_> {
             Self::Goal { round, .. } => round,
         }
     }
-}
-
-/// What became of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// There was a reply: the interview goes on.
-    Replied,
-    /// It waits; the person goes on another day.
-    Left,
 }
 
 /// Returns what an interview asks its person now.

@@ -1,0 +1,124 @@
+//! An interview in words: a line for each of its facts, and what it asks its person now.
+
+use kapi_core::workflow::interview::event::InterviewEvent;
+use kapi_core::workflow::interview::round::Provenance;
+use kapi_core::workflow::modes::ModeEvent;
+use kapi_core::workflow::state::Workflow;
+
+use crate::event_words::first_line;
+use crate::modes::WaitsFor;
+use crate::modes::deep_interview::dialog::{Asked, asked};
+use crate::workflow::words;
+
+/// Returns a fact in words.
+pub(super) fn describe(event: &ModeEvent) -> Option<String> {
+    if let ModeEvent::Interview(event) = event {
+        Some(interview(event))
+    } else {
+        None
+    }
+}
+
+/// Tells whether a fact is what a person at the keyboard is shown whole right after it: a question,
+/// the goal said back, how clear it is.
+pub(super) const fn is_shown_next(event: &ModeEvent) -> bool {
+    matches!(
+        event,
+        ModeEvent::Interview(
+            InterviewEvent::QuestionAsked { .. }
+                | InterviewEvent::GoalRestated { .. }
+                | InterviewEvent::ScoreRecorded { .. }
+        )
+    )
+}
+
+/// Returns what an interview asks its person now.
+pub(super) fn waits_for(workflow: &Workflow) -> Option<WaitsFor> {
+    let (_, asked) = asked(workflow)?;
+    let (kind, what) = match asked {
+        Asked::Question(round) => (
+            "question",
+            format!(
+                "question {}: {}",
+                round.number,
+                first_line(&round.question.text)
+            ),
+        ),
+        Asked::Goal { goal, .. } => (
+            "restated_goal",
+            format!("is this the goal: {}", first_line(goal)),
+        ),
+    };
+    Some(WaitsFor {
+        kind,
+        what,
+        on_yes: "you are asked it, and the interview goes on",
+        change: &["--answer '<text>'", "--answer /later"],
+    })
+}
+
+fn interview(event: &InterviewEvent) -> String {
+    match event {
+        InterviewEvent::QuestionAsked {
+            round, question, ..
+        } => {
+            format!("question {round}: {}", first_line(&question.text))
+        }
+        InterviewEvent::GoalRestated { goal, .. } => {
+            format!("the goal, said back: {}", first_line(goal))
+        }
+        InterviewEvent::FactFound {
+            question, answer, ..
+        } => format!(
+            "looked up: {} {} ({})",
+            first_line(&question.text),
+            first_line(&answer.text),
+            answer.refs.join(", ")
+        ),
+        InterviewEvent::AnswerRecorded { round, answer } => format!(
+            "answer {round} ({}): {}",
+            provenance(answer.provenance),
+            first_line(&answer.text)
+        ),
+        InterviewEvent::Remarked { text, .. } => format!("said: {}", first_line(text)),
+        InterviewEvent::GoalConfirmed { goal, .. } => {
+            format!("the goal is confirmed: {}", first_line(goal))
+        }
+        InterviewEvent::QuestionDeferred { round, .. } => {
+            format!("question {round} is left for later")
+        }
+        InterviewEvent::QuestionWithdrawn { round, .. } => {
+            format!("question {round} is taken back")
+        }
+        InterviewEvent::ScoreRecorded { score } => format!("clarity: {}", score.words()),
+        InterviewEvent::ContradictionNamed { contradiction } => format!(
+            "answers {} do not fit together: {}",
+            words::numbers(&contradiction.rounds),
+            first_line(&contradiction.text)
+        ),
+        InterviewEvent::EnoughSaid {} => "it is enough: a draft comes next".to_owned(),
+        InterviewEvent::StepRefused { why } => {
+            format!("the interviewer is asked again: {}", first_line(why))
+        }
+        InterviewEvent::SpecDrafted { spec } => {
+            format!("a spec was drafted: {}", first_line(&spec.goal))
+        }
+        InterviewEvent::Branched { mode, workflow, .. } => {
+            format!("it goes on as {mode} {workflow}")
+        }
+        InterviewEvent::Reopened { reason } => {
+            format!("the interview goes on: {}", first_line(reason))
+        }
+    }
+}
+
+/// Returns where an answer came from, in words.
+const fn provenance(provenance: Provenance) -> &'static str {
+    match provenance {
+        Provenance::Person => "you",
+        Provenance::PersonAccepted => "you, as proposed",
+        Provenance::AnswersFile => "your file of answers",
+        Provenance::Repository => "the repository",
+        Provenance::Assumption => "an assumption",
+    }
+}

@@ -1,0 +1,318 @@
+//! A build in words: a line for each of its facts, what was built on what evidence, and what one would
+//! trust by taking it over.
+//!
+//! Everything here stands in the workflow's own documents. Text from agents is shortened to its first
+//! line.
+
+use kapi_core::goal::outcome::VerifyReport;
+use kapi_core::goal::state::Status as GoalStatus;
+use kapi_core::goal::words::{agent_name, first_failure};
+use kapi_core::id::GoalId;
+use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::evidence::{Evidence, Weight};
+use kapi_core::workflow::identity::Identity;
+use kapi_core::workflow::modes::{Body, ModeEvent};
+use kapi_core::workflow::ralph::event::RalphEvent;
+use kapi_core::workflow::ralph::plan::{Consensus, Plan};
+use kapi_core::workflow::ralph::review::{Category, Review};
+use kapi_core::workflow::ralph::state::{Ralph, Stand};
+use kapi_core::workflow::state::{Status, Workflow};
+
+use crate::contract::short;
+use crate::event_words::first_line;
+use crate::ui::Ui;
+
+/// Returns a fact in words; `None` for what is only bookkeeping.
+pub(super) fn describe(event: &ModeEvent) -> Option<String> {
+    if let ModeEvent::Ralph(event) = event {
+        ralph(event)
+    } else {
+        None
+    }
+}
+
+/// Returns the build of a workflow.
+pub(super) const fn of(workflow: &Workflow) -> Option<&Ralph> {
+    if let Body::Ralph(ralph) = &workflow.body {
+        Some(ralph)
+    } else {
+        None
+    }
+}
+
+/// Prints what was built so far, and on what evidence.
+pub(super) fn summary(ui: Ui, workflow: &Workflow) {
+    let Some(ralph) = of(workflow) else {
+        return;
+    };
+    if let Some(branch) = &ralph.branch {
+        ui.line(&format!(
+            "  branch   {} at {}",
+            branch.name,
+            short(&branch.head)
+        ));
+        ui.line(&format!("  worktree {}", branch.worktree));
+    }
+    if let Some(review) = ralph.reviews.last() {
+        let findings = &review.findings.findings;
+        ui.line(&format!(
+            "  review   {} of {}: {}",
+            review.cycle,
+            short(&review.commit),
+            first_line(&review.findings.summary)
+        ));
+        for finding in findings.iter().filter(|finding| finding.must_fix) {
+            let about = category(finding.category);
+            ui.line(&format!(
+                "           {about}: {}",
+                first_line(&finding.title)
+            ));
+        }
+    }
+    if let Some(account) = &ralph.account {
+        for accepted in &account.acceptance {
+            ui.line(&format!(
+                "  holds    {}",
+                criterion(ralph, &accepted.criterion)
+            ));
+            for number in &accepted.evidence {
+                evidence(ui, workflow, *number);
+            }
+        }
+        for risk in &account.risks {
+            ui.line(&format!("  risk     {}", first_line(risk)));
+        }
+    }
+}
+
+/// Returns a criterion's name with its text, where the plan has it.
+fn criterion(ralph: &Ralph, id: &str) -> String {
+    let plan = ralph.plan.iter();
+    let mut criteria = plan.flat_map(|plan| &plan.criteria);
+    match criteria.find(|criterion| criterion.id == id) {
+        Some(criterion) => format!("{id}: {}", first_line(&criterion.text)),
+        None => first_line(id),
+    }
+}
+
+fn evidence(ui: Ui, workflow: &Workflow, number: u32) {
+    let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(evidence) = workflow.evidence.get(place) else {
+        return;
+    };
+    ui.line(&format!(
+        "           {number}: {}",
+        evidence_words(evidence)
+    ));
+}
+
+fn evidence_words(evidence: &Evidence) -> String {
+    let weight = match evidence.weight {
+        Weight::Validation => "",
+        Weight::Narrative => " (words)",
+    };
+    let exit = evidence
+        .exit_code
+        .map_or_else(String::new, |code| format!(", exit {code}"));
+    format!(
+        "{}{weight}: {}{exit} [{}]",
+        evidence.kind,
+        first_line(&evidence.summary),
+        evidence.reference
+    )
+}
+
+/// Prints the tasks, each with where it stands.
+pub(super) fn details(ui: Ui, workflow: &Workflow) {
+    let Some(ralph) = of(workflow) else {
+        return;
+    };
+    for state in ralph.tasks.values() {
+        let stand = match &state.stand {
+            Stand::Waiting if state.base.is_some() => "at work".to_owned(),
+            Stand::Waiting => "waits".to_owned(),
+            Stand::Proved { commit } => format!("proved, {}", short(commit)),
+            Stand::Landed { head } => format!("landed, {}", short(head)),
+            Stand::Rested { status, reason } => reason.as_deref().map_or_else(
+                || format!("its goal is {status}"),
+                |reason| format!("its goal is {status}: {}", first_line(reason)),
+            ),
+        };
+        let goal = state
+            .goal
+            .as_ref()
+            .map_or_else(String::new, |goal| format!("  goal {goal}"));
+        ui.line(&format!(
+            "  {:<8} {}: {stand}{goal}",
+            state.task.id,
+            first_line(&state.task.title)
+        ));
+    }
+}
+
+/// Returns how what was built is looked at and taken over.
+pub(super) fn next(workflow: &Workflow) -> Vec<String> {
+    let built = of(workflow).and_then(|ralph| Some((ralph, ralph.branch.as_ref()?)));
+    let (Status::Completed, Some((ralph, branch))) = (workflow.status, built) else {
+        return Vec::new();
+    };
+    vec![
+        format!("git diff {}...{}", short(&ralph.base), branch.name),
+        format!("git merge {}", branch.name),
+    ]
+}
+
+/// Returns what going on with it would carry out or rest on.
+pub(super) fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
+    let Some(ralph) = of(workflow) else {
+        return Vec::new();
+    };
+    let mut lines = vec![("base", ralph.base.clone())];
+    if let Some(branch) = &ralph.branch {
+        lines.push(("branch", format!("{} at {}", branch.name, branch.head)));
+    }
+    if let Some(plan) = &ralph.plan {
+        lines.push(("plan", plan.summary.clone()));
+        for task in &plan.tasks {
+            lines.push(("task", format!("{}: {}", task.id, task.title)));
+        }
+        let of_tasks = plan.tasks.iter().flat_map(|task| &task.verify);
+        let of_criteria = plan.criteria.iter().filter_map(|one| one.verify.as_ref());
+        let all = of_tasks.chain(of_criteria).chain(&plan.verify);
+        lines.extend(all.map(|command| ("runs", command.clone())));
+    }
+    lines
+}
+
+fn ralph(event: &RalphEvent) -> Option<String> {
+    Some(match event {
+        RalphEvent::ThesisRecorded {
+            attempt, by, plan, ..
+        } => format!("attempt {attempt}: {} proposes {}", who(by), tasks(plan)),
+        RalphEvent::AntithesisRecorded { by, objections, .. } => {
+            format!("{} objects: {}", who(by), first_line(&objections.strongest))
+        }
+        RalphEvent::SynthesisRecorded { by, synthesis, .. } => match synthesis.verdict {
+            Consensus::Consensus => {
+                format!("{} finds consensus on {}", who(by), tasks(&synthesis.plan))
+            }
+            Consensus::Revise => format!("{} asks for another plan", who(by)),
+        },
+        RalphEvent::ConsensusMissed { cycle } => {
+            format!("no consensus in cycle {cycle}; the last plan is shown with the dissent")
+        }
+        RalphEvent::PlanProposed { plan, .. } => format!("a plan is proposed: {}", tasks(plan)),
+        RalphEvent::PlanReopened { reason, .. } => {
+            format!("planning begins anew: {}", first_line(reason))
+        }
+        RalphEvent::BranchPrepared {
+            branch, worktree, ..
+        } => format!("branch {branch}, worktree {worktree}"),
+        RalphEvent::TaskBegun { task, attempt, .. } if *attempt > 1 => {
+            format!("{task} is done again, try {attempt}")
+        }
+        RalphEvent::TaskBegun { task, .. } => format!("{task} begins"),
+        RalphEvent::TaskRested {
+            task,
+            goal,
+            status,
+            commit,
+            reason,
+            ..
+        } => rested((task, goal), *status, commit.as_deref(), reason.as_deref()),
+        RalphEvent::TaskLanded {
+            task, head, merged, ..
+        } => format!(
+            "{task} landed{}: the branch is at {}",
+            if *merged { ", merged" } else { "" },
+            short(head)
+        ),
+        RalphEvent::TaskConflicted { task, paths } => format!(
+            "{task} does not fit what landed, in {}; it is done again",
+            paths.join(", ")
+        ),
+        RalphEvent::TaskSentBack { task, because } => {
+            format!("{task} goes back to its owner: {}", first_line(because))
+        }
+        RalphEvent::TaskGivenUp { task, reason } => {
+            format!("{task} is given up: {}", first_line(reason))
+        }
+        RalphEvent::HeadVerified { commit, report } => verified(commit, report),
+        RalphEvent::FixPlanned { task, because } => format!(
+            "{} is added: {} ({})",
+            task.id,
+            first_line(&task.title),
+            first_line(because)
+        ),
+        RalphEvent::TaskRetried { task } => format!("{task} goes on"),
+        RalphEvent::Reviewed { review } => reviewed(review),
+        RalphEvent::AnswerRefused { role, why } => {
+            format!("the {role} is asked again: {}", first_line(why))
+        }
+        RalphEvent::Accounted { acceptance, .. } => match acceptance.len() {
+            1 => "one criterion has its evidence".to_owned(),
+            n_criteria => format!("{n_criteria} criteria have their evidence"),
+        },
+        RalphEvent::ReviewAsked { .. } => return None,
+    })
+}
+
+fn rested(
+    (task, goal): (&TaskId, &GoalId),
+    status: GoalStatus,
+    commit: Option<&str>,
+    reason: Option<&str>,
+) -> String {
+    match (commit, reason) {
+        (Some(commit), _) => format!("{task} is proved by goal {goal}: commit {}", short(commit)),
+        (None, Some(reason)) => format!("{task}: goal {goal} is {status}, {}", first_line(reason)),
+        (None, None) => format!("{task}: goal {goal} is {status}"),
+    }
+}
+
+/// Returns what a finding is about, in words.
+const fn category(category: Category) -> &'static str {
+    match category {
+        Category::Correctness => "correctness",
+        Category::Regression => "regression",
+        Category::MissingTest => "missing test",
+        Category::ArtifactAlignment => "not as planned",
+        Category::VerificationGap => "not verified",
+        Category::Simplification => "could be simpler",
+    }
+}
+
+fn who(by: &Identity) -> String {
+    agent_name(&by.agent)
+}
+
+fn tasks(plan: &Plan) -> String {
+    let n_tasks = plan.tasks.len();
+    let noun = if n_tasks == 1 { "task" } else { "tasks" };
+    format!("{n_tasks} {noun}: {}", first_line(&plan.summary))
+}
+
+fn verified(commit: &str, report: &VerifyReport) -> String {
+    match first_failure(report) {
+        None => format!("the whole is verified at {}", short(commit)),
+        Some(failure) => format!("the whole fails at {}: {failure}", short(commit)),
+    }
+}
+
+fn reviewed(review: &Review) -> String {
+    let must = review
+        .findings
+        .findings
+        .iter()
+        .filter(|finding| finding.must_fix);
+    let n_must = must.count();
+    let by = who(&review.by);
+    if let Some(reason) = &review.findings.replan {
+        return format!("{by} says that the plan is wrong: {}", first_line(reason));
+    }
+    match (review.findings.approve, n_must) {
+        (true, 0) => format!("{by} approves {}", short(&review.commit)),
+        (_, 1) => format!("{by} found one thing to mend"),
+        (_, n_must) => format!("{by} found {n_must} things to mend"),
+    }
+}
