@@ -3,8 +3,8 @@
 //! The same machine as a goal's: a command is decided into events or denied, events are folded,
 //! [`effect::next`] says what should be under way. Here several effects may be under way at once.
 //!
-//! Tour: [`state`] is a workflow, [`decide`] says no, [`evolve`] folds, [`interview`] and [`ralph`]
-//! are the modes, [`guidance`] says which documents an agent is given where.
+//! Tour: [`state`] is a workflow, [`decide`] says no, [`evolve`] folds, [`modes`] lists the modes, and
+//! [`mode_rules`] is what each of them knows alone.
 
 pub mod branch;
 pub mod candidate;
@@ -20,7 +20,6 @@ pub mod evolve;
 pub mod guidance;
 pub mod handover;
 pub mod identity;
-pub mod interview;
 pub mod limits;
 pub mod link;
 pub mod mode_rules;
@@ -31,7 +30,6 @@ pub mod modes;
 pub mod next_command;
 pub mod outcome;
 pub mod pending;
-pub mod ralph;
 pub mod report;
 pub mod role;
 pub mod slug;

@@ -4,9 +4,7 @@
 
 pub mod asked;
 pub mod inbox;
-pub mod interview;
 pub mod modes;
-pub mod ralph;
 pub mod row;
 
 use kapi_core::workflow::evidence::Evidence;

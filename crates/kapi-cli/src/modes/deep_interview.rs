@@ -10,7 +10,7 @@ mod words;
 
 use std::path::PathBuf;
 
-use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::interview::command::InterviewCommand;
 use kapi_core::workflow::modes::{Mode, ModeCommand};
 
 use crate::commands::workflow::{approve, resume, start, status};

@@ -11,10 +11,7 @@ use kapi_core::id::{EffectId, GoalId};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::event::Event;
-use kapi_core::workflow::interview::event::InterviewEvent;
 use kapi_engine::machine::logged::Logged;
-use kapi_core::workflow::modes::ModeEvent;
-use kapi_engine::workflow::logged::Logged;
 use kapi_engine::world::Activity;
 use serde_json::json;
 

@@ -4,6 +4,9 @@
 //! The list is all of it. What a mode's types mean stands in the mode's own folder; the names by which
 //! a log knows a mode are written out here, so that no line of a log changes with a type's name.
 
+pub mod interview;
+pub mod ralph;
+
 use std::fmt;
 
 use serde::de::Error as _;
@@ -17,7 +20,6 @@ use crate::workflow::link::Link;
 use crate::workflow::mode_rules::ModeRules;
 use crate::workflow::mode_spec::{ContextRule, ModeSpec};
 use crate::workflow::role::RoleSpec;
-use crate::workflow::{interview, ralph};
 
 /// Makes of the list what is one of every mode's: the enumerations, and the way to the mode that one of
 /// their values is of.

@@ -14,7 +14,7 @@ use crate::workflow::effect::next;
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
 use crate::workflow::identity::Identity;
-use crate::workflow::interview::begin::InterviewBegin;
+use crate::workflow::modes::interview::begin::InterviewBegin;
 use crate::workflow::modes::{Begin, ModeAnswer};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;

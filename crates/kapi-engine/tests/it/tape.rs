@@ -15,7 +15,8 @@ use kapi_core::kernel::decide::Answer as KernelAnswer;
 use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::{End, Report};
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::ModeCommand;
+use kapi_core::workflow::modes::interview::command::InterviewCommand;
 use kapi_engine::drive;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::kernel::queue::Queue;
@@ -223,7 +224,7 @@ fn a_workflow() {
     let mut new = asked("Keep sessions");
     new.terms.jobs = 1;
     let key = WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap());
-    let enough = Command::Interview(InterviewCommand::Enough {});
+    let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
     project.submit_workflow(&key, &person(), &enough).unwrap();
     interview(&project, &key);
     let file = project

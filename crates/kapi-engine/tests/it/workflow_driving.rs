@@ -13,16 +13,16 @@ use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::identity::Identity;
-use kapi_core::workflow::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::ralph::answer::RalphAnswer;
+use kapi_core::workflow::modes::ralph::begin::RalphBegin;
+use kapi_core::workflow::modes::ralph::plan::{
+    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
+};
+use kapi_core::workflow::modes::ralph::role::RalphRole;
 use kapi_core::workflow::modes::{Begin, Body, ModeAnswer, ModeCommand};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
-use kapi_core::workflow::ralph::answer::RalphAnswer;
-use kapi_core::workflow::ralph::begin::RalphBegin;
-use kapi_core::workflow::ralph::plan::{
-    Consensus, Considered, Criterion, Isolation, Objections, Plan, PlanTask, Synthesis,
-};
-use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_core::workflow::role::RoleSpec;
 use kapi_core::workflow::state::Status;
 use kapi_core::workflow::terms::Terms;

@@ -5,17 +5,17 @@
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::branch::BranchType;
 use kapi_core::workflow::handover::{Boundaries, Item, OpenQuestion, Spec, SuccessCriterion};
-use kapi_core::workflow::interview::round::{Perspective, Question};
-use kapi_core::workflow::interview::score::{Clarity, Dimension};
-use kapi_core::workflow::interview::state::Interview;
-use kapi_core::workflow::interview::step::{Fact, Found, Next, Step};
-use kapi_core::workflow::ralph::answer::{Accounting, RalphAnswer};
-use kapi_core::workflow::ralph::plan::{
+use kapi_core::workflow::modes::interview::round::{Perspective, Question};
+use kapi_core::workflow::modes::interview::score::{Clarity, Dimension};
+use kapi_core::workflow::modes::interview::state::Interview;
+use kapi_core::workflow::modes::interview::step::{Fact, Found, Next, Step};
+use kapi_core::workflow::modes::ralph::answer::{Accounting, RalphAnswer};
+use kapi_core::workflow::modes::ralph::plan::{
     Consensus, Considered, Criterion, Isolation, Objection, Objections, Plan, PlanTask, Synthesis,
 };
-use kapi_core::workflow::ralph::review::{Category, Finding, Findings};
-use kapi_core::workflow::ralph::role::RalphRole;
-use kapi_core::workflow::ralph::state::Ralph;
+use kapi_core::workflow::modes::ralph::review::{Category, Finding, Findings};
+use kapi_core::workflow::modes::ralph::role::RalphRole;
+use kapi_core::workflow::modes::ralph::state::Ralph;
 use kapi_core::workflow::role::RoleSpec;
 
 use crate::workflow_sim::tale::Tale;

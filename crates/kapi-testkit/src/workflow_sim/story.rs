@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::event::{Begin, Event};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::modes::{Begin, Mode};
 use kapi_core::workflow::pending::Means;

@@ -9,15 +9,15 @@ use kapi_core::plan::task::TaskId;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::evidence::{Evidence, Weight};
-use kapi_core::workflow::interview::begin::InterviewBegin;
-use kapi_core::workflow::interview::command::InterviewCommand;
-use kapi_core::workflow::interview::round::Provenance;
-use kapi_core::workflow::interview::state::{Interview, InterviewPhase};
 use kapi_core::workflow::limits::{GoalAccount, Raised};
+use kapi_core::workflow::modes::interview::begin::InterviewBegin;
+use kapi_core::workflow::modes::interview::command::InterviewCommand;
+use kapi_core::workflow::modes::interview::round::Provenance;
+use kapi_core::workflow::modes::interview::state::{Interview, InterviewPhase};
+use kapi_core::workflow::modes::ralph::begin::RalphBegin;
+use kapi_core::workflow::modes::ralph::command::RalphCommand;
+use kapi_core::workflow::modes::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::modes::{Begin, Body, ModeCommand};
-use kapi_core::workflow::ralph::begin::RalphBegin;
-use kapi_core::workflow::ralph::command::RalphCommand;
-use kapi_core::workflow::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::state::{Status, Workflow};
 
 /// A story.

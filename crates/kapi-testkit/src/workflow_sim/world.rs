@@ -18,12 +18,11 @@ use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landi
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::identity::Identity;
+use kapi_core::workflow::modes::ralph::role::RalphRole;
 use kapi_core::workflow::modes::{Body, ModeAnswer};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::ralph::role::RalphRole;
-use kapi_engine::machine::logged::Logged;
 use kapi_core::workflow::state::Workflow;
-use kapi_engine::workflow::logged::{Logged, to_logged};
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::{Activity, Watch};
 use kapi_store::hash::sha256_hex;

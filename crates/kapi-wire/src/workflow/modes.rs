@@ -1,11 +1,14 @@
 //! The parts of the modes in a workflow's view, in one list: a field for each, null but for its own.
 
+pub mod interview;
+pub mod ralph;
+
 use kapi_core::workflow::modes::Body;
 use serde::Serialize;
 
 use crate::workflow::asked::AskedView;
-use crate::workflow::interview::InterviewView;
-use crate::workflow::ralph::RalphView;
+use crate::workflow::modes::interview::InterviewView;
+use crate::workflow::modes::ralph::RalphView;
 
 /// The part of each mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -33,7 +36,7 @@ impl Parts {
 #[must_use]
 pub fn asked(body: &Body) -> Option<AskedView> {
     match body {
-        Body::Interview(interview) => crate::workflow::interview::asked(interview),
+        Body::Interview(interview) => interview::asked(interview),
         Body::Ralph(_) => None,
     }
 }

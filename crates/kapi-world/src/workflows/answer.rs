@@ -103,10 +103,10 @@ fn fence(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::interview::spec::INTERVIEWER;
     use kapi_core::workflow::modes::ModeAnswer;
-    use kapi_core::workflow::ralph::answer::RalphAnswer;
-    use kapi_core::workflow::ralph::role::RalphRole;
+    use kapi_core::workflow::modes::interview::spec::INTERVIEWER;
+    use kapi_core::workflow::modes::ralph::answer::RalphAnswer;
+    use kapi_core::workflow::modes::ralph::role::RalphRole;
     use kapi_core::workflow::role::RoleSpec;
 
     use super::{Kept, last_block};

@@ -1,8 +1,8 @@
 //! An interview in words: a line for each of its facts, and what it asks its person now.
 
-use kapi_core::workflow::interview::event::InterviewEvent;
-use kapi_core::workflow::interview::round::Provenance;
 use kapi_core::workflow::modes::ModeEvent;
+use kapi_core::workflow::modes::interview::event::InterviewEvent;
+use kapi_core::workflow::modes::interview::round::Provenance;
 use kapi_core::workflow::state::Workflow;
 
 use crate::event_words::first_line;

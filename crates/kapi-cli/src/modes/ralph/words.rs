@@ -11,11 +11,11 @@ use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::evidence::{Evidence, Weight};
 use kapi_core::workflow::identity::Identity;
+use kapi_core::workflow::modes::ralph::event::RalphEvent;
+use kapi_core::workflow::modes::ralph::plan::{Consensus, Plan};
+use kapi_core::workflow::modes::ralph::review::{Category, Review};
+use kapi_core::workflow::modes::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::modes::{Body, ModeEvent};
-use kapi_core::workflow::ralph::event::RalphEvent;
-use kapi_core::workflow::ralph::plan::{Consensus, Plan};
-use kapi_core::workflow::ralph::review::{Category, Review};
-use kapi_core::workflow::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::state::{Status, Workflow};
 
 use crate::contract::short;

@@ -1,7 +1,7 @@
 //! A workflow as it stands in `state.json`: written once in full, so that no change makes old ones
 //! unreadable unseen.
 
-use crate::workflow::interview::story::drafted;
+use crate::workflow::modes::interview::story::drafted;
 use crate::workflow::state::Workflow;
 
 /// The keys of a state, in the order in which they are written.

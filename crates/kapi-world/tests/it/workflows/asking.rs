@@ -5,13 +5,13 @@ use std::{fs, thread};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::workflow::effect::{Action, Effect};
-use kapi_core::workflow::interview::begin::InterviewBegin;
-use kapi_core::workflow::interview::spec::INTERVIEWER;
-use kapi_core::workflow::interview::step::Next;
+use kapi_core::workflow::modes::interview::begin::InterviewBegin;
+use kapi_core::workflow::modes::interview::spec::INTERVIEWER;
+use kapi_core::workflow::modes::interview::step::Next;
+use kapi_core::workflow::modes::ralph::answer::RalphAnswer;
+use kapi_core::workflow::modes::ralph::role::RalphRole;
 use kapi_core::workflow::modes::{Begin, ModeAnswer};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_core::workflow::ralph::answer::RalphAnswer;
-use kapi_core::workflow::ralph::role::RalphRole;
 use kapi_sys::cancel::Cancel;
 
 use super::{Bench, failed};

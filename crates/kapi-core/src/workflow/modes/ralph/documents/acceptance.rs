@@ -1,0 +1,59 @@
+//! `acceptance.md`: every criterion and the evidence that speaks for it.
+
+use crate::workflow::evidence::{Evidence, Weight};
+use crate::workflow::modes::ralph::documents::markdown::{code, line};
+use crate::workflow::modes::ralph::event::Accepted;
+use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::state::Workflow;
+
+/// Returns the document.
+pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {
+    let mut parts = vec![format!("# Acceptance of {}", workflow.id)];
+    if let Some(branch) = &ralph.branch {
+        let (name, head) = (code(&branch.name), code(&branch.head));
+        parts.push(format!("Branch {name} at {head}."));
+    }
+    let account = ralph.account.iter();
+    let accepted = account.flat_map(|account| &account.acceptance);
+    parts.extend(accepted.map(|accepted| one(workflow, ralph, accepted)));
+    format!("{}\n", parts.join("\n\n"))
+}
+
+fn one(workflow: &Workflow, ralph: &Ralph, accepted: &Accepted) -> String {
+    let criteria = ralph.plan.iter().flat_map(|plan| &plan.criteria);
+    let criterion = criteria
+        .into_iter()
+        .find(|found| found.id == accepted.criterion);
+    let text = criterion.map_or("", |found| &found.text);
+    let mut lines = vec![
+        format!("## {}: {}", accepted.criterion, line(text)),
+        String::new(),
+    ];
+    if let Some(exempt) = criterion.and_then(|found| found.exempt.as_ref()) {
+        lines.push(format!("No command can show it: {}\n", line(exempt)));
+    }
+    for number in &accepted.evidence {
+        let at = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        lines.extend(workflow.evidence.get(at).map(|found| entry(*number, found)));
+    }
+    lines.join("\n")
+}
+
+/// Returns one piece of evidence in a line, and what it weighs.
+pub(in crate::workflow::modes::ralph) fn entry(number: u32, found: &Evidence) -> String {
+    let weight = match found.weight {
+        Weight::Validation => "validation",
+        Weight::Narrative => "narrative",
+    };
+    let by = found
+        .verifier
+        .as_ref()
+        .map(|by| format!(", by {}", line(by)));
+    format!(
+        "- Evidence {number} ({weight}, {}): {} ({}){}",
+        line(&found.kind),
+        line(&found.summary),
+        code(&found.reference),
+        by.unwrap_or_default()
+    )
+}

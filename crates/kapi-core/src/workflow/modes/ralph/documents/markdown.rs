@@ -1,0 +1,57 @@
+//! The little Markdown that artifacts need; foreign text cannot break out of its place in it.
+
+use crate::goal::quote::{fenced, visible};
+
+/// Returns a text as one line, as it may stand in a paragraph, a heading or a list.
+pub(in crate::workflow::modes::ralph) fn line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" "))
+}
+
+/// Returns a text as one cell of a table.
+pub(in crate::workflow::modes::ralph) fn cell(text: &str) -> String {
+    line(text).replace('|', "\\|")
+}
+
+/// Returns a text as a command or a name, in a line.
+pub(in crate::workflow::modes::ralph) fn code(text: &str) -> String {
+    let text = line(text);
+    if text.contains('`') {
+        format!("`` {text} ``")
+    } else {
+        format!("`{text}`")
+    }
+}
+
+/// Returns a text of several lines as a quotation.
+pub(in crate::workflow::modes::ralph) fn quote(text: &str) -> String {
+    let text = visible(text.trim());
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| format!("> {line}").trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// Returns output as a block that it cannot end.
+pub(in crate::workflow::modes::ralph) fn block(text: &str) -> String {
+    fenced(&visible(text), "")
+}
+
+/// Returns a list, or a word that says that there is nothing.
+pub(in crate::workflow::modes::ralph) fn list<S: AsRef<str>>(items: &[S]) -> String {
+    if items.is_empty() {
+        return "Nothing.".to_owned();
+    }
+    let lines: Vec<String> = items
+        .iter()
+        .map(|item| format!("- {}", item.as_ref()))
+        .collect();
+    lines.join("\n")
+}
+
+/// Returns a list of foreign texts, each as one line.
+pub(in crate::workflow::modes::ralph) fn lines(items: &[String]) -> String {
+    let lines: Vec<String> = items.iter().map(|item| line(item)).collect();
+    list(&lines)
+}

@@ -1,0 +1,95 @@
+//! A Ralph workflow as others see it: the plan, its tasks with their goals, reviews, the account.
+//!
+//! A plan and a review are shown whole, in the shape in which agents gave them.
+
+use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::branch::Branch;
+use kapi_core::workflow::modes::ralph::plan::Plan;
+use kapi_core::workflow::modes::ralph::review::Review;
+use kapi_core::workflow::modes::ralph::state::{Account, Ralph, Stand, TaskState};
+use serde::Serialize;
+
+/// A Ralph workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RalphView {
+    /// The commit it starts from.
+    pub base: String,
+    /// The branch, once it is there.
+    pub branch: Option<Branch>,
+    /// The planning cycle, from 1.
+    pub cycle: u32,
+    /// Attempts at consensus in this cycle.
+    pub attempts: usize,
+    /// The plan that is proposed or carried out.
+    pub plan: Option<Box<Plan>>,
+    /// The tasks under way, those that mend included.
+    pub tasks: Vec<TaskView>,
+    /// The order in which tasks landed.
+    pub landed: Vec<String>,
+    /// Every review, oldest first.
+    pub reviews: Vec<Review>,
+    /// For each criterion what speaks for it, in the end.
+    pub account: Option<Account>,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskView {
+    /// Its name, `T-001`.
+    pub task: String,
+    /// What, in a few words.
+    pub title: String,
+    /// What must have landed before.
+    pub depends_on: Vec<String>,
+    /// The try at it, from 1.
+    pub attempt: u32,
+    /// Its goal.
+    pub goal: Option<String>,
+    /// `waiting`, `proved`, `landed` or `rested`.
+    pub stand: &'static str,
+    /// The branch's commit with it, or the proved one.
+    pub commit: Option<String>,
+    /// Why its goal rests, or why it is done again.
+    pub reason: Option<String>,
+}
+
+impl RalphView {
+    /// Shows a Ralph workflow.
+    #[must_use]
+    pub fn of(ralph: &Ralph) -> Self {
+        let in_cycle = |cycle: u32| ralph.attempts.iter().filter(move |at| at.cycle == cycle);
+        Self {
+            base: ralph.base.clone(),
+            branch: ralph.branch.clone(),
+            cycle: ralph.cycle,
+            attempts: in_cycle(ralph.cycle).count(),
+            plan: ralph.plan.clone(),
+            tasks: ralph.tasks.values().map(TaskView::of).collect(),
+            landed: ralph.landed.iter().map(TaskId::to_string).collect(),
+            reviews: ralph.reviews.clone(),
+            account: ralph.account.clone(),
+        }
+    }
+}
+
+impl TaskView {
+    fn of(state: &TaskState) -> Self {
+        let (stand, commit, rested) = match &state.stand {
+            Stand::Waiting => ("waiting", None, None),
+            Stand::Proved { commit } => ("proved", Some(commit), None),
+            Stand::Landed { head } => ("landed", Some(head), None),
+            Stand::Rested { reason, .. } => ("rested", None, reason.as_ref()),
+        };
+        let edges = state.task.depends_on.iter();
+        Self {
+            task: state.task.id.to_string(),
+            title: state.task.title.clone(),
+            depends_on: edges.map(TaskId::to_string).collect(),
+            attempt: state.attempt,
+            goal: state.goal.as_ref().map(ToString::to_string),
+            stand,
+            commit: commit.cloned(),
+            reason: rested.or(state.because.as_ref()).cloned(),
+        }
+    }
+}
