@@ -219,7 +219,7 @@ fn phase(denied: &WorkflowDenied) -> String {
     };
     let place = subphase.map_or_else(|| phase.to_owned(), |sub| format!("{phase}/{sub}"));
     match denied.pending {
-        Some(decision) => format!(" (in {place}; {} waits)", decision.artifact()),
+        Some(decision) => format!(" (in {place}; {} waits)", decision.words()),
         None => format!(" (in {place})"),
     }
 }

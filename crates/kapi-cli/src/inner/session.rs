@@ -119,7 +119,7 @@ fn shown(context: &Context, mode: Mode, reference: &str) -> Result<ShownView, Er
     let text = match &found.workflow.pending {
         Some(pending) => {
             driving::check_unedited(&found, pending)?;
-            Some(driving::artifact(&found, pending)?)
+            Some(driving::artifacts(&found, pending)?)
         }
         None => None,
     };
@@ -233,7 +233,7 @@ fn paragraph(workflow: &Workflow, asked: Option<&AskedView>) -> String {
     if let Some(pending) = &workflow.pending {
         sentences.push(format!(
             "{} waits for the person's approval, or for what they want changed in it.",
-            pending.decision.artifact()
+            pending.decision.words()
         ));
     }
     if let Some(blocked) = &workflow.blocked {

@@ -3,10 +3,12 @@
 //! What happens is the engine's business; here it is shown, and the person is asked. Without anybody
 //! at a terminal it ends where it waits for one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use kapi_core::workflow::command::Command;
+use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::effect::Effect;
 use kapi_core::workflow::pending::{Means, Pending};
 use kapi_engine::drive::{Pace, monotonic_ms};
@@ -165,7 +167,7 @@ fn decision(
     let ui = context.ui;
     check_unedited(found, &pending)?;
     approve::show(context, found, &pending)?;
-    let artifact = pending.decision.artifact();
+    let artifact = pending.decision.words();
     let accepting = if pending.risks.is_empty() {
         ""
     } else {
@@ -200,24 +202,42 @@ fn decision(
 /// written again. What somebody edited is not shown under the draft's hash: a person would approve
 /// what nobody recorded.
 pub(crate) fn check_unedited(found: &Found<'_>, pending: &Pending) -> Result<(), Error> {
-    let is_drafted = || artifact_bytes(found, pending).map(|bytes| sha256_hex(&bytes));
-    if is_drafted().is_ok_and(|sha256| sha256 == pending.sha256) {
+    if subject(found, pending).is_ok_and(|sha256| sha256 == pending.sha256) {
         return Ok(());
     }
     let repaired = found.project.repair_workflow(&found.key);
     repaired.map_err(|error| Error::workflow(&error))?;
-    let sha256 = is_drafted()?;
+    let sha256 = subject(found, pending)?;
     if sha256 == pending.sha256 {
         return Ok(());
     }
-    let artifact = pending.decision.artifact();
     let text = format!(
-        "subject_changed: failed to approve {artifact}: somebody edited it; it was drafted as {}, \
-         and is {sha256}",
+        "subject_changed: failed to approve {}: somebody edited it; it was drafted as {}, and is \
+         {sha256}",
+        pending.decision.words(),
         pending.sha256
     );
-    let file = found.dir().join(artifact);
+    let drafted = documents(&found.workflow);
+    let mut names = pending.decision.artifacts().iter();
+    let edited = names.find(|name| {
+        let draft = drafted.iter().find(|document| document.name == **name);
+        let bytes = artifact_bytes(found, name);
+        !bytes.is_ok_and(|bytes| draft.is_some_and(|draft| draft.text.as_bytes() == bytes))
+    });
+    let file = found
+        .dir()
+        .join(edited.copied().unwrap_or(pending.decision.artifact()));
     Err(Error::new(Exit::Denied, text).with_hint(edited_hint(&found.key, &file)))
+}
+
+/// Returns the hash of what waits, as its files stand.
+fn subject(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
+    let mut files = BTreeMap::new();
+    for name in pending.decision.artifacts() {
+        files.insert(*name, artifact_bytes(found, name)?);
+    }
+    let file = |name: &str| files.get(name).cloned();
+    Ok(pending.decision.subject(&file, sha256_hex))
 }
 
 /// Returns what a person can do about an artifact that somebody edited; nothing of it is lost.
@@ -231,14 +251,18 @@ pub(crate) fn edited_hint(key: &WorkflowKey, file: &Path) -> String {
     )
 }
 
-/// Returns the artifact that waits, as it stands in its file.
-pub(crate) fn artifact(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
-    let bytes = artifact_bytes(found, pending)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Returns the artifacts that wait, as they stand in their files, one after another.
+pub(crate) fn artifacts(found: &Found<'_>, pending: &Pending) -> Result<String, Error> {
+    let mut texts = Vec::new();
+    for name in pending.decision.artifacts() {
+        let bytes = artifact_bytes(found, name)?;
+        texts.push(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Ok(texts.join("\n"))
 }
 
-fn artifact_bytes(found: &Found<'_>, pending: &Pending) -> Result<Vec<u8>, Error> {
-    let path = found.dir().join(pending.decision.artifact());
+fn artifact_bytes(found: &Found<'_>, name: &str) -> Result<Vec<u8>, Error> {
+    let path = found.dir().join(name);
     let failed = |error: std::io::Error| {
         Error::new(
             Exit::Failed,
@@ -256,7 +280,7 @@ fn artifact_bytes(found: &Found<'_>, pending: &Pending) -> Result<Vec<u8>, Error
 
 /// Checks that what a person names is the hash of what waits, or its beginning.
 pub(crate) fn check_hash(named: &str, pending: &Pending) -> Result<(), Error> {
-    let artifact = pending.decision.artifact();
+    let artifact = pending.decision.words();
     if !is_hash(named) {
         return Err(Error::usage(format!(
             "{named:?} is no hash: it takes {HASH_DIGITS_MIN} to 64 hexadecimal digits"

@@ -16,13 +16,13 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         Event::Started { id, by, .. } => format!("workflow {id} was started by {by}"),
         Event::DecisionAsked { pending } => format!(
             "{} waits for you, with hash {}",
-            pending.decision.artifact(),
+            pending.decision.words(),
             short(&pending.sha256)
         ),
         Event::Approved { approval } => format!(
             "{} approved {} {}{}",
             approval.by,
-            approval.decision.artifact(),
+            approval.decision.words(),
             means(approval.means),
             if approval.accepted.is_empty() {
                 ""

@@ -83,7 +83,7 @@ fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {
         ui.line(&format!("  question {}", first_line(question.text)));
     }
     if let Some(pending) = &workflow.pending {
-        let artifact = pending.decision.artifact();
+        let artifact = pending.decision.words();
         ui.line(&format!("  waits    {artifact}, hash {}", pending.sha256));
         for risk in &pending.risks {
             ui.line(&format!("  risk     {}", first_line(risk)));

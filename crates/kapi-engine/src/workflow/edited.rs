@@ -12,9 +12,7 @@ use kapi_core::workflow::decide::TEXT_BYTES_MAX;
 use kapi_core::workflow::denied::{Denied, Why};
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
-use kapi_store::hash::sha256_hex;
 use kapi_store::layout::WorkflowLayout;
 use kapi_sys::disk::{Disk, DiskError, replace_durably};
 use similar::TextDiff;
@@ -35,8 +33,8 @@ const CONTEXT_LINES: usize = 2;
 pub struct Revised {
     /// What was recorded.
     pub submitted: Submitted,
-    /// Where an edit of the artifact was kept that went along with it.
-    pub edited: Option<PathBuf>,
+    /// Where the edits of artifacts were kept that went along with it.
+    pub edited: Vec<PathBuf>,
 }
 
 impl Project<'_> {
@@ -56,65 +54,71 @@ impl Project<'_> {
             text: text.to_owned(),
         };
         let found = match (&workflow.pending, actor) {
-            (Some(pending), Actor::Human { .. }) => self.edit_of(key, pending)?,
-            (Some(_), Actor::Agent { .. } | Actor::Engine) | (None, _) => None,
+            (Some(_), Actor::Human { .. }) => self.edits_of(key, &workflow)?,
+            (Some(_), Actor::Agent { .. } | Actor::Engine) | (None, _) => Vec::new(),
         };
-        let Some((name, bytes)) = found else {
-            let submitted = self.submit_workflow(key, actor, &plain(text))?;
-            let edited = None;
-            return Ok(Revised { submitted, edited });
-        };
-        let words = with_edit(&workflow, text, (name, &bytes));
-        let Some(words) = words.filter(|words| words.len() <= TEXT_BYTES_MAX) else {
-            return Err(too_large(&workflow, name, bytes.len()));
-        };
+        let mut words = text.to_owned();
+        for (name, bytes) in &found {
+            let more = with_edit(&workflow, &words, (name, bytes));
+            let Some(more) = more.filter(|words| words.len() <= TEXT_BYTES_MAX) else {
+                return Err(too_large(&workflow, name, bytes.len()));
+            };
+            words = more;
+        }
         let layout = self.layout.workflow(key.mode, &key.id);
-        let kept = keep(self.disk, &layout, name, &bytes)?;
+        let mut edited = Vec::new();
+        for (name, bytes) in &found {
+            edited.push(keep(self.disk, &layout, name, bytes)?);
+        }
         let submitted = self.submit_workflow(key, actor, &plain(&words))?;
-        Ok(Revised {
-            submitted,
-            edited: Some(kept),
-        })
+        Ok(Revised { submitted, edited })
     }
 
-    /// Returns the artifact that waits as somebody edited it; one that a crash left unwritten is
+    /// Returns the artifacts that wait as somebody edited them; one that a crash left unwritten is
     /// written first.
-    fn edit_of(
-        &self,
-        key: &WorkflowKey,
-        pending: &Pending,
-    ) -> Result<Option<(&'static str, Vec<u8>)>, WorkflowError> {
+    fn edits_of(&self, key: &WorkflowKey, workflow: &Workflow) -> Result<Vec<Edit>, WorkflowError> {
         let layout = self.layout.workflow(key.mode, &key.id);
-        if edit(self.disk, &layout, pending)?.is_none() {
-            return Ok(None);
+        if edits(self.disk, &layout, workflow)?.is_empty() {
+            return Ok(Vec::new());
         }
         self.repair_workflow(key)?;
-        Ok(edit(self.disk, &layout, pending)?)
+        Ok(edits(self.disk, &layout, workflow)?)
     }
 }
 
-/// Returns the name and the bytes of an artifact that is there and is not what waits.
-pub(super) fn edit(
+/// The name of an artifact, and its bytes as somebody edited it.
+pub(super) type Edit = (&'static str, Vec<u8>);
+
+/// Returns every artifact that waits, is there and is not what was drafted.
+pub(super) fn edits(
     disk: &dyn Disk,
     layout: &WorkflowLayout,
-    pending: &Pending,
-) -> Result<Option<(&'static str, Vec<u8>)>, DiskError> {
-    let name = pending.decision.artifact();
-    let found = disk.read(&layout.document(name), 0)?;
-    let edited = found.filter(|bytes| sha256_hex(bytes) != pending.sha256);
-    Ok(edited.map(|bytes| (name, bytes)))
+    workflow: &Workflow,
+) -> Result<Vec<Edit>, DiskError> {
+    let Some(pending) = &workflow.pending else {
+        return Ok(Vec::new());
+    };
+    let drafted = documents(workflow);
+    let mut edits = Vec::new();
+    for name in pending.decision.artifacts() {
+        let draft = drafted.iter().find(|document| document.name == *name);
+        let draft = draft.map_or(&[][..], |document| document.text.as_bytes());
+        let found = disk.read(&layout.document(name), 0)?;
+        edits.extend(found.filter(|bytes| bytes != draft).map(|it| (*name, it)));
+    }
+    Ok(edits)
 }
 
-/// Keeps an edit beside its artifact, as `plan.edited.md` or with a number, and returns where.
+/// Keeps an edit beside its artifact, as `name.edited.md` or with a number, and returns where.
 pub(super) fn keep(
     disk: &dyn Disk,
     layout: &WorkflowLayout,
     name: &str,
     bytes: &[u8],
 ) -> Result<PathBuf, DiskError> {
-    let stem = name.strip_suffix(".md").unwrap_or(name);
-    let first = layout.document(&format!("{stem}.edited.md"));
-    let numbered = (2..=KEPT_MAX).map(|n| layout.document(&format!("{stem}.edited-{n}.md")));
+    let (stem, end) = name.rsplit_once('.').unwrap_or((name, "md"));
+    let first = layout.document(&format!("{stem}.edited.{end}"));
+    let numbered = (2..=KEPT_MAX).map(|n| layout.document(&format!("{stem}.edited-{n}.{end}")));
     for file in [first.clone()].into_iter().chain(numbered) {
         match disk.read(&file, 0)? {
             None => {
@@ -164,4 +168,37 @@ fn too_large(workflow: &Workflow, name: &str, n_bytes: usize) -> WorkflowError {
         next_commands: next_commands(workflow),
     }
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kapi_core::id::GoalId;
+    use kapi_core::workflow::modes::Mode;
+    use kapi_store::layout::ProjectLayout;
+    use kapi_sys::disk::Disk as _;
+    use kapi_sys::real_disk::RealDisk;
+
+    use super::keep;
+
+    #[test]
+    fn an_edit_keeps_the_ending_of_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = ProjectLayout::new(root.path().to_path_buf());
+        let id = GoalId::parse("001-a").unwrap();
+        let layout = layout.workflow(Mode::Ralph, &id);
+        let disk = RealDisk;
+        std::fs::create_dir_all(layout.document("x").parent().unwrap()).unwrap();
+        let kept = |name: &str, bytes: &[u8]| {
+            let path = keep(&disk, &layout, name, bytes).unwrap();
+            assert_eq!(disk.read(&path, 0).unwrap().as_deref(), Some(bytes));
+            let name = path.file_name().map(Path::new).unwrap();
+            name.to_string_lossy().into_owned()
+        };
+        assert_eq!(kept("checks.sh", b"one"), "checks.edited.sh");
+        assert_eq!(kept("checks.sh", b"one"), "checks.edited.sh");
+        assert_eq!(kept("checks.sh", b"two"), "checks.edited-2.sh");
+        assert_eq!(kept("plan.md", b"one"), "plan.edited.md");
+    }
 }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use kapi_core::workflow::documents::documents;
+use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
+use kapi_store::hash::sha256_hex;
 use kapi_store::layout::WorkflowLayout;
 use kapi_sys::disk::{Disk, DiskError, replace_derived, replace_durably};
 
@@ -20,35 +22,48 @@ impl Written {
         self.0.clear();
     }
 
-    /// Writes every artifact that is not what it should be. `kept` is left alone if it is there.
+    /// Writes every artifact that is not what it should be. Each of `kept` is left alone if it is
+    /// there.
     pub(crate) fn update(
         &mut self,
         disk: &dyn Disk,
         layout: &WorkflowLayout,
         workflow: &Workflow,
-        kept: Option<&str>,
+        kept: &[&str],
     ) -> Result<(), DiskError> {
-        let pending = workflow
-            .pending
-            .as_ref()
-            .map(|pending| pending.decision.artifact());
+        let pending = workflow.pending.as_ref();
+        let pending = pending.map_or(&[][..], |pending| pending.decision.artifacts());
         for document in documents(workflow) {
             if self.0.get(&document.name) == Some(&document.text) {
                 continue;
             }
             let file = layout.document(&document.name);
-            let name = Some(document.name.as_str());
+            let name = document.name.as_str();
             let found = disk.read(&file, 0)?;
-            let is_kept = name == kept && found.is_some();
+            let is_kept = kept.contains(&name) && found.is_some();
             let bytes = document.text.as_bytes();
             match found {
                 Some(found) if found == bytes || is_kept => {}
                 // What is approved by its hash must not be older after a power cut than the fold.
-                Some(_) | None if name == pending => replace_durably(disk, &file, bytes)?,
+                Some(_) | None if pending.contains(&name) => replace_durably(disk, &file, bytes)?,
                 Some(_) | None => replace_derived(disk, &file, bytes)?,
             }
             self.0.insert(document.name, document.text);
         }
         Ok(())
     }
+}
+
+/// Returns the hash of what waits, as its files stand on the disk.
+pub(crate) fn subject(
+    disk: &dyn Disk,
+    layout: &WorkflowLayout,
+    pending: &Pending,
+) -> Result<String, DiskError> {
+    let mut files = BTreeMap::new();
+    for name in pending.decision.artifacts() {
+        files.insert(*name, disk.read(&layout.document(name), 0)?);
+    }
+    let file = |name: &str| files.get(name).cloned().flatten();
+    Ok(pending.decision.subject(&file, sha256_hex))
 }

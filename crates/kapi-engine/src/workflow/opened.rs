@@ -191,7 +191,7 @@ impl<'a> OpenWorkflow<'a> {
         }
         let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
         let disk = self.project.disk;
-        if let Some((name, bytes)) = edited::edit(disk, &layout, pending)? {
+        for (name, bytes) in edited::edits(disk, &layout, workflow)? {
             edited::keep(disk, &layout, name, &bytes)?;
         }
         Ok(())
@@ -213,7 +213,7 @@ impl<'a> OpenWorkflow<'a> {
             let found = self.project.disk.read(&layout.snapshot(), 0)?;
             if is_current && found.as_deref() == Some(&snapshot) {
                 let pending = workflow.pending.as_ref();
-                let kept = pending.map(|pending| pending.decision.artifact());
+                let kept = pending.map_or(&[][..], |pending| pending.decision.artifacts());
                 self.written
                     .update(self.project.disk, &layout, &workflow, kept)?;
                 self.is_behind = false;
@@ -273,7 +273,7 @@ impl<'a> OpenWorkflow<'a> {
         let is_kept = pending.is_some() && pending == before && !self.is_behind;
         let kept = pending
             .filter(|_| is_kept)
-            .map(|pending| pending.decision.artifact());
+            .map_or(&[][..], |pending| pending.decision.artifacts());
         self.written
             .update(self.project.disk, &layout, workflow, kept)?;
         replace_derived(self.project.disk, &layout.snapshot(), &snapshot)?;

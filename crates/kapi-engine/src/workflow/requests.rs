@@ -9,7 +9,6 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::Workflow;
-use kapi_store::hash::sha256_hex;
 use kapi_store::inventory::Inventory;
 use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_sys::lock::Lock;
@@ -20,6 +19,7 @@ use crate::machine::logged::Logged;
 use crate::project::{Listed, Project};
 use crate::workflow::approvals::{Lack, WorkflowApprovals};
 use crate::workflow::error::WorkflowError;
+use crate::workflow::files::subject;
 use crate::workflow::index::{self, WorkflowListed};
 use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::{OpenWorkflow, Submitted, stream};
@@ -122,18 +122,12 @@ impl Project<'_> {
             let found = String::new();
             return self.submit_workflow(key, actor, &approve(approving, found));
         };
-        let file = self
-            .layout
-            .workflow(key.mode, &key.id)
-            .document(pending.decision.artifact());
-        let mut bytes = self.disk.read(&file, 0)?;
-        if matches!(actor, Actor::Human { .. })
-            && bytes.as_deref().map(sha256_hex).as_deref() != Some(pending.sha256.as_str())
-        {
+        let layout = self.layout.workflow(key.mode, &key.id);
+        let mut found = subject(self.disk, &layout, pending)?;
+        if matches!(actor, Actor::Human { .. }) && found != pending.sha256 {
             self.repair_workflow(key)?;
-            bytes = self.disk.read(&file, 0)?;
+            found = subject(self.disk, &layout, pending)?;
         }
-        let found = sha256_hex(&bytes.unwrap_or_default());
         self.submit_workflow(key, actor, &approve(approving, found))
     }
 

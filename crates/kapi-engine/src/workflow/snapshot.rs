@@ -213,7 +213,7 @@ fn readiness(workflow: &Workflow) -> Readiness {
     if let Some(pending) = &workflow.pending {
         reasons.push(format!(
             "{} waits for its approval",
-            pending.decision.artifact()
+            pending.decision.words()
         ));
     }
     if let Some(question) = open_question(workflow) {

@@ -69,7 +69,7 @@ fn item(workflow: &Workflow, updated_ms: Option<i64>) -> Option<Item> {
             first_line(&blocked.unblock)
         );
     } else if let Some(pending) = &workflow.pending {
-        let artifact = pending.decision.artifact();
+        let artifact = pending.decision.words();
         waiting.kind = pending.decision.spec().inbox;
         waiting.since_ms = Some(pending.since_ms);
         waiting.what = format!(

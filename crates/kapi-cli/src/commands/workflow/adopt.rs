@@ -75,7 +75,7 @@ fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
     of_terms(&workflow.terms, &mut lines);
     lines.extend(whole(workflow).map(|text| ("the whole", text)));
     for approval in &workflow.approvals {
-        let artifact = approval.decision.artifact();
+        let artifact = approval.decision.words();
         lines.push((
             "approved",
             format!("{artifact} ({}) by {}", approval.sha256, approval.by),

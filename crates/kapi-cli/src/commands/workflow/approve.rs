@@ -89,10 +89,10 @@ pub(crate) fn show(context: &Context, found: &Found<'_>, pending: &Pending) -> R
         return Ok(());
     }
     let ui = context.ui;
-    ui.line(&driving::artifact(found, pending)?);
+    ui.line(&driving::artifacts(found, pending)?);
     ui.line(&format!(
         "{} of workflow {}",
-        pending.decision.artifact(),
+        pending.decision.words(),
         found.key.id
     ));
     ui.line(&format!("  hash     {}", pending.sha256));
@@ -132,7 +132,7 @@ fn means(
     if args.yes {
         return Ok((Means::YesFlag, accepts));
     }
-    let artifact = pending.decision.artifact();
+    let artifact = pending.decision.words();
     let question = match (pending.risks.len(), accepts) {
         (0, _) | (_, true) => format!("Approve this {artifact}?"),
         (1, false) => format!("Approve this {artifact}, and accept the risk above?"),
@@ -183,7 +183,7 @@ fn said(context: &Context, found: &Found<'_>, pending: &Pending) {
             let ui = context.ui;
             ui.line(&format!(
                 "{} of workflow {} is approved. Nothing runs yet.",
-                pending.decision.artifact(),
+                pending.decision.words(),
                 found.key.id
             ));
             for command in next {

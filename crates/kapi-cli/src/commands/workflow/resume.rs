@@ -155,7 +155,7 @@ fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Er
         .revise_workflow(&found.key, &context.actor, text)
         .map_err(|error| Error::workflow(&error))?;
     found.workflow = revised.submitted.workflow;
-    if let Some(kept) = revised.edited {
+    for kept in revised.edited {
         context.ui.say(&format!(
             "note: what was edited by hand goes along with it, and is kept as {}.",
             kept.display()

@@ -150,12 +150,12 @@ impl Looked<'_> {
         let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
         let documents = documents(workflow);
         let pending = workflow.pending.as_ref();
-        let pending = pending.map(|pending| pending.decision.artifact());
+        let pending = pending.map_or(&[][..], |pending| pending.decision.artifacts());
         for document in &documents {
             let file = layout.document(&document.name);
             let what = match self.context.disk.read(&file, 0) {
                 Ok(Some(bytes)) if bytes == document.text.as_bytes() => continue,
-                Ok(Some(_)) if pending == Some(document.name.as_str()) => {
+                Ok(Some(_)) if pending.contains(&document.name.as_str()) => {
                     let detail = format!("{} was edited while it waits", file.display());
                     let hint = driving::edited_hint(self.key, &file);
                     return self.bad(Class::Artifact, detail).with_hint(hint);
