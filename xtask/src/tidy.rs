@@ -4,6 +4,7 @@
 //! nothing of Rust's grammar: it reads lines, and what needs a parser is Clippy's business.
 
 mod machine;
+mod modes;
 mod once;
 mod source;
 mod tree;
@@ -44,6 +45,7 @@ const RULES: &[Rule] = &[
     source::examples_are_text,
     source::modules_are_named_after_their_noun,
     source::every_test_file_is_compiled,
+    modes::modes_stay_home,
     once::what_is_written_once_stays_there,
     machine::no_path_of_one_machine,
     machine::no_private_host,
