@@ -20,7 +20,7 @@ use kapi_settings::node::Node;
 use kapi_settings::setting::Setting;
 use kapi_settings::{read as settings, toml};
 use kapi_world::grant::Grant;
-use kapi_world::judge::provider;
+use kapi_world::judge::settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::config::file::Links;
@@ -64,7 +64,7 @@ pub(crate) struct Config {
     /// `[agents.<name>]`, from the person's file.
     pub(crate) agents: BTreeMap<String, AgentSettings>,
     /// `[judges.<provider>]`, from the person's file.
-    pub(crate) judges: BTreeMap<String, provider::Settings>,
+    pub(crate) judges: BTreeMap<String, ProviderSettings>,
     /// What runs may see, reach and use: the person's, narrowed by the project.
     pub(crate) grant: Grant,
     /// The level when no flag says otherwise, from the person's file.

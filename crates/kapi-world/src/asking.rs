@@ -29,11 +29,9 @@ use crate::doors::serve::Served;
 use crate::gate::{Gate, Rules};
 use crate::run_dir::{RunDir, Transcript};
 use crate::tools::Caller;
+use crate::tools::client::RUN_ID_VARIABLE;
 use crate::tools::counter::Counter;
 use crate::{failure, home};
-
-/// The variable that marks every process of a run.
-pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
 
 /// An agent, ready to be asked something.
 pub(crate) struct Asked<'a> {

@@ -11,7 +11,7 @@ use kapi_agent::settings::AgentSettings;
 use kapi_core::spend::prices::Prices;
 
 use crate::grant::Grant;
-use crate::judge::provider;
+use crate::judge::settings::ProviderSettings;
 
 /// Everything a run may use of the host, granted by the person.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Book {
     /// `[agents.<name>]`.
     pub agents: BTreeMap<String, AgentSettings>,
     /// `[judges.<provider>]`: where models that judge are asked.
-    pub judges: BTreeMap<String, provider::Settings>,
+    pub judges: BTreeMap<String, ProviderSettings>,
     /// What models cost.
     pub prices: Prices,
     /// What runs may see, reach and use.

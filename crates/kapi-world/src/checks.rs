@@ -26,7 +26,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_sys::cancel::Cancel;
 
-use self::perform::Work;
+use self::shell::Work;
 use crate::book::Book;
 use crate::private_scratch::PrivateScratch;
 use crate::{ecosystems, failure};

@@ -5,18 +5,21 @@
 //! is the core's business, and what was allowed stands in the goal.
 
 pub mod client;
-mod place;
+pub mod person;
+pub mod support;
+
+mod mounts;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kapi_agent::agent::AgentKind;
-use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, ToolQuestion, asks, question};
+use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, ToolQuestion, question};
 use kapi_agent::stream::score;
 use kapi_core::actor::Actor;
 use kapi_core::consent_rule::matches;
@@ -27,6 +30,7 @@ use kapi_core::goal::state::Goal;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
+use crate::gate::person::Person;
 use crate::post::Post;
 use crate::tools::Caller;
 
@@ -38,19 +42,6 @@ const QUESTION_TIME: Duration = Duration::from_secs(10);
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// Refused commands of one run that are recorded: a log does not grow without end.
 const RECORDED_MAX: usize = 100;
-
-/// A person who is asked while a run waits.
-#[derive(Clone)]
-pub struct Person {
-    /// Who.
-    pub actor: Actor,
-    /// Asks a question in at most half a minute, or until the second argument says that nobody
-    /// waits any more; no answer is a no.
-    pub ask: Arc<Ask>,
-}
-
-/// A way to ask a person something.
-pub type Ask = dyn Fn(&str, &dyn Fn() -> bool) -> bool + Send + Sync;
 
 /// Whose list is asked about.
 #[derive(Clone, Copy)]
@@ -75,27 +66,6 @@ pub(crate) struct Gate<'a> {
     n_refused: AtomicU32,
 }
 
-/// Says why an agent cannot have a contract with an ask-before list, if it cannot.
-///
-/// # Errors
-/// When nothing asks before what the agent runs: the list would be words.
-pub fn check(kind: &AgentKind, ask_before: &[String]) -> Result<(), Failure> {
-    if ask_before.is_empty() || asks(kind) {
-        return Ok(());
-    }
-    Err(Failure {
-        message: format!(
-            "ask before what a {} agent runs: it has no permission hook",
-            kind.name()
-        ),
-        hint: Some(
-            "use claude, codex, gemini, pi or a script, which are stopped before each tool, or leave \
-             the ask-before list empty."
-                .to_owned(),
-        ),
-    })
-}
-
 impl<'a> Gate<'a> {
     /// Opens a gate in a directory, which is made anew; `None` where nothing is asked about.
     pub(crate) fn open(
@@ -112,8 +82,8 @@ impl<'a> Gate<'a> {
         if is_empty {
             return Ok(None);
         }
-        check(kind, &["any".to_owned()])?;
-        place::check_settings(kind, level, workspace)?;
+        support::check(kind, &["any".to_owned()])?;
+        support::check_settings(kind, level, workspace)?;
         let post = Post::open("gate", level, directory, self_exe)?;
         Ok(Some(Self {
             rules,

@@ -6,6 +6,7 @@
 //! the token of the question, but for a person's own program.
 
 pub mod provider;
+pub mod settings;
 
 mod agent;
 pub(crate) mod evidence;

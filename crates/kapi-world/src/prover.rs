@@ -73,6 +73,15 @@ pub(crate) struct Site<'a> {
     pub(crate) downloads: &'a Downloads,
 }
 
+/// What a goal's commands are run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProofSubject {
+    /// The work of a turn.
+    Candidate,
+    /// What it began with.
+    Base,
+}
+
 /// Checks that the agent never sees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HiddenChecks<'a> {

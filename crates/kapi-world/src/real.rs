@@ -20,10 +20,10 @@ use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::place::Place;
+use crate::prover::ProofSubject;
 use crate::spending::Spending;
 use crate::spending::turn::Turn;
 use crate::tools::Desk;
-use crate::verify::Subject;
 use crate::workshop::{self, Workshop};
 
 /// How often a wait looks at the clock and the cancel flag.
@@ -69,8 +69,8 @@ impl RealWorld<'_> {
                 AgentPurpose::Setup | AgentPurpose::Distill => self.run_beside(effect, task, watch),
             },
             Action::Commit(task) => self.commit(task, watch),
-            Action::Baseline(task) => self.verify(effect, Subject::Base, task, watch),
-            Action::Verify(task) => self.verify(effect, Subject::Candidate, task, watch),
+            Action::Baseline(task) => self.verify(effect, ProofSubject::Base, task, watch),
+            Action::Verify(task) => self.verify(effect, ProofSubject::Candidate, task, watch),
             Action::Judge(task) => self.judge(effect, task, watch),
             Action::Publish {
                 branch,

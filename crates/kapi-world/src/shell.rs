@@ -14,12 +14,12 @@ use kapi_engine::world::Watch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};
 
-use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
 use crate::confine::{Cell, Payload};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::run_dir::RunDir;
+use crate::tools::client::RUN_ID_VARIABLE;
 
 /// What runs the line.
 const SHELL: &str = "/bin/sh";

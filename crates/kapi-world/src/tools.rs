@@ -26,7 +26,8 @@ use kapi_wire::tools::{Refused, answer, set};
 use serde_json::Value;
 
 use crate::failure::chain;
-use crate::gate::{self, Person};
+use crate::gate::person::Person;
+use crate::gate::support;
 use crate::hidden;
 
 /// Performs a call of one of the kernel's tools for the agent of a goal.
@@ -123,7 +124,7 @@ impl Caller<'_> {
         protect_named(&self.desk.named_checks, &mut contract)?;
         let kind = AgentKind::parse(&contract.agent)
             .map_err(|error| Refused::new("failed", format!("failed to {}", chain(&error))))?;
-        gate::check(&kind, &contract.working.ask_before)
+        support::check(&kind, &contract.working.ask_before)
             .map_err(|failure| Refused::input(format!("cannot {}", failure.message)))?;
         let hash = project
             .draft(self.goal, actor, &contract)

@@ -10,27 +10,18 @@ use kapi_engine::world::Watch;
 use crate::agent_run::run_id;
 use crate::dependencies::Dependencies;
 use crate::hidden;
-use crate::prover::{Claim, HiddenChecks, Prover, Site, Work, strength};
+use crate::prover::{Claim, HiddenChecks, ProofSubject, Prover, Site, Work, strength};
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::workshop::{self, Workshop};
-
-/// What a goal's commands are run on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// The work of a turn.
-    Candidate,
-    /// What it began with.
-    Base,
-}
 
 impl RealWorld<'_> {
     /// Performs a goal's effect.
     pub(crate) fn verify(
         &self,
         effect: &Effect,
-        subject: Subject,
+        subject: ProofSubject,
         task: &VerifyTask,
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
@@ -52,7 +43,7 @@ impl RealWorld<'_> {
     pub(crate) fn prove(
         &self,
         run_id: &str,
-        subject: Subject,
+        subject: ProofSubject,
         task: &VerifyTask,
         watch: &Watch<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
@@ -100,8 +91,8 @@ impl RealWorld<'_> {
             until_ms: None,
         };
         match subject {
-            Subject::Candidate => prover.prove(&work, &claim),
-            Subject::Base => prover.baseline(&work, &claim),
+            ProofSubject::Candidate => prover.prove(&work, &claim),
+            ProofSubject::Base => prover.baseline(&work, &claim),
         }
     }
 }

@@ -16,9 +16,10 @@ use kapi_wire::status::timestamp;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
 use kapi_world::launching::booked;
+use kapi_world::launching::context::Stage;
 use kapi_world::launching::place::{SandboxId, Sandboxes};
 use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
-use kapi_world::launching::run::{self, Launched, Stage};
+use kapi_world::launching::run::{self, Launched};
 
 use crate::context::Context;
 use crate::error::Error;

@@ -8,7 +8,7 @@ use kapi_gateway::ask::server::ModelApi;
 use kapi_gateway::model::route::BaseUrl;
 use kapi_settings::fault::Faults;
 use kapi_settings::setting::Setting;
-use kapi_world::judge::provider::Settings;
+use kapi_world::judge::settings::ProviderSettings;
 use serde::Deserialize;
 
 use crate::error::chain;
@@ -34,7 +34,7 @@ enum ApiWord {
 pub(crate) fn providers(
     tables: BTreeMap<String, Setting<JudgeTable>>,
     faults: &mut Faults,
-) -> BTreeMap<String, Settings> {
+) -> BTreeMap<String, ProviderSettings> {
     let mut providers = BTreeMap::new();
     for (name, said) in tables {
         if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
@@ -53,7 +53,7 @@ pub(crate) fn providers(
             ApiWord::Openai => ModelApi::Chat,
             ApiWord::Gemini => ModelApi::Gemini,
         });
-        let settings = Settings {
+        let settings = ProviderSettings {
             api,
             base_url: table.base_url.map(|url| url.value),
             api_key_env: table.api_key_env,

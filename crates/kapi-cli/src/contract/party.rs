@@ -7,7 +7,8 @@ use kapi_core::goal::contract::Contract;
 use kapi_core::spend::account::Served;
 use kapi_core::spend::day::Day;
 use kapi_sys::clock::Clock as _;
-use kapi_world::{asking, gate};
+use kapi_world::asking;
+use kapi_world::gate::support;
 
 use crate::commands::run::Args;
 use crate::config::{Config, GoalTable};
@@ -142,7 +143,8 @@ fn check_agent(
     agent: &str,
 ) -> Result<(), Error> {
     let kind = kind(agent)?;
-    gate::check(&kind, &contract.working.ask_before).map_err(|failure| Error::world(&failure))?;
+    support::check(&kind, &contract.working.ask_before)
+        .map_err(|failure| Error::world(&failure))?;
     let checked = asking::check_agent(&context.book(config), agent, contract.sandbox)
         .map_err(|failure| Error::world(&failure))?;
     let is_counted = checked.reports_usd || has_price(context, config, &kind);

@@ -2,7 +2,6 @@
 //!
 //! Exit codes alone decide; what a check prints is kept and never read.
 
-use std::path::Path;
 use std::time::Duration;
 
 use kapi_core::checks::report::{Checked, Outcome, capped};
@@ -12,19 +11,8 @@ use kapi_core::goal::words;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{CapturedOutput, ProcessEnd};
 
-use super::shell::Line;
-use super::{Discovery, Event, Setting, Told};
-use crate::book::Book;
-
-/// What every check of a run stands on.
-pub(super) struct Work<'a> {
-    pub(super) book: &'a Book,
-    pub(super) discovery: &'a Discovery,
-    pub(super) setting: &'a Setting,
-    pub(super) told: &'a Told<'a>,
-    /// A directory for this run alone.
-    pub(super) scratch: &'a Path,
-}
+use super::shell::{Line, Work};
+use super::{Discovery, Event};
 
 /// Runs a check, unless it is to be skipped or all were stopped.
 pub(super) fn perform(

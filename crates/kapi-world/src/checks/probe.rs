@@ -16,8 +16,7 @@ use kapi_sys::process;
 use serde::Deserialize;
 
 use super::Event;
-use super::perform::Work;
-use super::shell::Line;
+use super::shell::{Line, Work};
 use crate::confine::WORKSPACE_INSIDE;
 
 /// The longest all questions of a root may take together.

@@ -17,8 +17,8 @@ use kapi_git::owned_dir;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{MountAccess, OverlayLayer};
 
-use super::Event;
-use super::perform::Work;
+use super::{Discovery, Event, Setting, Told};
+use crate::book::Book;
 use crate::confine::{Cell, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending, Lent};
@@ -40,6 +40,17 @@ const VARIABLES: &[(&str, &str)] = &[
     ("MISE_NOT_FOUND_AUTO_INSTALL", "0"),
     ("MISE_TASK_RUN_AUTO_INSTALL", "0"),
 ];
+
+/// What every check of a run stands on.
+pub(super) struct Work<'a> {
+    pub(super) book: &'a Book,
+    pub(super) discovery: &'a Discovery,
+    pub(super) setting: &'a Setting,
+    pub(super) told: &'a Told<'a>,
+    /// A directory for this run alone.
+    pub(super) scratch: &'a Path,
+}
+
 /// A line to run.
 pub(super) struct Line<'a> {
     /// Where.

@@ -26,7 +26,9 @@ use kapi_sys::real_disk::RealDisk;
 use tempfile::TempDir;
 
 use super::client::{ask, ask_within};
-use super::{Gate, Person, Rules, check};
+use super::person::Person;
+use super::support::check;
+use super::{Gate, Rules};
 use crate::tools::{Caller, Desk};
 
 struct Bench {

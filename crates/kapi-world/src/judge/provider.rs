@@ -16,17 +16,6 @@ use kapi_gateway::model::secret::ProviderKey;
 use crate::book::Book;
 use crate::failure;
 
-/// What a person says of one provider; everything is optional for a known one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// How its server speaks.
-    pub api: Option<ModelApi>,
-    /// The server, instead of the vendor's.
-    pub base_url: Option<String>,
-    /// The host's variable that holds the key.
-    pub api_key_env: Option<String>,
-}
-
 /// What is meant by the name of a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reference<'a> {
@@ -177,11 +166,12 @@ mod tests {
     use kapi_core::spend::prices::Prices;
     use kapi_gateway::ask::server::ModelApi;
 
-    use super::{Reference, Settings, price_name, server};
+    use super::{Reference, price_name, server};
     use crate::book::Book;
     use crate::grant::Grant;
+    use crate::judge::settings::ProviderSettings;
 
-    fn book(env: &[(&str, &str)], judges: &[(&str, Settings)]) -> Book {
+    fn book(env: &[(&str, &str)], judges: &[(&str, ProviderSettings)]) -> Book {
         let env = env.iter().map(|&(name, value)| (name.into(), value.into()));
         let judges = judges.iter().cloned();
         Book {
@@ -235,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_vendor_s_key_is_sent_to_the_vendor_alone() {
-        let own = |api_key_env: Option<&str>| Settings {
+        let own = |api_key_env: Option<&str>| ProviderSettings {
             base_url: Some("http://127.0.0.1:1".to_owned()),
             api_key_env: api_key_env.map(str::to_owned),
             api: None,

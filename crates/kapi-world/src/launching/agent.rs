@@ -20,12 +20,12 @@ use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use super::bounds::{Bounds, Touch};
+use super::context::Stage;
 use super::error::LaunchError;
 use super::plan::LaunchPlan;
 use super::prepare::Ready;
 use super::record::Record;
-use super::run::Stage;
-use super::{ports, prepare};
+use super::{ports, shown};
 use crate::agent_run;
 use crate::asking::{Asked, ask_gated};
 use crate::book::Book;
@@ -149,12 +149,12 @@ pub(crate) fn run(
 pub(crate) fn task_file(plan: &LaunchPlan, run_dir: &RunDir) -> Result<Option<Mount>, LaunchError> {
     run_dir.keep(SPEC, plan.prompt.as_bytes())?;
     let seen = task_file_seen(plan.level, run_dir);
-    Ok(prepare::has_layers(plan.level).then(|| confine::read_only(&run_dir.file(SPEC), &seen)))
+    Ok(shown::has_layers(plan.level).then(|| confine::read_only(&run_dir.file(SPEC), &seen)))
 }
 
 /// Returns where an agent finds the task.
 pub(crate) fn task_file_seen(level: SandboxLevel, run_dir: &RunDir) -> PathBuf {
-    if prepare::has_layers(level) {
+    if shown::has_layers(level) {
         Path::new("/").join(SPEC)
     } else {
         run_dir.file(SPEC)
@@ -167,7 +167,7 @@ pub(crate) fn settings_hidden(
     ready: &Ready,
     run_dir: &RunDir,
 ) -> Result<Vec<Mount>, LaunchError> {
-    if !prepare::has_layers(plan.level) {
+    if !shown::has_layers(plan.level) {
         return Ok(Vec::new());
     }
     let hidden = agent_run::settings_hidden(&plan.agent, &ready.host, run_dir)?;

@@ -9,9 +9,10 @@ use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 
+use super::context::Stage;
 use super::error::{Kind, LaunchError};
 use super::plan::LaunchPlan;
-use super::run::{self, Launched, Stage};
+use super::run::{self, Launched};
 use crate::book::Book;
 use crate::spending::turn::Turn;
 use crate::spending::{Spending, Spent, Stopped};

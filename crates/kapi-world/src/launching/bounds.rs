@@ -13,10 +13,12 @@ use kapi_sandbox::spec::Mount;
 use super::branch::Ask;
 use super::error::{Kind, LaunchError};
 use super::plan::LaunchPlan;
-use super::prepare::{self, Ready};
+use super::prepare::Ready;
 use super::record::Record;
+use super::shown;
 use crate::confine::{self, WORKSPACE_INSIDE};
-use crate::{gate, tree};
+use crate::gate::support;
+use crate::tree;
 
 /// The most paths that are covered one by one; what is new or beyond is found afterwards.
 const COVERED_MAX: usize = 200;
@@ -75,7 +77,7 @@ impl Bounds<'_> {
                 "use a sandbox, or let it write.".to_owned(),
             ));
         }
-        gate::check(&plan.agent, self.forbidden).map_err(|failure| {
+        support::check(&plan.agent, self.forbidden).map_err(|failure| {
             let hint = failure.hint.unwrap_or_default();
             denied(format!("nothing can {}", failure.message), hint)
         })
@@ -91,7 +93,7 @@ impl Bounds<'_> {
     /// Returns what lies over the paths that stay as they are.
     pub(crate) fn mounts(&self, ready: &Ready, record: &Record) -> Result<Vec<Mount>, LaunchError> {
         let is_held_already = self.touch == Touch::Nothing;
-        if self.kept.is_empty() || is_held_already || !prepare::has_layers(record.level) {
+        if self.kept.is_empty() || is_held_already || !shown::has_layers(record.level) {
             return Ok(Vec::new());
         }
         let masks = record.branch.iter().flat_map(|branch| &branch.masks);

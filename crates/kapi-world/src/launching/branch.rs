@@ -11,16 +11,13 @@ use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
 use kapi_git::push::{Remote, Start, StartOrigin};
 use kapi_git::repository::Repository;
-use kapi_git::rescue::{RescueName, Signature};
 use kapi_git::workspace::{Workspace, WorkspacePlan};
-use kapi_sys::cancel::Cancel;
 use kapi_wire::status::timestamp;
 
 use super::error::{Kind, LaunchError};
 use super::place::SandboxPlace;
 use super::plan::BranchPlan;
-use super::record::{BranchRecord, Made, Record, Work};
-use super::{finish, prepare};
+use super::record::{BranchRecord, Record};
 use crate::book::Book;
 use crate::place::Place;
 use crate::workshop::{self, Workshop};
@@ -284,92 +281,4 @@ pub(crate) fn rescue_parts(branch: &str, now_ms: i64) -> Result<(RefPart, RefPar
     let name = if plain.is_empty() { "branch" } else { plain };
     let date: String = timestamp(now_ms).chars().take(10).collect();
     Ok((workshop::ref_part(name)?, workshop::ref_part(&date)?))
-}
-
-/// What a removal kept, for the person.
-pub(crate) type Kept = Vec<String>;
-
-/// Removes what was made in the repository for a branch, with anything unsaved kept first.
-///
-/// Returns the lines that bring back what was kept.
-pub(crate) fn retire(
-    book: &Book,
-    place: &SandboxPlace,
-    record: &Record,
-    now_ms: i64,
-) -> Result<Kept, LaunchError> {
-    let Some(branch) = &record.branch else {
-        return Ok(Vec::new());
-    };
-    if !record.project.is_dir() {
-        return Ok(Vec::new());
-    }
-    let workshop = Workshop::open(book, &record.project, &Cancel::new())?;
-    let repository = &workshop.repository;
-    let failed = |error: &dyn std::error::Error| LaunchError::failed(error);
-    let goal = workshop::ref_part(&branch.refs)?;
-    let known = branch.commit.as_ref().unwrap_or(&branch.start);
-    let known = workshop::commit_id(known)?;
-    let (name, date) = rescue_parts(&branch.name, now_ms)?;
-    let rescue = RescueName {
-        name: &name,
-        date: &date,
-    };
-    let mut kept = Vec::new();
-    if record.made == Made::Layer && record.work == Work::Pending {
-        keep_layer(&workshop, place, record, now_ms)?;
-    }
-    if record.made == Made::Checkout {
-        let found = repository.find_workspace(&goal, &place.worktree());
-        if let Some(workspace) = found.map_err(|error| failed(&error))? {
-            let by = Signature {
-                author: &workshop::author(),
-                at_unix_seconds: now_ms.div_euclid(1000),
-            };
-            let rescued = repository.keep_files(&workspace, &known, rescue, &by);
-            kept.extend(rescued.map_err(|error| failed(&error))?);
-            let removed = repository.remove_worktree(&goal, &place.worktree());
-            removed.map_err(|error| failed(&error))?;
-        }
-    }
-    if let Some(stand_in) = &branch.stand_in
-        && let Some(at) = local(repository, stand_in)
-    {
-        let removed = repository.remove_branch(&goal, stand_in, &at, rescue);
-        kept.extend(removed.map_err(|error| failed(&error))?);
-    }
-    let prefix = format!("refs/kapi/{}/", branch.refs);
-    let refs = repository.kapi_refs().map_err(|error| failed(&error))?;
-    let refs: Vec<_> = refs
-        .into_iter()
-        .filter(|found| found.name.starts_with(&prefix))
-        .collect();
-    for found in &refs {
-        // Asked for no branch at all, so that the branch itself counts as holding it.
-        let standing = repository.standing(&found.commit, "");
-        if !standing.map_err(|error| failed(&error))?.is_held() {
-            let rescued = repository.keep_commit(rescue, &found.commit);
-            kept.push(rescued.map_err(|error| failed(&error))?);
-        }
-    }
-    let removed = repository.remove_kapi_refs(&refs);
-    removed.map_err(|error| failed(&error))?;
-    let mut lines: Vec<String> = kept.into_iter().map(|kept| kept.restore_line).collect();
-    lines.sort();
-    lines.dedup();
-    Ok(lines)
-}
-
-/// Names what a layer holds by a ref of the launch, when it is not committed.
-fn keep_layer(
-    workshop: &Workshop,
-    place: &SandboxPlace,
-    record: &Record,
-    now_ms: i64,
-) -> Result<(), LaunchError> {
-    if prepare::is_empty(&place.layer().join("upper")) {
-        return Ok(());
-    }
-    let ready = prepare::found(place, record, workshop)?;
-    finish::snapshot(workshop, (&ready, record), "discarded", now_ms).map(drop)
 }

@@ -25,7 +25,7 @@ use super::look::size;
 use super::merge::remove;
 use super::place::{SandboxId, SandboxPlace, Sandboxes};
 use super::record::{Made, Record, State, Work};
-use super::{branch, masked, pruned};
+use super::{masked, pruned, removal};
 use crate::book::Book;
 use crate::workshop;
 
@@ -418,7 +418,7 @@ fn remove_thing(
                     "it changed while it was looked at.",
                 ));
             }
-            let kept = branch::retire(book, &place, &record, plan.now_ms)?;
+            let kept = removal::retire(book, &place, &record, plan.now_ms)?;
             pruned::record(place.state_dir(), [&place])?;
             remove(&place, &record)?;
             if plan.volumes == Choice::Yes {

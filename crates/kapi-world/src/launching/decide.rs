@@ -13,17 +13,29 @@ use kapi_git::rescue::RescueName;
 use kapi_wire::status::SandboxMode;
 
 use super::branch::{self, Ask, Beginning};
+use super::context::Stage;
 use super::error::{Kind, LaunchError};
+use super::inputs::Scene;
 use super::place::SandboxPlace;
 use super::plan::{BranchPlan, LaunchPlan, Wanted};
 use super::record::{BranchRecord, Made, Record, State, VERSION, Work};
-use super::run::{Decided, Scene, Stage, kept_notes};
+use super::removal::{kept_notes, retire};
 use super::{foreign, masked, ports, prepare, shown};
 use crate::book::Book;
 use crate::workshop::Workshop;
 
 /// Hexadecimal digits of a project's key that its refs repeat.
 const KEY_DIGITS: usize = 12;
+
+/// Where a branch begins, with what was decided of the rest.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) made: Made,
+    pub(crate) beginning: Option<Beginning>,
+    pub(crate) masks: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) goes_on: bool,
+}
 
 /// Decides how the launch is made.
 pub(crate) fn decide(
@@ -109,7 +121,7 @@ fn go_on(
     let is_same = earlier.mode == scene.chosen.mode
         && earlier.branch.as_ref().map(name) == asked.map(|branch| branch.name.clone())
         && !(plan.mode == Wanted::Worktree && earlier.made == Made::Layer)
-        && prepare::has_layers(earlier.level) == prepare::has_layers(plan.level);
+        && shown::has_layers(earlier.level) == shown::has_layers(plan.level);
     let hint = format!(
         "look at it with `kapi sandbox diff {id}`, then launch it as before, take it with `kapi \
          sandbox merge {id}`, or drop it with `kapi sandbox discard {id}`."
@@ -327,7 +339,7 @@ fn clear(
     now_ms: i64,
     stage: &Stage<'_>,
 ) -> Result<(), LaunchError> {
-    let kept = branch::retire(book, &plan.place, earlier, now_ms)?;
+    let kept = retire(book, &plan.place, earlier, now_ms)?;
     for text in kept_notes(&kept) {
         (stage.notice)(kapi_engine::world::Activity::Note { text });
     }

@@ -25,16 +25,16 @@ use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
 use self::hooks::Hooks;
 use super::agent::{self, Ended};
+use super::context::Stage;
 use super::error::{Kind as ErrorKind, LaunchError};
 use super::finish;
+use super::inputs::ground;
 use super::merge::known;
 use super::place::SandboxPlace;
 use super::plan::LaunchPlan;
 use super::prepare::{self, Ready};
 use super::record::{Record, Work};
-use super::run::{Stage, ground};
 use super::shown::included;
-use crate::asking::RUN_ID_VARIABLE;
 use crate::book::Book;
 use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WorksAt};
 use crate::doors::Doors;
@@ -42,6 +42,7 @@ use crate::doors::serve::Served;
 use crate::failure;
 use crate::run_dir::RunDir;
 use crate::status::writer::StatusWriter;
+use crate::tools::client::RUN_ID_VARIABLE;
 use crate::workshop::{self, Workshop};
 
 /// The longest a person may stay.

@@ -25,10 +25,10 @@ use self::gate::AutoRun;
 use self::told::{Aside, merged, why_held};
 use super::error::{Kind, LaunchError};
 use super::finish::{self, Changed, changed};
+use super::inputs::ground;
 use super::place::SandboxPlace;
 use super::record::{Made, Record, Work};
-use super::run::ground;
-use super::{branch, prepare};
+use super::{prepare, removal};
 use crate::book::Book;
 use crate::launching::pruned;
 use crate::status::writer as status;
@@ -393,7 +393,7 @@ fn refused(error: ApplyError) -> LaunchError {
 pub fn discard(book: &Book, place: &SandboxPlace, now_ms: i64) -> Result<Vec<String>, LaunchError> {
     let record = known(place)?;
     let held = place.hold("kapi sandbox discard")?;
-    let kept = branch::retire(book, place, &record, now_ms)?;
+    let kept = removal::retire(book, place, &record, now_ms)?;
     pruned::record(place.state_dir(), [place])?;
     remove(place, &record)?;
     drop(held);

@@ -108,7 +108,7 @@ pub(crate) fn open(
         // What git would say of it nobody knows, and what it may hold is not for an agent.
         ready
             .mounts
-            .push(covered(place, &record.project, Path::new(".git"))?);
+            .push(shown::covered(place, &record.project, Path::new(".git"))?);
     }
     if let (Made::Checkout, SandboxLevel::Native, Some(workshop)) =
         (record.made, record.level, workshop)
@@ -123,7 +123,7 @@ pub(crate) fn open(
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());
         ready.notes.append(&mut ready.ignored.notes);
     }
-    if has_layers(record.level) {
+    if shown::has_layers(record.level) {
         let cover = cover_state(&ready.host, place, record, workshop)?;
         ready.mounts.extend(cover);
     }
@@ -186,36 +186,6 @@ pub(crate) fn found(
         workspace,
         notes: Vec::new(),
     })
-}
-
-/// Returns a mount that hides a file or directory of the project behind an empty one.
-pub(crate) fn covered(
-    place: &SandboxPlace,
-    project: &Path,
-    path: &Path,
-) -> Result<Mount, LaunchError> {
-    let at = project.join(path);
-    let blank = place.blank();
-    let (directory, file) = (blank.join("directory"), blank.join("file"));
-    let found = fs::symlink_metadata(&at);
-    let found = found.map_err(|error| failure::file("look at", &at, &error))?;
-    let host = if found.is_dir() {
-        fs::create_dir_all(&directory)
-            .map_err(|error| failure::file("create", &directory, &error))?;
-        directory
-    } else {
-        let opened = fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&file);
-        drop(opened.map_err(|error| failure::file("create", &file, &error))?);
-        file
-    };
-    Ok(confine::read_only(
-        &host,
-        &Path::new(WORKSPACE_INSIDE).join(path),
-    ))
 }
 
 /// Opens the layer, waiting for what a killed launch left to die.
@@ -422,12 +392,4 @@ fn store(
     repository
         .reachable_store(&plan)
         .map_err(|error| LaunchError::failed(&error))
-}
-
-/// Tells whether a level shows the project through a layer.
-pub(crate) const fn has_layers(level: SandboxLevel) -> bool {
-    match level {
-        SandboxLevel::Native | SandboxLevel::Podman => true,
-        SandboxLevel::None => false,
-    }
 }

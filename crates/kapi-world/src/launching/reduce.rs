@@ -10,12 +10,12 @@ use kapi_git::owned_dir;
 use kapi_git::rescue::RescueName;
 use kapi_sys::cancel::Cancel;
 
-use super::branch::{self, rescue_parts};
+use super::branch::rescue_parts;
 use super::decide::holds_work;
 use super::error::LaunchError;
 use super::place::SandboxPlace;
-use super::prepare;
 use super::record::{Made, Record};
+use super::{prepare, removal};
 use crate::book::Book;
 use crate::failure;
 use crate::status::writer;
@@ -38,7 +38,7 @@ pub(crate) fn reduce(
         return Ok(());
     }
     forget_branch(book, &record, now_ms)?;
-    branch::retire(book, place, &record, now_ms)?;
+    removal::retire(book, place, &record, now_ms)?;
     if record.made == Made::Layer {
         // Waits for whatever is still mounted.
         drop(prepare::open_layer(place)?);

@@ -3,50 +3,32 @@
 //! Nothing is made before everything was decided, and what is made is on record first: whatever
 //! kills the launcher, the record says what there is and the next launch goes on with it.
 
-use std::path::Path;
-
 use kapi_core::goal::outcome::AgentEnd;
-use kapi_core::status::mapping::Mapping;
 use kapi_core::status::phase::Phase;
 use kapi_core::usage::Usage;
 use kapi_engine::world::Activity;
 use kapi_git::layer::walk;
-use kapi_git::repository::{Repository, RepositoryError};
-use kapi_sys::cancel::Cancel;
-use kapi_sys::clock::Clock;
 use kapi_sys::process::ProcessEnd;
 use kapi_wire::status::SandboxMode;
 
 use super::agent::Ended;
 use super::bounds::Bounds;
-use super::branch::{Ask, Beginning};
+use super::branch::Ask;
+use super::context::Stage;
 use super::error::{Kind, LaunchError};
 use super::finish::Changed;
-use super::mode::{self, Chosen, Ground};
+use super::inputs::Scene;
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::Ready;
 use super::record::{Made, Record, State, Work};
 use super::shown::included;
-use super::{agent, branch, decide, enter, finish, prepare, progress};
+use super::{agent, decide, enter, finish, prepare, progress};
 use crate::book::Book;
 use crate::status::writer::{Completion, Identity, StatusWriter};
-use crate::workshop::{self, Workshop};
+use crate::workshop::Workshop;
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
 const OURS_FAILED: i32 = 4;
-
-/// Who is told what happens, and who may stop it.
-#[derive(Clone, Copy)]
-pub struct Stage<'a> {
-    /// The time.
-    pub clock: &'a dyn Clock,
-    /// Raised when the launch is no longer wanted.
-    pub cancel: &'a Cancel,
-    /// Takes what happens, from any thread.
-    pub notice: &'a (dyn Fn(Activity) + Sync),
-    /// Which tool calls mean which phase.
-    pub mapping: &'a Mapping,
-}
 
 /// A launch that came to its end, well or not.
 #[derive(Debug)]
@@ -110,58 +92,6 @@ pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<Preview, LaunchError> {
         notes: decided.notes,
         goes_on: decided.goes_on,
     })
-}
-
-/// What is there before anything is decided.
-#[derive(Debug)]
-pub(crate) struct Scene {
-    pub(crate) workshop: Option<Workshop>,
-    pub(crate) chosen: Chosen,
-    pub(crate) earlier: Option<Record>,
-}
-
-impl Scene {
-    fn of(book: &Book, plan: &LaunchPlan) -> Result<Self, LaunchError> {
-        if plan.place.dir().starts_with(&plan.project) {
-            return Err(LaunchError::new(
-                Kind::Usage,
-                format!("{} holds Kapi's own state", plan.project.display()),
-                "launch it on a directory further down.",
-            ));
-        }
-        let (ground, workshop) = ground(book, &plan.project)?;
-        let branch = plan.branch.as_ref().map(|branch| branch.name.as_str());
-        let chosen = mode::choose(plan.mode, branch, &ground, plan.level)?;
-        let earlier = Record::load(&plan.place)?;
-        Ok(Self {
-            workshop,
-            chosen,
-            earlier,
-        })
-    }
-}
-
-/// Returns what git knows of a project, and the repository if the project is its top.
-pub(crate) fn ground(
-    book: &Book,
-    project: &Path,
-) -> Result<(Ground, Option<Workshop>), LaunchError> {
-    let git = workshop::find_git(book, &Cancel::new())?;
-    let repository = match Repository::discover(&git, project) {
-        Ok(repository) => repository,
-        Err(RepositoryError::NotARepository { .. } | RepositoryError::Bare { .. }) => {
-            return Ok((Ground::Plain, None));
-        }
-        Err(RepositoryError::NoCommit { .. }) => return Ok((Ground::Unborn, None)),
-        Err(error) => return Err(LaunchError::failed(&error)),
-    };
-    let top = repository.top_level().to_path_buf();
-    let is_top = std::fs::canonicalize(&top).is_ok_and(|top| top == project);
-    if is_top {
-        Ok((Ground::Repository, Some(Workshop { repository })))
-    } else {
-        Ok((Ground::Below(top), None))
-    }
 }
 
 /// Performs a launch.
@@ -416,21 +346,4 @@ fn list(ready: &Ready, launched: &mut Launched) -> Result<(), LaunchError> {
         Work::Pending
     };
     Ok(())
-}
-
-/// Where a branch begins, with what was decided of the rest.
-#[derive(Debug)]
-pub(crate) struct Decided {
-    pub(crate) made: Made,
-    pub(crate) beginning: Option<Beginning>,
-    pub(crate) masks: Vec<std::path::PathBuf>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) goes_on: bool,
-}
-
-/// Returns the lines that a removal kept things under, as notes.
-pub(crate) fn kept_notes(kept: &branch::Kept) -> Vec<String> {
-    kept.iter()
-        .map(|line| format!("What was not saved elsewhere is kept; `{line}` brings it back."))
-        .collect()
 }

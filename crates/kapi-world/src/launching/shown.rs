@@ -11,14 +11,15 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use kapi_core::goal::contract::SandboxLevel;
 use kapi_sandbox::spec::Mount;
 use rustix::fs::OFlags;
 
 use super::error::{Kind, LaunchError};
 use super::patterns::Patterns;
 use super::place::SandboxPlace;
-use super::prepare;
 use super::record::Record;
+use crate::confine::{self, WORKSPACE_INSIDE};
 use crate::failure;
 
 /// The files.
@@ -52,7 +53,7 @@ pub(crate) fn excluded(
     if patterns.is_empty() {
         return Ok(Shown::default());
     }
-    if !prepare::has_layers(record.level) {
+    if !has_layers(record.level) {
         return Err(LaunchError::new(
             Kind::Denied,
             format!(
@@ -63,7 +64,7 @@ pub(crate) fn excluded(
     }
     let mut shown = Shown::default();
     for path in found(host, &patterns, EXCLUDE)? {
-        shown.mounts.push(prepare::covered(place, host, &path)?);
+        shown.mounts.push(covered(place, host, &path)?);
     }
     if !shown.mounts.is_empty() {
         let n = shown.mounts.len();
@@ -72,6 +73,44 @@ pub(crate) fn excluded(
         ));
     }
     Ok(shown)
+}
+
+/// Returns a mount that hides a file or directory of the project behind an empty one.
+pub(crate) fn covered(
+    place: &SandboxPlace,
+    project: &Path,
+    path: &Path,
+) -> Result<Mount, LaunchError> {
+    let at = project.join(path);
+    let blank = place.blank();
+    let (directory, file) = (blank.join("directory"), blank.join("file"));
+    let found = fs::symlink_metadata(&at);
+    let found = found.map_err(|error| failure::file("look at", &at, &error))?;
+    let host = if found.is_dir() {
+        fs::create_dir_all(&directory)
+            .map_err(|error| failure::file("create", &directory, &error))?;
+        directory
+    } else {
+        let opened = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&file);
+        drop(opened.map_err(|error| failure::file("create", &file, &error))?);
+        file
+    };
+    Ok(confine::read_only(
+        &host,
+        &Path::new(WORKSPACE_INSIDE).join(path),
+    ))
+}
+
+/// Tells whether a level shows the project through a layer.
+pub(crate) const fn has_layers(level: SandboxLevel) -> bool {
+    match level {
+        SandboxLevel::Native | SandboxLevel::Podman => true,
+        SandboxLevel::None => false,
+    }
 }
 
 /// Returns which of the person's untracked files stay visible.

@@ -428,19 +428,6 @@ fn is_dependency(present: &Present<'_>, change: &ChangedPath<'_>) -> bool {
     present.roles(change.path).has(Role::Dependency)
 }
 
-/// Tells whether a path is what runners write beside what they read.
-pub(super) fn is_output(path: &Path) -> bool {
-    const WRITTEN: &[&str] = &[
-        "__pycache__",
-        ".pytest_cache",
-        ".mypy_cache",
-        "node_modules",
-    ];
-    let is_written = |name: &str| WRITTEN.contains(&name) || name.ends_with(".pyc");
-    path.iter()
-        .any(|name| name.to_str().is_some_and(is_written))
-}
-
 fn both(repository: &Repository, path: &Path, ends: &Ends) -> Result<(String, String), Failure> {
     let text = |commit: &CommitId| {
         let read = repository.file_at(commit, path, STEERING_BYTES_MAX);

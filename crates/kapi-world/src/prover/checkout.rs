@@ -200,7 +200,7 @@ impl<'a> Checkout<'a> {
             .map_err(|error| failure::plain(&error))?;
         let appeared = restored
             .iter()
-            .filter(|path| !seal.holds(path) && !super::change::is_output(path))
+            .filter(|path| !seal.holds(path) && !is_output(path))
             .filter(|path| !self.prover.site.dependencies.is_installed(path));
         found.extend(appeared.map(|path| path.display().to_string()));
         Ok(found)
@@ -327,6 +327,19 @@ pub(crate) fn make(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<PathB
     fs::File::create(&mount_point)
         .map_err(|error| failure::file("create", &mount_point, &error))?;
     Ok(plan.to.to_path_buf())
+}
+
+/// Tells whether a path is what runners write beside what they read.
+fn is_output(path: &Path) -> bool {
+    const WRITTEN: &[&str] = &[
+        "__pycache__",
+        ".pytest_cache",
+        ".mypy_cache",
+        "node_modules",
+    ];
+    let is_written = |name: &str| WRITTEN.contains(&name) || name.ends_with(".pyc");
+    path.iter()
+        .any(|name| name.to_str().is_some_and(is_written))
 }
 
 /// Returns a pattern that matches exactly one path.

@@ -20,10 +20,11 @@ use super::setup::{Deadline, Setup};
 use super::{Performer, ending, leavings};
 use crate::book::Book;
 use crate::launching::bounds::{Bounds, Remote};
+use crate::launching::context::Stage;
 use crate::launching::place::{SandboxId, SandboxPlace};
 use crate::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
 use crate::launching::reduce;
-use crate::launching::run::{self, Launched, Stage};
+use crate::launching::run::{self, Launched};
 use crate::spending::turn::Turn;
 use crate::spending::{self, Spent, Stopped};
 

@@ -13,7 +13,7 @@ use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
 use super::Performer;
 use super::ending::denied;
 use super::setup::Setup;
-use crate::gate;
+use crate::gate::support;
 use crate::grant::Grant;
 
 /// What the policy leaves of an attempt.
@@ -53,7 +53,7 @@ pub(super) fn ask(
     let commands = limits.forbidden_commands.iter().chain(&limits.ask_before);
     // Nobody is there to be asked, so what would be asked is refused.
     let forbidden: Vec<String> = commands.map(|limit| limit.pattern.clone()).collect();
-    if let Err(failure) = gate::check(&setup.kind, &forbidden) {
+    if let Err(failure) = support::check(&setup.kind, &forbidden) {
         let mut rules = limits.forbidden_commands.iter().chain(&limits.ask_before);
         let rule = rules.next().map(|limit| limit.set_by.to_string());
         return Err(denied(format!(

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+/// The variable that marks every process of a run.
+pub const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
 /// The variable that leads to the socket.
 pub const SOCKET_VARIABLE: &str = "KAPI_AGENT_TOOLS";
 /// The variable that says whether the kernel's tools are offered too: `1` if they are.

@@ -19,8 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Caller;
-use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, SOCKET_VARIABLE};
-use crate::asking::RUN_ID_VARIABLE;
+use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
 use crate::post::Post;
 
 /// Connections of one run at once.

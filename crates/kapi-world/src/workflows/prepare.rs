@@ -14,8 +14,8 @@ use kapi_engine::world::Watch;
 use kapi_git::id::CommitId;
 
 use crate::failure;
+use crate::prover::ProofSubject;
 use crate::run_dir::RunDir;
-use crate::verify::Subject;
 use crate::workflows::{Refused, WorkflowPlace, cancelled, verify};
 use crate::workshop::{self, Workshop};
 
@@ -53,7 +53,7 @@ pub(super) fn prepare(
     let workspace = made.map_err(Refused::lasting)?;
     let mut baseline = None;
     if !checks.commands.is_empty() {
-        let subject = (Subject::Base, name.as_str());
+        let subject = (ProofSubject::Base, name.as_str());
         let Some(report) = verify::report(place, (effect, checks), subject, watch)? else {
             return Ok(cancelled(Usage::default()));
         };

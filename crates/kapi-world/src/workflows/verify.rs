@@ -16,7 +16,7 @@ use kapi_engine::workflow::run_name::run_name;
 use kapi_engine::world::Watch;
 
 use crate::failure;
-use crate::verify::Subject;
+use crate::prover::ProofSubject;
 use crate::workflows::{Refused, WorkflowPlace, cancelled, clear, scratch};
 use crate::workshop::{self, Workshop};
 
@@ -27,7 +27,7 @@ pub(super) fn verify(
     watch: &Watch<'_>,
 ) -> Result<Outcome, Refused> {
     let branch = branch(place, &effect.workflow)?;
-    let subject = (Subject::Candidate, branch.as_str());
+    let subject = (ProofSubject::Candidate, branch.as_str());
     let report = report(place, (effect, task), subject, watch)?;
     Ok(report.map_or_else(|| cancelled(Usage::default()), Outcome::Verified))
 }
@@ -36,7 +36,7 @@ pub(super) fn verify(
 pub(super) fn report(
     place: &WorkflowPlace<'_>,
     (effect, task): (&Effect, &Verification),
-    (subject, branch): (Subject, &str),
+    (subject, branch): (ProofSubject, &str),
     watch: &Watch<'_>,
 ) -> Result<Option<VerifyReport>, Refused> {
     let mut world = (place.world)(&effect.workflow)?;

@@ -14,11 +14,12 @@ use kapi_engine::world::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::signal::Interrupts;
+use kapi_world::launching::context::Stage;
 use kapi_world::launching::error::LaunchError;
 use kapi_world::launching::merge;
 use kapi_world::launching::place::SandboxId;
 use kapi_world::launching::plan::{Conduct, LaunchPlan, Wanted};
-use kapi_world::launching::run::{self, Launched, Stage};
+use kapi_world::launching::run::{self, Launched};
 use serde::Serialize;
 
 use crate::amount;

@@ -8,8 +8,8 @@ use std::io::{self, IsTerminal as _};
 use kapi_core::status::mapping::Mapping;
 use kapi_engine::world::Activity;
 use kapi_sys::process::OutputLine;
+use kapi_world::launching::context::Stage;
 use kapi_world::launching::enter::{self, Attended};
-use kapi_world::launching::run::Stage;
 
 use super::super::launch::passed_on;
 use super::{Meant, book};

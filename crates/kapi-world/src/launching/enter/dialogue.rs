@@ -19,7 +19,7 @@ use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WORKSPACE_INSIDE};
 use crate::doors::Doors;
 use crate::launching::error::LaunchError;
 use crate::launching::plan::LaunchPlan;
-use crate::launching::prepare;
+use crate::launching::shown;
 use crate::{failure, home};
 
 /// Characters of a key by which Claude Code remembers that it may be used.
@@ -150,7 +150,7 @@ fn settled(placeholder: &str, level: SandboxLevel) -> HomeFile {
         "hasCompletedOnboarding": true,
         "customApiKeyResponses": {"approved": [tail], "rejected": []},
     });
-    if prepare::has_layers(level) {
+    if shown::has_layers(level) {
         content["bypassPermissionsModeAccepted"] = json!(true);
         content["projects"] = json!({WORKSPACE_INSIDE: {"hasTrustDialogAccepted": true}});
     }

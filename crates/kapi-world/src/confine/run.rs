@@ -1,0 +1,82 @@
+//! Running a program in its sandbox to its end, while what it reaches is served.
+//!
+//! What it sees was decided before; how it ended is the caller's business.
+
+use kapi_core::goal::outcome::Failure;
+use kapi_sandbox::callbacks::RunCallbacks;
+use kapi_sandbox::launch;
+use kapi_sandbox::outcome::SandboxRun;
+use kapi_sandbox::spec::SandboxSpec;
+use kapi_sys::process::{OutputLine, ProcessLimits, Program};
+
+use super::project::MountTargets;
+use super::{Cell, Payload};
+use crate::book::Book;
+use crate::doors::serve::Served;
+use crate::tools::counter::Counter;
+use crate::{failure, home};
+
+/// Bytes of one output line that are looked at.
+const LINE_BYTES_MAX: usize = 4 << 20;
+
+impl Cell<'_> {
+    /// Runs a program in the cell to its end, with its doors open for as long.
+    pub(crate) fn run(
+        &self,
+        book: &Book,
+        payload: Payload,
+        doors: &Served<'_>,
+        on_line: &mut dyn FnMut(OutputLine<'_>),
+    ) -> Result<SandboxRun, Failure> {
+        let (mut spec, exposed) = self.spec(book, &payload.program)?;
+        let mut path_first = payload.path_first;
+        path_first.extend(exposed);
+        path_first.extend(doors.counter.map(Counter::programs));
+        spec.network = doors.doors.network();
+        spec.listeners = doors.doors.addresses();
+        self.make_room(book, &spec)?;
+        let _points = MountTargets::make(self.workspace, &self.workspace_access, &spec.mounts)?;
+        let mut env = self.environment(book, &path_first, doors.doors.environment());
+        env.extend(payload.env);
+        let program = Program {
+            env,
+            path: payload.program,
+            args: payload.args,
+            cwd: self.workspace_seen(book).join(payload.below),
+            stdin: payload.stdin,
+            pass_fds: Vec::new(),
+            limits: ProcessLimits {
+                deadline: self.deadline,
+                idle: self.idle,
+                tail_bytes_max: payload.tail_bytes_max,
+                line_bytes_max: LINE_BYTES_MAX,
+            },
+        };
+        doors.open(|on_listeners| {
+            let callbacks = RunCallbacks {
+                on_line,
+                on_listeners,
+            };
+            launch::run(&spec, program, doors.watch.cancel, callbacks)
+                .map_err(|error| failure::sandbox(&error))
+        })
+    }
+
+    /// Makes room in the private home for what is mounted there: it is kept between the turns of an
+    /// agent, which may have put anything in the way.
+    fn make_room(&self, book: &Book, spec: &SandboxSpec) -> Result<(), Failure> {
+        let mounts = spec
+            .mounts
+            .iter()
+            .map(|mount| (&mount.inside, mount.host.is_dir()));
+        let aliases = spec.aliases.iter().map(|(_, also_at)| (also_at, true));
+        for (inside, is_directory) in mounts.chain(aliases) {
+            if let Ok(relative) = inside.strip_prefix(&book.home)
+                && !relative.as_os_str().is_empty()
+            {
+                home::make_room(self.home, relative, is_directory)?;
+            }
+        }
+        Ok(())
+    }
+}
