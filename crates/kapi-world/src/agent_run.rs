@@ -21,11 +21,12 @@ use crate::asking::{Asked, ask_with_tools};
 use crate::confine::{self, Cell, WORKSPACE_INSIDE, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending, Lent};
-use crate::ignored::{Ignored, is_way_clear};
+use crate::ignored::{Ignored, IgnoredPlan, is_way_clear};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
+use crate::shell::Listener;
 use crate::tools::Caller;
-use crate::workshop::{self, ShownAt, Workshop};
+use crate::workshop::{self, GitViewPlan, ShownAt, Workshop};
 use crate::{failure, state_cover};
 
 impl RealWorld<'_> {
@@ -39,7 +40,7 @@ impl RealWorld<'_> {
         let settings = self.book.settings(&kind);
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let workspace =
-            workshop.workspace(&self.place, (&task.branch, &task.base), &task.start_commit)?;
+            workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
         let run_id = run_id(effect);
         let run_dir = RunDir::open(&self.place.runs, &run_id)?;
         let was_cut_off = run_dir.mark_started()?;
@@ -48,13 +49,13 @@ impl RealWorld<'_> {
         }
         let view_dir = self.place.scratch.join("agent-git");
         let start = workshop::commit_id(&task.start_commit)?;
-        let shown_at = ShownAt::of(task.sandbox, &workspace.path);
-        let (git_view, git_env) = workshop.git_view(
-            &view_dir,
-            &workspace.shown(),
-            &start,
-            (shown_at, &self.place.stores),
-        )?;
+        let (git_view, git_env) = workshop.git_view(&GitViewPlan {
+            to: &view_dir,
+            shown: &workspace.shown(),
+            commit: &start,
+            shown_at: ShownAt::of(task.sandbox, &workspace.path),
+            stores: &self.place.stores,
+        })?;
         let home = self.place.scratch.join(format!("home-{}", kind.name()));
         let installed = self.installed(&workshop, &workspace, task, &run_id)?;
         for note in &installed.notes {
@@ -92,10 +93,15 @@ impl RealWorld<'_> {
             run_id: &run_id,
             purpose: LaunchPurpose::Work,
             network: task.network,
+            scratch: &self.place.scratch,
             env: lent.env.clone().into_iter().chain(git_env).collect(),
         };
-        let at_desk = (&asked, self.caller(effect, &run_id), &*self.place.scratch);
-        ask_with_tools(&self.book, cell, at_desk, &run_dir, watch)
+        let caller = self.caller(effect, &run_id);
+        let listener = Listener {
+            watch,
+            run_dir: &run_dir,
+        };
+        ask_with_tools(&self.book, cell, &asked, caller, listener)
             .map(|(run, end)| outcome_of(run, end))
     }
 }
@@ -165,12 +171,14 @@ impl RealWorld<'_> {
         let ignored = match task.sandbox {
             SandboxLevel::Native => {
                 let layers = self.place.scratch.join("ignored");
-                Ignored::open(
-                    repository,
-                    (&self.book.home, &workspace.path),
-                    (&layers, &dependencies.shown()),
-                    run_id,
-                )?
+                let plan = IgnoredPlan {
+                    home: &self.book.home,
+                    workspace: &workspace.path,
+                    layers: &layers,
+                    except: &dependencies.shown(),
+                    owner: run_id,
+                };
+                Ignored::open(repository, &plan)?
             }
             SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
         };

@@ -23,7 +23,7 @@ use crate::failure;
 use crate::gate::{Rules, open_entries};
 use crate::place::Place;
 use crate::run_dir::RunDir;
-use crate::spending::turn::Turn;
+use crate::spending::turn::{Turn, TurnKey};
 use crate::spending::{Spending, Spent, Stopped};
 use crate::workshop::{self, Workshop};
 
@@ -35,6 +35,8 @@ const TASKS_BYTES_MAX: usize = 16 * 1024;
 /// A question beside the work.
 #[derive(Debug, Clone, Copy)]
 pub struct SideQuestion<'a> {
+    /// The goal on whose work it is asked.
+    pub goal: &'a Goal,
     /// What is asked.
     pub text: &'a str,
     /// A name that no other question has, safe as a file name.
@@ -59,17 +61,21 @@ pub struct Answered {
 /// When a cap is used up, or the checkout, the sandbox or the agent cannot be had. Nothing of the
 /// goal has changed.
 pub fn answer(
-    (book, spending): (&Book, &Spending<'_>),
+    book: &Book,
+    spending: &Spending<'_>,
     place: &Place,
-    goal: &Goal,
     question: SideQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<Option<Answered>, Failure> {
+    let goal = question.goal;
     let kind = AgentKind::parse(&goal.contract.agent).map_err(|error| failure::agent(&error))?;
-    let name = (goal.id.to_string(), question.name.to_owned());
-    let turn = Turn::of_agent(name, &kind, Role::Executor, book);
+    let key = TurnKey {
+        goal: goal.id.to_string(),
+        effect: question.name.to_owned(),
+    };
+    let turn = Turn::of_agent(key, &kind, Role::Executor, book);
     let booked = spending.booked(&turn, watch, |watch| {
-        let asked = ask(book, place, (goal, &kind), question, watch);
+        let asked = ask(book, place, question, &kind, watch);
         Spent {
             rest: match &asked {
                 Ok((_, rest)) => *rest,
@@ -90,10 +96,11 @@ pub fn answer(
 fn ask(
     book: &Book,
     place: &Place,
-    (goal, kind): (&Goal, &AgentKind),
     question: SideQuestion<'_>,
+    kind: &AgentKind,
     watch: &Watch<'_>,
 ) -> Result<(Option<Answered>, Usage), Failure> {
+    let goal = question.goal;
     let contract = &goal.contract;
     let workshop = Workshop::open(book, &place.project, watch.cancel)?;
     let run_id = format!("{}-{}", goal.id, question.name);

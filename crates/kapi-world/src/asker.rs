@@ -33,6 +33,7 @@ use crate::failure;
 use crate::gate::Rules;
 use crate::prover::checkout;
 use crate::run_dir::RunDir;
+use crate::shell::Listener;
 use crate::tools::Caller;
 use crate::workshop::Workshop;
 
@@ -188,14 +189,16 @@ fn ask_in(
             ToolSet::OfGoal(_) => LaunchPurpose::Work,
         },
         network: question.network,
+        scratch: question.dir,
         env: question.env.clone(),
     };
-    let (dir, run_dir) = (question.dir, question.run_dir);
+    let listener = Listener {
+        watch,
+        run_dir: question.run_dir,
+    };
     match question.tools {
-        ToolSet::Reading(rules) => ask_gated(book, cell, (&asked, rules, dir), run_dir, watch),
-        ToolSet::OfGoal(caller) => {
-            ask_with_tools(book, cell, (&asked, caller, dir), run_dir, watch)
-        }
+        ToolSet::Reading(rules) => ask_gated(book, cell, &asked, rules, listener),
+        ToolSet::OfGoal(caller) => ask_with_tools(book, cell, &asked, caller, listener),
     }
 }
 

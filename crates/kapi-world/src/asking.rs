@@ -26,8 +26,9 @@ use crate::book::Book;
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, Cell, KAPI_INSIDE, Payload};
 use crate::doors::Doors;
 use crate::doors::serve::Served;
-use crate::gate::{Gate, Rules};
+use crate::gate::{Gate, GateSite, Rules};
 use crate::run_dir::{RunDir, Transcript};
+use crate::shell::Listener;
 use crate::tools::Caller;
 use crate::tools::client::RUN_ID_VARIABLE;
 use crate::tools::counter::Counter;
@@ -43,6 +44,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) purpose: LaunchPurpose,
     pub(crate) network: NetworkMode,
+    /// A directory for what is made for this run alone.
+    pub(crate) scratch: &'a Path,
     /// Variables beside those of the launch.
     pub(crate) env: Vec<(OsString, OsString)>,
 }
@@ -54,55 +57,60 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn ask_gated(
     book: &Book,
     cell: Cell<'_>,
-    (asked, rules, scratch): (&Asked<'_>, Rules<'_>, &Path),
-    run_dir: &RunDir,
-    watch: &Watch<'_>,
+    asked: &Asked<'_>,
+    rules: Rules<'_>,
+    listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
-    let gate = gate(book, &cell, (asked.kind, rules), scratch)?;
+    let gate = gate(book, &cell, asked, rules)?;
     let behind = Behind {
         counter: None,
         gate: gate.as_ref(),
     };
-    ask_at(book, cell, (asked, behind), run_dir, watch)
+    ask_at(book, cell, asked, behind, listener)
 }
 
 fn gate<'a>(
     book: &Book,
     cell: &Cell<'_>,
-    (kind, rules): (&AgentKind, Rules<'a>),
-    scratch: &Path,
+    asked: &Asked<'_>,
+    rules: Rules<'a>,
 ) -> Result<Option<Gate<'a>>, Failure> {
-    let directory = scratch.join("gate");
-    let here = (cell.level, cell.workspace);
-    Gate::open(rules, kind, here, &directory, &book.self_exe)
+    let site = GateSite {
+        level: cell.level,
+        workspace: cell.workspace,
+        directory: &asked.scratch.join("gate"),
+        self_exe: &book.self_exe,
+    };
+    Gate::open(rules, asked.kind, &site)
 }
 
 /// Does the same with an agent that is handed the tools of its goal.
 pub(crate) fn ask_with_tools(
     book: &Book,
     mut cell: Cell<'_>,
-    (asked, caller, scratch): (&Asked<'_>, Caller<'_>, &Path),
-    run_dir: &RunDir,
-    watch: &Watch<'_>,
+    asked: &Asked<'_>,
+    caller: Caller<'_>,
+    listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
-    let directory = scratch.join("tools");
+    let directory = asked.scratch.join("tools");
     let counter = Counter::open(caller, cell.level, &directory, &book.self_exe)?;
     cell.mounts.extend(counter.mounts(&book.self_exe));
-    let gate = gate(book, &cell, (asked.kind, Rules::Goal(caller)), scratch)?;
+    let gate = gate(book, &cell, asked, Rules::Goal(caller))?;
     let behind = Behind {
         counter: Some(&counter),
         gate: gate.as_ref(),
     };
-    ask_at(book, cell, (asked, behind), run_dir, watch)
+    ask_at(book, cell, asked, behind, listener)
 }
 
 fn ask_at(
     book: &Book,
     mut cell: Cell<'_>,
-    (asked, behind): (&Asked<'_>, Behind<'_>),
-    run_dir: &RunDir,
-    watch: &Watch<'_>,
+    asked: &Asked<'_>,
+    behind: Behind<'_>,
+    listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
+    let Listener { watch, run_dir } = listener;
     run_dir.keep("prompt.md", asked.prompt.as_bytes())?;
     let prompt_file = prompt_file_seen(&cell, run_dir);
     cell.mounts

@@ -26,7 +26,7 @@ use self::credentials::{Credentials, Depth};
 use self::directories::{Concerned, Tracked};
 use self::installed::InstalledFile;
 use self::leading_out::Needs;
-use self::location::{Locations, is_visible, may_be_lent};
+use self::location::{Found, Locations, is_visible, may_be_lent};
 use crate::book::Book;
 use crate::{ecosystems, failure};
 
@@ -116,13 +116,13 @@ impl Dependencies {
         let top = repository.top_level();
         let tracked = Tracked::of(repository)?;
         let concerned = Concerned::of(table, &tracked);
-        let mut found = Self::shared(book, top, (table, &concerned))?;
+        let mut found = Self::shared(book, top, table, &concerned)?;
         let holds_home = |home: &Path| home.starts_with(top);
         let real_home = book.home.canonicalize();
         if !holds_home(&book.home) && !real_home.is_ok_and(|home| holds_home(&home)) {
             let directories = match known {
                 Some(known) => known,
-                None => directories::find(repository, (table, &concerned), &tracked)?,
+                None => directories::find(repository, table, &concerned, &tracked)?,
             };
             found.take(book, table, directories)?;
             found.installed = installed::find(repository, table, &concerned)?;
@@ -139,7 +139,7 @@ impl Dependencies {
     pub(crate) fn find_shared(book: &Book, top: &Path, roots: &[PathBuf]) -> Result<Self, Failure> {
         let table = ecosystems::table()?;
         let concerned = Concerned::of(table, &Tracked::listed(top, roots));
-        Self::shared(book, top, (table, &concerned))
+        Self::shared(book, top, table, &concerned)
     }
 
     /// Returns the project's directories that are lent, below its top.
@@ -175,7 +175,8 @@ impl Dependencies {
     fn shared(
         book: &Book,
         top: &Path,
-        (table, concerned): (&Table, &Concerned),
+        table: &Table,
+        concerned: &Concerned,
     ) -> Result<Self, Failure> {
         let all = table.all.iter();
         let all = all.map(|one| (one, one.always || concerned.is(&one.id)));
@@ -186,9 +187,9 @@ impl Dependencies {
                 real != entry && lent.any(|found| real.starts_with(&found.host))
             });
             if let Some(root) = installation(&entry) {
-                locations.insert(book, top, (&root, root.clone(), Depth::ToolChains));
+                locations.insert(book, top, Found::at(&root, Depth::ToolChains));
             } else if is_lent_elsewhere {
-                locations.insert(book, top, (&entry, entry.clone(), Depth::ToolChains));
+                locations.insert(book, top, Found::at(&entry, Depth::ToolChains));
             }
         }
         let mut found = Self {
@@ -275,17 +276,23 @@ impl Dependencies {
             let at = self.project.join(&relative);
             let needs = Needs::of(&host, &at, &self.project);
             for root in &needs.installations {
-                further.insert(book, &self.project, (root, root.clone(), Depth::ToolChains));
+                further.insert(book, &self.project, Found::at(root, Depth::ToolChains));
             }
             for (name, path) in &needs.packages {
-                self.link(book, &credentials, (&relative, name, path))?;
+                let name = format!("{}/{name}", relative.display());
+                self.link(book, &credentials, &name, path)?;
             }
             if let Ok(real) = at.canonicalize()
                 && real != at
                 && !real.starts_with(&self.project)
             {
                 // It was made there, and says so in its own files.
-                further.insert(book, &self.project, (&host, real, Depth::Packages));
+                let found = Found {
+                    host: host.clone(),
+                    inside: real,
+                    depth: Depth::Packages,
+                };
+                further.insert(book, &self.project, found);
             }
             let shown = relative.display().to_string();
             let covered = credentials.within(&host, &shown, Depth::Packages)?;
@@ -304,9 +311,10 @@ impl Dependencies {
         &mut self,
         book: &Book,
         credentials: &Credentials,
-        (relative, name, path): (&Path, &str, &Path),
+        name: &str,
+        path: &Path,
     ) -> Result<(), Failure> {
-        let what = format!("{}/{name} leads to {}", relative.display(), path.display());
+        let what = format!("{name} leads to {}", path.display());
         let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let is_shown = self
             .shared

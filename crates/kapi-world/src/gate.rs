@@ -52,6 +52,19 @@ pub(crate) enum Rules<'a> {
     Fixed(&'a [String]),
 }
 
+/// Where a gate is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateSite<'a> {
+    /// The isolation of the agent.
+    pub(crate) level: SandboxLevel,
+    /// The workspace, whose own settings may outrank the hooks.
+    pub(crate) workspace: &'a Path,
+    /// The directory for the socket, which is made anew.
+    pub(crate) directory: &'a Path,
+    /// The program that asks.
+    pub(crate) self_exe: &'a Path,
+}
+
 /// A run's gate; when it is dropped, nobody listens there any more.
 pub(crate) struct Gate<'a> {
     rules: Rules<'a>,
@@ -67,13 +80,11 @@ pub(crate) struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    /// Opens a gate in a directory, which is made anew; `None` where nothing is asked about.
+    /// Opens a gate; `None` where nothing is asked about.
     pub(crate) fn open(
         rules: Rules<'a>,
         kind: &AgentKind,
-        (level, workspace): (SandboxLevel, &Path),
-        directory: &Path,
-        self_exe: &Path,
+        site: &GateSite<'_>,
     ) -> Result<Option<Self>, Failure> {
         let is_empty = match rules {
             Rules::Goal(caller) => list_of(&caller)?.0.contract.working.ask_before.is_empty(),
@@ -83,8 +94,8 @@ impl<'a> Gate<'a> {
             return Ok(None);
         }
         support::check(kind, &["any".to_owned()])?;
-        support::check_settings(kind, level, workspace)?;
-        let post = Post::open("gate", level, directory, self_exe)?;
+        support::check_settings(kind, site.level, site.workspace)?;
+        let post = Post::open("gate", site.level, site.directory, site.self_exe)?;
         Ok(Some(Self {
             rules,
             program: post.program(),

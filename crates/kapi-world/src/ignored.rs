@@ -64,6 +64,20 @@ const UNFIT: &[&str] = &[
     "overlay", "nfs", "nfs4", "cifs", "9p", "fuse", "vfat", "virtiofs",
 ];
 
+/// Where a repository's ignored directories are shown, and which are not.
+pub(crate) struct IgnoredPlan<'a> {
+    /// The person's home.
+    pub(crate) home: &'a Path,
+    /// The directory in which they are shown.
+    pub(crate) workspace: &'a Path,
+    /// Where the layers are that lie over them.
+    pub(crate) layers: &'a Path,
+    /// Directories that are shown by others.
+    pub(crate) except: &'a BTreeSet<PathBuf>,
+    /// Who holds the layers.
+    pub(crate) owner: &'a str,
+}
+
 /// Ignored directories, ready to be mounted.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored {
@@ -76,12 +90,14 @@ pub(crate) struct Ignored {
 
 impl Ignored {
     /// Finds the directories, without those that others show, and opens a layer for each.
-    pub(crate) fn open(
-        repository: &Repository,
-        (home, workspace): (&Path, &Path),
-        (layers, except): (&Path, &BTreeSet<PathBuf>),
-        owner: &str,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn open(repository: &Repository, plan: &IgnoredPlan<'_>) -> Result<Self, Failure> {
+        let IgnoredPlan {
+            home,
+            workspace,
+            layers,
+            except,
+            owner,
+        } = *plan;
         let mut ignored = Self::default();
         let mut directories = shown(repository, home)?;
         directories.retain(|path| !except.contains(path));

@@ -94,7 +94,7 @@ impl RealWorld<'_> {
         watch: &Watch<'_>,
     ) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let workspace = workshop.workspace(&self.place, (branch, base), start)?;
+        let workspace = workshop.workspace(&self.place, branch, base, start)?;
         let commit = workshop::commit_id(base)?;
         let absent = workshop.repository.absent_submodules(&commit);
         for path in absent.map_err(|error| failure::plain(&error))? {
@@ -113,8 +113,8 @@ impl RealWorld<'_> {
 
     fn commit(&self, task: &CommitTask, watch: &Watch<'_>) -> Result<Outcome, Failure> {
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
-        let ours = (task.branch.as_str(), task.base.as_str());
-        let workspace = workshop.workspace(&self.place, ours, &task.start_commit)?;
+        let workspace =
+            workshop.workspace(&self.place, &task.branch, &task.base, &task.start_commit)?;
         if workspace.origin != Origin::Adopted {
             return Err(Failure {
                 message: format!(
@@ -166,7 +166,7 @@ impl RealWorld<'_> {
             .recorded_base(&goal)
             .map_err(|error| failure::plain(&error))?;
         let first = first.as_ref().map_or(base, CommitId::as_str);
-        let workspace = workshop.workspace(&self.place, (branch, first), commit)?;
+        let workspace = workshop.workspace(&self.place, branch, first, commit)?;
         let (from, to) = (workshop::commit_id(base)?, workshop::commit_id(commit)?);
         workshop
             .repository

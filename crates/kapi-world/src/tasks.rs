@@ -96,7 +96,7 @@ impl Performer<'_> {
     #[must_use]
     pub fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
         if let Some(wanted) = task.goal_drive() {
-            return goal::perform(self, (task, wanted), hands);
+            return goal::perform(self, task, wanted, hands);
         }
         if let Err(lack) = travel::arrive(self, task) {
             return set_back(hands, lack);
@@ -112,7 +112,7 @@ impl Performer<'_> {
                 None => self.single(attempt).unwrap_or_else(Report::of),
             }
         });
-        leavings::after(self, (task, hands), &mut report);
+        leavings::after(self, task, hands, &mut report);
         if let Err(lack) = self.record_run(task, hands) {
             return set_back(hands, lack);
         }
@@ -155,7 +155,7 @@ impl Performer<'_> {
             _ => Some(TaskProver::open(self, attempt)?),
         };
         let baseline = prover.as_ref().map(TaskProver::baseline).transpose()?;
-        let mut ran = agent::run(self, attempt, (&setup, &ruling), &words)?;
+        let mut ran = agent::run(self, attempt, &setup, &ruling, &words)?;
         if let (End::Completed, Some(prover)) = (&ran.end, &prover) {
             let baseline = baseline.as_ref().and_then(Option::as_ref);
             match verify(&ran, prover, baseline) {

@@ -45,6 +45,20 @@ pub(crate) struct Workshop {
     pub(crate) repository: Repository,
 }
 
+/// A view of git: what it shows, and to whom.
+pub(crate) struct GitViewPlan<'a> {
+    /// The git directory that is made.
+    pub(crate) to: &'a Path,
+    /// What it takes for the repository's own state.
+    pub(crate) shown: &'a Shown<'a>,
+    /// The commit that is checked out in it.
+    pub(crate) commit: &'a CommitId,
+    /// Where its files are for programs.
+    pub(crate) shown_at: ShownAt<'a>,
+    /// Where the objects are that sandboxes share.
+    pub(crate) stores: &'a Path,
+}
+
 impl Workshop {
     /// Opens the project's repository.
     pub(crate) fn open(book: &Book, project: &Path, cancel: &Cancel) -> Result<Self, Failure> {
@@ -58,7 +72,8 @@ impl Workshop {
     pub(crate) fn workspace(
         &self,
         place: &Place,
-        (branch, base): (&str, &str),
+        branch: &str,
+        base: &str,
         content: &str,
     ) -> Result<Workspace, Failure> {
         // What an agent leaves may have a setuid bit and our user id: nobody else may come near it.
@@ -115,11 +130,15 @@ impl Workshop {
     /// so that an agent that commits by itself moves no branch of the repository either way.
     pub(crate) fn git_view(
         &self,
-        to: &Path,
-        shown: &Shown<'_>,
-        commit: &CommitId,
-        (shown_at, stores): (ShownAt<'_>, &Path),
+        plan: &GitViewPlan<'_>,
     ) -> Result<(GitView, Vec<(OsString, OsString)>), Failure> {
+        let GitViewPlan {
+            to,
+            shown,
+            commit,
+            shown_at,
+            stores,
+        } = *plan;
         let store = self.store(stores, shown.base)?;
         let object_dirs = store.object_dirs.clone();
         let (inside, objects_inside) = match shown_at {

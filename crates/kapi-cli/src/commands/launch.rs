@@ -127,7 +127,7 @@ fn perform(
     };
     let config = context.config(Some(&plan.project))?;
     let spending = context.spending(&plan.project, &config)?;
-    let launched = booked::launch((book, &spending), plan, &stage);
+    let launched = booked::launch(book, &spending, plan, &stage);
     ui.clear_live();
     let launched = launched.map_err(|error| Error::launch(&error))?;
     Ok((

@@ -174,7 +174,8 @@ impl<'a> Names<'a> {
 /// Finds the directories with dependencies: where each is below the top, and its real place.
 pub(super) fn find(
     repository: &Repository,
-    (table, concerned): (&Table, &Concerned),
+    table: &Table,
+    concerned: &Concerned,
     tracked: &Tracked,
 ) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {
     let top = repository.top_level();

@@ -30,15 +30,15 @@ impl Needs {
     pub(super) fn of(tree: &Path, at: &Path, project: &Path) -> Self {
         let mut needs = Self::default();
         if tree.join("pyvenv.cfg").is_file() {
-            needs.of_environment((tree, at), project);
+            needs.of_environment(tree, at, project);
         }
         if at.ends_with("node_modules") {
-            needs.of_packages((tree, at), project);
+            needs.of_packages(tree, at, project);
         }
         needs
     }
 
-    fn of_environment(&mut self, (tree, at): (&Path, &Path), project: &Path) {
+    fn of_environment(&mut self, tree: &Path, at: &Path, project: &Path) {
         if let Some(text) = small_text(&tree.join("pyvenv.cfg")) {
             let settings = text.lines().filter_map(|line| line.split_once('='));
             let homes = settings.filter(|(key, _)| key.trim() == "home");
@@ -54,7 +54,7 @@ impl Needs {
             self.follow(at.join("bin").join(name), at, &readable);
         }
         for site in site_packages(tree) {
-            self.editable(&site, (at, project));
+            self.editable(&site, at, project);
         }
     }
 
@@ -89,7 +89,7 @@ impl Needs {
         }
     }
 
-    fn editable(&mut self, site: &Path, (environment, project): (&Path, &Path)) {
+    fn editable(&mut self, site: &Path, environment: &Path, project: &Path) {
         let entries = fs::read_dir(site).into_iter().flatten().flatten();
         for entry in entries.take(ENTRIES_MAX) {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -114,7 +114,7 @@ impl Needs {
         }
     }
 
-    fn of_packages(&mut self, (tree, at): (&Path, &Path), project: &Path) {
+    fn of_packages(&mut self, tree: &Path, at: &Path, project: &Path) {
         // Where a link leads to from its own place, wherever it is read.
         let real = |path: &Path| {
             let target = fs::read_link(tree.join(path)).ok()?;

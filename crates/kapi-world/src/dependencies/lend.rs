@@ -100,8 +100,8 @@ impl Dependencies {
             open.root(n, root)?;
         }
         for shared in &self.shared {
-            let mount = (shared.host.as_path(), shared.inside.clone());
-            open.add(mount, shared.writes, Kept::ForOnce)?;
+            let inside = shared.inside.clone();
+            open.add(&shared.host, inside, shared.writes, Kept::ForOnce)?;
             open.cover(&shared.inside, &shared.covered)?;
         }
         let kept = match lending.borrower {
@@ -120,7 +120,7 @@ impl Dependencies {
                 continue;
             }
             let inside = Path::new(WORKSPACE_INSIDE).join(&directory.relative);
-            open.add((&directory.host, inside.clone()), Writes::Layered, kept)?;
+            open.add(&directory.host, inside.clone(), Writes::Layered, kept)?;
             open.cover(&inside, &directory.covered)?;
         }
         let mut lent = open.lent;
@@ -171,7 +171,8 @@ impl Open<'_> {
     /// Shows something of the person's.
     fn add(
         &mut self,
-        (host, inside): (&Path, PathBuf),
+        host: &Path,
+        inside: PathBuf,
         writes: Writes,
         kept: Kept,
     ) -> Result<(), Failure> {

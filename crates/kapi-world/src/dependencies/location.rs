@@ -73,6 +73,17 @@ pub(super) struct Found {
     pub(super) depth: Depth,
 }
 
+impl Found {
+    /// Returns a directory that programs look for where it is.
+    pub(super) fn at(path: &Path, depth: Depth) -> Self {
+        Self {
+            host: path.to_path_buf(),
+            inside: path.to_path_buf(),
+            depth,
+        }
+    }
+}
+
 /// Everything that was found, and the variables that lead to it.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
@@ -113,13 +124,13 @@ impl Locations {
                 .map(|cache| (cache, Kind::Cache))
                 .chain(ecosystem.homes.iter().map(|home| (home, Kind::Home)))
             {
-                locations.add(book, project, (location, kind));
+                locations.add(book, project, location, kind);
             }
         }
         locations
     }
 
-    fn add(&mut self, book: &Book, project: &Path, (location, kind): (&Location, Kind)) {
+    fn add(&mut self, book: &Book, project: &Path, location: &Location, kind: Kind) {
         let value = location
             .variable
             .as_deref()
@@ -149,17 +160,26 @@ impl Locations {
             places.push((system.into(), system.into()));
         }
         for (host, inside) in places {
-            self.insert(book, project, (&host, inside, Depth::of_kind(kind)));
+            let depth = Depth::of_kind(kind);
+            self.insert(
+                book,
+                project,
+                Found {
+                    host,
+                    inside,
+                    depth,
+                },
+            );
         }
     }
 
     /// Adds a place if it is there, may be lent and is not visible anyway.
-    pub(super) fn insert(
-        &mut self,
-        book: &Book,
-        project: &Path,
-        (host, inside, depth): (&Path, PathBuf, Depth),
-    ) {
+    pub(super) fn insert(&mut self, book: &Book, project: &Path, found: Found) {
+        let Found {
+            host,
+            inside,
+            depth,
+        } = found;
         let Ok(real) = host.canonicalize() else {
             return;
         };

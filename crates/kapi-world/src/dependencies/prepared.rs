@@ -224,7 +224,8 @@ impl Store {
     pub(crate) fn keep(
         &self,
         installs: &[(Install, Vec<u8>)],
-        (checkout, layers): (&Path, &Path),
+        checkout: &Path,
+        layers: &Path,
     ) -> Result<(), Failure> {
         let making = self.at.with_extension(std::process::id().to_string());
         let failed = |what: &'static str, path: &Path, error: &std::io::Error| {

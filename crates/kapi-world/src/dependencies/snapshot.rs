@@ -81,7 +81,7 @@ impl Dependencies {
         // First, so that whoever tidies up knows that the snapshot is meant.
         record.write(&file)?;
         if record.unfixed.is_none() && !record.is_empty() {
-            record.unfixed = make(&record, goal, (&found.directories, &all))?;
+            record.unfixed = make(&record, goal, &found.directories, &all)?;
             record.write(&file)?;
         }
         Ok(())
@@ -263,7 +263,8 @@ fn fingerprint(directories: &[Directory], all: &[(usize, Vec<Entry>)]) -> String
 fn make(
     record: &Record,
     goal: &Path,
-    (directories, all): (&[Directory], &[(usize, Vec<Entry>)]),
+    directories: &[Directory],
+    all: &[(usize, Vec<Entry>)],
 ) -> Result<Option<String>, Failure> {
     let to = record.snapshot(goal);
     if to.join(MANIFEST).is_file() {

@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use super::client::{ask, ask_within};
 use super::person::Person;
 use super::support::check;
-use super::{Gate, Rules};
+use super::{Gate, GateSite, Rules};
 use crate::tools::{Caller, Desk};
 
 struct Bench {
@@ -124,15 +124,13 @@ impl Bench {
 
     fn gate<'a>(&self, rules: Rules<'a>) -> Option<Gate<'a>> {
         let directory = self.folder.path().join("gate");
-        let here = (SandboxLevel::None, self.folder.path());
-        Gate::open(
-            rules,
-            &AgentKind::Claude,
-            here,
-            &directory,
-            Path::new("/bin/true"),
-        )
-        .unwrap()
+        let site = GateSite {
+            level: SandboxLevel::None,
+            workspace: self.folder.path(),
+            directory: &directory,
+            self_exe: Path::new("/bin/true"),
+        };
+        Gate::open(rules, &AgentKind::Claude, &site).unwrap()
     }
 
     /// Does something while the goal's gate is served.
@@ -330,15 +328,13 @@ fn ask_before_is_refused_where_it_could_not_be_held() {
     let rules = ["x".to_owned()];
     let open = |level| {
         let directory = folder.path().join("gate");
-        let here = (level, folder.path());
-        Gate::open(
-            Rules::Fixed(&rules),
-            &AgentKind::Gemini,
-            here,
-            &directory,
-            Path::new("/bin/true"),
-        )
-        .map(drop)
+        let site = GateSite {
+            level,
+            workspace: folder.path(),
+            directory: &directory,
+            self_exe: Path::new("/bin/true"),
+        };
+        Gate::open(Rules::Fixed(&rules), &AgentKind::Gemini, &site).map(drop)
     };
     assert!(open(SandboxLevel::None).is_ok());
     fs::create_dir(folder.path().join(".gemini")).unwrap();

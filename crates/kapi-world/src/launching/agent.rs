@@ -19,8 +19,8 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
-use super::bounds::{Bounds, Touch};
-use super::context::Stage;
+use super::bounds::Touch;
+use super::context::ActiveLaunch;
 use super::error::LaunchError;
 use super::plan::LaunchPlan;
 use super::prepare::Ready;
@@ -28,13 +28,12 @@ use super::record::Record;
 use super::{ports, shown};
 use crate::agent_run;
 use crate::asking::{Asked, ask_gated};
-use crate::book::Book;
 use crate::confine::{self, Cell, WorksAt};
 use crate::gate::Rules;
 use crate::run_dir::RunDir;
+use crate::shell::Listener;
 use crate::status::progress_file::ProgressFile;
 use crate::status::watch::{self, Source};
-use crate::status::writer::StatusWriter;
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";
@@ -66,13 +65,17 @@ pub(crate) struct Ended {
 
 /// Runs the agent to its end.
 pub(crate) fn run(
-    book: &Book,
-    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
+    launch: &ActiveLaunch<'_>,
     record: &Record,
     ready: &Ready,
-    told: (&Stage<'_>, &StatusWriter<'_>),
 ) -> Result<Ended, LaunchError> {
-    let (stage, writer) = told;
+    let ActiveLaunch {
+        book,
+        plan,
+        bounds,
+        stage,
+        writer,
+    } = *launch;
     let run_id = run_id(record);
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
     let mut mounts = ready.mounts.clone();
@@ -105,6 +108,7 @@ pub(crate) fn run(
         run_id: &run_id,
         purpose: LaunchPurpose::Work,
         network: plan.network,
+        scratch: &plan.place.dir(),
         env: environment(ready, record),
     };
     let used = Mutex::new(Usage::default());
@@ -125,10 +129,13 @@ pub(crate) fn run(
         notice: &notice,
     };
     let file = ProgressFile::new(&ready.written);
-    let scratch = plan.place.dir();
-    let at_gate = (&asked, Rules::Fixed(bounds.forbidden), &*scratch);
+    let listener = Listener {
+        watch: &watch,
+        run_dir: &run_dir,
+    };
+    let rules = Rules::Fixed(bounds.forbidden);
     let watched = watch::during(writer, Source::File(&file), || {
-        ask_gated(book, cell, at_gate, &run_dir, &watch)
+        ask_gated(book, cell, &asked, rules, listener)
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);

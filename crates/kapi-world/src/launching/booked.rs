@@ -14,7 +14,7 @@ use super::error::{Kind, LaunchError};
 use super::plan::LaunchPlan;
 use super::run::{self, Launched};
 use crate::book::Book;
-use crate::spending::turn::Turn;
+use crate::spending::turn::{Turn, TurnKey};
 use crate::spending::{Spending, Spent, Stopped};
 
 /// Performs a launch within the caps on spending.
@@ -22,7 +22,8 @@ use crate::spending::{Spending, Spent, Stopped};
 /// # Errors
 /// When a cap is used up, and as for any launch.
 pub fn launch(
-    (book, spending): (&Book, &Spending<'_>),
+    book: &Book,
+    spending: &Spending<'_>,
     plan: &LaunchPlan,
     stage: &Stage<'_>,
 ) -> Result<Launched, LaunchError> {
@@ -41,9 +42,11 @@ pub fn launch(
     };
     let id = plan.place.id().as_str();
     let once = format!("{}-{}", stage.clock.now_ms(), std::process::id());
-    let name = (format!("launch-{id}"), once);
-    let agent = (&plan.agent, &plan.settings);
-    let turn = Turn::of_settings(name, agent, Role::Executor, book);
+    let key = TurnKey {
+        goal: format!("launch-{id}"),
+        effect: once,
+    };
+    let turn = Turn::of_settings(key, &plan.agent, &plan.settings, Role::Executor, book);
     let booked = spending.booked(&turn, &watch, |watch| {
         let stage = Stage {
             notice: watch.notice,

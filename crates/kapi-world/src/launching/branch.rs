@@ -251,7 +251,7 @@ pub(crate) fn claim(
             scratch: place.dir(),
             stores: place.stores(),
         };
-        return Ok(workshop.workspace(&goal_place, (own_branch, &record.start), &record.start)?);
+        return Ok(workshop.workspace(&goal_place, own_branch, &record.start, &record.start)?);
     };
     let start = workshop::commit_id(&record.start)?;
     let plan = WorkspacePlan {

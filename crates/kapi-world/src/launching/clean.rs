@@ -363,7 +363,7 @@ pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thi
         .filter(is_ours);
     let (alike, other): (Vec<&Thing>, Vec<&Thing>) =
         going.partition(|thing| thing.what == What::Sandbox && plan.volumes == Choice::No);
-    let rest = batch::clean(book, sandboxes, (plan, &alike), &mut cleaned);
+    let rest = batch::clean(book, sandboxes, plan, &alike, &mut cleaned);
     // What could not be done for all is tried one by one, where it is said why it fails.
     for thing in rest.unwrap_or(alike).into_iter().chain(other) {
         match remove_thing(book, sandboxes, plan, thing) {

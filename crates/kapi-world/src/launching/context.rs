@@ -5,6 +5,11 @@ use kapi_engine::world::Activity;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
 
+use super::bounds::Bounds;
+use super::plan::LaunchPlan;
+use crate::book::Book;
+use crate::status::writer::StatusWriter;
+
 /// Who is told what happens, and who may stop it.
 #[derive(Clone, Copy)]
 pub struct Stage<'a> {
@@ -16,4 +21,19 @@ pub struct Stage<'a> {
     pub notice: &'a (dyn Fn(Activity) + Sync),
     /// Which tool calls mean which phase.
     pub mapping: &'a Mapping,
+}
+
+/// A launch under way: what was asked for, what holds it, and who is told.
+#[derive(Clone, Copy)]
+pub(crate) struct ActiveLaunch<'a> {
+    /// What may be used of the host.
+    pub(crate) book: &'a Book,
+    /// What was asked for.
+    pub(crate) plan: &'a LaunchPlan,
+    /// What the agent is held within.
+    pub(crate) bounds: &'a Bounds<'a>,
+    /// The time, the way to stop it, and who is told.
+    pub(crate) stage: &'a Stage<'a>,
+    /// Its status file.
+    pub(crate) writer: &'a StatusWriter<'a>,
 }

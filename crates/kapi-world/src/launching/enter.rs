@@ -23,15 +23,15 @@ use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
 use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
+use self::dialogue::Dialogue;
 use self::hooks::Hooks;
 use super::agent::{self, Ended};
-use super::context::Stage;
+use super::context::{ActiveLaunch, Stage};
 use super::error::{Kind as ErrorKind, LaunchError};
-use super::finish;
+use super::finish::SandboxWork;
 use super::inputs::ground;
 use super::merge::known;
 use super::place::SandboxPlace;
-use super::plan::LaunchPlan;
 use super::prepare::{self, Ready};
 use super::record::{Record, Work};
 use super::shown::included;
@@ -41,7 +41,6 @@ use crate::doors::Doors;
 use crate::doors::serve::Served;
 use crate::failure;
 use crate::run_dir::RunDir;
-use crate::status::writer::StatusWriter;
 use crate::tools::client::RUN_ID_VARIABLE;
 use crate::workshop::{self, Workshop};
 
@@ -74,7 +73,7 @@ pub fn enter(
     let mut record = known(place)?;
     let _held = place.hold("kapi sandbox shell")?;
     let (_, workshop) = ground(book, &record.project)?;
-    let ready = prepare::open(place, &record, (workshop.as_ref(), &book.home))?;
+    let ready = prepare::open(place, &record, workshop.as_ref(), &book.home)?;
     let before = record.work;
     // What a person changes in here is nowhere else from now on.
     record.work = Work::Pending;
@@ -97,7 +96,8 @@ pub fn enter(
             args,
         },
         attended,
-        (stage, &run_dir),
+        stage,
+        &run_dir,
     );
     included.withdraw()?;
     let ran = ran?;
@@ -129,7 +129,12 @@ fn is_as_committed(
     let known = workshop::commit_id(known)?;
     let tree = workshop.repository.tree_of(&known);
     let tree = tree.map_err(|error| LaunchError::failed(&error))?;
-    let found = finish::snapshot(workshop, (ready, record), "entered", now_ms)?;
+    let work = SandboxWork {
+        workshop,
+        ready,
+        record,
+    };
+    let found = work.snapshot("entered", now_ms)?;
     Ok(found.is_some_and(|found| found.tree == tree))
 }
 
@@ -138,12 +143,17 @@ fn is_as_committed(
 ///
 /// Its status comes from its hooks, and from its progress file.
 pub(crate) fn at_terminal(
-    book: &Book,
-    plan: &LaunchPlan,
+    launch: &ActiveLaunch<'_>,
     record: &Record,
     ready: &Ready,
-    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
 ) -> Result<Ended, LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
     let run_id = agent::run_id(record);
     let seen = Mutex::new((Usage::default(), Vec::new()));
@@ -161,7 +171,7 @@ pub(crate) fn at_terminal(
         notice: &notice,
     };
     let home = plan.place.home();
-    let mut cell = cell((record, ready), &home, &run_id);
+    let mut cell = cell(record, ready, &home, &run_id);
     cell.deadline = Duration::from_millis(plan.deadline_ms);
     cell.mounts.extend(agent::task_file(plan, &run_dir)?);
     cell.mounts
@@ -179,18 +189,24 @@ pub(crate) fn at_terminal(
         | AgentKind::Pi
         | AgentKind::Command(_) => {
             let task = agent::task_file_seen(record.level, &run_dir);
-            let opened = dialogue::open(book, (plan, &cell), (&mut doors, hooks.as_ref()), &task)?;
+            let dialogue = Dialogue {
+                plan,
+                cell: &cell,
+                hooks: hooks.as_ref(),
+                task: &task,
+            };
+            let opened = dialogue.open(book, &mut doors)?;
             for text in opened.notes {
                 (stage.notice)(Activity::Note { text });
             }
             opened.payload
         }
     };
-    surround(&mut payload, (ready, record), &run_id);
+    surround(&mut payload, ready, record, &run_id);
     doors.insert_cassette(&book.grant, &run_id);
     let served = Served::new(&doors, &watch, &run_dir)?;
-    let heard = (hooks.as_ref(), &*ready.written, writer);
-    let ran = hooks::follow(heard, stage.notice, || {
+    let (hooks, written) = (hooks.as_ref(), ready.written.as_path());
+    let ran = hooks::follow(hooks, written, writer, stage.notice, || {
         interact(&cell, book, payload, &served)
     });
     drop(served);
@@ -246,7 +262,8 @@ fn attend(
     book: &Book,
     guest: Guest<'_>,
     attended: Attended<'_>,
-    (stage, run_dir): (&Stage<'_>, &RunDir),
+    stage: &Stage<'_>,
+    run_dir: &RunDir,
 ) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
     super::place::make_private(&guest.home)?;
@@ -257,9 +274,9 @@ fn attend(
     };
     let served = Served::new(&doors, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
-    let cell = cell((record, guest.ready), &guest.home, &name);
+    let cell = cell(record, guest.ready, &guest.home, &name);
     let mut payload = bare(guest.program, guest.args);
-    surround(&mut payload, (guest.ready, record), &name);
+    surround(&mut payload, guest.ready, record, &name);
     let ran = match attended {
         Attended::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
         Attended::Terminal => interact(&cell, book, payload, &served)?,
@@ -269,7 +286,7 @@ fn attend(
 }
 
 /// Returns the place of a person's program: the workspace as the agent has it.
-fn cell<'a>((record, ready): (&'a Record, &'a Ready), home: &'a Path, name: &'a str) -> Cell<'a> {
+fn cell<'a>(record: &'a Record, ready: &'a Ready, home: &'a Path, name: &'a str) -> Cell<'a> {
     Cell {
         name,
         level: record.level,
@@ -298,7 +315,7 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
 }
 
 /// Adds the variables that everything in a sandbox has; those of the agent itself win.
-fn surround(payload: &mut Payload, (ready, record): (&Ready, &Record), name: &str) {
+fn surround(payload: &mut Payload, ready: &Ready, record: &Record, name: &str) {
     let own = std::mem::take(&mut payload.env);
     payload.env.extend(agent::environment(ready, record));
     payload.env.extend(own);

@@ -45,150 +45,169 @@ pub(crate) struct Committed {
     pub(crate) notes: Vec<String>,
 }
 
-/// Commits the workspace and moves the branch to the commit.
-pub(crate) fn commit(
-    workshop: &Workshop,
-    place: &SandboxPlace,
-    (ready, record): (&Ready, &Record),
-    message: &str,
-    now_ms: i64,
-) -> Result<Committed, LaunchError> {
-    let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
-        return Ok(Committed::default());
-    };
-    let plan = CandidatePlan {
-        name: workshop::ref_part("commit")?,
-        message: message.to_owned(),
-        author: workshop::author(),
-        at_unix_seconds: now_ms.div_euclid(1000),
-    };
-    let mut made = Committed::default();
-    let candidate = candidate(
-        workshop,
-        (ready, record),
-        (branch, workspace),
-        &plan,
-        &mut made,
-    )?;
-    made.left_out = candidate
-        .refused
-        .iter()
-        .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
-        .collect();
-    made.changed = candidate
-        .changed
-        .iter()
-        .map(|change| changed(&change.path, change_word(change.kind)))
-        .collect();
-    if candidate.changed.is_empty() {
-        return Ok(made);
-    }
-    let repository = &workshop.repository;
-    publish(
-        repository,
-        place,
-        ready,
-        (branch, workspace),
-        &candidate.commit,
-    )?;
-    made.commit = Some(candidate.commit);
-    Ok(made)
+/// The work in a sandbox's workspace, and where it is recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct SandboxWork<'a> {
+    /// The repository.
+    pub(crate) workshop: &'a Workshop,
+    /// The workspace.
+    pub(crate) ready: &'a Ready,
+    /// The sandbox's record.
+    pub(crate) record: &'a Record,
 }
 
-/// Makes a commit of what a workspace holds now, without moving any branch.
-pub(crate) fn snapshot(
-    workshop: &Workshop,
-    (ready, record): (&Ready, &Record),
-    name: &str,
-    now_ms: i64,
-) -> Result<Option<Candidate>, LaunchError> {
-    let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
-        return Ok(None);
-    };
-    let plan = CandidatePlan {
-        name: workshop::ref_part(name)?,
-        message: format!("kapi: what sandbox {} holds\n", record.id),
-        author: workshop::author(),
-        at_unix_seconds: now_ms.div_euclid(1000),
-    };
-    let mut made = Committed::default();
-    let parts = (ready, record);
-    candidate(workshop, parts, (branch, workspace), &plan, &mut made).map(Some)
+/// A branch that moves forward, from one commit to another.
+#[derive(Clone, Copy)]
+struct BranchMove<'a> {
+    branch: &'a BranchRecord,
+    from: &'a CommitId,
+    to: &'a CommitId,
 }
 
-fn candidate(
-    workshop: &Workshop,
-    (ready, record): (&Ready, &Record),
-    (branch, workspace): (&BranchRecord, &Workspace),
-    plan: &CandidatePlan,
-    made: &mut Committed,
-) -> Result<Candidate, LaunchError> {
-    let Some(layer) = &ready.layer else {
-        return workshop
-            .repository
-            .commit_candidate(workspace, plan)
-            .map_err(|error| LaunchError::failed(&error));
-    };
-    let layer_plan = LayerPlan {
-        layer,
-        lower: &record.project,
-        workspace,
-        masks: &branch.masks,
-        already: None,
-        candidate: plan,
-        dirtied: Dirtied::Take,
-    };
-    let found = workshop
-        .repository
-        .commit_layer(&layer_plan)
-        .map_err(|error| LaunchError::failed(&error))?;
-    for path in &found.dirtied {
-        made.notes.push(format!(
-            "{} was changed in the project meanwhile; the commit has it as the agent left it.",
-            path.display()
-        ));
-    }
-    for note in &found.notes {
-        made.notes.push(format!(
-            "Look at {}: {}.",
-            note.path.display(),
-            about(note.about)
-        ));
-    }
-    Ok(found.candidate)
-}
-
-/// Moves the branch to the commit, from where it was when the launch began and from nowhere else.
-fn publish(
-    repository: &Repository,
-    place: &SandboxPlace,
-    ready: &Ready,
-    (branch, workspace): (&BranchRecord, &Workspace),
-    to: &CommitId,
-) -> Result<(), LaunchError> {
-    let failed = |error: &dyn Error| LaunchError::failed(error);
-    repository
-        .publish(workspace, to)
-        .map_err(|error| failed(&error))?;
-    let (Some(_), Some(local)) = (&branch.stand_in, &branch.local) else {
-        return Ok(());
-    };
-    let local = workshop::commit_id(local)?;
-    if local.as_str() == branch.start {
-        let mut own = workspace.clone();
-        own.branch.clone_from(&branch.name);
-        return repository.publish(&own, to).map_err(|error| failed(&error));
-    }
-    let spare;
-    let layer = match &ready.layer {
-        Some(layer) => layer,
-        None => {
-            spare = prepare::open_layer(place)?;
-            &spare
+impl SandboxWork<'_> {
+    /// Commits the workspace and moves the branch to the commit.
+    pub(crate) fn commit(
+        &self,
+        place: &SandboxPlace,
+        message: &str,
+        now_ms: i64,
+    ) -> Result<Committed, LaunchError> {
+        let Self { ready, record, .. } = self;
+        let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
+            return Ok(Committed::default());
+        };
+        let plan = CandidatePlan {
+            name: workshop::ref_part("commit")?,
+            message: message.to_owned(),
+            author: workshop::author(),
+            at_unix_seconds: now_ms.div_euclid(1000),
+        };
+        let mut made = Committed::default();
+        let candidate = self.candidate(branch, workspace, &plan, &mut made)?;
+        made.left_out = candidate
+            .refused
+            .iter()
+            .map(|refused| format!("{}: {}", refused.path.display(), refused.why))
+            .collect();
+        made.changed = candidate
+            .changed
+            .iter()
+            .map(|change| changed(&change.path, change_word(change.kind)))
+            .collect();
+        if candidate.changed.is_empty() {
+            return Ok(made);
         }
-    };
-    forward(repository, layer, place, (branch, &local), to)
-        .map_err(|error| LaunchError::from(failure::plain(error.as_ref())))
+        self.publish(place, branch, workspace, &candidate.commit)?;
+        made.commit = Some(candidate.commit);
+        Ok(made)
+    }
+
+    /// Makes a commit of what a workspace holds now, without moving any branch.
+    pub(crate) fn snapshot(
+        &self,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<Option<Candidate>, LaunchError> {
+        let Self { ready, record, .. } = self;
+        let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
+            return Ok(None);
+        };
+        let plan = CandidatePlan {
+            name: workshop::ref_part(name)?,
+            message: format!("kapi: what sandbox {} holds\n", record.id),
+            author: workshop::author(),
+            at_unix_seconds: now_ms.div_euclid(1000),
+        };
+        let mut made = Committed::default();
+        self.candidate(branch, workspace, &plan, &mut made)
+            .map(Some)
+    }
+
+    fn candidate(
+        &self,
+        branch: &BranchRecord,
+        workspace: &Workspace,
+        plan: &CandidatePlan,
+        made: &mut Committed,
+    ) -> Result<Candidate, LaunchError> {
+        let Self {
+            workshop,
+            ready,
+            record,
+        } = self;
+        let Some(layer) = &ready.layer else {
+            return workshop
+                .repository
+                .commit_candidate(workspace, plan)
+                .map_err(|error| LaunchError::failed(&error));
+        };
+        let layer_plan = LayerPlan {
+            layer,
+            lower: &record.project,
+            workspace,
+            masks: &branch.masks,
+            already: None,
+            candidate: plan,
+            dirtied: Dirtied::Take,
+        };
+        let found = workshop
+            .repository
+            .commit_layer(&layer_plan)
+            .map_err(|error| LaunchError::failed(&error))?;
+        for path in &found.dirtied {
+            made.notes.push(format!(
+                "{} was changed in the project meanwhile; the commit has it as the agent left it.",
+                path.display()
+            ));
+        }
+        for note in &found.notes {
+            made.notes.push(format!(
+                "Look at {}: {}.",
+                note.path.display(),
+                about(note.about)
+            ));
+        }
+        Ok(found.candidate)
+    }
+
+    /// Moves the branch to the commit, from where it was when the launch began and from nowhere else.
+    fn publish(
+        &self,
+        place: &SandboxPlace,
+        branch: &BranchRecord,
+        workspace: &Workspace,
+        to: &CommitId,
+    ) -> Result<(), LaunchError> {
+        let repository = &self.workshop.repository;
+        let failed = |error: &dyn Error| LaunchError::failed(error);
+        repository
+            .publish(workspace, to)
+            .map_err(|error| failed(&error))?;
+        let (Some(_), Some(local)) = (&branch.stand_in, &branch.local) else {
+            return Ok(());
+        };
+        let local = workshop::commit_id(local)?;
+        if local.as_str() == branch.start {
+            let mut own = workspace.clone();
+            own.branch.clone_from(&branch.name);
+            return repository.publish(&own, to).map_err(|error| failed(&error));
+        }
+        let spare;
+        let layer = match &self.ready.layer {
+            Some(layer) => layer,
+            None => {
+                spare = prepare::open_layer(place)?;
+                &spare
+            }
+        };
+        let moved = BranchMove {
+            branch,
+            from: &local,
+            to,
+        };
+        forward(repository, layer, place, &moved)
+            .map_err(|error| LaunchError::from(failure::plain(error.as_ref())))
+    }
 }
 
 /// Moves a branch that is behind the start of the launch, under a claim of where it was.
@@ -196,15 +215,15 @@ fn forward(
     repository: &Repository,
     layer: &Layer,
     place: &SandboxPlace,
-    (branch, local): (&BranchRecord, &CommitId),
-    to: &CommitId,
+    moved: &BranchMove<'_>,
 ) -> Result<(), Box<dyn Error>> {
+    let BranchMove { branch, from, to } = *moved;
     let stand_in = format!("{}-from", branch.refs);
     let plan = WorkspacePlan {
         goal: RefPart::parse(&stand_in)?,
         branch: format!("kapi/{stand_in}"),
-        base: local.clone(),
-        content: local.clone(),
+        base: from.clone(),
+        content: from.clone(),
         // No files: only the branch moves.
         path: place.dir().join("nowhere"),
     };
@@ -217,7 +236,7 @@ fn forward(
         name: &part,
         date: &part,
     };
-    drop(repository.remove_branch(&plan.goal, &plan.branch, local, rescue)?);
+    drop(repository.remove_branch(&plan.goal, &plan.branch, from, rescue)?);
     let prefix = format!("refs/kapi/{stand_in}/");
     let refs = repository.kapi_refs()?.into_iter();
     let refs: Vec<KapiRef> = refs

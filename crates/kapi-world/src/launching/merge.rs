@@ -24,7 +24,7 @@ use serde::Serialize;
 use self::gate::AutoRun;
 use self::told::{Aside, merged, why_held};
 use super::error::{Kind, LaunchError};
-use super::finish::{self, Changed, changed};
+use super::finish::{self, Changed, SandboxWork, changed};
 use super::inputs::ground;
 use super::place::SandboxPlace;
 use super::record::{Made, Record, Work};
@@ -156,7 +156,7 @@ pub fn difference(
     let record = known(place)?;
     let _held = place.hold("kapi sandbox diff")?;
     if record.branch.is_some() {
-        return branch_difference(book, place, &record, (bytes_max, now_ms));
+        return branch_difference(book, place, &record, bytes_max, now_ms);
     }
     let layer = prepare::open_layer(place)?;
     let git = workshop::find_git(book, &Cancel::new())?;
@@ -175,7 +175,8 @@ fn branch_difference(
     book: &Book,
     place: &SandboxPlace,
     record: &Record,
-    (bytes_max, now_ms): (usize, i64),
+    bytes_max: usize,
+    now_ms: i64,
 ) -> Result<Difference, LaunchError> {
     let (_, workshop) = ground(book, &record.project)?;
     let (Some(workshop), Some(branch)) = (workshop, &record.branch) else {
@@ -188,7 +189,12 @@ fn branch_difference(
         (None, Work::Committed) => start.clone(),
         (_, Work::Pending) => {
             let ready = prepare::found(place, record, &workshop)?;
-            let made = finish::snapshot(&workshop, (&ready, record), "shown", now_ms)?;
+            let work = SandboxWork {
+                workshop: &workshop,
+                ready: &ready,
+                record,
+            };
+            let made = work.snapshot("shown", now_ms)?;
             let Some(made) = made else {
                 return Err(gone(record));
             };
@@ -245,7 +251,7 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
     let git = workshop::find_git(book, &Cancel::new())?;
     let (_, workshop) = ground(book, &record.project)?;
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
-    let offered = offered(place, &record, (&layer, &walk), workshop.is_some())?;
+    let offered = offered(place, &record, &layer, &walk, workshop.is_some())?;
     let held = match plan.auto_run {
         Gate::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
         Gate::Open => Vec::new(),
@@ -329,7 +335,8 @@ fn has_deletions(walk: &Walk) -> bool {
 fn offered(
     place: &SandboxPlace,
     record: &Record,
-    (layer, walk): (&Layer, &Walk),
+    layer: &Layer,
+    walk: &Walk,
     has_repository: bool,
 ) -> Result<Vec<Offer>, LaunchError> {
     let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {

@@ -27,8 +27,8 @@ use super::place::SandboxPlace;
 use super::record::{Made, Record};
 use super::{branch, head_view, masked, shown};
 use crate::confine::{self, GitView, WORKSPACE_INSIDE};
-use crate::ignored::Ignored;
-use crate::workshop::{self, ShownAt, Workshop};
+use crate::ignored::{Ignored, IgnoredPlan};
+use crate::workshop::{self, GitViewPlan, ShownAt, Workshop};
 use crate::{failure, state_cover};
 
 /// Of a repository larger than this only the commit itself is shown, not its past.
@@ -68,7 +68,8 @@ pub(crate) struct Ready {
 pub(crate) fn open(
     place: &SandboxPlace,
     record: &Record,
-    (workshop, home): (Option<&Workshop>, &Path),
+    workshop: Option<&Workshop>,
+    home: &Path,
 ) -> Result<Ready, LaunchError> {
     let layer = match record.made {
         Made::Layer => Some(open_layer(place)?),
@@ -114,12 +115,14 @@ pub(crate) fn open(
         (record.made, record.level, workshop)
     {
         let layers = place.dir().join("ignored");
-        ready.ignored = Ignored::open(
-            &workshop.repository,
-            (home, &ready.host),
-            (&layers, &BTreeSet::new()),
-            "kapi launch",
-        )?;
+        let plan = IgnoredPlan {
+            home,
+            workspace: &ready.host,
+            layers: &layers,
+            except: &BTreeSet::new(),
+            owner: "kapi launch",
+        };
+        ready.ignored = Ignored::open(&workshop.repository, &plan)?;
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());
         ready.notes.append(&mut ready.ignored.notes);
     }
@@ -288,8 +291,13 @@ fn view(
     let to = place.git_view();
     let shown_at = ShownAt::of(record.level, &ready.host);
     if let (ShownAt::Host { .. }, Some(workspace)) = (shown_at, workspace) {
-        let (_, env) =
-            workshop.git_view(&to, &workspace.shown(), &start, (shown_at, &place.stores()))?;
+        let (_, env) = workshop.git_view(&GitViewPlan {
+            to: &to,
+            shown: &workspace.shown(),
+            commit: &start,
+            shown_at,
+            stores: &place.stores(),
+        })?;
         ready.env = env;
         return Ok(());
     }

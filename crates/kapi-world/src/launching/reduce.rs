@@ -27,7 +27,8 @@ const KEPT: &str = "runs";
 /// Removes a sandbox but for the directories of its runs, unless it holds work.
 pub(crate) fn reduce(
     book: &Book,
-    (place, status): (&SandboxPlace, Option<&Path>),
+    place: &SandboxPlace,
+    status: Option<&Path>,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
     let _held = place.hold("kapi task")?;

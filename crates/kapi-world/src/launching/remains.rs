@@ -15,9 +15,10 @@ use kapi_wire::status::StatusFile;
 
 use super::decide::holds_work;
 use super::error::LaunchError;
+use super::finish::SandboxWork;
 use super::place::SandboxPlace;
 use super::record::{BranchRecord, Made, Record, State, Work};
-use super::{branch, finish, prepare};
+use super::{branch, prepare};
 use crate::failure;
 use crate::status::writer;
 use crate::workshop::Workshop;
@@ -64,7 +65,12 @@ pub(crate) fn of(
     let mut found = Remains::default();
     if record.state == State::Running && holds_work(&record, place) {
         let ready = prepare::found(place, &record, workshop)?;
-        let made = finish::snapshot(workshop, (&ready, &record), "discarded", now_ms)?;
+        let work = SandboxWork {
+            workshop,
+            ready: &ready,
+            record: &record,
+        };
+        let made = work.snapshot("discarded", now_ms)?;
         let Some(made) = made.filter(|made| made.refused.is_empty()) else {
             return Ok(None);
         };
@@ -72,7 +78,7 @@ pub(crate) fn of(
     }
     let refs = workshop.repository.refs();
     let refs = refs.map_err(|error| LaunchError::failed(&error))?;
-    found.refs = own_refs(&refs, workshop, place, (&record, branch));
+    found.refs = own_refs(&refs, workshop, place, &record, branch);
     found.record = Some(record);
     Ok(Some(found))
 }
@@ -81,7 +87,8 @@ pub(crate) fn of(
 /// are.
 pub(crate) fn remove(
     place: &SandboxPlace,
-    (remains, kept): (&Remains, &str),
+    remains: &Remains,
+    kept: &str,
     statuses: &[(PathBuf, StatusFile)],
 ) -> Result<(), LaunchError> {
     let failed = |error| LaunchError::failed(&error);
@@ -126,7 +133,7 @@ impl Remains {
         record: &Record,
     ) -> Self {
         let branch = record.branch.as_ref();
-        let refs = branch.map(|branch| own_refs(refs, workshop, place, (record, branch)));
+        let refs = branch.map(|branch| own_refs(refs, workshop, place, record, branch));
         Self {
             refs: refs.unwrap_or_default(),
             ..Self::with(record.clone())
@@ -147,7 +154,8 @@ fn own_refs(
     refs: &Refs,
     workshop: &Workshop,
     place: &SandboxPlace,
-    (record, branch): (&Record, &BranchRecord),
+    record: &Record,
+    branch: &BranchRecord,
 ) -> BTreeMap<String, CommitId> {
     let notes = format!("refs/kapi/{}/", branch.refs);
     let found = refs.0.iter().filter(|(name, _)| name.starts_with(&notes));

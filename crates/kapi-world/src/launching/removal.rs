@@ -5,9 +5,10 @@ use kapi_sys::cancel::Cancel;
 
 use super::branch::{local, rescue_parts};
 use super::error::LaunchError;
+use super::finish::SandboxWork;
 use super::place::SandboxPlace;
+use super::prepare;
 use super::record::{Made, Record, Work};
-use super::{finish, prepare};
 use crate::book::Book;
 use crate::workshop::{self, Workshop};
 
@@ -96,7 +97,12 @@ fn keep_layer(
         return Ok(());
     }
     let ready = prepare::found(place, record, workshop)?;
-    finish::snapshot(workshop, (&ready, record), "discarded", now_ms).map(drop)
+    let work = SandboxWork {
+        workshop,
+        ready: &ready,
+        record,
+    };
+    work.snapshot("discarded", now_ms).map(drop)
 }
 
 /// Returns the lines that a removal kept things under, as notes.

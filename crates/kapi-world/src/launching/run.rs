@@ -14,9 +14,9 @@ use kapi_wire::status::SandboxMode;
 use super::agent::Ended;
 use super::bounds::Bounds;
 use super::branch::Ask;
-use super::context::Stage;
+use super::context::{ActiveLaunch, Stage};
 use super::error::{Kind, LaunchError};
-use super::finish::Changed;
+use super::finish::{Changed, SandboxWork};
 use super::inputs::Scene;
 use super::plan::{Conduct, LaunchPlan, Push};
 use super::prepare::Ready;
@@ -99,7 +99,7 @@ pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<Preview, LaunchError> {
 /// # Errors
 /// When it could not begin, or the agent could not be run. How an agent ended is no error.
 pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launched, LaunchError> {
-    launch_within(book, (plan, &Bounds::NONE), stage)
+    launch_within(book, plan, &Bounds::NONE, stage)
 }
 
 /// Performs a launch that is held within bounds.
@@ -108,7 +108,8 @@ pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launc
 /// As for any launch, and when nothing could hold the agent within them.
 pub fn launch_within(
     book: &Book,
-    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
+    plan: &LaunchPlan,
+    bounds: &Bounds<'_>,
     stage: &Stage<'_>,
 ) -> Result<Launched, LaunchError> {
     bounds.check(plan)?;
@@ -130,7 +131,14 @@ pub fn launch_within(
         }
         tell(Phase::Preparing, 18, "Making the sandbox")?;
         let record = decide::settle(book, plan, &scene, &decided, stage)?;
-        perform(book, (plan, bounds), &scene, record, (stage, &writer))
+        let launch = ActiveLaunch {
+            book,
+            plan,
+            bounds,
+            stage,
+            writer: &writer,
+        };
+        perform(&launch, &scene, record)
     });
     let completion = match &result {
         Ok(launched) => Completion {
@@ -197,14 +205,19 @@ fn say(stage: &Stage<'_>, text: &str) {
 
 /// Makes the workspace, runs the agent and keeps its work; the record is on disk already.
 fn perform(
-    book: &Book,
-    (plan, bounds): (&LaunchPlan, &Bounds<'_>),
+    launch: &ActiveLaunch<'_>,
     scene: &Scene,
     mut record: Record,
-    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
 ) -> Result<Launched, LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
     let workshop = scene.workshop.as_ref();
-    let prepared = prepare::open(&plan.place, &record, (workshop, &book.home));
+    let prepared = prepare::open(&plan.place, &record, workshop, &book.home);
     let ran = prepared.and_then(|ready| {
         for note in &ready.notes {
             say(stage, note);
@@ -216,10 +229,8 @@ fn perform(
             say(stage, note);
         }
         let ended = match plan.conduct {
-            Conduct::Headless => agent::run(book, (plan, bounds), &record, &ready, (stage, writer)),
-            Conduct::Interactive => {
-                enter::at_terminal(book, plan, &record, &ready, (stage, writer))
-            }
+            Conduct::Headless => agent::run(launch, &record, &ready),
+            Conduct::Interactive => enter::at_terminal(launch, &record, &ready),
         };
         included.withdraw()?;
         Ok((ready, ended?))
@@ -237,13 +248,7 @@ fn perform(
     };
     told(writer, Phase::Running, 90, "The agent has ended")?;
     let mut launched = conclude(&ended, record);
-    let kept = keep(
-        book,
-        (plan, workshop),
-        &ready,
-        &mut launched,
-        (stage, writer),
-    );
+    let kept = keep(launch, workshop, &ready, &mut launched);
     if let Err(error) = kept {
         if launched.exit_code == 0 {
             launched.exit_code = OURS_FAILED;
@@ -285,12 +290,18 @@ fn conclude(ended: &Ended, mut record: Record) -> Launched {
 
 /// Commits and pushes, or lists what an overlay holds.
 fn keep(
-    book: &Book,
-    (plan, workshop): (&LaunchPlan, Option<&Workshop>),
+    launch: &ActiveLaunch<'_>,
+    workshop: Option<&Workshop>,
     ready: &Ready,
     launched: &mut Launched,
-    (stage, writer): (&Stage<'_>, &StatusWriter<'_>),
 ) -> Result<(), LaunchError> {
+    let ActiveLaunch {
+        book,
+        plan,
+        stage,
+        writer,
+        ..
+    } = *launch;
     progress::forget(&ready.written).map_err(|errno| {
         let error = std::io::Error::from(errno);
         crate::failure::file("remove the progress file in", &ready.written, &error)
@@ -300,8 +311,12 @@ fn keep(
     };
     told(writer, Phase::Committing, 92, "Committing")?;
     let now_ms = stage.clock.now_ms();
-    let parts = (ready, &launched.record);
-    let made = finish::commit(workshop, &plan.place, parts, &plan.commit_message, now_ms)?;
+    let work = SandboxWork {
+        workshop,
+        ready,
+        record: &launched.record,
+    };
+    let made = work.commit(&plan.place, &plan.commit_message, now_ms)?;
     for note in &made.notes {
         say(stage, note);
     }

@@ -332,7 +332,8 @@ impl Change {
         let added: Vec<&Path> = self.added_code.iter().map(Path::new).collect();
         Ok(listing::with_added_names(
             Path::new(path),
-            (&old, &new),
+            &old,
+            &new,
             &added,
         ))
     }

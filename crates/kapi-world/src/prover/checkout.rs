@@ -32,7 +32,7 @@ use crate::confine::{Cell, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending};
 use crate::shell::{self, Listener, ShellLine};
-use crate::workshop::{ShownAt, Workshop};
+use crate::workshop::{GitViewPlan, ShownAt, Workshop};
 use crate::{failure, hidden, home};
 
 /// Bytes of a line's output that are recorded.
@@ -248,12 +248,13 @@ impl<'a> Checkout<'a> {
             work_tree: &self.to,
             index: None,
         };
-        let (git_view, git_env) = prover.workshop.git_view(
-            &view_dir,
-            &shown,
-            &self.work.commit,
-            (ShownAt::of(site.level, &self.to), site.stores),
-        )?;
+        let (git_view, git_env) = prover.workshop.git_view(&GitViewPlan {
+            to: &view_dir,
+            shown: &shown,
+            commit: &self.work.commit,
+            shown_at: ShownAt::of(site.level, &self.to),
+            stores: site.stores,
+        })?;
         let home = home::make_anew(&site.scratch.join("verify-home"))?;
         let lending = Lending {
             layers: means.layers,

@@ -16,7 +16,8 @@ const BETWEEN: &[char] = &[' ', '\t', '\r', '\n', ',', '"', '\'', '\\'];
 /// are none.
 pub(super) fn with_added_names(
     file: &Path,
-    (old, new): (&str, &str),
+    old: &str,
+    new: &str,
     added: &[&Path],
 ) -> Option<String> {
     let is_cmake =
@@ -111,7 +112,7 @@ mod tests {
 
     fn put_back(new: &str) -> Option<String> {
         let added = [Path::new("src/end.c"), Path::new("src/true.c")];
-        with_added_names(Path::new("Makefile"), (OLD, new), &added)
+        with_added_names(Path::new("Makefile"), OLD, new, &added)
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
         let old = "files(\n  'a.c',\n)\n";
         let new = "files(\n  'a.c',\n  'src/end.c',\n)\n";
         let put_back = |file: &str, old: &str, new: &str| {
-            with_added_names(Path::new(file), (old, new), &[Path::new("src/end.c")])
+            with_added_names(Path::new(file), old, new, &[Path::new("src/end.c")])
         };
         assert_eq!(put_back("meson.build", old, new), Some(new.to_owned()));
         let other = "files(\n  'a.c',\n  'b.c',\n)\n";

@@ -169,7 +169,7 @@ impl Prover<'_> {
                 return Ok(InstallEnd::Not(lack(install, &run, &refused)));
             }
         }
-        store.keep(installs, (checkout.root(), &layers))?;
+        store.keep(installs, checkout.root(), &layers)?;
         checkout.discard()?;
         Ok(InstallEnd::Whole)
     }

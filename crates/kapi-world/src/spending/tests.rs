@@ -15,7 +15,7 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::{Clock, StepClock};
 use kapi_sys::real_disk::RealDisk;
 
-use super::turn::Turn;
+use super::turn::{Turn, TurnKey};
 use super::{Spending, usd};
 use crate::book::Book;
 use crate::grant::Grant;
@@ -50,8 +50,11 @@ fn turn(agent: &str, effect: &str) -> Turn {
         self_exe: "/usr/bin/kapi".into(),
     };
     let kind = AgentKind::parse(agent).unwrap();
-    let name = ("001-a".to_owned(), effect.to_owned());
-    Turn::of_agent(name, &kind, Role::Executor, &book)
+    let key = TurnKey {
+        goal: "001-a".to_owned(),
+        effect: effect.to_owned(),
+    };
+    Turn::of_agent(key, &kind, Role::Executor, &book)
 }
 
 const fn used(usd_micros: u64) -> Usage {

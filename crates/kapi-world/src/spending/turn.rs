@@ -25,6 +25,15 @@ const PROGRAM: &str = "program";
 /// The model of which nobody said which it is.
 const MODEL_DEFAULT: &str = "default";
 
+/// What a turn is called in the account of spending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnKey {
+    /// The goal, or whatever stands for one.
+    pub goal: String,
+    /// What tells it from other turns of that.
+    pub effect: String,
+}
+
 /// One turn, or one judgement, that may cost something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
@@ -82,29 +91,30 @@ impl Turn {
             Reference::Agent(reference) => {
                 // What cannot be read is refused by those who perform it.
                 let kind = AgentKind::parse(reference).ok()?;
-                Some(Self::of_agent((goal, effect), &kind, role, book))
+                Some(Self::of_agent(TurnKey { goal, effect }, &kind, role, book))
             }
         }
     }
 
-    /// Returns the turn of an agent under a name of two parts.
+    /// Returns the turn of an agent.
     #[must_use]
-    pub fn of_agent(name: (String, String), kind: &AgentKind, role: Role, book: &Book) -> Self {
-        Self::of_settings(name, (kind, &book.settings(kind)), role, book)
+    pub fn of_agent(key: TurnKey, kind: &AgentKind, role: Role, book: &Book) -> Self {
+        Self::of_settings(key, kind, &book.settings(kind), role, book)
     }
 
     /// Returns the turn of an agent that is wanted with settings of its own.
     #[must_use]
     pub fn of_settings(
-        (goal, effect): (String, String),
-        (kind, settings): (&AgentKind, &AgentSettings),
+        key: TurnKey,
+        kind: &AgentKind,
+        settings: &AgentSettings,
         role: Role,
         book: &Book,
     ) -> Self {
         let (provider, model) = served(kind, settings);
         Self {
-            goal,
-            effect,
+            goal: key.goal,
+            effect: key.effect,
             agent: words::agent_name(&kind.to_string()),
             role,
             worth: worth(kind, settings, &provider),
@@ -116,15 +126,10 @@ impl Turn {
 
     /// Returns the turn of a model that is asked directly; `provider` is the name of its prices.
     #[must_use]
-    pub fn of_model(
-        (goal, effect): (String, String),
-        (provider, model): (&str, &str),
-        role: Role,
-        book: &Book,
-    ) -> Self {
+    pub fn of_model(key: TurnKey, provider: &str, model: &str, role: Role, book: &Book) -> Self {
         Self {
-            goal,
-            effect,
+            goal: key.goal,
+            effect: key.effect,
             agent: format!("{provider}/{model}"),
             role,
             provider: provider.to_owned(),

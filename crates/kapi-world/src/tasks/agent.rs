@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
 use kapi_core::spend::account::Role;
@@ -61,13 +62,14 @@ impl Ran {
 pub(super) fn run(
     performer: &Performer<'_>,
     attempt: Attempt<'_>,
-    (setup, ruling): (&Setup, &Ruling),
+    setup: &Setup,
+    ruling: &Ruling,
     words: &Words<'_>,
 ) -> Result<Ran, End> {
     let Attempt {
         task, allowance, ..
     } = attempt;
-    let prompt = prompt::compose(performer, task, (setup, ruling.network), words)?;
+    let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
     let id = Performer::sandbox_id(task, attempt.hands)?;
     let bounds = Bounds {
         touch: setup.touch,
@@ -91,12 +93,18 @@ pub(super) fn run(
         cancel: allowance.own,
         notice: &notice,
     };
-    let name = attempt.booked_as("attempt");
-    let agent = (&setup.kind, &setup.settings);
-    let turn = Turn::of_settings(name, agent, Role::Executor, &performer.book);
+    let key = attempt.booked_as("attempt");
+    let (kind, settings) = (&setup.kind, &setup.settings);
+    let turn = Turn::of_settings(key, kind, settings, Role::Executor, &performer.book);
     let metering = attempt.reserve(performer, &turn, &watch)?;
     let deadline_ms = allowance.bounded(setup.deadline_ms)?;
-    let plan = plan(performer, task, (setup, ruling, deadline_ms), (&id, prompt));
+    let attempt_plan = AttemptPlan {
+        setup,
+        network: ruling.network,
+        deadline_ms,
+        prompt,
+    };
+    let plan = attempt_plan.launch(performer, task, &id);
     let mapping = Mapping::built_in();
     let (launched, stopped) = spending::metered(&metering, &watch, |watch| {
         let stage = Stage {
@@ -105,7 +113,7 @@ pub(super) fn run(
             notice: watch.notice,
             mapping: &mapping,
         };
-        let launched = run::launch_within(&book, (&plan, &bounds), &stage);
+        let launched = run::launch_within(&book, &plan, &bounds, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
         Spent {
             rest: part.settle(&sum.unwrap_or_default()),
@@ -113,15 +121,15 @@ pub(super) fn run(
             value: launched,
         }
     });
-    let at = (&performer.book, &plan.place);
     let now_ms = performer.project.clock.now_ms();
     let launched = launched.map_err(|error| {
-        tidy(at, None, (now_ms, &notice));
+        tidy(&performer.book, &plan.place, None, now_ms, &notice);
         attempt.not_begun(&error)
     })?;
     let end = ended(attempt, setup, &launched, stopped);
     if launched.left_out.is_empty() {
-        tidy(at, Some(&launched.status_path), (now_ms, &notice));
+        let status = Some(launched.status_path.as_path());
+        tidy(&performer.book, &plan.place, status, now_ms, &notice);
     } else {
         leavings::keep(&plan.place);
     }
@@ -137,10 +145,11 @@ fn ended(
 ) -> End {
     let time_ms = attempt.task.request.budget.time_ms;
     let is_of_budget = attempt.allowance.left_ms() == Some(0);
-    let limit = match time_ms.filter(|_| is_of_budget || setup.deadline == Deadline::Budget) {
-        Some(time_ms) => (time_ms, Deadline::Budget),
-        None => (setup.deadline_ms, Deadline::Timeout),
-    };
+    let (limit_ms, deadline) =
+        match time_ms.filter(|_| is_of_budget || setup.deadline == Deadline::Budget) {
+            Some(time_ms) => (time_ms, Deadline::Budget),
+            None => (setup.deadline_ms, Deadline::Timeout),
+        };
     let how = How {
         process_end: launched.process_end,
         agent_end: launched.agent_end.as_ref(),
@@ -149,7 +158,12 @@ fn ended(
     };
     let over = attempt.allowance.meter.over();
     let over = over.map(|over| format!("the budget is spent: {over}"));
-    let end = end(limit, &how, over.or(stopped.map(|stopped| stopped.text())));
+    let end = end(
+        limit_ms,
+        deadline,
+        &how,
+        over.or(stopped.map(|stopped| stopped.text())),
+    );
     if end == End::Cancelled && !attempt.hands.cancel().is_raised() {
         return ending::failed(FailureKind::Agent, "the agent was interrupted");
     }
@@ -159,52 +173,64 @@ fn ended(
 /// Takes away what is left of a sandbox whose work is all on its branch. What could not be taken
 /// away now is taken away by `kapi cleanup`.
 fn tidy(
-    (book, place): (&Book, &SandboxPlace),
+    book: &Book,
+    place: &SandboxPlace,
     status: Option<&Path>,
-    (now_ms, notice): (i64, &dyn Fn(Activity)),
+    now_ms: i64,
+    notice: &dyn Fn(Activity),
 ) {
-    if let Err(error) = reduce::reduce(book, (place, status), now_ms) {
+    if let Err(error) = reduce::reduce(book, place, status, now_ms) {
         let text = format!("failed to {}", error.message);
         notice(Activity::Note { text });
     }
 }
 
-fn plan(
-    performer: &Performer<'_>,
-    task: &Task,
-    (setup, ruling, deadline_ms): (&Setup, &Ruling, u64),
-    (id, prompt): (&SandboxId, String),
-) -> LaunchPlan {
-    let root = performer.project.layout.root();
-    let branch = setup.branch.as_ref().map(|name| BranchPlan {
-        name: name.clone(),
-        base: task.request.base.clone(),
-        remote: "origin".to_owned(),
-        remote_name: name.clone(),
-        push: Push::No,
-    });
-    let what = task.request.description.trim();
-    LaunchPlan {
-        place: performer
-            .setting
-            .sandboxes
-            .place(&performer.setting.project_key, id),
-        project: root.to_path_buf(),
-        project_name: root
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
-        agent: setup.kind.clone(),
-        settings: setup.settings.clone(),
-        prompt,
-        branch,
-        mode: Wanted::Auto,
-        level: performer.setting.level,
-        network: ruling.network,
-        conduct: Conduct::Headless,
-        commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
-        deadline_ms,
+/// What an attempt's launch is made from.
+struct AttemptPlan<'a> {
+    setup: &'a Setup,
+    /// What the policy lets it reach.
+    network: NetworkMode,
+    /// What is left of its time, in milliseconds.
+    deadline_ms: u64,
+    /// Everything the agent is told.
+    prompt: String,
+}
+
+impl AttemptPlan<'_> {
+    /// Returns the launch of the attempt in a sandbox of this name.
+    fn launch(self, performer: &Performer<'_>, task: &Task, id: &SandboxId) -> LaunchPlan {
+        let setup = self.setup;
+        let root = performer.project.layout.root();
+        let branch = setup.branch.as_ref().map(|name| BranchPlan {
+            name: name.clone(),
+            base: task.request.base.clone(),
+            remote: "origin".to_owned(),
+            remote_name: name.clone(),
+            push: Push::No,
+        });
+        let what = task.request.description.trim();
+        LaunchPlan {
+            place: performer
+                .setting
+                .sandboxes
+                .place(&performer.setting.project_key, id),
+            project: root.to_path_buf(),
+            project_name: root
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            agent: setup.kind.clone(),
+            settings: setup.settings.clone(),
+            prompt: self.prompt,
+            branch,
+            mode: Wanted::Auto,
+            level: performer.setting.level,
+            network: self.network,
+            conduct: Conduct::Headless,
+            commit_message: format!("{what}\n\n{} by {}.\n", task.id, setup.profile.name),
+            deadline_ms: self.deadline_ms,
+        }
     }
 }
 
@@ -217,7 +243,7 @@ struct How<'a> {
 }
 
 /// Returns how a launch ended, in the words of the kernel; `over` says which limit is spent.
-fn end((deadline_ms, deadline): (u64, Deadline), how: &How<'_>, over: Option<String>) -> End {
+fn end(deadline_ms: u64, deadline: Deadline, how: &How<'_>, over: Option<String>) -> End {
     let bad = |kind, message: String, exit_code| {
         End::Failed(Failure {
             kind,
@@ -338,7 +364,7 @@ mod tests {
 
     fn ended(how: &How<'_>, over: Option<&str>) -> (Option<FailureKind>, String) {
         let over = over.map(str::to_owned);
-        match end((1_500, Deadline::Timeout), how, over) {
+        match end(1_500, Deadline::Timeout, how, over) {
             End::Failed(failure) => (Some(failure.kind), failure.message),
             End::Completed => (None, "completed".to_owned()),
             End::Skipped { .. } => (None, "skipped".to_owned()),

@@ -44,7 +44,7 @@ pub(super) fn within<T>(
     let tell = |usage: Usage| hands.used(usage);
     let budget = task.request.budget;
     let allowance = Allowance {
-        meter: Meter::new((budget, used_before(task)), &own, &tell),
+        meter: Meter::new(budget, used_before(task), &own, &tell),
         own: &own,
         wanted: hands.cancel(),
         time_ms: budget.time_ms,

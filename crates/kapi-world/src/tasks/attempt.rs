@@ -11,7 +11,7 @@ use super::allowance::Allowance;
 use super::{Performer, ending};
 use crate::launching::error::LaunchError;
 use crate::spending::metering::Metering;
-use crate::spending::turn::Turn;
+use crate::spending::turn::{Turn, TurnKey};
 
 /// One attempt at a task.
 #[derive(Clone, Copy)]
@@ -24,9 +24,11 @@ pub(super) struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Returns the name under which something that it asks of a model is booked.
-    pub(super) fn booked_as(&self, what: &str) -> (String, String) {
-        let effect = format!("{what}-{}", self.hands.hold().fence);
-        (self.task.id.to_string(), effect)
+    pub(super) fn booked_as(&self, what: &str) -> TurnKey {
+        TurnKey {
+            goal: self.task.id.to_string(),
+            effect: format!("{what}-{}", self.hands.hold().fence),
+        }
     }
 
     /// Reserves what a turn may cost, once the caps on spending have room; that time does not count.

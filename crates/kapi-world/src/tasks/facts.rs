@@ -16,8 +16,9 @@ use kapi_engine::kernel::worker::Hands;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
+use super::Performer;
 use super::allowance::Allowance;
-use super::{Performer, look};
+use super::look::ConditionCommand;
 use crate::workshop::{self, Workshop};
 use crate::{failure, tree};
 
@@ -89,7 +90,13 @@ impl Finder<'_> {
             Question::Changed { globs } => self.changed(globs),
             Question::Command { run, timeout_ms } => {
                 let timeout_ms = left_ms.min(*timeout_ms);
-                look::command(self.performer, (self.task, self.hands), (run, timeout_ms))
+                let command = ConditionCommand {
+                    task: self.task,
+                    hands: self.hands,
+                    line: run,
+                    timeout_ms,
+                };
+                command.answer(self.performer)
             }
             Question::Branch => {
                 let name = self.repository()?.head_branch();

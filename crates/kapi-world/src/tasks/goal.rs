@@ -28,11 +28,12 @@ pub type InWorld<'a> =
 /// Drives the goal of a task to its rest.
 pub(super) fn perform(
     performer: &Performer<'_>,
-    (task, wanted): (&Task, &GoalDrive),
+    task: &Task,
+    wanted: &GoalDrive,
     hands: &Hands<'_>,
 ) -> Report {
     let report = still_wanted(performer, wanted)
-        .and_then(|()| driven(performer, (task, wanted), hands))
+        .and_then(|()| driven(performer, task, wanted, hands))
         .unwrap_or_else(Report::of);
     if hands.cancel().is_raised() {
         // Whatever failed did so because it was called off.
@@ -67,14 +68,15 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
 
 fn driven(
     performer: &Performer<'_>,
-    (task, wanted): (&Task, &GoalDrive),
+    task: &Task,
+    wanted: &GoalDrive,
     hands: &Hands<'_>,
 ) -> Result<Report, End> {
     let goal = performer.project.load(&wanted.goal);
     let goal = goal.map_err(|error| refused(&failure::plain(&error)))?;
     let mut rests = None;
     let made = (performer.in_world)(&wanted.goal, &mut |world| {
-        rests = Some(in_world(performer, (task, &goal), (world, hands)));
+        rests = Some(in_world(performer, task, &goal, world, hands));
     });
     made.map_err(|failure| refused(&failure))?;
     rests.unwrap_or_else(|| Err(not_launched("its world was not made.")))
@@ -82,13 +84,15 @@ fn driven(
 
 fn in_world(
     performer: &Performer<'_>,
-    (task, goal): (&Task, &Goal),
-    (mut world, hands): (RealWorld<'_>, &Hands<'_>),
+    task: &Task,
+    goal: &Goal,
+    mut world: RealWorld<'_>,
+    hands: &Hands<'_>,
 ) -> Result<Report, End> {
     let Some(wanted) = task.goal_drive() else {
         return Err(not_launched("it drives no goal."));
     };
-    world.book.grant = ruling::of_goal(performer, task, (&goal.contract, &world.book.grant))?;
+    world.book.grant = ruling::of_goal(performer, task, &goal.contract, &world.book.grant)?;
     let notice = |activity: Activity| (performer.notice)(task.id, activity);
     let watch = Watch {
         cancel: hands.cancel(),

@@ -54,7 +54,8 @@ pub(super) fn keep(place: &SandboxPlace) {
 /// Takes away what killed attempts before this one left, and says in the report what is kept.
 pub(super) fn after(
     performer: &Performer<'_>,
-    (task, hands): (&Task, &Hands<'_>),
+    task: &Task,
+    hands: &Hands<'_>,
     report: &mut Report,
 ) {
     if task.attempts < 2 {
@@ -198,7 +199,7 @@ impl Performer<'_> {
         let statuses = writer::list(&self.setting.sandboxes.status_dir());
         let statuses = statuses.map_err(|error| LaunchError::failed(&error))?;
         for (place, found) in &gone {
-            remains::remove(place, (found, RUNS), &statuses)?;
+            remains::remove(place, found, RUNS, &statuses)?;
         }
         Ok(kept.map(|kept| {
             format!(

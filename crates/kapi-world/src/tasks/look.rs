@@ -25,90 +25,96 @@ use crate::shell::{Listener, ShellLine};
 use crate::state_cover::state_cover;
 use crate::{failure, home};
 
-/// Runs a command and says how it ended.
-pub(super) fn command(
-    performer: &Performer<'_>,
-    (task, hands): (&Task, &Hands<'_>),
-    (line, timeout_ms): (&str, u64),
-) -> Result<Answer, Failure> {
-    if performer.setting.level == SandboxLevel::None {
-        return Ok(Answer::Unknown {
-            why: "without isolation nothing keeps it from changing the project".to_owned(),
-        });
-    }
-    let id = Performer::sandbox_id(task, hands).map_err(|_| Failure {
-        message: "name its sandbox".to_owned(),
-        hint: None,
-    })?;
-    let place = performer
-        .setting
-        .sandboxes
-        .place(&performer.setting.project_key, &id);
-    let made = make_private(&place.dir());
-    made.map_err(|error| Failure {
-        message: error.message,
-        hint: error.hint,
-    })?;
-    let dir = place.dir().join("look");
-    let end = look_in(performer, (task, hands), &dir, (line, timeout_ms));
-    owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
-    // Only an empty one goes: a run that was skipped leaves nothing.
-    drop(fs::remove_dir(place.dir()));
-    Ok(match end? {
-        ProcessEnd::Exited(code) => Answer::Exit { code },
-        ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
-        ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
-        ProcessEnd::Cancelled => Answer::Unknown {
-            why: "it was cut off".to_owned(),
-        },
-    })
+/// A command whose exit code answers a condition of a task.
+pub(super) struct ConditionCommand<'a> {
+    /// The task.
+    pub(super) task: &'a Task,
+    /// What ties its attempt to the kernel.
+    pub(super) hands: &'a Hands<'a>,
+    /// The line.
+    pub(super) line: &'a str,
+    /// The longest it may take, in milliseconds.
+    pub(super) timeout_ms: u64,
 }
 
-fn look_in(
-    performer: &Performer<'_>,
-    (task, hands): (&Task, &Hands<'_>),
-    dir: &Path,
-    (line, timeout_ms): (&str, u64),
-) -> Result<ProcessEnd, Failure> {
-    owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
-    let root = performer.project.layout.root();
-    let mounts = state_cover(root, &[], &dir.join("cover"))?;
-    let name = format!(
-        "look-{}-{}-{}",
-        std::process::id(),
-        task.id,
-        hands.hold().fence
-    );
-    let level = performer.setting.level;
-    let cell = Cell {
-        name: &name,
-        level,
-        workspace: root,
-        workspace_access: MountAccess::ReadOnly,
-        project: Some(root),
-        works_at: WorksAt::Project,
-        home: &home::make_anew(&dir.join("home"))?,
-        git_view: None,
-        mounts,
-        deadline: Duration::from_millis(timeout_ms),
-        idle: None,
-    };
-    let notice = |activity: Activity| (performer.notice)(task.id, activity);
-    let watch = Watch {
-        cancel: hands.cancel(),
-        notice: &notice,
-    };
-    let run_dir = RunDir::open(dir, "run")?;
-    let line = ShellLine {
-        text: line,
-        network: NetworkMode::None,
-        below: Path::new(""),
-        path_first: Vec::new(),
-        env: BTreeMap::new(),
-    };
-    let listener = Listener {
-        watch: &watch,
-        run_dir: &run_dir,
-    };
-    Ok(line.run(&cell, &performer.book, listener)?.finished.end)
+impl ConditionCommand<'_> {
+    /// Runs the command and returns how it ended.
+    pub(super) fn answer(&self, performer: &Performer<'_>) -> Result<Answer, Failure> {
+        if performer.setting.level == SandboxLevel::None {
+            return Ok(Answer::Unknown {
+                why: "without isolation nothing keeps it from changing the project".to_owned(),
+            });
+        }
+        let id = Performer::sandbox_id(self.task, self.hands).map_err(|_| Failure {
+            message: "name its sandbox".to_owned(),
+            hint: None,
+        })?;
+        let place = performer
+            .setting
+            .sandboxes
+            .place(&performer.setting.project_key, &id);
+        let made = make_private(&place.dir());
+        made.map_err(|error| Failure {
+            message: error.message,
+            hint: error.hint,
+        })?;
+        let dir = place.dir().join("look");
+        let end = self.run_in(performer, &dir);
+        owned_dir::wipe(&dir).map_err(|error| failure::plain(&error))?;
+        // Only an empty one goes: a run that was skipped leaves nothing.
+        drop(fs::remove_dir(place.dir()));
+        Ok(match end? {
+            ProcessEnd::Exited(code) => Answer::Exit { code },
+            ProcessEnd::Signaled(signal) => Answer::Exit { code: 128 + signal },
+            ProcessEnd::DeadlinePassed | ProcessEnd::IdlePassed => Answer::TimedOut,
+            ProcessEnd::Cancelled => Answer::Unknown {
+                why: "it was cut off".to_owned(),
+            },
+        })
+    }
+
+    fn run_in(&self, performer: &Performer<'_>, dir: &Path) -> Result<ProcessEnd, Failure> {
+        let (task, hands) = (self.task, self.hands);
+        owned_dir::wipe(dir).map_err(|error| failure::plain(&error))?;
+        let root = performer.project.layout.root();
+        let mounts = state_cover(root, &[], &dir.join("cover"))?;
+        let name = format!(
+            "look-{}-{}-{}",
+            std::process::id(),
+            task.id,
+            hands.hold().fence
+        );
+        let level = performer.setting.level;
+        let cell = Cell {
+            name: &name,
+            level,
+            workspace: root,
+            workspace_access: MountAccess::ReadOnly,
+            project: Some(root),
+            works_at: WorksAt::Project,
+            home: &home::make_anew(&dir.join("home"))?,
+            git_view: None,
+            mounts,
+            deadline: Duration::from_millis(self.timeout_ms),
+            idle: None,
+        };
+        let notice = |activity: Activity| (performer.notice)(task.id, activity);
+        let watch = Watch {
+            cancel: hands.cancel(),
+            notice: &notice,
+        };
+        let run_dir = RunDir::open(dir, "run")?;
+        let line = ShellLine {
+            text: self.line,
+            network: NetworkMode::None,
+            below: Path::new(""),
+            path_first: Vec::new(),
+            env: BTreeMap::new(),
+        };
+        let listener = Listener {
+            watch: &watch,
+            run_dir: &run_dir,
+        };
+        Ok(line.run(&cell, &performer.book, listener)?.finished.end)
+    }
 }

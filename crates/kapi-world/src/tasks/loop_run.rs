@@ -233,7 +233,7 @@ impl Course<'_> {
         let told = self.told()?;
         let words = told.words();
         let network = self.performer.setting.network;
-        let composed = prompt::compose(self.performer, self.task, (&setup, network), &words)?;
+        let composed = prompt::compose(self.performer, self.task, &setup, network, &words)?;
         let n_chars = composed.chars().count();
         let stale = told.stale.as_ref().map(|why| format!("; {why}"));
         let detail = format!("promptChars={n_chars}{}", stale.unwrap_or_default());
@@ -246,7 +246,7 @@ impl Course<'_> {
         let told = self.told()?;
         let words = told.words();
         let ruling = ruling::ask(self.performer, self.task, &setup, words.prompt)?;
-        let ran = agent::run(self.performer, self.attempt(), (&setup, &ruling), &words)?;
+        let ran = agent::run(self.performer, self.attempt(), &setup, &ruling, &words)?;
         let mut work = ran.work;
         // The phases after this one may be another machine's.
         if let Err(lack) = travel::depart(self.performer, self.task, work.commit.as_deref()) {

@@ -33,7 +33,8 @@ pub(super) struct Part<'m> {
 impl<'a> Meter<'a> {
     /// Begins to count, with what was used before.
     pub(super) fn new(
-        (budget, before): (TaskBudget, Usage),
+        budget: TaskBudget,
+        before: Usage,
         own: &'a Cancel,
         tell: &'a (dyn Fn(Usage) + Sync),
     ) -> Self {
@@ -181,7 +182,7 @@ mod tests {
             let cancel = Cancel::new();
             let told = Mutex::new(Usage::default());
             let tell = |usage: Usage| told.lock().unwrap().add(&usage);
-            let meter = Meter::new((budget, Usage::default()), &cancel, &tell);
+            let meter = Meter::new(budget, Usage::default(), &cancel, &tell);
             meter.part().count(&usage(6, Some(625_000)));
             assert!(!cancel.is_raised() && meter.over().is_none());
             meter.part().count(&usage(6, Some(625_000)));
@@ -197,7 +198,7 @@ mod tests {
         let told = Mutex::new(Usage::default());
         let tell = |usage: Usage| told.lock().unwrap().add(&usage);
         let before = usage(100, Some(1));
-        let meter = Meter::new((TaskBudget::default(), before), &cancel, &tell);
+        let meter = Meter::new(TaskBudget::default(), before, &cancel, &tell);
         let part = meter.part();
         part.count(&usage(6, None));
         part.settle(&usage(6, None));
@@ -215,7 +216,7 @@ mod tests {
             tokens: Some(10),
             ..TaskBudget::default()
         };
-        let meter = Meter::new((budget, usage(9, None)), &cancel, &|_| {});
+        let meter = Meter::new(budget, usage(9, None), &cancel, &|_| {});
         meter.part().count(&usage(1, None));
         assert!(!cancel.is_raised());
         meter.part().count(&usage(1, None));

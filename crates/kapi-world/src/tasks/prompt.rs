@@ -34,7 +34,8 @@ pub(super) struct Words<'a> {
 pub(super) fn compose(
     performer: &Performer<'_>,
     task: &Task,
-    (setup, network): (&Setup, NetworkMode),
+    setup: &Setup,
+    network: NetworkMode,
     words: &Words<'_>,
 ) -> Result<String, End> {
     let root = performer.project.layout.root();

@@ -76,7 +76,8 @@ pub(super) fn ask(
 pub(super) fn of_goal(
     performer: &Performer<'_>,
     task: &Task,
-    (contract, grant): (&Contract, &Grant),
+    contract: &Contract,
+    grant: &Grant,
 ) -> Result<Grant, End> {
     let project = performer.project.layout.root().display().to_string();
     let policy = policy(performer);

@@ -75,7 +75,7 @@ pub(super) fn resolve(performer: &Performer<'_>, task: &Task) -> Result<Setup, E
     let kind =
         AgentKind::parse(&backend).map_err(|error| ending::refused(&failure::agent(&error)))?;
     let mut notes = Vec::new();
-    let settings = settings(performer, task, (profile, &kind), &mut notes);
+    let settings = settings(performer, task, profile, &kind, &mut notes);
     let touch = touch(task, profile);
     let budget = request.budget;
     let timeout_ms = match request.timeout_ms {
@@ -141,7 +141,8 @@ fn branch_name(task: &Task) -> String {
 fn settings(
     performer: &Performer<'_>,
     task: &Task,
-    (profile, kind): (&AgentProfile, &AgentKind),
+    profile: &AgentProfile,
+    kind: &AgentKind,
     notes: &mut Vec<String>,
 ) -> AgentSettings {
     let mut settings = performer.book.settings(kind);

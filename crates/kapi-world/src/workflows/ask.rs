@@ -27,7 +27,7 @@ use crate::judge::evidence::JudgedChange;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::spending::Spent;
-use crate::spending::turn::Turn;
+use crate::spending::turn::{Turn, TurnKey};
 use crate::workflows::answer::Kept;
 use crate::workflows::{
     Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch,
@@ -56,8 +56,11 @@ pub(super) fn ask(
         scratch: &scratch,
         guidance: guidance(place, &question.guidance)?,
     };
-    let name = (effect.workflow.to_string(), effect.id.to_string());
-    let turn = Turn::of_agent(name, &kind, booked_as(question.role), &world.book);
+    let key = TurnKey {
+        goal: effect.workflow.to_string(),
+        effect: effect.id.to_string(),
+    };
+    let turn = Turn::of_agent(key, &kind, booked_as(question.role), &world.book);
     let booked = world.spending.booked(&turn, watch, |watch| {
         let asked = posed.put(watch);
         Spent {

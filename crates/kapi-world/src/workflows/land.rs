@@ -151,8 +151,7 @@ fn brought(
     let first = first.map_err(|error| failure::plain(&error))?;
     let first = first.as_ref().map_or(from.as_str(), CommitId::as_str);
     // One that somebody removed is made again, with the files as they are on the branch now.
-    let ours = (landing.branch.as_str(), first);
-    let workspace = workshop.workspace(&world.place, ours, to.as_str())?;
+    let workspace = workshop.workspace(&world.place, &landing.branch, first, to.as_str())?;
     if workspace.origin != Origin::Adopted {
         return Ok(Brought::InStep);
     }

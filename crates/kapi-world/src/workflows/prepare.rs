@@ -49,7 +49,7 @@ pub(super) fn prepare(
             name
         }
     };
-    let made = workshop.workspace(&world.place, (&name, base), base);
+    let made = workshop.workspace(&world.place, &name, base, base);
     let workspace = made.map_err(Refused::lasting)?;
     let mut baseline = None;
     if !checks.commands.is_empty() {

@@ -74,12 +74,12 @@ pub(super) fn put(
         notice: &notice,
     };
     let asked = SideQuestion {
+        goal: &picked.goal,
         text: question.trim(),
         name: &name,
     };
     let spending = context.spending(picked.project.layout.root(), &config)?;
-    let with = (&book, &spending);
-    let answered = aside::answer(with, &place, &picked.goal, asked, &watch);
+    let answered = aside::answer(&book, &spending, &place, asked, &watch);
     context.ui.clear_live();
     match answered.map_err(|failure| Error::world(&failure))? {
         None => Ok(Exit::Interrupted),

@@ -37,7 +37,8 @@ struct Going<'a> {
 pub(crate) fn clean<'a>(
     book: &Book,
     sandboxes: &Sandboxes,
-    (plan, things): (&CleanPlan, &[&'a Thing]),
+    plan: &CleanPlan,
+    things: &[&'a Thing],
     cleaned: &mut Cleaned,
 ) -> Result<Vec<&'a Thing>, LaunchError> {
     let mut rest = Vec::new();
@@ -135,7 +136,7 @@ fn free<'a>(
 }
 
 fn remove(one: &Going<'_>, statuses: &[(PathBuf, StatusFile)], cleaned: &mut Cleaned) {
-    match remains::remove(&one.place, (&one.remains, ""), statuses) {
+    match remains::remove(&one.place, &one.remains, "", statuses) {
         Ok(()) => cleaned.removed.push(one.thing.clone()),
         Err(error) => cleaned.failed.push((one.thing.clone(), error)),
     }

@@ -32,78 +32,88 @@ pub(super) struct Opened {
     pub(super) notes: Vec<String>,
 }
 
-/// Makes an agent ready for its own screen: its home is furnished, its doors know their server.
-///
-/// `task` is the file with the task, as the agent sees it.
-pub(super) fn open(
-    book: &Book,
-    (plan, cell): (&LaunchPlan, &Cell<'_>),
-    (doors, hooks): (&mut Doors, Option<&Hooks>),
-    task: &Path,
-) -> Result<Opened, LaunchError> {
-    let turn = AgentTurn {
-        prompt: &plan.prompt,
-        prompt_file: task,
-        session: None,
-        turn: 1,
-        run_id: cell.name,
-        purpose: LaunchPurpose::Work,
-        home: &cell.home_seen(book),
-        workspace: &cell.workspace_seen(book),
-        gateway: doors.gateway(),
-        tools: None,
-        gate: None,
-    };
-    let host = HostEnvironment { env: &book.env };
-    let mut launch = launch::launch(&plan.agent, &plan.settings, &host, &turn)
-        .map_err(|error| failure::agent(&error))?;
-    if plan.agent == AgentKind::Claude && launch.upstream.is_some() {
-        let file = settled(turn.gateway.placeholder, plan.level);
-        launch.files.push(file);
-    }
-    let mut notes = std::mem::take(&mut launch.notes);
-    let mut hook_args: &[&str] = &[];
-    match hooks {
-        None => home::furnish(cell.home, &launch, book)?,
-        Some(hooks) => {
-            hooks.unmute(&mut launch.files)?;
-            home::furnish(cell.home, &launch, book)?;
-            let merged = hooks.merge(cell.home)?;
-            notes.extend(merged.note);
-            hook_args = merged.args;
+/// An agent that is about to be started on its own screen.
+pub(super) struct Dialogue<'a> {
+    pub(super) plan: &'a LaunchPlan,
+    pub(super) cell: &'a Cell<'a>,
+    pub(super) hooks: Option<&'a Hooks>,
+    /// The file with the task, as the agent sees it.
+    pub(super) task: &'a Path,
+}
+
+impl Dialogue<'_> {
+    /// Makes the agent ready: its home is furnished, its doors know their server.
+    pub(super) fn open(self, book: &Book, doors: &mut Doors) -> Result<Opened, LaunchError> {
+        let Self {
+            plan,
+            cell,
+            hooks,
+            task,
+        } = self;
+        let turn = AgentTurn {
+            prompt: &plan.prompt,
+            prompt_file: task,
+            session: None,
+            turn: 1,
+            run_id: cell.name,
+            purpose: LaunchPurpose::Work,
+            home: &cell.home_seen(book),
+            workspace: &cell.workspace_seen(book),
+            gateway: doors.gateway(),
+            tools: None,
+            gate: None,
+        };
+        let host = HostEnvironment { env: &book.env };
+        let mut launch = launch::launch(&plan.agent, &plan.settings, &host, &turn)
+            .map_err(|error| failure::agent(&error))?;
+        if plan.agent == AgentKind::Claude && launch.upstream.is_some() {
+            let file = settled(turn.gateway.placeholder, plan.level);
+            launch.files.push(file);
         }
+        let mut notes = std::mem::take(&mut launch.notes);
+        let mut hook_args: &[&str] = &[];
+        match hooks {
+            None => home::furnish(cell.home, &launch, book)?,
+            Some(hooks) => {
+                hooks.unmute(&mut launch.files)?;
+                home::furnish(cell.home, &launch, book)?;
+                let merged = hooks.merge(cell.home)?;
+                notes.extend(merged.note);
+                hook_args = merged.args;
+            }
+        }
+        let args = on_screen(&plan.agent, launch.args.clone());
+        let args = args.ok_or_else(|| Failure {
+            message: format!("start {} on its own screen", plan.agent.name()),
+            hint: Some("leave out `--interactive`.".to_owned()),
+        })?;
+        let words = if plan.prompt.trim().is_empty() {
+            Vec::new()
+        } else {
+            first_words(&plan.agent, task)
+        };
+        // Before all others: some options take every word that follows them.
+        let hook_args = hook_args.iter().map(|&word| word.to_owned());
+        let args = words.into_iter().chain(hook_args).chain(args);
+        doors.allow(&launch.hosts)?;
+        doors.upstream.clone_from(&launch.upstream);
+        let program = super::find(book, OsStr::new(&launch.program))?;
+        let env = launch.env.into_iter();
+        Ok(Opened {
+            payload: Payload {
+                program,
+                args: args.map(OsString::from).collect(),
+                env: env
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+                stdin: Vec::new(),
+                below: PathBuf::new(),
+                path_first: Vec::new(),
+                tail_bytes_max: AGENT_TAIL_BYTES_MAX,
+            },
+            notes,
+        })
     }
-    let args = on_screen(&plan.agent, launch.args.clone());
-    let args = args.ok_or_else(|| Failure {
-        message: format!("start {} on its own screen", plan.agent.name()),
-        hint: Some("leave out `--interactive`.".to_owned()),
-    })?;
-    let words = if plan.prompt.trim().is_empty() {
-        Vec::new()
-    } else {
-        first_words(&plan.agent, task)
-    };
-    // Before all others: some options take every word that follows them.
-    let hook_args = hook_args.iter().map(|&word| word.to_owned());
-    let args = words.into_iter().chain(hook_args).chain(args);
-    doors.allow(&launch.hosts)?;
-    doors.upstream.clone_from(&launch.upstream);
-    let program = super::find(book, OsStr::new(&launch.program))?;
-    let env = launch.env.into_iter();
-    Ok(Opened {
-        payload: Payload {
-            program,
-            args: args.map(OsString::from).collect(),
-            env: env
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-            stdin: Vec::new(),
-            below: PathBuf::new(),
-            path_first: Vec::new(),
-            tail_bytes_max: AGENT_TAIL_BYTES_MAX,
-        },
-        notes,
-    })
 }
 
 /// Returns an adapter's arguments without those that take the agent's own screen away.

@@ -138,7 +138,9 @@ impl Hooks {
 
 /// Runs an agent while its hooks and its progress file move its status, and returns what it did.
 pub(super) fn follow<T>(
-    (hooks, workspace, writer): (Option<&Hooks>, &Path, &StatusWriter<'_>),
+    hooks: Option<&Hooks>,
+    workspace: &Path,
+    writer: &StatusWriter<'_>,
     notice: &(dyn Fn(Activity) + Sync),
     run: impl FnOnce() -> T,
 ) -> T {

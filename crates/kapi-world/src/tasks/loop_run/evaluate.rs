@@ -137,9 +137,7 @@ impl Course<'_> {
             Check::Command { run, timeout_ms } => self.command(run, *timeout_ms),
             Check::Regex { pattern, expect } => Ok(self.regex(pattern, *expect)),
             Check::JsonSchema { schema } => Ok(self.json(schema)),
-            Check::Judge { criteria, agent } => {
-                self.judge(&eval.name, (criteria, agent.as_deref()))
-            }
+            Check::Judge { criteria, agent } => self.judge(&eval.name, criteria, agent.as_deref()),
             Check::Metric {
                 run,
                 timeout_ms,

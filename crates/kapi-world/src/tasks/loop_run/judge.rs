@@ -51,7 +51,8 @@ impl Course<'_> {
     pub(super) fn judge(
         &mut self,
         eval: &str,
-        (criteria, agent): (&[String], Option<&str>),
+        criteria: &[String],
+        agent: Option<&str>,
     ) -> Result<Found, End> {
         let by = match self.judge_reference(agent) {
             Ok(by) => by,
@@ -190,15 +191,15 @@ impl Course<'_> {
     /// Returns what asking a judge is booked as.
     fn turn_of(&self, eval: &str, by: &str) -> Result<Turn, Failure> {
         let book = &self.performer.book;
-        let name = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
+        let key = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
         Ok(match Reference::parse(by) {
             Reference::Agent(reference) => {
                 let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
-                Turn::of_agent(name, &kind, Role::Judge, book)
+                Turn::of_agent(key, &kind, Role::Judge, book)
             }
             Reference::Model { provider, model } => {
                 let provider = price_name(book, provider);
-                Turn::of_model(name, (&provider, model), Role::Judge, book)
+                Turn::of_model(key, &provider, model, Role::Judge, book)
             }
         })
     }

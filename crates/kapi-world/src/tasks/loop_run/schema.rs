@@ -26,13 +26,44 @@ const ANNOTATIONS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Says why a value does not fit, with the place in it.
-pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    fits(schema, value, ("$", 0))
+/// Where in a value a schema is applied.
+#[derive(Clone, Copy)]
+struct Position<'a> {
+    /// The path from the top, `$.a[0]`.
+    path: &'a str,
+    /// How many schemas lie around this one.
+    depth: usize,
 }
 
-fn fits(schema: &Value, value: &Value, (place, depth): (&str, usize)) -> Result<(), String> {
-    if depth > DEPTH_MAX {
+impl Position<'_> {
+    /// Returns the position of a schema within this one.
+    const fn below(self, path: &str) -> Position<'_> {
+        Position {
+            path,
+            depth: self.depth + 1,
+        }
+    }
+}
+
+/// One word of a schema and what it is set to.
+#[derive(Clone, Copy)]
+struct Keyword<'a> {
+    name: &'a str,
+    setting: &'a Value,
+}
+
+/// Says why a value does not fit, with the place in it.
+pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+    let at = Position {
+        path: "$",
+        depth: 0,
+    };
+    fits(schema, value, at)
+}
+
+fn fits(schema: &Value, value: &Value, at: Position<'_>) -> Result<(), String> {
+    let place = at.path;
+    if at.depth > DEPTH_MAX {
         return Err(format!("{place}: the schema is too deep"));
     }
     let words = match schema {
@@ -41,40 +72,41 @@ fn fits(schema: &Value, value: &Value, (place, depth): (&str, usize)) -> Result<
         Value::Map(words) => words,
         _ => return Err(format!("{place}: the schema is {}", schema.kind())),
     };
-    for (word, said) in words {
-        word_fits(words, (word, said), value, (place, depth))?;
+    for (name, setting) in words {
+        word_fits(words, Keyword { name, setting }, value, at)?;
     }
     Ok(())
 }
 
 fn word_fits(
     words: &BTreeMap<String, Value>,
-    (word, said): (&str, &Value),
+    keyword: Keyword<'_>,
     value: &Value,
-    (place, depth): (&str, usize),
+    at: Position<'_>,
 ) -> Result<(), String> {
-    let wrong = |what: String| Err(format!("{place}: {what}"));
-    let is_met = match word {
-        "type" => list(said).iter().any(|name| is_type(name, value)),
-        "const" => said == value,
-        "enum" => list(said).contains(value),
-        "minimum" => !is_ordered(value, said, &[Ordering::Less]),
-        "maximum" => !is_ordered(value, said, &[Ordering::Greater]),
-        "exclusiveMinimum" => !is_ordered(value, said, &[Ordering::Less, Ordering::Equal]),
-        "exclusiveMaximum" => !is_ordered(value, said, &[Ordering::Greater, Ordering::Equal]),
+    let wrong = |what: String| Err(format!("{}: {what}", at.path));
+    let Keyword { name, setting } = keyword;
+    let is_met = match name {
+        "type" => list(setting).iter().any(|kind| is_type(kind, value)),
+        "const" => setting == value,
+        "enum" => list(setting).contains(value),
+        "minimum" => !is_ordered(value, setting, &[Ordering::Less]),
+        "maximum" => !is_ordered(value, setting, &[Ordering::Greater]),
+        "exclusiveMinimum" => !is_ordered(value, setting, &[Ordering::Less, Ordering::Equal]),
+        "exclusiveMaximum" => !is_ordered(value, setting, &[Ordering::Greater, Ordering::Equal]),
         "minLength" | "minItems" | "minProperties" => {
-            size(word, value).is_none_or(|size| whole(said).is_some_and(|limit| size >= limit))
+            size(name, value).is_none_or(|size| whole(setting).is_some_and(|limit| size >= limit))
         }
         "maxLength" | "maxItems" | "maxProperties" => {
-            size(word, value).is_none_or(|size| whole(said).is_some_and(|limit| size <= limit))
+            size(name, value).is_none_or(|size| whole(setting).is_some_and(|limit| size <= limit))
         }
-        "pattern" => return pattern_fits(said, value, place),
+        "pattern" => return pattern_fits(setting, value, at.path),
         "required" | "properties" | "additionalProperties" => {
-            return table_fits(words, (word, said), value, (place, depth));
+            return table_fits(words, keyword, value, at);
         }
-        "items" => return items_fit(said, value, (place, depth)),
+        "items" => return items_fit(setting, value, at),
         "anyOf" | "allOf" | "oneOf" | "not" => {
-            return joined_fit((word, said), value, (place, depth));
+            return joined_fit(keyword, value, at);
         }
         annotation if ANNOTATIONS.contains(&annotation) => true,
         unknown => {
@@ -87,15 +119,15 @@ fn word_fits(
         return Ok(());
     }
     wrong(format!(
-        "{} does not fit {word}: {}",
+        "{} does not fit {name}: {}",
         shown(value),
-        said.to_json()
+        setting.to_json()
     ))
 }
 
 /// Returns a list, or what stands for a list of one.
-fn list(said: &Value) -> Vec<Value> {
-    match said {
+fn list(setting: &Value) -> Vec<Value> {
+    match setting {
         Value::List(items) => items.clone(),
         one => vec![one.clone()],
     }
@@ -117,10 +149,10 @@ fn is_type(name: &Value, value: &Value) -> bool {
 }
 
 /// Tells whether two numbers stand so; what is no number is not restricted.
-fn is_ordered(value: &Value, said: &Value, orders: &[Ordering]) -> bool {
+fn is_ordered(value: &Value, setting: &Value, orders: &[Ordering]) -> bool {
     match value {
         Value::Integer(_) | Value::Decimal(_) => value
-            .order(said)
+            .order(setting)
             .is_none_or(|order| orders.contains(&order)),
         Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => false,
     }
@@ -137,15 +169,15 @@ fn size(word: &str, value: &Value) -> Option<i64> {
 }
 
 /// Returns a limit of sizes; one that is no whole number is met by nothing.
-const fn whole(said: &Value) -> Option<i64> {
-    match said {
+const fn whole(setting: &Value) -> Option<i64> {
+    match setting {
         Value::Integer(number) => Some(*number),
         _ => None,
     }
 }
 
-fn pattern_fits(said: &Value, value: &Value, place: &str) -> Result<(), String> {
-    let (Value::Text(pattern), Value::Text(text)) = (said, value) else {
+fn pattern_fits(setting: &Value, value: &Value, place: &str) -> Result<(), String> {
+    let (Value::Text(pattern), Value::Text(text)) = (setting, value) else {
         return Ok(());
     };
     let regex = Regex::new(pattern).map_err(|error| format!("{place}: pattern: {error}"))?;
@@ -160,31 +192,32 @@ fn pattern_fits(said: &Value, value: &Value, place: &str) -> Result<(), String> 
 
 fn table_fits(
     words: &BTreeMap<String, Value>,
-    (word, said): (&str, &Value),
+    keyword: Keyword<'_>,
     value: &Value,
-    (place, depth): (&str, usize),
+    at: Position<'_>,
 ) -> Result<(), String> {
     let Value::Map(entries) = value else {
         return Ok(());
     };
+    let Position { path, .. } = at;
     let known = match words.get("properties") {
         Some(Value::Map(known)) => Some(known),
         _ => None,
     };
-    match word {
+    match keyword.name {
         "required" => {
-            let missing = list(said).into_iter().find(|name| match name {
+            let missing = list(keyword.setting).into_iter().find(|name| match name {
                 Value::Text(name) => !entries.contains_key(name),
                 _ => true,
             });
             match missing {
-                Some(name) => Err(format!("{place}: there is no {name}")),
+                Some(name) => Err(format!("{path}: there is no {name}")),
                 None => Ok(()),
             }
         }
         "properties" => entries.iter().try_for_each(|(name, value)| {
             match known.and_then(|known| known.get(name)) {
-                Some(schema) => fits(schema, value, (&format!("{place}.{name}"), depth + 1)),
+                Some(schema) => fits(schema, value, at.below(&format!("{path}.{name}"))),
                 None => Ok(()),
             }
         }),
@@ -192,30 +225,27 @@ fn table_fits(
             if known.is_some_and(|known| known.contains_key(name)) {
                 return Ok(());
             }
-            fits(said, value, (&format!("{place}.{name}"), depth + 1))
+            fits(keyword.setting, value, at.below(&format!("{path}.{name}")))
         }),
     }
 }
 
-fn items_fit(said: &Value, value: &Value, (place, depth): (&str, usize)) -> Result<(), String> {
+fn items_fit(setting: &Value, value: &Value, at: Position<'_>) -> Result<(), String> {
     let Value::List(items) = value else {
         return Ok(());
     };
     let mut items = items.iter().enumerate();
-    items.try_for_each(|(idx, item)| fits(said, item, (&format!("{place}[{idx}]"), depth + 1)))
+    items.try_for_each(|(idx, item)| fits(setting, item, at.below(&format!("{}[{idx}]", at.path))))
 }
 
-fn joined_fit(
-    (word, said): (&str, &Value),
-    value: &Value,
-    (place, depth): (&str, usize),
-) -> Result<(), String> {
-    let schemas = list(said);
+fn joined_fit(keyword: Keyword<'_>, value: &Value, at: Position<'_>) -> Result<(), String> {
+    let schemas = list(keyword.setting);
     let tried = schemas
         .iter()
-        .map(|schema| fits(schema, value, (place, depth + 1)));
+        .map(|schema| fits(schema, value, at.below(at.path)));
     let tried: Vec<Result<(), String>> = tried.collect();
     let n_fitting = tried.iter().filter(|one| one.is_ok()).count();
+    let word = keyword.name;
     let is_met = match word {
         "anyOf" => n_fitting > 0,
         "allOf" => n_fitting == schemas.len(),
@@ -228,7 +258,8 @@ fn joined_fit(
     let why = tried.into_iter().find_map(Result::err);
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     Err(format!(
-        "{place}: {n_fitting} of {} in {word} fit{why}",
+        "{}: {n_fitting} of {} in {word} fit{why}",
+        at.path,
         schemas.len()
     ))
 }
