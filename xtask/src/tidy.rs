@@ -1,11 +1,15 @@
 //! The rules of STYLE.md that a program can check.
 //!
-//! Each rule is a pure function from the repository's text to faults, with its own tests. Knows
-//! nothing of Rust's grammar: it reads lines, and what needs a parser is Clippy's business.
+//! Each rule is a pure function from the repository's text to faults, with its own tests. It reads
+//! lines or tokens; what needs to know types is Clippy's business.
 
+mod code;
+mod imports;
 mod machine;
 mod modes;
 mod once;
+mod ratchet;
+mod shapes;
 mod source;
 mod tree;
 mod workspace;
@@ -47,6 +51,9 @@ const RULES: &[Rule] = &[
     source::every_test_file_is_compiled,
     modes::modes_stay_home,
     once::what_is_written_once_stays_there,
+    imports::imports_go_one_way,
+    shapes::parameters_have_a_name_each,
+    shapes::types_are_nouns,
     machine::no_path_of_one_machine,
     machine::no_private_host,
     machine::locks_name_public_registries,

@@ -1,0 +1,225 @@
+//! Rules about shapes that read worse than what they stand for: parameters packed into tuples, and
+//! types that are named by a participle.
+
+use proc_macro2::{Delimiter, TokenTree};
+
+use super::Fault;
+use super::code::{is_punct, is_word, sources, split_at_commas};
+use super::ratchet::{Allowance, beyond};
+use super::tree::Tree;
+
+/// Parameters that are still packed into tuples.
+const TUPLES: &Allowance = &[
+    ("crates/kapi-agent", 2),
+    ("crates/kapi-cli", 24),
+    ("crates/kapi-core", 11),
+    ("crates/kapi-engine", 9),
+    ("crates/kapi-gateway", 1),
+    ("crates/kapi-git", 8),
+    ("crates/kapi-sandbox", 2),
+    ("crates/kapi-testkit", 4),
+    ("crates/kapi-world", 16),
+    ("xtask", 5),
+];
+/// Types that are still named by a participle alone.
+const PARTICIPLES: &Allowance = &[
+    ("crates/kapi-cli", 41),
+    ("crates/kapi-core", 36),
+    ("crates/kapi-engine", 31),
+    ("crates/kapi-git", 24),
+    ("crates/kapi-testkit", 8),
+    ("crates/kapi-wire", 3),
+    ("crates/kapi-world", 7),
+    ("xtask", 9),
+];
+/// Participles that do not end in `ed`.
+const IRREGULAR: &[&str] = &[
+    "Begun",
+    "Borne",
+    "Bought",
+    "Bound",
+    "Brought",
+    "Built",
+    "Caught",
+    "Chosen",
+    "Dealt",
+    "Done",
+    "Drawn",
+    "Fed",
+    "Found",
+    "Given",
+    "Gone",
+    "Got",
+    "Grown",
+    "Heard",
+    "Held",
+    "Kept",
+    "Known",
+    "Laid",
+    "Led",
+    "Left",
+    "Lent",
+    "Lost",
+    "Made",
+    "Meant",
+    "Met",
+    "Paid",
+    "Ran",
+    "Said",
+    "Seen",
+    "Sent",
+    "Shown",
+    "Sold",
+    "Sought",
+    "Spent",
+    "Stood",
+    "Taken",
+    "Taught",
+    "Thought",
+    "Thrown",
+    "Told",
+    "Torn",
+    "Understood",
+    "Withdrawn",
+    "Woken",
+    "Won",
+    "Worn",
+    "Written",
+];
+/// Nouns that end in `ed`.
+const NOUNS: &[&str] = &[
+    "Creed", "Deed", "Embed", "Feed", "Hundred", "Need", "Seed", "Shed", "Speed",
+];
+
+/// A tuple in a parameter list hides a parameter from the limit of five.
+pub(super) fn parameters_have_a_name_each(tree: &Tree) -> Vec<Fault> {
+    let mut found = Vec::new();
+    for file in sources(tree) {
+        let mut names = Vec::new();
+        tuples(&file.tokens, &mut names);
+        found.extend(names.into_iter().map(|(line, name)| {
+            let fault = Fault {
+                path: file.path.clone(),
+                line,
+                message: format!("`fn {name}` takes a tuple apart: pass a struct, or fewer things"),
+            };
+            (file.package.clone(), fault)
+        }));
+    }
+    beyond(TUPLES, found)
+}
+
+fn tuples(tokens: &[TokenTree], found: &mut Vec<(usize, String)>) {
+    let mut name = None;
+    for (n, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Ident(word)
+                if n > 0 && tokens.get(n - 1).is_some_and(|fun| is_word(fun, "fn")) =>
+            {
+                name = Some(word.to_string());
+            }
+            TokenTree::Group(group) => {
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                if group.delimiter() == Delimiter::Parenthesis
+                    && let Some(name) = name.take()
+                {
+                    let packed = split_at_commas(&inner).filter(|part| is_packed(part));
+                    let line = |part: &[TokenTree]| part.first().map_or(0, line_of);
+                    found.extend(packed.map(|part| (line(part), name.clone())));
+                }
+                tuples(&inner, found);
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+fn line_of(token: &TokenTree) -> usize {
+    token.span().start().line
+}
+
+/// Tells whether a parameter is `(a, b): …`, with or without a `&`.
+fn is_packed(parameter: &[TokenTree]) -> bool {
+    let pattern = match parameter {
+        [and, rest @ ..] if is_punct(and, '&') => rest,
+        _ => parameter,
+    };
+    let [TokenTree::Group(group), colon, ..] = pattern else {
+        return false;
+    };
+    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+    group.delimiter() == Delimiter::Parenthesis
+        && is_punct(colon, ':')
+        && split_at_commas(&inner).count() > 1
+}
+
+/// A type is a thing, and a participle says only what was done to it.
+pub(super) fn types_are_nouns(tree: &Tree) -> Vec<Fault> {
+    let mut found = Vec::new();
+    for file in sources(tree) {
+        let pairs = file.tokens.windows(2);
+        let types = pairs.filter_map(|pair| match pair {
+            [word, TokenTree::Ident(name)] if is_word(word, "struct") || is_word(word, "enum") => {
+                Some((name.span().start().line, name.to_string()))
+            }
+            _ => None,
+        });
+        let bare = types.filter(|(_, name)| is_participle(name));
+        found.extend(bare.map(|(line, name)| {
+            let fault = Fault {
+                path: file.path.clone(),
+                line,
+                message: format!("`{name}` is a participle: say what the thing is"),
+            };
+            (file.package.clone(), fault)
+        }));
+    }
+    beyond(PARTICIPLES, found)
+}
+
+fn is_participle(name: &str) -> bool {
+    let is_one_word = name.chars().skip(1).all(|c| c.is_ascii_lowercase());
+    let is_regular = is_one_word && name.ends_with("ed") && !NOUNS.contains(&name);
+    is_regular || IRREGULAR.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Rule, Tree};
+    use super::{parameters_have_a_name_each, types_are_nouns};
+
+    fn faults(rule: Rule, text: &str) -> Vec<String> {
+        let faults = rule(&Tree::of(&[("crates/a/src/one.rs", text)]));
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_tuple_that_is_taken_apart_is_found() {
+        let text = "//! x\n\
+            fn plain(pair: (u8, u8), one: &str) {}\n\
+            impl A {\n\
+            fn packed<T: Into<u8>>(&self,\n\
+            (book, place): (&Book, &Path)) { let f = |(a, b): (u8, u8)| a; }\n\
+            }\n\
+            #[cfg(test)]\nmod tests { fn test((a, b): (u8, u8)) {} }\n";
+        assert_eq!(
+            faults(parameters_have_a_name_each, text),
+            [
+                "crates/a/src/one.rs:5: `fn packed` takes a tuple apart: pass a struct, or fewer things"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_type_that_is_a_participle_is_found() {
+        let text = "//! x\npub(crate) struct Kept<'a>(&'a str);\nenum Refused { A }\nstruct Seed;\n\
+            struct KeptFile;\nstruct NotTaken { told: u8 }\n";
+        assert_eq!(
+            faults(types_are_nouns, text),
+            [
+                "crates/a/src/one.rs:2: `Kept` is a participle: say what the thing is",
+                "crates/a/src/one.rs:3: `Refused` is a participle: say what the thing is",
+            ]
+        );
+    }
+}
