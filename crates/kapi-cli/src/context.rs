@@ -22,7 +22,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
-use kapi_world::place::Place;
+use kapi_world::place::GoalPaths;
 use kapi_world::spending::Spending;
 use kapi_world::survey::Survey;
 
@@ -279,7 +279,7 @@ impl Context {
     }
 
     /// Returns where a goal's things are.
-    pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<Place, Error> {
+    pub(crate) fn place(&self, project: &Project<'_>, id: &GoalId) -> Result<GoalPaths, Error> {
         let root = project.layout.root();
         let key = Self::key(root)?;
         let home = HomeLayout::new(&self.home);
@@ -290,7 +290,7 @@ impl Context {
         } else {
             id.to_string()
         };
-        Ok(Place {
+        Ok(GoalPaths {
             project: root.to_path_buf(),
             ref_name: ref_name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "-"),
             worktree: home.worktree(&key, id),

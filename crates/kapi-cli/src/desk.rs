@@ -21,7 +21,7 @@ use kapi_wire::tools::{Refused, answer};
 use kapi_world::failure::chain;
 use kapi_world::survey::Survey;
 use kapi_world::tools::client::{self, KERNEL_VARIABLE, SOCKET_VARIABLE};
-use kapi_world::tools::{Desk, NamedChecks};
+use kapi_world::tools::{NamedChecks, ToolService};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -96,9 +96,12 @@ impl<'a> Calls<'a> {
 }
 
 /// Returns what the tools of a project's runs need on this side.
-pub(crate) fn desk<'a>(context: &'a Context, project: &Project<'_>) -> Result<Desk<'a>, Error> {
+pub(crate) fn desk<'a>(
+    context: &'a Context,
+    project: &Project<'_>,
+) -> Result<ToolService<'a>, Error> {
     let preferred = context.preferred(project.layout.root())?;
-    Ok(Desk {
+    Ok(ToolService {
         project: context.project(project.layout.root(), &project.owner),
         autopilot: preferred.autopilot.map(|user| Actor::Human { user }),
         judge_default: preferred.judge.as_deref().map(judge_named),

@@ -14,7 +14,7 @@ use kapi_engine::reference::ResolveError;
 use kapi_engine::workflow::drive::DriveError as WorkflowDriveError;
 use kapi_engine::workflow::error::WorkflowError;
 use kapi_settings::fault::Fault;
-use kapi_world::launching::error::{Kind, LaunchError};
+use kapi_world::launching::error::{LaunchError, LaunchErrorKind};
 
 use crate::exit_code::Exit;
 
@@ -86,11 +86,11 @@ impl Error {
     /// Builds an error from what a launch or a command on a sandbox reports.
     pub(crate) fn launch(error: &LaunchError) -> Self {
         let (exit, message) = match error.kind {
-            Kind::Usage => (Exit::Usage, error.message.clone()),
-            Kind::Denied => (Exit::Denied, error.message.clone()),
-            Kind::NotFound => (Exit::NotFound, error.message.clone()),
-            Kind::Busy => (Exit::Busy, error.message.clone()),
-            Kind::Failed => (Exit::Failed, format!("failed to {}", error.message)),
+            LaunchErrorKind::Usage => (Exit::Usage, error.message.clone()),
+            LaunchErrorKind::Denied => (Exit::Denied, error.message.clone()),
+            LaunchErrorKind::NotFound => (Exit::NotFound, error.message.clone()),
+            LaunchErrorKind::Busy => (Exit::Busy, error.message.clone()),
+            LaunchErrorKind::Failed => (Exit::Failed, format!("failed to {}", error.message)),
         };
         Self {
             exit,

@@ -17,15 +17,15 @@ use kapi_git::workspace::{Origin, Workspace};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
-use crate::asking::{Asked, ask_with_tools};
-use crate::confine::{self, Cell, WORKSPACE_INSIDE, WorksAt};
+use crate::asking::{AgentRequest, ask_with_tools};
+use crate::confine::{self, SandboxConfig, WORKSPACE_INSIDE, WorksAt};
 use crate::dependencies::Dependencies;
-use crate::dependencies::lend::{Borrower, Lending, Lent};
-use crate::ignored::{Ignored, IgnoredPlan, is_way_clear};
+use crate::dependencies::lend::{Borrower, Lending, MountedDependencies};
+use crate::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
-use crate::tools::Caller;
+use crate::tools::ToolCaller;
 use crate::workshop::{self, GitViewPlan, ShownAt, Workshop};
 use crate::{failure, state_cover};
 
@@ -66,7 +66,7 @@ impl RealWorld<'_> {
         let lent = &installed.lent;
         mounts.extend(installed.ignored.mounts.iter().chain(&lent.mounts).cloned());
         mounts.extend(self.state_cover(task, &workshop, &workspace)?);
-        let cell = Cell {
+        let cell = SandboxConfig {
             name: &run_id,
             level: task.sandbox,
             workspace: &workspace.path,
@@ -84,7 +84,7 @@ impl RealWorld<'_> {
         } else {
             task.prompt.clone()
         };
-        let asked = Asked {
+        let asked = AgentRequest {
             kind: &kind,
             settings: &settings,
             prompt: &prompt,
@@ -107,9 +107,9 @@ impl RealWorld<'_> {
 }
 
 /// What an agent finds installed and built, as long as this is held.
-struct Installed {
-    ignored: Ignored,
-    lent: Lent,
+struct InstalledView {
+    ignored: IgnoredDirectories,
+    lent: MountedDependencies,
     notes: Vec<String>,
 }
 
@@ -165,7 +165,7 @@ impl RealWorld<'_> {
         workspace: &Workspace,
         task: &AgentTask,
         run_id: &str,
-    ) -> Result<Installed, Failure> {
+    ) -> Result<InstalledView, Failure> {
         let repository = &workshop.repository;
         let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
         let ignored = match task.sandbox {
@@ -178,9 +178,9 @@ impl RealWorld<'_> {
                     except: &dependencies.shown(),
                     owner: run_id,
                 };
-                Ignored::open(repository, &plan)?
+                IgnoredDirectories::open(repository, &plan)?
             }
-            SandboxLevel::Podman | SandboxLevel::None => Ignored::default(),
+            SandboxLevel::Podman | SandboxLevel::None => IgnoredDirectories::default(),
         };
         let lending = Lending {
             layers: &self.place.scratch.join("dependencies"),
@@ -193,7 +193,7 @@ impl RealWorld<'_> {
         let mut notes = ignored.notes.clone();
         notes.extend(dependencies.notes);
         notes.extend(lent.notes.iter().cloned());
-        Ok(Installed {
+        Ok(InstalledView {
             ignored,
             lent,
             notes,
@@ -201,8 +201,8 @@ impl RealWorld<'_> {
     }
 
     /// Returns who speaks by the tools of a run.
-    pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> Caller<'a> {
-        Caller {
+    pub(crate) fn caller<'a>(&'a self, effect: &'a Effect, run: &'a str) -> ToolCaller<'a> {
+        ToolCaller {
             desk: &self.desk,
             goal: &effect.goal,
             run,

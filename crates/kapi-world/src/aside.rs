@@ -17,14 +17,14 @@ use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::process::ProcessEnd;
 
-use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
-use crate::gate::{Rules, open_entries};
-use crate::place::Place;
+use crate::gate::{GateRules, open_entries};
+use crate::place::GoalPaths;
 use crate::run_dir::RunDir;
-use crate::spending::turn::{Turn, TurnKey};
-use crate::spending::{Spending, Spent, Stopped};
+use crate::spending::turn::{BookedTurn, TurnKey};
+use crate::spending::{BookedResult, Spending, SpendingStop};
 use crate::workshop::{self, Workshop};
 
 /// The longest a side question may take, in milliseconds.
@@ -45,7 +45,7 @@ pub struct SideQuestion<'a> {
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct SideAnswer {
     /// What the agent said last.
     pub text: String,
     /// What it used.
@@ -63,20 +63,20 @@ pub struct Answered {
 pub fn answer(
     book: &Book,
     spending: &Spending<'_>,
-    place: &Place,
+    place: &GoalPaths,
     question: SideQuestion<'_>,
     watch: &Watch<'_>,
-) -> Result<Option<Answered>, Failure> {
+) -> Result<Option<SideAnswer>, Failure> {
     let goal = question.goal;
     let kind = AgentKind::parse(&goal.contract.agent).map_err(|error| failure::agent(&error))?;
     let key = TurnKey {
         goal: goal.id.to_string(),
         effect: question.name.to_owned(),
     };
-    let turn = Turn::of_agent(key, &kind, Role::Executor, book);
+    let turn = BookedTurn::of_agent(key, &kind, Role::Executor, book);
     let booked = spending.booked(&turn, watch, |watch| {
         let asked = ask(book, place, question, &kind, watch);
-        Spent {
+        BookedResult {
             rest: match &asked {
                 Ok((_, rest)) => *rest,
                 Err(_) => Usage::default(),
@@ -85,7 +85,7 @@ pub fn answer(
             value: asked.map(|(answered, _)| answered),
         }
     });
-    let (answered, stopped) = booked.map_err(Stopped::failure)?;
+    let (answered, stopped) = booked.map_err(SpendingStop::failure)?;
     match stopped {
         Some(stopped) => Err(stopped.failure()),
         None => answered,
@@ -95,11 +95,11 @@ pub fn answer(
 /// Asks, and also returns what of the use no notice told.
 fn ask(
     book: &Book,
-    place: &Place,
+    place: &GoalPaths,
     question: SideQuestion<'_>,
     kind: &AgentKind,
     watch: &Watch<'_>,
-) -> Result<(Option<Answered>, Usage), Failure> {
+) -> Result<(Option<SideAnswer>, Usage), Failure> {
     let goal = question.goal;
     let contract = &goal.contract;
     let workshop = Workshop::open(book, &place.project, watch.cancel)?;
@@ -108,13 +108,13 @@ fn ask(
     let posed = ReadOnlyQuestion {
         agent: kind,
         prompt: &prompt(goal, question.text),
-        files: Files::Commit {
+        files: QuestionFiles::Commit {
             workshop: &workshop,
             commit: &workshop::commit_id(goal.turn_start_commit())?,
         },
         home: AgentHome::Anew,
         session: None,
-        tools: ToolSet::Reading(Rules::Fixed(&list)),
+        tools: ToolSet::Reading(GateRules::Fixed(&list)),
         turn: goal.turn.max(1),
         run_id: &run_id,
         run_dir: &RunDir::open(&place.runs, &run_id)?,
@@ -142,7 +142,7 @@ fn ask(
     let mut usage = used.lock().map_or_else(|_| Usage::default(), |used| *used);
     usage.add(&run.usage);
     let rest = run.usage;
-    let answered = (end != ProcessEnd::Cancelled).then_some(Answered {
+    let answered = (end != ProcessEnd::Cancelled).then_some(SideAnswer {
         text: run.message,
         usage,
         end: run.end,

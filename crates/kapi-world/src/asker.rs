@@ -25,16 +25,16 @@ use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use crate::agent_run::settings_hidden;
-use crate::asker::patience::{AfterFailure, Patience};
-use crate::asking::{Asked, ask_gated, ask_with_tools};
+use crate::asker::patience::{AfterFailure, ProviderRetry};
+use crate::asking::{AgentRequest, ask_gated, ask_with_tools};
 use crate::book::Book;
-use crate::confine::{Cell, WorksAt};
+use crate::confine::{SandboxConfig, WorksAt};
 use crate::failure;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::prover::checkout;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
-use crate::tools::Caller;
+use crate::tools::ToolCaller;
 use crate::workshop::Workshop;
 
 /// A question to an agent that changes nothing.
@@ -44,7 +44,7 @@ pub(crate) struct ReadOnlyQuestion<'a> {
     /// What is asked.
     pub(crate) prompt: &'a str,
     /// What can be read.
-    pub(crate) files: Files<'a>,
+    pub(crate) files: QuestionFiles<'a>,
     /// Where the agent's own files are.
     pub(crate) home: AgentHome<'a>,
     /// The session that is gone on with; only a home that was kept has one.
@@ -73,7 +73,7 @@ pub(crate) struct ReadOnlyQuestion<'a> {
 
 /// What an agent can read in its working directory.
 #[derive(Clone, Copy)]
-pub(crate) enum Files<'a> {
+pub(crate) enum QuestionFiles<'a> {
     /// The files of a commit.
     Commit {
         /// The repository.
@@ -98,9 +98,9 @@ pub(crate) enum AgentHome<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum ToolSet<'a> {
     /// Tools that read, and a person is asked before what these rules list.
-    Reading(Rules<'a>),
+    Reading(GateRules<'a>),
     /// The tools of its goal beside those that read.
-    OfGoal(Caller<'a>),
+    OfGoal(ToolCaller<'a>),
 }
 
 /// Asks, and returns how the run went and how its process ended.
@@ -126,7 +126,7 @@ pub(crate) fn ask_patiently(
     question: &ReadOnlyQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
-    let mut patience = Patience::default();
+    let mut patience = ProviderRetry::default();
     loop {
         let (run, end) = ask(book, question, watch)?;
         let AgentEnd::Provider(trouble) = &run.end else {
@@ -159,14 +159,14 @@ fn ask_in(
     };
     let mut mounts = settings_hidden(question.agent, &workspace, question.run_dir)?;
     mounts.extend(question.mounts.iter().cloned());
-    let cell = Cell {
+    let cell = SandboxConfig {
         name: question.run_id,
         level: question.level,
         workspace: &workspace,
         workspace_access: MountAccess::ReadOnly,
         project: match question.files {
-            Files::Commit { workshop, .. } => Some(workshop.repository.top_level()),
-            Files::Nothing => None,
+            QuestionFiles::Commit { workshop, .. } => Some(workshop.repository.top_level()),
+            QuestionFiles::Nothing => None,
         },
         works_at: WorksAt::Project,
         home: &home,
@@ -176,7 +176,7 @@ fn ask_in(
         idle: None,
     };
     let settings = book.settings(question.agent);
-    let asked = Asked {
+    let asked = AgentRequest {
         kind: question.agent,
         settings: &settings,
         prompt: question.prompt,
@@ -206,11 +206,11 @@ fn ask_in(
 fn files(question: &ReadOnlyQuestion<'_>) -> Result<PathBuf, Failure> {
     let to = question.dir.join("files");
     match question.files {
-        Files::Nothing => {
+        QuestionFiles::Nothing => {
             make_private(&to)?;
             Ok(to)
         }
-        Files::Commit { workshop, commit } => {
+        QuestionFiles::Commit { workshop, commit } => {
             let plan = CheckoutPlan {
                 commit,
                 base: commit,

@@ -23,19 +23,19 @@ use kapi_sandbox::spec::Mount;
 use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
 use crate::book::Book;
-use crate::confine::{self, AGENT_TAIL_BYTES_MAX, Cell, KAPI_INSIDE, Payload};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
-use crate::gate::{Gate, GateSite, Rules};
+use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
+use crate::doors::NetworkAccess;
+use crate::doors::serve::NetworkServices;
+use crate::gate::{GateRules, GateSite, PermissionGate};
 use crate::run_dir::{RunDir, Transcript};
 use crate::shell::Listener;
-use crate::tools::Caller;
+use crate::tools::ToolCaller;
 use crate::tools::client::RUN_ID_VARIABLE;
-use crate::tools::counter::Counter;
+use crate::tools::counter::ToolEndpoint;
 use crate::{failure, home};
 
 /// An agent, ready to be asked something.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AgentRequest<'a> {
     pub(crate) kind: &'a AgentKind,
     pub(crate) settings: &'a AgentSettings,
     pub(crate) prompt: &'a str,
@@ -56,13 +56,13 @@ pub(crate) struct Asked<'a> {
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
 pub(crate) fn ask_gated(
     book: &Book,
-    cell: Cell<'_>,
-    asked: &Asked<'_>,
-    rules: Rules<'_>,
+    cell: SandboxConfig<'_>,
+    asked: &AgentRequest<'_>,
+    rules: GateRules<'_>,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let gate = gate(book, &cell, asked, rules)?;
-    let behind = Behind {
+    let behind = RunEndpoints {
         counter: None,
         gate: gate.as_ref(),
     };
@@ -71,32 +71,32 @@ pub(crate) fn ask_gated(
 
 fn gate<'a>(
     book: &Book,
-    cell: &Cell<'_>,
-    asked: &Asked<'_>,
-    rules: Rules<'a>,
-) -> Result<Option<Gate<'a>>, Failure> {
+    cell: &SandboxConfig<'_>,
+    asked: &AgentRequest<'_>,
+    rules: GateRules<'a>,
+) -> Result<Option<PermissionGate<'a>>, Failure> {
     let site = GateSite {
         level: cell.level,
         workspace: cell.workspace,
         directory: &asked.scratch.join("gate"),
         self_exe: &book.self_exe,
     };
-    Gate::open(rules, asked.kind, &site)
+    PermissionGate::open(rules, asked.kind, &site)
 }
 
 /// Does the same with an agent that is handed the tools of its goal.
 pub(crate) fn ask_with_tools(
     book: &Book,
-    mut cell: Cell<'_>,
-    asked: &Asked<'_>,
-    caller: Caller<'_>,
+    mut cell: SandboxConfig<'_>,
+    asked: &AgentRequest<'_>,
+    caller: ToolCaller<'_>,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let directory = asked.scratch.join("tools");
-    let counter = Counter::open(caller, cell.level, &directory, &book.self_exe)?;
+    let counter = ToolEndpoint::open(caller, cell.level, &directory, &book.self_exe)?;
     cell.mounts.extend(counter.mounts(&book.self_exe));
-    let gate = gate(book, &cell, asked, Rules::Goal(caller))?;
-    let behind = Behind {
+    let gate = gate(book, &cell, asked, GateRules::Goal(caller))?;
+    let behind = RunEndpoints {
         counter: Some(&counter),
         gate: gate.as_ref(),
     };
@@ -105,9 +105,9 @@ pub(crate) fn ask_with_tools(
 
 fn ask_at(
     book: &Book,
-    mut cell: Cell<'_>,
-    asked: &Asked<'_>,
-    behind: Behind<'_>,
+    mut cell: SandboxConfig<'_>,
+    asked: &AgentRequest<'_>,
+    behind: RunEndpoints<'_>,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let Listener { watch, run_dir } = listener;
@@ -123,7 +123,7 @@ fn ask_at(
         cell.mounts.extend(mounts);
     }
     let mut transcript = run_dir.transcript()?;
-    let mut question = Question {
+    let mut question = AgentExchange {
         book,
         cell,
         asked,
@@ -146,49 +146,49 @@ fn ask_at(
 
 /// What answers a run on this side, beside its doors.
 #[derive(Clone, Copy, Default)]
-struct Behind<'a> {
-    counter: Option<&'a Counter<'a>>,
-    gate: Option<&'a Gate<'a>>,
+struct RunEndpoints<'a> {
+    counter: Option<&'a ToolEndpoint<'a>>,
+    gate: Option<&'a PermissionGate<'a>>,
 }
 
-struct Question<'a> {
+struct AgentExchange<'a> {
     book: &'a Book,
-    cell: Cell<'a>,
-    asked: &'a Asked<'a>,
-    behind: Behind<'a>,
+    cell: SandboxConfig<'a>,
+    asked: &'a AgentRequest<'a>,
+    behind: RunEndpoints<'a>,
     prompt_file: PathBuf,
     watch: &'a Watch<'a>,
     run_dir: &'a RunDir,
 }
 
-struct Answer {
+struct AgentAnswer {
     run: AgentRun,
     end: ProcessEnd,
     stderr: String,
 }
 
-impl Question<'_> {
+impl AgentExchange<'_> {
     fn put(
         &mut self,
         session: Option<&str>,
         transcript: &mut Transcript,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AgentAnswer, Failure> {
         let Self {
             book,
             cell,
             asked,
-            behind: Behind { counter, gate },
+            behind: RunEndpoints { counter, gate },
             prompt_file,
             watch,
             run_dir,
         } = self;
-        let program = counter.map(Counter::program).unwrap_or_default();
-        let leading = counter.map(Counter::leading_here).unwrap_or_default();
+        let program = counter.map(ToolEndpoint::program).unwrap_or_default();
+        let leading = counter.map(ToolEndpoint::leading_here).unwrap_or_default();
         let tools = counter.map(|_| Tools {
             program: &program,
             env: &leading,
         });
-        let mut doors = Doors::new(cell.level, asked.network, &book.grant)?;
+        let mut doors = NetworkAccess::new(cell.level, asked.network, &book.grant)?;
         let turn = AgentTurn {
             prompt: asked.prompt,
             prompt_file,
@@ -200,7 +200,7 @@ impl Question<'_> {
             workspace: &cell.workspace_seen(book),
             gateway: doors.gateway(),
             tools,
-            gate: gate.map(Gate::seen_inside),
+            gate: gate.map(PermissionGate::seen_inside),
         };
         let host = HostEnvironment { env: &book.env };
         let launch = launch::launch(asked.kind, asked.settings, &host, &turn)
@@ -214,7 +214,7 @@ impl Question<'_> {
         doors.allow(&launch.hosts)?;
         doors.upstream.clone_from(&launch.upstream);
         doors.insert_cassette(&book.grant, asked.run_id);
-        let mut served = Served::new(&doors, watch, run_dir)?;
+        let mut served = NetworkServices::new(&doors, watch, run_dir)?;
         (served.counter, served.gate) = (*counter, *gate);
         served.prices = Some(&book.prices);
         let mut parser = StreamParser::new(asked.kind, session);
@@ -238,7 +238,7 @@ impl Question<'_> {
         // Tools that were refused are no work.
         run.score = gate.map_or(run.score, |gate| gate.without_refused(run.score, run.tools));
         note_limits(&mut run, &ran, watch);
-        Ok(Answer {
+        Ok(AgentAnswer {
             run,
             end: finished.end,
             stderr,
@@ -285,7 +285,7 @@ fn program_of(shell: &str, book: &Book) -> Vec<Mount> {
     mounts
 }
 
-fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {
+fn prompt_file_seen(cell: &SandboxConfig<'_>, run_dir: &RunDir) -> PathBuf {
     match cell.level {
         SandboxLevel::Native | SandboxLevel::Podman => Path::new(KAPI_INSIDE).join("prompt.md"),
         SandboxLevel::None => run_dir.file("prompt.md"),
@@ -293,7 +293,7 @@ fn prompt_file_seen(cell: &Cell<'_>, run_dir: &RunDir) -> PathBuf {
 }
 
 /// Leaves out what an agent reports where the gateway counts it itself.
-fn counted(event: StreamEvent, served: &Served<'_>) -> StreamEvent {
+fn counted(event: StreamEvent, served: &NetworkServices<'_>) -> StreamEvent {
     match event {
         StreamEvent::Used(usage) => StreamEvent::Used(served.beside_gateway(usage)),
         other => other,
@@ -326,10 +326,10 @@ fn take(event: StreamEvent, transcript: &mut Transcript, watch: &Watch<'_>) {
 
 fn payload(
     book: &Book,
-    asked: &Asked<'_>,
+    asked: &AgentRequest<'_>,
     launch: &AgentLaunch,
     leading: &BTreeMap<String, String>,
-) -> Result<Payload, Failure> {
+) -> Result<SandboxedProgram, Failure> {
     let program = if launch.program == launch::SELF_EXE {
         book.self_exe.clone()
     } else {
@@ -344,7 +344,7 @@ fn payload(
             .chain(leading)
             .map(|(name, value)| (name.into(), value.into())),
     );
-    Ok(Payload {
+    Ok(SandboxedProgram {
         program,
         args: launch.args.iter().map(OsString::from).collect(),
         env,
@@ -376,7 +376,11 @@ fn find_program(book: &Book, kind: &AgentKind, name: &str) -> Result<PathBuf, Fa
 ///
 /// # Errors
 /// With what is missing and what to do about it.
-pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<Checked, Failure> {
+pub fn check_agent(
+    book: &Book,
+    reference: &str,
+    level: SandboxLevel,
+) -> Result<AgentCheck, Failure> {
     let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
     let nowhere = Path::new("/");
     let turn = AgentTurn {
@@ -398,7 +402,7 @@ pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<
     let host = HostEnvironment { env: &book.env };
     let launch = launch::launch(&kind, &book.settings(&kind), &host, &turn)
         .map_err(|error| failure::agent(&error))?;
-    let checked = Checked {
+    let checked = AgentCheck {
         reports_usd: launch.reports_usd,
     };
     if launch.program == launch::SELF_EXE {
@@ -414,7 +418,7 @@ pub fn check_agent(book: &Book, reference: &str, level: SandboxLevel) -> Result<
 
 /// What is known of an agent that could be started.
 #[derive(Debug, Clone, Copy)]
-pub struct Checked {
+pub struct AgentCheck {
     /// Whether it reports what it costs.
     pub reports_usd: bool,
 }

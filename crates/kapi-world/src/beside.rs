@@ -11,7 +11,7 @@ use kapi_core::goal::outcome::{Failure, Outcome};
 use kapi_engine::world::Watch;
 
 use crate::agent_run::{outcome_of, run_id};
-use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::failure;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
@@ -30,7 +30,7 @@ impl RealWorld<'_> {
         let question = ReadOnlyQuestion {
             agent: &kind,
             prompt: &task.prompt,
-            files: Files::Commit {
+            files: QuestionFiles::Commit {
                 workshop: &workshop,
                 commit: &workshop::commit_id(&task.start_commit)?,
             },

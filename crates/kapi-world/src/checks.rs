@@ -26,7 +26,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::outcome::Failure;
 use kapi_sys::cancel::Cancel;
 
-use self::shell::Work;
+use self::shell::CheckRun;
 use crate::book::Book;
 use crate::private_scratch::PrivateScratch;
 use crate::{ecosystems, failure};
@@ -44,7 +44,7 @@ pub struct Discovery {
 
 /// How checks are run.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct CheckRunSettings {
     /// A directory of Kapi's own, outside of the working tree, on a disk that layers can lie on.
     pub scratch: PathBuf,
     /// The isolation. Without any, checks write into the working tree.
@@ -61,16 +61,16 @@ pub struct Setting {
 
 /// Who is told what happens, from any thread, and who may stop it.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct CheckObserver<'a> {
     /// Raised when the checks are no longer wanted.
     pub cancel: &'a Cancel,
     /// Takes what happens.
-    pub notice: &'a (dyn Fn(Event<'_>) + Sync),
+    pub notice: &'a (dyn Fn(CheckEvent<'_>) + Sync),
 }
 
 /// What happens while checks are run.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub enum CheckEvent<'a> {
     /// A check begins.
     Began(&'a Check),
     /// A check came out.
@@ -133,8 +133,8 @@ pub fn discover_changed(top: &Path, changed: &[PathBuf]) -> Result<Discovery, Fa
 pub fn prepare(
     book: &Book,
     discovery: &Discovery,
-    setting: &Setting,
-    told: &Told<'_>,
+    setting: &CheckRunSettings,
+    told: &CheckObserver<'_>,
 ) -> Result<Vec<Planned>, Failure> {
     let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
     let work = work(book, discovery, setting, told, &scratch);
@@ -158,8 +158,8 @@ pub fn run(
     book: &Book,
     discovery: &Discovery,
     planned: &[Planned],
-    setting: &Setting,
-    told: &Told<'_>,
+    setting: &CheckRunSettings,
+    told: &CheckObserver<'_>,
 ) -> Result<Report, Failure> {
     let began = Instant::now();
     let scratch = PrivateScratch::open(&setting.scratch, &discovery.top, "kapi check")?;
@@ -176,11 +176,11 @@ pub fn run(
 fn work<'a>(
     book: &'a Book,
     discovery: &'a Discovery,
-    setting: &'a Setting,
-    told: &'a Told<'a>,
+    setting: &'a CheckRunSettings,
+    told: &'a CheckObserver<'a>,
     scratch: &'a PrivateScratch,
-) -> Work<'a> {
-    Work {
+) -> CheckRun<'a> {
+    CheckRun {
         book,
         discovery,
         setting,

@@ -47,7 +47,7 @@ const TOOLCHAIN_HOMES: &[(&str, &str)] = &[
 
 /// A program and what it gets.
 #[derive(Debug)]
-pub(crate) struct Cell<'a> {
+pub(crate) struct SandboxConfig<'a> {
     /// The run's id, by which its sandbox can be told from others.
     pub(crate) name: &'a str,
     /// The isolation.
@@ -95,7 +95,7 @@ pub(crate) struct GitView {
 
 /// A program as seen from inside.
 #[derive(Debug)]
-pub(crate) struct Payload {
+pub(crate) struct SandboxedProgram {
     /// The host path of the program.
     pub(crate) program: PathBuf,
     /// Its arguments.
@@ -112,7 +112,7 @@ pub(crate) struct Payload {
     pub(crate) tail_bytes_max: usize,
 }
 
-impl Cell<'_> {
+impl SandboxConfig<'_> {
     /// Returns where the workspace is for the program.
     pub(crate) fn workspace_seen(&self, book: &Book) -> PathBuf {
         match (self.level, self.works_at, self.project_seen(book)) {

@@ -22,11 +22,11 @@ use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::ecosystem::Table;
 use kapi_git::repository::Repository;
 
-use self::credentials::{Credentials, Depth};
-use self::directories::{Concerned, Tracked};
+use self::credentials::{CredentialFinder, Depth};
+use self::directories::{ProjectEcosystems, TrackedFiles};
 use self::installed::InstalledFile;
 use self::leading_out::Needs;
-use self::location::{Found, Locations, is_visible, may_be_lent};
+use self::location::{LocationOnHost, Locations, is_visible, may_be_lent};
 use crate::book::Book;
 use crate::{ecosystems, failure};
 
@@ -47,11 +47,11 @@ pub(crate) struct Dependencies {
     /// The project's top directory.
     project: PathBuf,
     /// Its directories of dependencies.
-    directories: Vec<Directory>,
+    directories: Vec<DependencyDirectory>,
     /// Files among its sources that installing it wrote.
     installed: Vec<InstalledFile>,
     /// Caches, tool chains and linked packages.
-    shared: Vec<Shared>,
+    shared: Vec<SharedLocation>,
     /// Directories that variables name: programs write beside what is lent in them.
     roots: BTreeSet<PathBuf>,
     /// Variables that lead to what is lent.
@@ -68,7 +68,7 @@ pub(crate) struct Dependencies {
 
 /// A directory of the project with what was installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Directory {
+struct DependencyDirectory {
     /// Where, below the project's top.
     relative: PathBuf,
     /// Its real place on the host.
@@ -81,7 +81,7 @@ struct Directory {
 
 /// Something outside of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Shared {
+struct SharedLocation {
     host: PathBuf,
     inside: PathBuf,
     covered: Vec<PathBuf>,
@@ -114,8 +114,8 @@ impl Dependencies {
     ) -> Result<Self, Failure> {
         let table = ecosystems::table()?;
         let top = repository.top_level();
-        let tracked = Tracked::of(repository)?;
-        let concerned = Concerned::of(table, &tracked);
+        let tracked = TrackedFiles::of(repository)?;
+        let concerned = ProjectEcosystems::of(table, &tracked);
         let mut found = Self::shared(book, top, table, &concerned)?;
         let holds_home = |home: &Path| home.starts_with(top);
         let real_home = book.home.canonicalize();
@@ -138,7 +138,7 @@ impl Dependencies {
     /// When a directory of the person cannot be listed.
     pub(crate) fn find_shared(book: &Book, top: &Path, roots: &[PathBuf]) -> Result<Self, Failure> {
         let table = ecosystems::table()?;
-        let concerned = Concerned::of(table, &Tracked::listed(top, roots));
+        let concerned = ProjectEcosystems::of(table, &TrackedFiles::listed(top, roots));
         Self::shared(book, top, table, &concerned)
     }
 
@@ -163,7 +163,7 @@ impl Dependencies {
     pub(crate) fn with_built(&self, all: &Path, built: Vec<PathBuf>) -> Self {
         let mut with = self.clone();
         with.directories
-            .extend(built.into_iter().map(|relative| Directory {
+            .extend(built.into_iter().map(|relative| DependencyDirectory {
                 host: all.join(&relative),
                 relative,
                 covered: Vec::new(),
@@ -176,7 +176,7 @@ impl Dependencies {
         book: &Book,
         top: &Path,
         table: &Table,
-        concerned: &Concerned,
+        concerned: &ProjectEcosystems,
     ) -> Result<Self, Failure> {
         let all = table.all.iter();
         let all = all.map(|one| (one, one.always || concerned.is(&one.id)));
@@ -187,9 +187,9 @@ impl Dependencies {
                 real != entry && lent.any(|found| real.starts_with(&found.host))
             });
             if let Some(root) = installation(&entry) {
-                locations.insert(book, top, Found::at(&root, Depth::ToolChains));
+                locations.insert(book, top, LocationOnHost::at(&root, Depth::ToolChains));
             } else if is_lent_elsewhere {
-                locations.insert(book, top, Found::at(&entry, Depth::ToolChains));
+                locations.insert(book, top, LocationOnHost::at(&entry, Depth::ToolChains));
             }
         }
         let mut found = Self {
@@ -235,7 +235,7 @@ impl Dependencies {
         table: &Table,
         locations: &Locations,
     ) -> Result<(), Failure> {
-        let credentials = Credentials::of(table);
+        let credentials = CredentialFinder::of(table);
         for found in locations.widest() {
             let is_shown = self.shared.iter().any(|known| known.inside == found.inside);
             if is_shown {
@@ -253,7 +253,7 @@ impl Dependencies {
             } else {
                 Vec::new()
             };
-            self.shared.push(Shared {
+            self.shared.push(SharedLocation {
                 host: found.host,
                 inside: found.inside,
                 covered,
@@ -270,13 +270,17 @@ impl Dependencies {
         table: &Table,
         directories: Vec<(PathBuf, PathBuf)>,
     ) -> Result<(), Failure> {
-        let credentials = Credentials::of(table);
+        let credentials = CredentialFinder::of(table);
         let mut further = Locations::default();
         for (relative, host) in directories {
             let at = self.project.join(&relative);
             let needs = Needs::of(&host, &at, &self.project);
             for root in &needs.installations {
-                further.insert(book, &self.project, Found::at(root, Depth::ToolChains));
+                further.insert(
+                    book,
+                    &self.project,
+                    LocationOnHost::at(root, Depth::ToolChains),
+                );
             }
             for (name, path) in &needs.packages {
                 let name = format!("{}/{name}", relative.display());
@@ -287,7 +291,7 @@ impl Dependencies {
                 && !real.starts_with(&self.project)
             {
                 // It was made there, and says so in its own files.
-                let found = Found {
+                let found = LocationOnHost {
                     host: host.clone(),
                     inside: real,
                     depth: Depth::Packages,
@@ -296,7 +300,7 @@ impl Dependencies {
             }
             let shown = relative.display().to_string();
             let covered = credentials.within(&host, &shown, Depth::Packages)?;
-            self.directories.push(Directory {
+            self.directories.push(DependencyDirectory {
                 relative,
                 host,
                 covered,
@@ -310,7 +314,7 @@ impl Dependencies {
     fn link(
         &mut self,
         book: &Book,
-        credentials: &Credentials,
+        credentials: &CredentialFinder,
         name: &str,
         path: &Path,
     ) -> Result<(), Failure> {
@@ -338,7 +342,7 @@ impl Dependencies {
             .display()
             .to_string();
         let covered = credentials.within(&real, &shown, Depth::ToolChains)?;
-        self.shared.push(Shared {
+        self.shared.push(SharedLocation {
             host: real,
             inside: path.to_path_buf(),
             covered,
@@ -351,8 +355,8 @@ impl Dependencies {
 /// Returns where a project's tools leave output that may be kept between Kapi's own runs.
 pub(crate) fn reusable(repository: &Repository) -> Result<Vec<PathBuf>, Failure> {
     let table = ecosystems::table()?;
-    let tracked = Tracked::of(repository)?;
-    Ok(Concerned::of(table, &tracked).reusable(table, &tracked))
+    let tracked = TrackedFiles::of(repository)?;
+    Ok(ProjectEcosystems::of(table, &tracked).reusable(table, &tracked))
 }
 
 /// Returns the installation that a directory of `PATH` belongs to.

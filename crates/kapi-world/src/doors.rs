@@ -34,7 +34,7 @@ const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
 
 /// The ways out of one sandbox.
 #[derive(Debug)]
-pub(crate) struct Doors {
+pub(crate) struct NetworkAccess {
     /// What stands for the key inside.
     placeholder: String,
     /// The gateway's address, as the agent sees it.
@@ -48,7 +48,7 @@ pub(crate) struct Doors {
     /// The proxies that this host needs.
     pub(crate) host_proxy: Option<HostProxy>,
     /// What listens inside, in the order of the addresses.
-    inside: Vec<(SocketAddr, Door)>,
+    inside: Vec<(SocketAddr, NetworkEndpoint)>,
     /// The gateway's listener, where the network is the host's.
     on_host: Option<TcpListener>,
     network: NetworkIsolation,
@@ -56,7 +56,7 @@ pub(crate) struct Doors {
 
 /// What answers at an address inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum NetworkEndpoint {
     /// The model's gateway.
     Model,
     /// The proxy.
@@ -65,7 +65,7 @@ pub(crate) enum Door {
     Forward(u16),
 }
 
-impl Doors {
+impl NetworkAccess {
     /// Plans the doors of a run; nothing is served yet.
     pub(crate) fn new(
         level: SandboxLevel,
@@ -98,23 +98,23 @@ impl Doors {
             doors.on_host = Some(listener);
             return Ok(doors);
         }
-        doors.listen(GATEWAY_PORT, Door::Model);
+        doors.listen(GATEWAY_PORT, NetworkEndpoint::Model);
         if mode == NetworkMode::Filtered {
-            doors.listen(PROXY_PORT, Door::Proxy);
+            doors.listen(PROXY_PORT, NetworkEndpoint::Proxy);
             doors.policy = Some(EgressPolicy {
                 mode: EgressMode::Filtered,
                 rules: grant.allow.clone(),
             });
             for port in &grant.forward {
-                doors.listen(*port, Door::Forward(*port));
+                doors.listen(*port, NetworkEndpoint::Forward(*port));
                 let also = SocketAddr::from((Ipv6Addr::LOCALHOST, *port));
-                doors.inside.push((also, Door::Forward(*port)));
+                doors.inside.push((also, NetworkEndpoint::Forward(*port)));
             }
         }
         Ok(doors)
     }
 
-    fn listen(&mut self, port: u16, door: Door) {
+    fn listen(&mut self, port: u16, door: NetworkEndpoint) {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         self.inside.push((address, door));
     }
@@ -168,7 +168,7 @@ impl Doors {
     }
 
     /// Returns what answers at each of the addresses.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = Door> + '_ {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = NetworkEndpoint> + '_ {
         self.inside.iter().map(|(_, door)| *door)
     }
 
@@ -213,30 +213,38 @@ mod tests {
     use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
     use kapi_sandbox::spec::NetworkIsolation;
 
-    use super::{Door, Doors};
+    use super::{NetworkAccess, NetworkEndpoint};
     use crate::grant::Grant;
 
-    fn doors(level: SandboxLevel, mode: NetworkMode) -> Doors {
+    fn doors(level: SandboxLevel, mode: NetworkMode) -> NetworkAccess {
         let grant = Grant {
             forward: vec![11_434],
             ..Grant::default()
         };
-        Doors::new(level, mode, &grant).unwrap()
+        NetworkAccess::new(level, mode, &grant).unwrap()
     }
 
     #[test]
     fn only_filtered_runs_have_a_proxy_and_forwards() {
         let filtered = doors(SandboxLevel::Native, NetworkMode::Filtered);
-        let kinds: Vec<Door> = filtered.kinds().collect();
-        let forward = Door::Forward(11_434);
-        assert_eq!(kinds, [Door::Model, Door::Proxy, forward, forward]);
+        let kinds: Vec<NetworkEndpoint> = filtered.kinds().collect();
+        let forward = NetworkEndpoint::Forward(11_434);
+        assert_eq!(
+            kinds,
+            [
+                NetworkEndpoint::Model,
+                NetworkEndpoint::Proxy,
+                forward,
+                forward
+            ]
+        );
         assert!(
             filtered
                 .environment()
                 .contains_key(std::ffi::OsStr::new("https_proxy"))
         );
         let none = doors(SandboxLevel::Native, NetworkMode::None);
-        assert_eq!(none.kinds().collect::<Vec<_>>(), [Door::Model]);
+        assert_eq!(none.kinds().collect::<Vec<_>>(), [NetworkEndpoint::Model]);
         assert!(none.environment().is_empty());
     }
 

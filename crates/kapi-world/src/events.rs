@@ -20,7 +20,7 @@ use kapi_sys::cancel::Cancel;
 use sha2::{Digest as _, Sha256};
 
 use crate::book::Book;
-use crate::events::walk::Walk;
+use crate::events::walk::EventWalk;
 use crate::workshop;
 
 /// How long files must stay as they are before a change counts, in milliseconds: a checkout or a
@@ -46,14 +46,14 @@ type Listing = BTreeMap<String, String>;
 pub struct Lookout {
     root: PathBuf,
     repository: Option<Repository>,
-    seen: BTreeMap<LoopName, Seen>,
+    seen: BTreeMap<LoopName, SourceView>,
     directories: BTreeSet<PathBuf>,
     next_look_ms: u64,
 }
 
 /// What was seen of one source.
 #[derive(Debug)]
-struct Seen {
+struct SourceView {
     source: EventSource,
     /// What counts, and what counted before.
     now: Listing,
@@ -119,7 +119,7 @@ impl Lookout {
                 }
             };
             let seen = before.remove(name).filter(|seen| seen.source == *source);
-            let seen = Seen::take(seen, source, listing, began_ms);
+            let seen = SourceView::take(seen, source, listing, began_ms);
             sights.insert(name.clone(), seen.sight(now_ms));
             self.seen.insert(name.clone(), seen);
         }
@@ -131,7 +131,7 @@ impl Lookout {
     fn listing(&mut self, book: &Book, source: &EventSource) -> Result<Listing, String> {
         match source {
             EventSource::Files { globs } => {
-                let walk = Walk::of(&self.root, globs)?;
+                let walk = EventWalk::of(&self.root, globs)?;
                 self.watch(walk.directories);
                 Ok(walk.files)
             }
@@ -177,7 +177,7 @@ impl Lookout {
     }
 }
 
-impl Seen {
+impl SourceView {
     /// Takes what was listed now into account.
     fn take(seen: Option<Self>, source: &EventSource, listing: Listing, now_ms: u64) -> Self {
         let Some(mut seen) = seen else {
@@ -272,7 +272,7 @@ mod tests {
     use kapi_core::kernel::value::Value;
     use kapi_engine::kernel::events::Sight;
 
-    use super::{Listing, Seen};
+    use super::{Listing, SourceView};
 
     fn listing(entries: &[(&str, &str)]) -> Listing {
         let owned = |(name, what): &(&str, &str)| ((*name).to_owned(), (*what).to_owned());
@@ -284,7 +284,7 @@ mod tests {
         EventSource::Files { globs }
     }
 
-    fn state(seen: &Seen) -> Option<String> {
+    fn state(seen: &SourceView) -> Option<String> {
         match seen.sight(0) {
             Sight::Is { state, .. } => Some(state),
             Sight::Nothing | Sight::Unsettled { .. } | Sight::Failed { .. } => None,
@@ -294,24 +294,24 @@ mod tests {
     #[test]
     fn a_change_counts_when_it_has_settled_or_never_does() {
         let at = |n: usize| listing(&[("src/a", &n.to_string())]);
-        let mut seen = Seen::take(None, &files(), at(0), 0);
+        let mut seen = SourceView::take(None, &files(), at(0), 0);
         let first = state(&seen).unwrap();
-        seen = Seen::take(Some(seen), &files(), at(1), 500);
+        seen = SourceView::take(Some(seen), &files(), at(1), 500);
         assert_eq!(seen.sight(7), Sight::Unsettled { again_at_ms: 1_007 });
-        seen = Seen::take(Some(seen), &files(), at(1), 1_499);
+        seen = SourceView::take(Some(seen), &files(), at(1), 1_499);
         assert_eq!(state(&seen), None);
-        seen = Seen::take(Some(seen), &files(), at(1), 1_500);
+        seen = SourceView::take(Some(seen), &files(), at(1), 1_500);
         let second = state(&seen).unwrap();
         assert_ne!(first, second);
         // Back before anybody noticed: nothing happened.
-        seen = Seen::take(Some(seen), &files(), at(2), 2_000);
-        seen = Seen::take(Some(seen), &files(), at(1), 2_100);
+        seen = SourceView::take(Some(seen), &files(), at(2), 2_000);
+        seen = SourceView::take(Some(seen), &files(), at(1), 2_100);
         assert_eq!(state(&seen).as_ref(), Some(&second));
         for n in 3..33 {
-            seen = Seen::take(Some(seen), &files(), at(n), 1_000 * n as u64);
+            seen = SourceView::take(Some(seen), &files(), at(n), 1_000 * n as u64);
             assert_eq!(state(&seen), None, "{n}");
         }
-        seen = Seen::take(Some(seen), &files(), at(33), 33_000);
+        seen = SourceView::take(Some(seen), &files(), at(33), 33_000);
         assert!(state(&seen).is_some());
     }
 
@@ -319,9 +319,9 @@ mod tests {
     fn a_run_is_told_what_changed() {
         let before = listing(&[("src/a", "1"), ("src/b", "1"), ("src/c", "1")]);
         let after = listing(&[("src/a", "1"), ("src/b", "2"), ("src/d", "1")]);
-        let mut seen = Seen::take(None, &files(), before, 0);
-        seen = Seen::take(Some(seen), &files(), after.clone(), 1);
-        seen = Seen::take(Some(seen), &files(), after, 1_001);
+        let mut seen = SourceView::take(None, &files(), before, 0);
+        seen = SourceView::take(Some(seen), &files(), after.clone(), 1);
+        seen = SourceView::take(Some(seen), &files(), after, 1_001);
         let Sight::Is { payload, .. } = seen.sight(0) else {
             panic!("it has settled")
         };
@@ -334,10 +334,10 @@ mod tests {
         let source = EventSource::GitRef {
             name: "refs/heads/main".to_owned(),
         };
-        let mut seen = Seen::take(None, &source, Listing::new(), 0);
+        let mut seen = SourceView::take(None, &source, Listing::new(), 0);
         assert_eq!(seen.sight(0), Sight::Nothing);
         let main = listing(&[("refs/heads/main", "abc")]);
-        seen = Seen::take(Some(seen), &source, main, 1);
+        seen = SourceView::take(Some(seen), &source, main, 1);
         assert_eq!(state(&seen).as_deref(), Some("abc"));
     }
 }

@@ -31,8 +31,8 @@ use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
 use crate::gate::person::Person;
-use crate::post::Post;
-use crate::tools::Caller;
+use crate::post::RunSocket;
+use crate::tools::ToolCaller;
 
 /// Questions of one run at once.
 const CONNECTIONS_MAX: usize = 8;
@@ -45,9 +45,9 @@ const RECORDED_MAX: usize = 100;
 
 /// Whose list is asked about.
 #[derive(Clone, Copy)]
-pub(crate) enum Rules<'a> {
+pub(crate) enum GateRules<'a> {
     /// A goal's, as it stands at each question; what is refused is recorded.
-    Goal(Caller<'a>),
+    Goal(ToolCaller<'a>),
     /// A list that nobody is asked about and nothing is recorded of.
     Fixed(&'a [String]),
 }
@@ -66,9 +66,9 @@ pub(crate) struct GateSite<'a> {
 }
 
 /// A run's gate; when it is dropped, nobody listens there any more.
-pub(crate) struct Gate<'a> {
-    rules: Rules<'a>,
-    post: Post,
+pub(crate) struct PermissionGate<'a> {
+    rules: GateRules<'a>,
+    post: RunSocket,
     /// The program that asks and the socket, as the agent sees them.
     program: PathBuf,
     socket: PathBuf,
@@ -79,23 +79,23 @@ pub(crate) struct Gate<'a> {
     n_refused: AtomicU32,
 }
 
-impl<'a> Gate<'a> {
+impl<'a> PermissionGate<'a> {
     /// Opens a gate; `None` where nothing is asked about.
     pub(crate) fn open(
-        rules: Rules<'a>,
+        rules: GateRules<'a>,
         kind: &AgentKind,
         site: &GateSite<'_>,
     ) -> Result<Option<Self>, Failure> {
         let is_empty = match rules {
-            Rules::Goal(caller) => list_of(&caller)?.0.contract.working.ask_before.is_empty(),
-            Rules::Fixed(list) => list.is_empty(),
+            GateRules::Goal(caller) => list_of(&caller)?.0.contract.working.ask_before.is_empty(),
+            GateRules::Fixed(list) => list.is_empty(),
         };
         if is_empty {
             return Ok(None);
         }
         support::check(kind, &["any".to_owned()])?;
         support::check_settings(kind, site.level, site.workspace)?;
-        let post = Post::open("gate", site.level, site.directory, site.self_exe)?;
+        let post = RunSocket::open("gate", site.level, site.directory, site.self_exe)?;
         Ok(Some(Self {
             rules,
             program: post.program(),
@@ -150,8 +150,8 @@ impl<'a> Gate<'a> {
     /// Returns why a tool may not run, if it may not.
     fn refusal(&self, question: &ToolQuestion, stop: &StopSignal) -> Option<String> {
         let refused = match self.rules {
-            Rules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
-            Rules::Fixed(list) => {
+            GateRules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
+            GateRules::Fixed(list) => {
                 let entry = matches(list, &question.tool, &question.fields);
                 entry.map(|entry| {
                     format!("{entry:?} is not allowed here: do not try it in another way.")
@@ -168,7 +168,7 @@ impl<'a> Gate<'a> {
 
     fn refusal_of_goal(
         &self,
-        caller: Caller<'_>,
+        caller: ToolCaller<'_>,
         question: &ToolQuestion,
         stop: &StopSignal,
     ) -> Option<String> {
@@ -201,7 +201,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Records a refused command once. What cannot be recorded is refused all the same.
-    fn record(&self, caller: &Caller<'_>, entry: &str, shown: &str) {
+    fn record(&self, caller: &ToolCaller<'_>, entry: &str, shown: &str) {
         let key = (entry.to_owned(), shown.to_owned());
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if recorded.len() >= RECORDED_MAX || recorded.contains(&key) {
@@ -223,7 +223,7 @@ impl<'a> Gate<'a> {
 }
 
 /// Returns a goal and the entries of its list that a person has not allowed.
-fn list_of(caller: &Caller<'_>) -> Result<(Goal, Vec<String>), Failure> {
+fn list_of(caller: &ToolCaller<'_>) -> Result<(Goal, Vec<String>), Failure> {
     let goal = caller.desk.project.load(caller.goal);
     let goal = goal.map_err(|error| crate::failure::plain(&error))?;
     let list = open_entries(&goal);
@@ -238,7 +238,7 @@ pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
 }
 
 /// Records a person's yes. One that is not recorded is not given.
-fn allow(caller: &Caller<'_>, person: &Person, entry: &str) -> Result<(), String> {
+fn allow(caller: &ToolCaller<'_>, person: &Person, entry: &str) -> Result<(), String> {
     let command = Command::Person(PersonCommand::Allow {
         what: entry.to_owned(),
     });
@@ -255,7 +255,7 @@ fn user_denied(entry: &str) -> String {
     format!("user denied {entry:?}: do not try it in another way; go on with something else.")
 }
 
-fn needs_person(caller: &Caller<'_>, entry: &str) -> String {
+fn needs_person(caller: &ToolCaller<'_>, entry: &str) -> String {
     let goal = caller.goal;
     format!(
         "a person has to allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on the \

@@ -80,7 +80,7 @@ pub(crate) struct IgnoredPlan<'a> {
 
 /// Ignored directories, ready to be mounted.
 #[derive(Debug, Default)]
-pub(crate) struct Ignored {
+pub(crate) struct IgnoredDirectories {
     pub(crate) mounts: Vec<Mount>,
     /// What was left out and why, as sentences.
     pub(crate) notes: Vec<String>,
@@ -88,7 +88,7 @@ pub(crate) struct Ignored {
     layers: Vec<Layer>,
 }
 
-impl Ignored {
+impl IgnoredDirectories {
     /// Finds the directories, without those that others show, and opens a layer for each.
     pub(crate) fn open(repository: &Repository, plan: &IgnoredPlan<'_>) -> Result<Self, Failure> {
         let IgnoredPlan {

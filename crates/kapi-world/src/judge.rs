@@ -27,9 +27,9 @@ use kapi_sys::cancel::Cancel;
 
 use crate::book::Book;
 use crate::failure;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
-use crate::judge::provider::Reference;
+use crate::judge::provider::JudgeReference;
 use crate::run_dir::RunDir;
 
 /// The longest a model is waited for to say that it is there.
@@ -56,18 +56,18 @@ pub(crate) struct JudgeQuestion<'a> {
     /// What an agent can reach.
     pub(crate) network: NetworkMode,
     /// Before what an agent asks.
-    pub(crate) rules: Rules<'a>,
+    pub(crate) rules: GateRules<'a>,
     /// How long it may take.
     pub(crate) deadline: Duration,
     /// Who waits for a provider that fails.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: JudgeRetry,
     /// The day, for prices.
     pub(crate) today: Day,
 }
 
 /// Who waits for a judge whose provider fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum JudgeRetry {
     /// The caller, in its own log.
     ByCaller,
     /// The asker, for some minutes.
@@ -89,9 +89,9 @@ pub(crate) fn ask(
     question: &JudgeQuestion<'_>,
     watch: &Watch<'_>,
 ) -> Result<Judgement, Failure> {
-    match Reference::parse(question.judge) {
-        Reference::Agent(reference) => agent::ask(book, question, reference, watch),
-        Reference::Model { provider, model } => {
+    match JudgeReference::parse(question.judge) {
+        JudgeReference::Agent(reference) => agent::ask(book, question, reference, watch),
+        JudgeReference::Model { provider, model } => {
             let model = model::Model { provider, model };
             model::ask(book, question, model, watch)
         }
@@ -100,7 +100,7 @@ pub(crate) fn ask(
 
 /// A model that can judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probed {
+pub struct JudgeModel {
     /// The model, as its server names it: some serve another than was asked for.
     pub model: String,
 }
@@ -110,14 +110,14 @@ pub struct Probed {
 /// # Errors
 /// When `reference` is not written as provider/model, nothing is known of the provider, its key is
 /// missing, or the model does not answer; each with what to do about it.
-pub fn probe(book: &Book, reference: &str) -> Result<Probed, Failure> {
-    let Reference::Model { provider, model } = Reference::parse(reference) else {
+pub fn probe(book: &Book, reference: &str) -> Result<JudgeModel, Failure> {
+    let JudgeReference::Model { provider, model } = JudgeReference::parse(reference) else {
         return Err(not_a_model(reference));
     };
     let server = provider::server(book, provider)?;
     let probed = probe::probe(&server, model, PROBE_DEADLINE, &Cancel::new());
     match probed.outcome {
-        Ok(present) => Ok(Probed {
+        Ok(present) => Ok(JudgeModel {
             model: present.model,
         }),
         Err(error) => Err(Failure {
@@ -133,9 +133,9 @@ pub fn probe(book: &Book, reference: &str) -> Result<Probed, Failure> {
 /// When `reference` is not written as provider/model, nothing is known of the provider, or its key
 /// is missing; each with what to do about it.
 pub fn check(book: &Book, reference: &str) -> Result<(), Failure> {
-    match Reference::parse(reference) {
-        Reference::Model { provider, .. } => provider::server(book, provider).map(drop),
-        Reference::Agent(_) => Err(not_a_model(reference)),
+    match JudgeReference::parse(reference) {
+        JudgeReference::Model { provider, .. } => provider::server(book, provider).map(drop),
+        JudgeReference::Agent(_) => Err(not_a_model(reference)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The host paths one goal works with.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct GoalPaths {
     /// The project: the repository's top level.
     pub project: PathBuf,
     /// The name of the goal's refs, `refs/kapi/<ref_name>/…`.

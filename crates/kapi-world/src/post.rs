@@ -32,7 +32,7 @@ const HOOK: &str = "hook";
 const SOCKET_DIR: &str = "socket";
 
 /// A run's post; when it is dropped, nobody listens there any more.
-pub(crate) struct Post<Listener = UnixListener> {
+pub(crate) struct RunSocket<Listener = UnixListener> {
     /// Where calls arrive.
     pub(crate) listener: Listener,
     name: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Post<Listener = UnixListener> {
     directory: PathBuf,
 }
 
-impl Post {
+impl RunSocket {
     /// Opens a post of this name in a directory, which is made anew.
     pub(crate) fn open(
         name: &'static str,
@@ -60,7 +60,7 @@ impl Post {
     }
 }
 
-impl Post<HookListener> {
+impl RunSocket<HookListener> {
     /// Opens the post of an agent's hooks in a directory, which is made anew.
     pub(crate) fn open_for_hooks(
         level: SandboxLevel,
@@ -78,7 +78,7 @@ impl Post<HookListener> {
     }
 }
 
-impl<Listener> Post<Listener> {
+impl<Listener> RunSocket<Listener> {
     /// Returns what is mounted into the sandbox: the socket's directory and the program. Nothing
     /// where there is no sandbox.
     pub(crate) fn mounts(&self, self_exe: &Path) -> Vec<Mount> {
@@ -118,7 +118,7 @@ impl<Listener> Post<Listener> {
     }
 }
 
-impl<Listener> Drop for Post<Listener> {
+impl<Listener> Drop for RunSocket<Listener> {
     fn drop(&mut self) {
         // What stays behind leads nowhere, and the next run's post replaces it.
         drop(owned_dir::wipe(&self.directory));

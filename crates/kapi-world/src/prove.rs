@@ -21,11 +21,11 @@ use kapi_git::repository::range::Range;
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
-use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
+use crate::judge::{self, JudgeQuestion, JudgeRetry, Judgement};
 use crate::private_scratch::PrivateScratch;
-use crate::prover::{Claim, HiddenChecks, Prover, Site, Work, strength};
+use crate::prover::{HiddenChecks, ProofClaim, Prover, ProverSite, WorkToProve, strength};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::workshop::{self, Workshop};
@@ -37,7 +37,7 @@ const JUDGE_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
 /// What is to be proved, and how.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ProofRequest {
     /// The project: the repository's top level.
     pub project: PathBuf,
     /// A commit, a branch or a range.
@@ -74,7 +74,7 @@ pub struct Request {
 
 /// What was found out.
 #[derive(Debug, Clone)]
-pub struct Proof {
+pub struct ChangeProof {
     /// The commit it was compared with.
     pub base: String,
     /// The commit that was looked at.
@@ -93,7 +93,11 @@ pub struct Proof {
 ///
 /// # Errors
 /// When the change cannot be told, or git, a sandbox or the judge's settings fail.
-pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option<Proof>, Failure> {
+pub fn prove(
+    book: &Book,
+    request: &ProofRequest,
+    watch: &Watch<'_>,
+) -> Result<Option<ChangeProof>, Failure> {
     let workshop = Workshop::open(book, &request.project, watch.cancel)?;
     let range = workshop
         .repository
@@ -106,7 +110,7 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
     let prover = Prover {
         book,
         workshop: &workshop,
-        site: Site {
+        site: ProverSite {
             project: &request.project,
             stores: &request.stores,
             scratch: scratch.path(),
@@ -147,10 +151,10 @@ pub fn prove(book: &Book, request: &Request, watch: &Watch<'_>) -> Result<Option
 /// Runs the checks on the base and, where they can work there, on the change.
 fn checked(
     prover: &Prover<'_>,
-    request: &Request,
+    request: &ProofRequest,
     range: &Range,
-) -> Result<Option<Proof>, Failure> {
-    let mut claim = Claim {
+) -> Result<Option<ChangeProof>, Failure> {
+    let mut claim = ProofClaim {
         commands: &request.verify,
         policy: request.policy,
         base_is_green: false,
@@ -160,11 +164,11 @@ fn checked(
     };
     let repository = &prover.workshop.repository;
     let at_base = (range.base.clone(), range.base.clone());
-    let base = Work::of(repository, BRANCH, at_base, &request.protect)?;
+    let base = WorkToProve::of(repository, BRANCH, at_base, &request.protect)?;
     let Some(baseline) = prover.baseline(&base, &claim)? else {
         return Ok(None);
     };
-    let mut proof = Proof {
+    let mut proof = ChangeProof {
         base: range.base.to_string(),
         commit: range.commit.to_string(),
         baseline,
@@ -179,7 +183,7 @@ fn checked(
     if baseline::obstacle(&proof.baseline).is_none() {
         claim.base_is_green = baseline::is_green(&proof.baseline);
         let commits = (range.base.clone(), range.commit.clone());
-        let work = Work::of(repository, BRANCH, commits, &request.protect)?;
+        let work = WorkToProve::of(repository, BRANCH, commits, &request.protect)?;
         let Some(report) = prover.prove(&work, &claim)? else {
             return Ok(None);
         };
@@ -189,7 +193,7 @@ fn checked(
     Ok(Some(proof))
 }
 
-impl Proof {
+impl ChangeProof {
     /// Returns the dependencies for want of which the checks fail, if that is why.
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
@@ -210,8 +214,8 @@ impl Proof {
 /// A question to a judge about a change.
 struct Asking<'a> {
     workshop: &'a Workshop,
-    request: &'a Request,
-    proof: &'a Proof,
+    request: &'a ProofRequest,
+    proof: &'a ChangeProof,
     judge: &'a str,
     name: &'a str,
     scratch: &'a Path,
@@ -261,9 +265,9 @@ impl Asking<'_> {
             dir: &self.scratch.join("judge"),
             level: request.level,
             network: request.network,
-            rules: Rules::Fixed(&[]),
+            rules: GateRules::Fixed(&[]),
             deadline: JUDGE_DEADLINE,
-            waiting: Waiting::Here,
+            waiting: JudgeRetry::Here,
             today: request.today,
         };
         Ok(match judge::ask(book, &question, watch)? {

@@ -15,9 +15,9 @@ use kapi_engine::world::Activity;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
 
-use self::change::{Change, Part};
+use self::change::{ChangePart, ProvedChange};
 use self::checkout::{Checkout, PutBack};
-use self::prepare::Prepared;
+use self::prepare::WorkDependencies;
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
@@ -45,14 +45,14 @@ pub(crate) struct Prover<'a> {
     /// The repository.
     pub(crate) workshop: &'a Workshop,
     /// Where and in what isolation commands are run.
-    pub(crate) site: Site<'a>,
+    pub(crate) site: ProverSite<'a>,
     /// Who hears of it.
     pub(crate) listener: Listener<'a>,
 }
 
 /// Where and in what isolation commands are run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct ProverSite<'a> {
     /// The person's own path of the project.
     pub(crate) project: &'a Path,
     /// The objects that sandboxes are lent.
@@ -98,7 +98,7 @@ pub(crate) enum HiddenChecks<'a> {
 
 /// The work that is looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct Work<'a> {
+pub(crate) struct WorkToProve<'a> {
     /// The branch that git inside seems to be on.
     pub(crate) branch: &'a str,
     /// Where the work began, from which protected files are taken.
@@ -108,10 +108,10 @@ pub(crate) struct Work<'a> {
     /// Patterns of files that stay as they are at the base.
     pub(crate) protect: &'a [String],
     /// What it does to the checks.
-    change: Change,
+    change: ProvedChange,
 }
 
-impl<'a> Work<'a> {
+impl<'a> WorkToProve<'a> {
     /// Looks over what lies between two commits, `base` and the work itself.
     pub(crate) fn of(
         repository: &Repository,
@@ -121,7 +121,7 @@ impl<'a> Work<'a> {
     ) -> Result<Self, Failure> {
         let (base, commit) = commits;
         Ok(Self {
-            change: Change::between(repository, &base, &commit)?,
+            change: ProvedChange::between(repository, &base, &commit)?,
             branch,
             base,
             commit,
@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
     }
 }
 
-impl Work<'_> {
+impl WorkToProve<'_> {
     /// Tells whether it is where the work begins, with nothing done yet.
     fn is_base(&self) -> bool {
         self.base == self.commit
@@ -139,7 +139,7 @@ impl Work<'_> {
 
 /// What is claimed of it: that these commands pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Claim<'a> {
+pub(crate) struct ProofClaim<'a> {
     /// The shell lines.
     pub(crate) commands: &'a [String],
     /// What the checks are held to.
@@ -155,7 +155,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) until_ms: Option<u64>,
 }
 
-impl Claim<'_> {
+impl ProofClaim<'_> {
     /// Returns the longest the next line may take, in milliseconds.
     fn line_ms(&self) -> u64 {
         let left_ms = self
@@ -172,14 +172,14 @@ impl Prover<'_> {
     /// proof rests on is run last, and only where all checks pass.
     pub(crate) fn prove(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
         match self.prepare(work, claim)? {
-            Prepared::AsLent => self.prove_with(work, claim, self.site.dependencies),
-            Prepared::Own(dependencies) => self.prove_with(work, claim, &dependencies),
-            Prepared::Cancelled => Ok(None),
-            Prepared::Lacking(lacking) => {
+            WorkDependencies::AsLent => self.prove_with(work, claim, self.site.dependencies),
+            WorkDependencies::Own(dependencies) => self.prove_with(work, claim, &dependencies),
+            WorkDependencies::Cancelled => Ok(None),
+            WorkDependencies::Lacking(lacking) => {
                 let why = &lacking.why;
                 (self.listener.watch.notice)(Activity::Note { text: why.clone() });
                 let lent = self.site.dependencies;
@@ -198,13 +198,13 @@ impl Prover<'_> {
 
     fn prove_with(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
         dependencies: &Dependencies,
     ) -> Result<Option<VerifyReport>, Failure> {
         let dependencies = dependencies.after_change(&work.change.code);
         let built = self.with_built(work, &dependencies)?;
-        let site = Site {
+        let site = ProverSite {
             dependencies: built.as_ref().unwrap_or(&dependencies),
             ..self.site
         };
@@ -213,8 +213,8 @@ impl Prover<'_> {
 
     fn prove_as_it_is(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
         let mut report = self.report(work, claim.policy)?;
         if !self.run_all(work, claim, Checks::Visible, &mut report)? {
@@ -235,8 +235,8 @@ impl Prover<'_> {
     /// Runs the commands on the base itself, hidden checks included whatever the visible ones say.
     pub(crate) fn baseline(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
     ) -> Result<Option<VerifyReport>, Failure> {
         let mut report = VerifyReport {
             commit: work.commit.to_string(),
@@ -259,10 +259,10 @@ impl Prover<'_> {
     /// Runs one line on a checkout of its own.
     pub(crate) fn run_once(
         &self,
-        work: &Work<'_>,
+        work: &WorkToProve<'_>,
         line: &str,
         timeout_ms: u64,
-    ) -> Result<Option<checkout::Ended>, Failure> {
+    ) -> Result<Option<checkout::LineResult>, Failure> {
         let mut checkout = Checkout::make(self, work, PutBack::default())?;
         let ended = checkout.run(line, Checks::Visible, timeout_ms);
         checkout.discard()?;
@@ -270,7 +270,7 @@ impl Prover<'_> {
     }
 
     /// Returns a report in which nothing has run yet.
-    fn report(&self, work: &Work<'_>, policy: CheckPolicy) -> Result<VerifyReport, Failure> {
+    fn report(&self, work: &WorkToProve<'_>, policy: CheckPolicy) -> Result<VerifyReport, Failure> {
         let tampered = self
             .workshop
             .repository
@@ -306,8 +306,8 @@ impl Prover<'_> {
     /// not: sealed files, the home and the view of git are made anew for each.
     fn run_all(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
         checks: Checks,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
@@ -328,11 +328,11 @@ impl Prover<'_> {
     /// off.
     fn runs_on(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
         checks: Checks,
         put_back: PutBack,
-    ) -> Result<Option<Vec<checkout::Ended>>, Failure> {
+    ) -> Result<Option<Vec<checkout::LineResult>>, Failure> {
         let mut checkout = Checkout::make(self, work, put_back)?;
         let mut all = Vec::new();
         for command in claim.commands {
@@ -354,8 +354,8 @@ impl Prover<'_> {
     /// it.
     fn look_closer(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
         report: &mut VerifyReport,
     ) -> Result<bool, Failure> {
         let parts = work.change.parts_that_check(claim);
@@ -364,7 +364,7 @@ impl Prover<'_> {
         };
         let holds = all.iter().all(VerifyRun::passed);
         let seen = &mut report.inspection;
-        for part in [Part::Tests, Part::Steering] {
+        for part in [ChangePart::Tests, ChangePart::Steering] {
             if holds || !parts.contains(&part) {
                 continue;
             }
@@ -375,20 +375,22 @@ impl Prover<'_> {
             };
             let Some(runs) = runs else { return Ok(false) };
             match part {
-                Part::Tests => seen.with_base_tests = runs,
-                Part::Steering | Part::NewTests | Part::Code => seen.with_base_steering = runs,
+                ChangePart::Tests => seen.with_base_tests = runs,
+                ChangePart::Steering | ChangePart::NewTests | ChangePart::Code => {
+                    seen.with_base_steering = runs;
+                }
             }
         }
         seen.with_base_checks = all;
         if claim.base_is_green && work.change.brings_tests() {
-            match self.rerun(work, claim, &[Part::Code, Part::Steering])? {
+            match self.rerun(work, claim, &[ChangePart::Code, ChangePart::Steering])? {
                 Some(all) => seen.on_base_code = all,
                 None => return Ok(false),
             }
         }
         if let Some(budget_ms) = claim.strength_ms {
             let run_ms = report.runs.iter().map(|run| run.duration_ms).sum();
-            let budget = strength::Budget { budget_ms, run_ms };
+            let budget = strength::MutationBudget { budget_ms, run_ms };
             match self.strength(work, claim, budget)? {
                 Some(strength) => {
                     let says_something = strength.hunks > 0 || strength.untried > 0;
@@ -404,9 +406,9 @@ impl Prover<'_> {
     /// called off.
     fn rerun(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
-        parts: &[Part],
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        parts: &[ChangePart],
     ) -> Result<Option<Vec<VerifyRun>>, Failure> {
         if parts.is_empty() {
             return Ok(Some(Vec::new()));

@@ -19,11 +19,11 @@ use kapi_sys::clock::Clock;
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
-use crate::place::Place;
+use crate::place::GoalPaths;
 use crate::prover::ProofSubject;
 use crate::spending::Spending;
-use crate::spending::turn::Turn;
-use crate::tools::Desk;
+use crate::spending::turn::BookedTurn;
+use crate::tools::ToolService;
 use crate::workshop::{self, Workshop};
 
 /// How often a wait looks at the clock and the cancel flag.
@@ -34,20 +34,20 @@ const LEFT_OUT_MAX: usize = 20;
 /// The world of one goal: the person's machine.
 pub struct RealWorld<'a> {
     /// Where the goal's things are.
-    pub place: Place,
+    pub place: GoalPaths,
     /// What may be used.
     pub book: Book,
     /// The time.
     pub clock: &'a dyn Clock,
     /// What its agent's tools need on this side.
-    pub desk: Desk<'a>,
+    pub desk: ToolService<'a>,
     /// Where its turns are booked, and what they may cost.
     pub spending: Spending<'a>,
 }
 
 impl World for RealWorld<'_> {
     fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
-        match Turn::of(effect, &self.book) {
+        match BookedTurn::of(effect, &self.book) {
             None => self.act(effect, watch),
             Some(turn) => self
                 .spending

@@ -72,7 +72,7 @@ impl RunDir {
     }
 
     /// Opens a log of this run at its end, where a line tells what follows from what was there.
-    pub(crate) fn log(&self, name: &str) -> Result<Log, Failure> {
+    pub(crate) fn log(&self, name: &str) -> Result<RunLog, Failure> {
         let path = self.file(name);
         let (file, length, is_torn) =
             open_at_end(&path).map_err(|error| failure::file("open", &path, &error))?;
@@ -82,7 +82,7 @@ impl RunDir {
                 hint: Some("remove it; nothing reads it but you.".to_owned()),
             });
         }
-        let mut log = Log {
+        let mut log = RunLog {
             file,
             n_bytes: 0,
             is_torn,
@@ -110,7 +110,7 @@ fn open_at_end(path: &Path) -> io::Result<(fs::File, u64, bool)> {
 
 /// Lines of a run, one JSON object each; for people, never read back.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct RunLog {
     file: fs::File,
     /// Bytes written since it was opened.
     n_bytes: usize,
@@ -118,7 +118,7 @@ pub(crate) struct Log {
     is_torn: bool,
 }
 
-impl Log {
+impl RunLog {
     /// Returns how many bytes were written since it was opened.
     pub(crate) const fn n_bytes(&self) -> usize {
         self.n_bytes
@@ -139,7 +139,7 @@ impl Log {
 /// What an agent did, as far as there is room.
 #[derive(Debug)]
 pub(crate) struct Transcript {
-    log: Log,
+    log: RunLog,
     is_full: bool,
 }
 

@@ -15,9 +15,9 @@ use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};
 
 use crate::book::Book;
-use crate::confine::{Cell, Payload};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
+use crate::confine::{SandboxConfig, SandboxedProgram};
+use crate::doors::NetworkAccess;
+use crate::doors::serve::NetworkServices;
 use crate::run_dir::RunDir;
 use crate::tools::client::RUN_ID_VARIABLE;
 
@@ -63,7 +63,7 @@ impl ShellLine<'_> {
     /// Runs the line to its end.
     pub(crate) fn run(
         self,
-        cell: &Cell<'_>,
+        cell: &SandboxConfig<'_>,
         book: &Book,
         listener: Listener<'_>,
     ) -> Result<SandboxRun, Failure> {
@@ -74,7 +74,7 @@ impl ShellLine<'_> {
         env.extend(self.env);
         // What an agent wrote may run here: it has an agent's authority, not the person's.
         env.insert(RUN_ID_VARIABLE.into(), cell.name.into());
-        let payload = Payload {
+        let payload = SandboxedProgram {
             program: PathBuf::from(SHELL),
             args: vec!["-c".into(), self.text.into()],
             env,
@@ -83,8 +83,8 @@ impl ShellLine<'_> {
             path_first: self.path_first,
             tail_bytes_max: TAIL_BYTES_MAX,
         };
-        let doors = Doors::new(cell.level, self.network, &book.grant)?;
-        let served = Served::new(&doors, listener.watch, listener.run_dir)?;
+        let doors = NetworkAccess::new(cell.level, self.network, &book.grant)?;
+        let served = NetworkServices::new(&doors, listener.watch, listener.run_dir)?;
         cell.run(book, payload, &served, &mut |_| {})
     }
 }

@@ -25,7 +25,7 @@ use kapi_sys::clock::Clock;
 
 use crate::failure;
 use crate::spending::metering::Metering;
-use crate::spending::turn::Turn;
+use crate::spending::turn::BookedTurn;
 
 /// How often it is looked whether a cap has room again: at midnight, or when another turn ends.
 const ROOM_MS: u64 = 2_000;
@@ -46,7 +46,7 @@ pub struct Spending<'a> {
 
 /// Why a turn does not begin, or does not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum SpendingStop {
     /// A cap, in words for people.
     Cap(String),
     /// The ledger cannot be written, and there are caps to keep.
@@ -54,7 +54,7 @@ pub enum Stopped {
 }
 
 /// Something that was booked, after its end.
-pub(crate) struct Spent<T> {
+pub(crate) struct BookedResult<T> {
     /// What came of it.
     pub(crate) value: T,
     /// What it used and no notice told.
@@ -73,13 +73,13 @@ impl Spending<'_> {
     /// Performs a turn within the caps, and books it.
     pub(crate) fn within(
         &self,
-        turn: &Turn,
+        turn: &BookedTurn,
         watch: &Watch<'_>,
         act: impl FnOnce(&Watch<'_>) -> Outcome,
     ) -> Outcome {
         let booked = self.booked(turn, watch, |watch| {
             let outcome = act(watch);
-            Spent {
+            BookedResult {
                 rest: unreported(&outcome),
                 has_run: has_run(&outcome),
                 value: outcome,
@@ -103,10 +103,10 @@ impl Spending<'_> {
     /// When it may not begin.
     pub(crate) fn booked<T>(
         &self,
-        turn: &Turn,
+        turn: &BookedTurn,
         watch: &Watch<'_>,
-        act: impl FnOnce(&Watch<'_>) -> Spent<T>,
-    ) -> Result<(T, Option<Stopped>), Stopped> {
+        act: impl FnOnce(&Watch<'_>) -> BookedResult<T>,
+    ) -> Result<(T, Option<SpendingStop>), SpendingStop> {
         let metering = self.begin(turn, watch)?;
         Ok(metered(&metering, watch, act))
     }
@@ -118,20 +118,20 @@ impl Spending<'_> {
     /// When the ledger cannot be written, and there are caps to keep.
     pub(crate) fn begin_when_there_is_room<'s>(
         &'s self,
-        turn: &'s Turn,
+        turn: &'s BookedTurn,
         watch: &'s Watch<'s>,
         told: &dyn Fn(&str),
-    ) -> Result<Option<Metering<'s>>, Stopped> {
+    ) -> Result<Option<Metering<'s>>, SpendingStop> {
         let mut reason = String::new();
         while !watch.cancel.is_raised() {
             match self.begin(turn, watch) {
                 Ok(metering) => return Ok(Some(metering)),
-                Err(Stopped::Cap(cap)) if cap == reason => {}
-                Err(Stopped::Cap(cap)) => {
+                Err(SpendingStop::Cap(cap)) if cap == reason => {}
+                Err(SpendingStop::Cap(cap)) => {
                     told(&cap);
                     reason = cap;
                 }
-                Err(stopped @ Stopped::Ledger(_)) => return Err(stopped),
+                Err(stopped @ SpendingStop::Ledger(_)) => return Err(stopped),
             }
             let until_ms = monotonic_ms() + ROOM_MS;
             while monotonic_ms() < until_ms && !watch.cancel.is_raised() {
@@ -142,7 +142,11 @@ impl Spending<'_> {
     }
 
     /// Reserves what a turn may cost; what it uses is counted from here on.
-    fn begin<'s>(&'s self, turn: &'s Turn, watch: &'s Watch<'s>) -> Result<Metering<'s>, Stopped> {
+    fn begin<'s>(
+        &'s self,
+        turn: &'s BookedTurn,
+        watch: &'s Watch<'s>,
+    ) -> Result<Metering<'s>, SpendingStop> {
         let answer = match &self.ledger {
             None => Ok(None),
             Some(ledger) => self.reserve(ledger, turn).map(Some),
@@ -151,10 +155,12 @@ impl Spending<'_> {
             Ok(None) => Ok(Metering::unbooked(self, turn, watch)),
             Ok(Some(Answer::Granted { .. })) => Ok(Metering::booked(self, turn, watch)),
             Ok(Some(Answer::AskPerson { question, standing })) => {
-                Err(Stopped::Cap(asked(question, &standing)))
+                Err(SpendingStop::Cap(asked(question, &standing)))
             }
-            Ok(Some(Answer::Refused { standing, .. })) => Err(Stopped::Cap(used_up(&standing))),
-            Err(error) if self.has_caps() => Err(Stopped::Ledger(unbookable(&error))),
+            Ok(Some(Answer::Refused { standing, .. })) => {
+                Err(SpendingStop::Cap(used_up(&standing)))
+            }
+            Err(error) if self.has_caps() => Err(SpendingStop::Ledger(unbookable(&error))),
             Err(error) => {
                 note_unbooked(&error, watch);
                 Ok(Metering::unbooked(self, turn, watch))
@@ -162,7 +168,7 @@ impl Spending<'_> {
         }
     }
 
-    fn reserve(&self, ledger: &Ledger<'_>, turn: &Turn) -> Result<Answer, LedgerError> {
+    fn reserve(&self, ledger: &Ledger<'_>, turn: &BookedTurn) -> Result<Answer, LedgerError> {
         let today = Day::of_ms(self.clock.now_ms());
         let account = turn.account(&self.project);
         let dearest = ledger.books()?.dearest_turn(&account.agent, &account.model);
@@ -182,8 +188,8 @@ impl Spending<'_> {
 pub(crate) fn metered<T>(
     metering: &Metering<'_>,
     watch: &Watch<'_>,
-    act: impl FnOnce(&Watch<'_>) -> Spent<T>,
-) -> (T, Option<Stopped>) {
+    act: impl FnOnce(&Watch<'_>) -> BookedResult<T>,
+) -> (T, Option<SpendingStop>) {
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
             metering.count(usage);
@@ -198,7 +204,7 @@ pub(crate) fn metered<T>(
     (spent.value, stopped)
 }
 
-impl Stopped {
+impl SpendingStop {
     /// Returns why, for people.
     #[must_use]
     pub fn text(&self) -> String {

@@ -42,12 +42,12 @@ use kapi_engine::world::Activity;
 use crate::book::Book;
 use crate::launching::place::{SandboxId, Sandboxes};
 use crate::spending::Spending;
-use crate::tasks::agent::Ran;
-use crate::tasks::attempt::Attempt;
+use crate::tasks::agent::AttemptRun;
+use crate::tasks::attempt::TaskAttempt;
 use crate::tasks::goal::InWorld;
-use crate::tasks::prompt::Words;
-use crate::tasks::proof::{Left, ProvedWork, TaskProver};
-use crate::tasks::room::Room;
+use crate::tasks::prompt::PromptParts;
+use crate::tasks::proof::{AttemptWork, ProvedWork, TaskProver};
+use crate::tasks::room::MachineCapacity;
 
 /// What performs tasks of one project.
 pub struct Performer<'a> {
@@ -58,7 +58,7 @@ pub struct Performer<'a> {
     /// What was set for its kernel.
     pub terms: KernelTerms,
     /// How and where agents are run.
-    pub setting: Setting,
+    pub setting: PerformerSettings,
     /// Where its kernel is kept.
     pub store: Store,
     /// Where what its tasks use is booked, and what a day may cost.
@@ -71,7 +71,7 @@ pub struct Performer<'a> {
 
 /// How and where agents are run.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct PerformerSettings {
     /// The key of the project, by which its sandboxes are told from those of others.
     pub project_key: String,
     /// Where sandboxes are.
@@ -102,7 +102,7 @@ impl Performer<'_> {
             return set_back(hands, lack);
         }
         let mut report = allowance::within(task, hands, |allowance| {
-            let attempt = Attempt {
+            let attempt = TaskAttempt {
                 task,
                 hands,
                 allowance,
@@ -130,7 +130,7 @@ impl Performer<'_> {
     /// Performs one attempt when the machine has a place for it, and gives the task back when it is
     /// called off before.
     #[must_use]
-    pub fn perform_in(&self, room: &Room<'_>, task: &Task, hands: &Hands<'_>) -> Report {
+    pub fn perform_in(&self, room: &MachineCapacity<'_>, task: &Task, hands: &Hands<'_>) -> Report {
         match room.occupy(hands.cancel()) {
             Ok(Some(_place)) => self.perform(task, hands),
             Ok(None) => Report::of(End::Cancelled),
@@ -141,10 +141,10 @@ impl Performer<'_> {
         }
     }
 
-    fn single(&self, attempt: Attempt<'_>) -> Result<Report, End> {
+    fn single(&self, attempt: TaskAttempt<'_>) -> Result<Report, End> {
         let task = attempt.task;
         let setup = setup::resolve(self, task)?;
-        let words = Words {
+        let words = PromptParts {
             prompt: &task.request.prompt,
             handoff: "",
             checks: &task.request.verify,
@@ -197,11 +197,11 @@ impl Performer<'_> {
 
 /// Proves the verify commands of a request on what its agent left.
 fn verify(
-    ran: &Ran,
+    ran: &AttemptRun,
     prover: &TaskProver<'_>,
     baseline: Option<&VerifyReport>,
 ) -> Result<ProvedWork, End> {
-    let left = Left {
+    let left = AttemptWork {
         branch: ran.work.branch.as_deref(),
         commit: ran.commit(),
     };
@@ -228,14 +228,14 @@ fn set_back(hands: &Hands<'_>, lack: String) -> Report {
 }
 
 /// Says with a bad end where the work is that there is all the same.
-fn with_left(mut end: End, ran: &Ran) -> End {
+fn with_left(mut end: End, ran: &AttemptRun) -> End {
     if let End::Failed(failure) = &mut end {
         failure.message.push_str(&ran.left);
     }
     end
 }
 
-fn report(ran: Ran) -> Report {
+fn report(ran: AttemptRun) -> Report {
     let mut report = Report::of(ran.end);
     report.output = ran.output;
     report.work = ran.work;

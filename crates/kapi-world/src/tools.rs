@@ -31,7 +31,8 @@ use crate::gate::support;
 use crate::hidden;
 
 /// Performs a call of one of the kernel's tools for the agent of a goal.
-pub type KernelDesk<'a> = Arc<dyn Fn(&GoalId, KernelTool, Value) -> Answer + Send + Sync + 'a>;
+pub type KernelToolService<'a> =
+    Arc<dyn Fn(&GoalId, KernelTool, Value) -> Answer + Send + Sync + 'a>;
 
 /// Returns the scripts that a contract's verify commands name and that are checks.
 pub type NamedChecks<'a> =
@@ -39,7 +40,7 @@ pub type NamedChecks<'a> =
 
 /// What the tools of all runs of a project need on this side.
 #[derive(Clone)]
-pub struct Desk<'a> {
+pub struct ToolService<'a> {
     /// Where goals are.
     pub project: Project<'a>,
     /// The person whose recorded preference approves an agent's draft at once, if there is one.
@@ -51,14 +52,14 @@ pub struct Desk<'a> {
     /// Looks up what protects itself in a draft.
     pub named_checks: NamedChecks<'a>,
     /// The kernel's tools, if the person lets runs submit tasks.
-    pub kernel: Option<KernelDesk<'a>>,
+    pub kernel: Option<KernelToolService<'a>>,
 }
 
 /// One run at the desk.
 #[derive(Clone, Copy)]
-pub(crate) struct Caller<'a> {
+pub(crate) struct ToolCaller<'a> {
     /// The desk.
-    pub(crate) desk: &'a Desk<'a>,
+    pub(crate) desk: &'a ToolService<'a>,
     /// Its goal.
     pub(crate) goal: &'a GoalId,
     /// The run's name.
@@ -67,7 +68,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) hidden: &'a std::path::Path,
 }
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Performs one call and returns its answer.
     pub(crate) fn call(&self, tool: &str, input: Value) -> Value {
         if let Some(tool) = KernelTool::named(tool) {

@@ -10,7 +10,9 @@ use kapi_engine::world::Watch;
 use crate::agent_run::run_id;
 use crate::dependencies::Dependencies;
 use crate::hidden;
-use crate::prover::{Claim, HiddenChecks, ProofSubject, Prover, Site, Work, strength};
+use crate::prover::{
+    HiddenChecks, ProofClaim, ProofSubject, Prover, ProverSite, WorkToProve, strength,
+};
 use crate::real::{RealWorld, cancelled};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
@@ -53,13 +55,13 @@ impl RealWorld<'_> {
             workshop::commit_id(&task.base)?,
             workshop::commit_id(&task.commit)?,
         );
-        let work = Work::of(&workshop.repository, &task.branch, commits, &task.protect)?;
+        let work = WorkToProve::of(&workshop.repository, &task.branch, commits, &task.protect)?;
         let repository = &workshop.repository;
         let dependencies = Dependencies::of_goal(&self.book, repository, &self.place.scratch)?;
         let prover = Prover {
             book: &self.book,
             workshop: &workshop,
-            site: Site {
+            site: ProverSite {
                 project: &self.place.project,
                 stores: &self.place.stores,
                 scratch: &self.place.scratch,
@@ -78,7 +80,7 @@ impl RealWorld<'_> {
                 run_dir: &run_dir,
             },
         };
-        let claim = Claim {
+        let claim = ProofClaim {
             commands: &task.commands,
             policy: task.policy,
             base_is_green: task.base_is_green,

@@ -15,7 +15,7 @@ use kapi_sys::alarm::WakeSources;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessName;
 
-use crate::place::Place;
+use crate::place::GoalPaths;
 use crate::real::RealWorld;
 
 /// The longest until the next look, in milliseconds: clocks are set, and machines sleep.
@@ -25,7 +25,7 @@ const UNTOLD_MS_MAX: u64 = 5_000;
 
 /// What a look at a wait found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look {
+pub enum WaitCheck {
     /// The wait is over.
     Met {
         /// Why, as it reads after "goes on:".
@@ -40,7 +40,7 @@ pub enum Look {
 
 /// Whether a look takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum CheckCost {
     /// It takes no time worth speaking of.
     Quick,
     /// It runs a program.
@@ -49,21 +49,21 @@ pub enum Pace {
 
 /// Tells whether a look at a wait takes time.
 #[must_use]
-pub const fn pace(wait: &Wait) -> Pace {
+pub const fn pace(wait: &Wait) -> CheckCost {
     match wait.until {
-        WaitFor::Command { .. } => Pace::Slow,
+        WaitFor::Command { .. } => CheckCost::Slow,
         WaitFor::Time { .. }
         | WaitFor::File { .. }
         | WaitFor::Process { .. }
         | WaitFor::Approval { .. }
         | WaitFor::Judge { .. }
-        | WaitFor::Quota { .. } => Pace::Quick,
+        | WaitFor::Quota { .. } => CheckCost::Quick,
     }
 }
 
 /// Returns what to watch for a wait, so that a look is taken when something changes.
 #[must_use]
-pub fn watched(place: &Place, wait: &Wait) -> WakeSources {
+pub fn watched(place: &GoalPaths, wait: &Wait) -> WakeSources {
     let mut watched = WakeSources::default();
     match &wait.until {
         WaitFor::File { path, .. } => watched.directories = file::directories(place, path),
@@ -94,7 +94,7 @@ pub fn look(
     goal: &Goal,
     wait: &Wait,
     cancel: &Cancel,
-) -> Result<Look, Failure> {
+) -> Result<WaitCheck, Failure> {
     let now_ms = world.clock.now_ms();
     let left_ms = wait
         .deadline_ms
@@ -120,7 +120,7 @@ pub fn look(
         // One try more could take long after the deadline.
         WaitFor::Command { .. } if left_ms == 0 => found(false, 0),
         WaitFor::Command { command, every_ms } => {
-            let attempt = command::Attempt {
+            let attempt = command::CommandTry {
                 goal,
                 number: wait.number,
                 command,
@@ -135,35 +135,35 @@ pub fn look(
 
 /// What a look at a condition found, whatever the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum ConditionState {
     Met,
     NotYet { again_ms: u64 },
 }
 
 /// Returns what was found with so many milliseconds left to the deadline, which ends any wait.
-fn answer(found: Found, until: &WaitFor, left_ms: u64) -> Look {
+fn answer(found: ConditionState, until: &WaitFor, left_ms: u64) -> WaitCheck {
     match found {
-        Found::Met => Look::Met {
+        ConditionState::Met => WaitCheck::Met {
             why: met_words(until),
         },
-        Found::NotYet { .. } if left_ms == 0 => Look::Met {
+        ConditionState::NotYet { .. } if left_ms == 0 => WaitCheck::Met {
             why: format!("its deadline has passed before {}", before_words(until)),
         },
-        Found::NotYet { again_ms } => Look::NotYet {
+        ConditionState::NotYet { again_ms } => WaitCheck::NotYet {
             look_again_ms: again_ms.min(left_ms),
         },
     }
 }
 
-const fn found(is_met: bool, again_ms: u64) -> Found {
+const fn found(is_met: bool, again_ms: u64) -> ConditionState {
     if is_met {
-        Found::Met
+        ConditionState::Met
     } else {
-        Found::NotYet { again_ms }
+        ConditionState::NotYet { again_ms }
     }
 }
 
-fn at(at_ms: i64, now_ms: i64) -> Found {
+fn at(at_ms: i64, now_ms: i64) -> ConditionState {
     let left_ms = ms_until(at_ms, now_ms);
     found(left_ms == 0, left_ms.min(LOOK_AGAIN_MS_MAX))
 }
@@ -202,23 +202,27 @@ fn before_words(until: &WaitFor) -> String {
 mod tests {
     use kapi_core::goal::wait::WaitFor;
 
-    use super::{Found, LOOK_AGAIN_MS_MAX, Look, answer, at, found};
+    use super::{ConditionState, LOOK_AGAIN_MS_MAX, WaitCheck, answer, at, found};
 
-    fn met(why: &str) -> Look {
+    fn met(why: &str) -> WaitCheck {
         let why = why.to_owned();
-        Look::Met { why }
+        WaitCheck::Met { why }
     }
 
-    fn not_yet(look_again_ms: u64) -> Look {
-        Look::NotYet { look_again_ms }
+    fn not_yet(look_again_ms: u64) -> WaitCheck {
+        WaitCheck::NotYet { look_again_ms }
     }
 
     #[test]
     fn a_time_is_met_when_it_has_come_and_not_a_millisecond_before() {
-        assert_eq!(at(1_000, 999), Found::NotYet { again_ms: 1 });
-        assert_eq!(at(1_000, 1_000), Found::Met);
-        assert_eq!(at(1_000, 9_000), Found::Met, "nobody looked for a while");
-        let far = Found::NotYet {
+        assert_eq!(at(1_000, 999), ConditionState::NotYet { again_ms: 1 });
+        assert_eq!(at(1_000, 1_000), ConditionState::Met);
+        assert_eq!(
+            at(1_000, 9_000),
+            ConditionState::Met,
+            "nobody looked for a while"
+        );
+        let far = ConditionState::NotYet {
             again_ms: LOOK_AGAIN_MS_MAX,
         };
         assert_eq!(at(i64::MAX, 0), far, "clocks are set");
@@ -246,6 +250,9 @@ mod tests {
         assert_eq!(answer(not_met, &until, 250), not_yet(250));
         let late = met("its deadline has passed before process 7 has ended");
         assert_eq!(answer(not_met, &until, 0), late);
-        assert_eq!(answer(Found::Met, &until, 0), met("process 7 has ended"));
+        assert_eq!(
+            answer(ConditionState::Met, &until, 0),
+            met("process 7 has ended")
+        );
     }
 }

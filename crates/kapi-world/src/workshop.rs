@@ -23,7 +23,7 @@ use kapi_sys::process;
 use crate::book::Book;
 use crate::confine::GitView;
 use crate::failure;
-use crate::place::Place;
+use crate::place::GoalPaths;
 
 /// Who the candidate commits are by.
 const AUTHOR_NAME: &str = "Kapi";
@@ -71,7 +71,7 @@ impl Workshop {
     /// Makes or adopts the goal's worktree; one that has to be made holds the files of `content`.
     pub(crate) fn workspace(
         &self,
-        place: &Place,
+        place: &GoalPaths,
         branch: &str,
         base: &str,
         content: &str,

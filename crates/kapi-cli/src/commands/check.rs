@@ -13,7 +13,7 @@ use kapi_core::checks::{Planned, Verb};
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_world::book::Book;
-use kapi_world::checks::{self, Discovery, Event, Setting, Told};
+use kapi_world::checks::{self, CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 
 use super::run::{Network, Sandbox};
 use crate::context::Context;
@@ -95,15 +95,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
     let ui = context.ui;
-    let notice = |event: Event<'_>| match event {
-        Event::Began(check) => ui.live(&format!("{} {}", check.verb, check.command)),
-        Event::Ended(_) => {}
-        Event::Note(text) => {
+    let notice = |event: CheckEvent<'_>| match event {
+        CheckEvent::Began(check) => ui.live(&format!("{} {}", check.verb, check.command)),
+        CheckEvent::Ended(_) => {}
+        CheckEvent::Note(text) => {
             ui.clear_live();
             ui.say(&format!("note: {text}"));
         }
     };
-    let told = Told {
+    let told = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };
@@ -132,7 +132,7 @@ fn setting(
     context: &Context,
     args: &Args,
     discovery: &Discovery,
-) -> Result<(Book, Setting), Error> {
+) -> Result<(Book, CheckRunSettings), Error> {
     let config = context.config(context.project_root().ok().as_deref())?;
     let level = args.sandbox.map(flags::level).or(config.level);
     let level = level.unwrap_or(SandboxLevel::Native);
@@ -147,7 +147,7 @@ fn setting(
     let processors = thread::available_parallelism();
     Ok((
         book,
-        Setting {
+        CheckRunSettings {
             scratch: state
                 .state_dir()
                 .join("checks")

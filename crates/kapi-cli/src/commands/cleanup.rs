@@ -10,9 +10,9 @@ use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::clean::goals::{self, GoalFiles, Whose};
-use kapi_world::launching::clean::stores::{self, Lent};
+use kapi_world::launching::clean::stores::{self, SharedObjects};
 use kapi_world::launching::clean::{
-    self, Choice, CleanPlan, Cleaned, Fate, Thing, What, hidden_checks,
+    self, CleanAction, CleanChoice, CleanPlan, CleanReport, CleanTarget, TargetKind, hidden_checks,
 };
 use kapi_world::launching::place::SandboxId;
 use serde::Serialize;
@@ -87,20 +87,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     things.extend(goals::survey(&book, &goals));
     let lent = lent(context, args, &plan, &goals)?;
-    let objects: Vec<(Thing, &Lent)> = lent
+    let objects: Vec<(CleanTarget, &SharedObjects)> = lent
         .iter()
         .filter_map(|one| Some((stores::survey(&book, &sandboxes, &plan, one)?, one)))
         .collect();
     things.extend(objects.iter().map(|(thing, _)| thing.clone()));
     if args.dry_run {
-        show(context, args, &things, &Cleaned::default());
+        show(context, args, &things, &CleanReport::default());
         return Ok(Exit::Success);
     }
     confirm(context, args, &things)?;
     let mut cleaned = clean::clean(&book, &sandboxes, &plan, &things);
     for thing in &things {
         let goal = goals.iter().find(|goal| goal.name == thing.name);
-        if let (What::Goal | What::Workflow, Fate::Goes(_), Some(goal)) =
+        if let (TargetKind::Goal | TargetKind::Workflow, CleanAction::Goes(_), Some(goal)) =
             (thing.what, &thing.fate, goal)
         {
             match goals::remove(&book, goal) {
@@ -111,7 +111,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     }
     let going = objects
         .iter()
-        .filter(|(thing, _)| matches!(thing.fate, Fate::Goes(_)));
+        .filter(|(thing, _)| matches!(thing.fate, CleanAction::Goes(_)));
     for (thing, lent) in going {
         match stores::remove(&book, &sandboxes, &plan, lent) {
             Ok(()) => cleaned.removed.push(thing.clone()),
@@ -134,7 +134,13 @@ fn plan(context: &Context, args: &Args) -> Result<CleanPlan, Error> {
         (None, false) => Some(project_key(&resolved(context, &context.cwd)?)),
     };
     let ids: Result<Vec<SandboxId>, _> = args.ids.iter().map(|id| SandboxId::parse(id)).collect();
-    let choice = |is_wanted: bool| if is_wanted { Choice::Yes } else { Choice::No };
+    let choice = |is_wanted: bool| {
+        if is_wanted {
+            CleanChoice::Yes
+        } else {
+            CleanChoice::No
+        }
+    };
     let age_ms = args
         .older_than
         .map(|age| i64::try_from(age).unwrap_or(i64::MAX));
@@ -154,11 +160,11 @@ fn lent(
     args: &Args,
     plan: &CleanPlan,
     goals: &[GoalFiles],
-) -> Result<Vec<Lent>, Error> {
+) -> Result<Vec<SharedObjects>, Error> {
     if !args.ids.is_empty() {
         return Ok(Vec::new());
     }
-    let own = Lent {
+    let own = SharedObjects {
         project: root(context, args)?,
         bases: goals.iter().map(|goal| goal.base.clone()).collect(),
     };
@@ -222,7 +228,7 @@ fn goals(
 }
 
 /// Returns the hidden checks of goals that the project does not have any more.
-fn hidden_checks(context: &Context, root: &Path) -> Result<Vec<Thing>, Error> {
+fn hidden_checks(context: &Context, root: &Path) -> Result<Vec<CleanTarget>, Error> {
     let project = context.project(root, "kapi cleanup");
     let hidden_dir = HomeLayout::new(&context.home).hidden_dir(&project_key(root));
     let goals = project.layout.goals_dir();
@@ -244,16 +250,16 @@ fn used_ms(log: &Path) -> i64 {
 }
 
 /// Asks before anything that holds work goes.
-fn confirm(context: &Context, args: &Args, things: &[Thing]) -> Result<(), Error> {
-    let named: Vec<&Thing> = things
+fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(), Error> {
+    let named: Vec<&CleanTarget> = things
         .iter()
-        .filter(|thing| matches!(&thing.fate, Fate::Goes(why) if why.starts_with("it was named")))
+        .filter(|thing| matches!(&thing.fate, CleanAction::Goes(why) if why.starts_with("it was named")))
         .collect();
     if named.is_empty() || args.yes {
         return Ok(());
     }
     for thing in &named {
-        if let Fate::Goes(why) = &thing.fate {
+        if let CleanAction::Goes(why) = &thing.fate {
             context.ui.say(&format!("{}: {why}.", thing.name));
         }
     }
@@ -267,10 +273,10 @@ fn confirm(context: &Context, args: &Args, things: &[Thing]) -> Result<(), Error
     }
 }
 
-fn show(context: &Context, args: &Args, things: &[Thing], cleaned: &Cleaned) {
+fn show(context: &Context, args: &Args, things: &[CleanTarget], cleaned: &CleanReport) {
     let going = things
         .iter()
-        .filter(|thing| matches!(thing.fate, Fate::Goes(_)));
+        .filter(|thing| matches!(thing.fate, CleanAction::Goes(_)));
     let removed: Vec<ThingView> = if args.dry_run {
         going.map(|thing| view(thing, None)).collect()
     } else {
@@ -282,7 +288,7 @@ fn show(context: &Context, args: &Args, things: &[Thing], cleaned: &Cleaned) {
     };
     let staying = things
         .iter()
-        .filter(|thing| matches!(thing.fate, Fate::Stays(_)));
+        .filter(|thing| matches!(thing.fate, CleanAction::Stays(_)));
     let kept: Vec<ThingView> = staying.map(|thing| view(thing, None)).collect();
     let failed = cleaned.failed.iter();
     let failed: Vec<ThingView> = failed
@@ -325,18 +331,18 @@ fn show(context: &Context, args: &Args, things: &[Thing], cleaned: &Cleaned) {
     }
 }
 
-fn view(thing: &Thing, error: Option<String>) -> ThingView {
-    let (Fate::Goes(why) | Fate::Stays(why)) = &thing.fate;
+fn view(thing: &CleanTarget, error: Option<String>) -> ThingView {
+    let (CleanAction::Goes(why) | CleanAction::Stays(why)) = &thing.fate;
     ThingView {
         what: match thing.what {
-            What::Sandbox => "sandbox",
-            What::Logs => "logs",
-            What::Remains => "remains",
-            What::Goal => "goal",
-            What::Workflow => "workflow",
-            What::Container => "container",
-            What::HiddenChecks => "hidden checks",
-            What::Objects => "objects",
+            TargetKind::Sandbox => "sandbox",
+            TargetKind::Logs => "logs",
+            TargetKind::Remains => "remains",
+            TargetKind::Goal => "goal",
+            TargetKind::Workflow => "workflow",
+            TargetKind::Container => "container",
+            TargetKind::HiddenChecks => "hidden checks",
+            TargetKind::Objects => "objects",
         },
         name: thing.name.clone(),
         project: thing

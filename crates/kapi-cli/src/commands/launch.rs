@@ -16,10 +16,10 @@ use kapi_wire::status::timestamp;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
 use kapi_world::launching::booked;
-use kapi_world::launching::context::Stage;
+use kapi_world::launching::context::LaunchHandlers;
 use kapi_world::launching::place::{SandboxId, Sandboxes};
-use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
-use kapi_world::launching::run::{self, Launched};
+use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
+use kapi_world::launching::run::{self, LaunchResult};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -96,7 +96,7 @@ fn perform(
     book: &Book,
     plan: &LaunchPlan,
     mapping: &Mapping,
-) -> Result<(Launched, Vec<String>), Error> {
+) -> Result<(LaunchResult, Vec<String>), Error> {
     let interrupts = driving::interrupts()?;
     let notes = Mutex::new(Vec::new());
     let is_quiet = plan.conduct == Conduct::Interactive;
@@ -119,7 +119,7 @@ fn perform(
         | Activity::Used(_)
         | Activity::Verifying { .. } => {}
     };
-    let stage = Stage {
+    let stage = LaunchHandlers {
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,
@@ -217,9 +217,9 @@ fn plan(
         prompt,
         branch,
         mode: match (args.flags.worktree_mode, args.flags.overlay_mode) {
-            (true, _) => Wanted::Worktree,
-            (false, true) => Wanted::Overlay,
-            (false, false) => Wanted::Auto,
+            (true, _) => ModeChoice::Worktree,
+            (false, true) => ModeChoice::Overlay,
+            (false, false) => ModeChoice::Auto,
         },
         level: profile.level.value,
         network: profile.network.value,
@@ -256,7 +256,7 @@ fn spec_text(path: &Path) -> Result<String, Error> {
 }
 
 /// Returns the exit code of a launch: the agent's own, unless it did well and Kapi did not.
-fn exit_of(launched: &Launched) -> Exit {
+fn exit_of(launched: &LaunchResult) -> Exit {
     passed_on(launched.exit_code)
 }
 

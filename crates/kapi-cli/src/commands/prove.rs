@@ -21,8 +21,8 @@ use kapi_sys::clock::Clock as _;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
-use kapi_world::checks::{self, Setting, Told};
-use kapi_world::prove::{self, Proof, Request};
+use kapi_world::checks::{self, CheckObserver, CheckRunSettings};
+use kapi_world::prove::{self, ChangeProof, ProofRequest};
 use kapi_world::survey::Survey;
 
 use super::run::{CheckFlags, Network, Sandbox};
@@ -113,7 +113,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         args.verify.clone()
     };
     let state = HomeLayout::new(&context.home);
-    let mut request = Request {
+    let mut request = ProofRequest {
         target: args.change.clone(),
         base: args.base.clone(),
         verify,
@@ -159,9 +159,9 @@ const fn downloads(args: &Args, network: NetworkMode) -> NetworkMode {
 fn prove_or_ask(
     ui: Ui,
     book: &Book,
-    request: &mut Request,
+    request: &mut ProofRequest,
     cancel: &Cancel,
-) -> Result<Option<Proof>, Error> {
+) -> Result<Option<ChangeProof>, Error> {
     let notice = |activity: Activity| match activity {
         Activity::Verifying { command } => ui.live(&format!("running {command}")),
         Activity::Note { text } => {
@@ -186,7 +186,7 @@ fn prove_or_ask(
 }
 
 /// Asks a person at the keyboard for hosts that were refused while dependencies were installed.
-fn allowed_now(ui: Ui, proof: &Proof) -> Option<Vec<String>> {
+fn allowed_now(ui: Ui, proof: &ChangeProof) -> Option<Vec<String>> {
     let lacking = proof.lacking().filter(|it| !it.refused.is_empty())?;
     if !ui.is_at_keyboard() {
         return None;
@@ -203,7 +203,7 @@ fn registry(text: &str) -> Result<String, String> {
     rule.map(|_| text.to_owned())
 }
 
-fn exit_of(proof: &Proof) -> Exit {
+fn exit_of(proof: &ChangeProof) -> Exit {
     match proof.conclusion.standing {
         Standing::Proved => Exit::Success,
         Standing::Unverified | Standing::Refused => Exit::NotDone,
@@ -226,7 +226,7 @@ fn proposed(
     let discovery = checks::discover(root).map_err(|failure| Error::world(&failure))?;
     let config = context.config(Some(root))?;
     let (level, network) = run;
-    let setting = Setting {
+    let setting = CheckRunSettings {
         scratch: HomeLayout::new(&context.home)
             .state_dir()
             .join("checks")
@@ -239,7 +239,7 @@ fn proposed(
     };
     let interrupts = driving::interrupts()?;
     let cancel = interrupts.cancel();
-    let told = Told {
+    let told = CheckObserver {
         cancel: &cancel,
         notice: &|_| {},
     };

@@ -24,7 +24,7 @@ use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
 use kapi_world::real::RealWorld;
-use kapi_world::waits::{self, Look};
+use kapi_world::waits::{self, WaitCheck};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -148,11 +148,11 @@ impl<'a> Attendance<'a> {
                 continue;
             }
             let again_ms = match self.look(world, &parked, wait)? {
-                Ok(Look::Met { why }) => {
+                Ok(WaitCheck::Met { why }) => {
                     self.ask(|project, id| wake(project, id, wait.number, &why))?;
                     continue;
                 }
-                Ok(Look::NotYet { look_again_ms }) => look_again_ms,
+                Ok(WaitCheck::NotYet { look_again_ms }) => look_again_ms,
                 Err(failure) => {
                     self.tell_trouble(&failure, &mut trouble);
                     AFTER_FAILURE_MS
@@ -169,9 +169,9 @@ impl<'a> Attendance<'a> {
         world: &RealWorld<'_>,
         goal: &Goal,
         wait: &Wait,
-    ) -> Result<Result<Look, Failure>, Error> {
+    ) -> Result<Result<WaitCheck, Failure>, Error> {
         let cancel = Cancel::new();
-        if waits::pace(wait) == waits::Pace::Quick {
+        if waits::pace(wait) == waits::CheckCost::Quick {
             return Ok(waits::look(world, goal, wait, &cancel));
         }
         let bell = self.alarm.bell();

@@ -14,7 +14,7 @@ use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
-use kapi_world::tasks::room::Room;
+use kapi_world::tasks::room::MachineCapacity;
 
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::error::Error;
@@ -116,7 +116,7 @@ struct Bench<'scope, 'env, 'a> {
     worker: Worker<'scope, 'env>,
     alarm: Alarm,
     has_rung: &'a AtomicBool,
-    room: &'a Room<'a>,
+    room: &'a MachineCapacity<'a>,
     is_leaving: bool,
 }
 

@@ -8,9 +8,9 @@ use kapi_engine::kernel::worker::Hands;
 use kapi_engine::world::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
-use kapi_world::tasks::leavings::Swept;
-use kapi_world::tasks::room::Room;
-use kapi_world::tasks::{Performer, Setting};
+use kapi_world::tasks::leavings::SweepReport;
+use kapi_world::tasks::room::MachineCapacity;
+use kapi_world::tasks::{Performer, PerformerSettings};
 
 use crate::commands::launch::sandboxes;
 use crate::driving;
@@ -24,7 +24,7 @@ const SWEPT_MAX: usize = 256;
 /// Performs tasks where the machine has a place for them.
 pub(crate) struct Performing<'p> {
     performer: Performer<'p>,
-    room: Room<'p>,
+    room: MachineCapacity<'p>,
 }
 
 impl Performing<'_> {
@@ -34,7 +34,7 @@ impl Performing<'_> {
     }
 
     /// Takes away what dead workers left of tasks that have ended; stops when it is called off.
-    pub(crate) fn sweep(&self, cancel: &Cancel) -> Swept {
+    pub(crate) fn sweep(&self, cancel: &Cancel) -> SweepReport {
         self.performer.sweep(SWEPT_MAX, cancel)
     }
 }
@@ -50,7 +50,7 @@ impl Kernel<'_> {
             book: self.context.book(self.config),
             project: self.project,
             terms: self.terms.clone(),
-            setting: Setting {
+            setting: PerformerSettings {
                 project_key: project_key(self.project.layout.root()),
                 sandboxes: sandboxes(self.context),
                 person: person_dir(self.context).to_path_buf(),
@@ -77,9 +77,9 @@ impl Kernel<'_> {
     }
 
     /// Returns the room of the machine, which all projects of the person share.
-    pub(crate) fn room(&self) -> Room<'_> {
+    pub(crate) fn room(&self) -> MachineCapacity<'_> {
         let state_dir = sandboxes(self.context).state_dir;
         let owner = &self.project.owner;
-        Room::new(self.project.disk, &state_dir, self.terms.machine_max, owner)
+        MachineCapacity::new(self.project.disk, &state_dir, self.terms.machine_max, owner)
     }
 }

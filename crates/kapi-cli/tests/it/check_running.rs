@@ -14,7 +14,7 @@ use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::spend::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use kapi_world::book::Book;
-use kapi_world::checks::{self, Discovery, Event, Setting, Told};
+use kapi_world::checks::{self, CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use kapi_world::grant::Grant;
 use rustix::process::Signal;
 
@@ -26,7 +26,7 @@ fn run(
     env: &Environment,
     lines: &[&str],
     (timeout_ms, jobs): (u64, usize),
-    told: &Told<'_>,
+    told: &CheckObserver<'_>,
 ) -> Report {
     let root = Root {
         path: String::new(),
@@ -67,7 +67,7 @@ fn run(
         home: home.clone(),
         self_exe: env!("CARGO_BIN_EXE_kapi").into(),
     };
-    let setting = Setting {
+    let setting = CheckRunSettings {
         scratch: home.join(".ilchul/checks/here"),
         level: SandboxLevel::Native,
         network: NetworkMode::None,
@@ -82,7 +82,7 @@ fn run(
 fn a_time_limit_kills_everything_that_a_check_started() {
     let env = machine();
     let cancel = Cancel::new();
-    let told = Told {
+    let told = CheckObserver {
         cancel: &cancel,
         notice: &|_| {},
     };
@@ -107,16 +107,16 @@ fn no_more_are_under_way_than_allowed() {
     let env = machine();
     let cancel = Cancel::new();
     let seen = Mutex::new((0_usize, 0_usize));
-    let notice = |event: Event<'_>| {
+    let notice = |event: CheckEvent<'_>| {
         let mut seen = seen.lock().unwrap();
         match event {
-            Event::Began(_) => seen.0 += 1,
-            Event::Ended(_) => seen.0 -= 1,
-            Event::Note(_) => {}
+            CheckEvent::Began(_) => seen.0 += 1,
+            CheckEvent::Ended(_) => seen.0 -= 1,
+            CheckEvent::Note(_) => {}
         }
         seen.1 = seen.1.max(seen.0);
     };
-    let told = Told {
+    let told = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };
@@ -131,12 +131,12 @@ fn no_more_are_under_way_than_allowed() {
 fn a_raised_flag_ends_what_runs_and_begins_nothing_more() {
     let env = machine();
     let cancel = Cancel::new();
-    let notice = |event: Event<'_>| {
-        if matches!(event, Event::Began(_)) {
+    let notice = |event: CheckEvent<'_>| {
+        if matches!(event, CheckEvent::Began(_)) {
             cancel.raise();
         }
     };
-    let told = Told {
+    let told = CheckObserver {
         cancel: &cancel,
         notice: &notice,
     };

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How often one question was waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct ProviderRetry {
     n_waits: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum AfterFailure {
     Cancelled,
 }
 
-impl Patience {
+impl ProviderRetry {
     /// Waits after a try that used this much, and says what follows.
     pub(crate) fn wait(
         &mut self,

@@ -24,7 +24,7 @@ pub(super) const FILES: [&str; 8] = [
 const MODULES_MAX: usize = 1_000;
 
 /// A file is not in the notation that its name says.
-struct Unreadable;
+struct UnreadableFile;
 
 /// `pnpm-workspace.yaml`.
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,7 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
         };
         match declared {
             Ok(declared) => directory.declared.extend(declared),
-            Err(Unreadable) => faults.push(format!(
+            Err(UnreadableFile) => faults.push(format!(
                 "{name} cannot be read, so what it lists is not known"
             )),
         }
@@ -61,8 +61,8 @@ pub(super) fn declare(texts: &BTreeMap<String, String>, directory: &mut Director
 
 /// Everything below a workspace belongs to it unless it is excluded: Cargo itself refuses to work in
 /// a package that neither is a member nor excluded.
-fn cargo(text: &str) -> Result<Option<Declared>, Unreadable> {
-    let table: toml::Table = toml::from_str(text).map_err(|_| Unreadable)?;
+fn cargo(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
     let workspace = table.get("workspace").and_then(toml::Value::as_table);
     Ok(workspace.map(|workspace| {
         let excluded = strings(workspace.get("exclude"));
@@ -75,8 +75,8 @@ fn cargo(text: &str) -> Result<Option<Declared>, Unreadable> {
     }))
 }
 
-fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, Unreadable> {
-    let package: Value = serde_json::from_str(text).map_err(|_| Unreadable)?;
+fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, UnreadableFile> {
+    let package: Value = serde_json::from_str(text).map_err(|_| UnreadableFile)?;
     let scripts = package.get("scripts").and_then(Value::as_object);
     let scripts = scripts.into_iter().flatten();
     let scripts =
@@ -87,13 +87,13 @@ fn node(text: &str, directory: &mut Directory) -> Result<Option<Declared>, Unrea
     Ok(listed.map(|found| patterns(Workspace::Node, texts_of(found))))
 }
 
-fn pnpm(text: &str) -> Result<Option<Declared>, Unreadable> {
-    let workspace: PnpmWorkspace = serde_saphyr::from_str(text).map_err(|_| Unreadable)?;
+fn pnpm(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let workspace: PnpmWorkspace = serde_saphyr::from_str(text).map_err(|_| UnreadableFile)?;
     Ok(Some(patterns(Workspace::Node, workspace.packages)))
 }
 
-fn uv(text: &str) -> Result<Option<Declared>, Unreadable> {
-    let table: toml::Table = toml::from_str(text).map_err(|_| Unreadable)?;
+fn uv(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let table: toml::Table = toml::from_str(text).map_err(|_| UnreadableFile)?;
     let workspace = ["tool", "uv", "workspace"]
         .iter()
         .try_fold(&table, |table, key| table.get(*key)?.as_table());
@@ -104,8 +104,9 @@ fn uv(text: &str) -> Result<Option<Declared>, Unreadable> {
     }))
 }
 
-fn deno(text: &str) -> Result<Option<Declared>, Unreadable> {
-    let config: Value = serde_json::from_str(&without_comments(text)).map_err(|_| Unreadable)?;
+fn deno(text: &str) -> Result<Option<Declared>, UnreadableFile> {
+    let config: Value =
+        serde_json::from_str(&without_comments(text)).map_err(|_| UnreadableFile)?;
     let workspace = config.get("workspace");
     let listed = workspace.map(|found| found.get("members").unwrap_or(found));
     Ok(listed.map(|found| patterns(Workspace::Deno, texts_of(found))))

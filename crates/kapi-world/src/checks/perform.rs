@@ -11,12 +11,12 @@ use kapi_core::goal::words;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{CapturedOutput, ProcessEnd};
 
-use super::shell::{Line, Work};
-use super::{Discovery, Event};
+use super::shell::{CheckLine, CheckRun};
+use super::{CheckEvent, Discovery};
 
 /// Runs a check, unless it is to be skipped or all were stopped.
 pub(super) fn perform(
-    work: &Work<'_>,
+    work: &CheckRun<'_>,
     number: usize,
     planned: &Planned,
 ) -> Result<Checked, Failure> {
@@ -33,18 +33,18 @@ pub(super) fn perform(
         }),
         Fate::Run if work.told.cancel.is_raised() => unrun(Outcome::Cancelled),
         Fate::Run => {
-            (work.told.notice)(Event::Began(check));
+            (work.told.notice)(CheckEvent::Began(check));
             run(work, number, check)?
         }
     };
-    (work.told.notice)(Event::Ended(&checked));
+    (work.told.notice)(CheckEvent::Ended(&checked));
     Ok(checked)
 }
 
-fn run(work: &Work<'_>, number: usize, check: &Check) -> Result<Checked, Failure> {
+fn run(work: &CheckRun<'_>, number: usize, check: &Check) -> Result<Checked, Failure> {
     let timeout_ms = check.timeout_ms.max(work.setting.timeout_ms_min);
     let root = root(work.discovery, check)?;
-    let ran = work.run(&Line {
+    let ran = work.run(&CheckLine {
         root,
         text: &check.command,
         name: &number.to_string(),

@@ -15,8 +15,8 @@ use kapi_core::goal::outcome::Failure;
 use kapi_sys::process;
 use serde::Deserialize;
 
-use super::Event;
-use super::shell::{Line, Work};
+use super::CheckEvent;
+use super::shell::{CheckLine, CheckRun};
 use crate::confine::WORKSPACE_INSIDE;
 
 /// The longest all questions of a root may take together.
@@ -39,7 +39,7 @@ fi
 
 /// A task as mise lists it.
 #[derive(Debug, Deserialize)]
-struct Task {
+struct MiseTask {
     name: String,
     /// The file that defines it.
     source: Option<String>,
@@ -47,7 +47,7 @@ struct Task {
 
 /// What the answers say.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Answers {
+struct ProbeAnswers {
     yes: BTreeSet<usize>,
     no: BTreeSet<usize>,
     /// Whether mise works; `None` if there is none.
@@ -56,9 +56,9 @@ struct Answers {
 }
 
 /// Looks for what the checks of a root need.
-pub(super) fn probe(work: &Work<'_>, number: usize, root: &Root) -> Result<Found, Failure> {
+pub(super) fn probe(work: &CheckRun<'_>, number: usize, root: &Root) -> Result<Found, Failure> {
     let needs = needs(root);
-    let ran = work.run(&Line {
+    let ran = work.run(&CheckLine {
         root,
         text: &script(&needs),
         name: &format!("probe-{number}"),
@@ -79,7 +79,7 @@ pub(super) fn probe(work: &Work<'_>, number: usize, root: &Root) -> Result<Found
     }
     if answers.mise == Some(false) {
         let text = "mise is there and does not work in the sandbox; commands are run without it.";
-        (work.told.notice)(Event::Note(text));
+        (work.told.notice)(CheckEvent::Note(text));
     }
     Ok(Found {
         missing,
@@ -91,7 +91,7 @@ pub(super) fn probe(work: &Work<'_>, number: usize, root: &Root) -> Result<Found
     })
 }
 
-fn reason(work: &Work<'_>, need: &str) -> String {
+fn reason(work: &CheckRun<'_>, need: &str) -> String {
     if !is_program(need) {
         return format!("`{need}` does not work in the sandbox");
     }
@@ -122,8 +122,8 @@ fn script(needs: &[String]) -> String {
     format!("{MISE}{QUESTION}{questions}wait\n")
 }
 
-fn read(text: &str) -> Answers {
-    let mut answers = Answers::default();
+fn read(text: &str) -> ProbeAnswers {
+    let mut answers = ProbeAnswers::default();
     for line in text.lines() {
         match line.split_once(' ') {
             Some(("mise", answer)) => answers.mise = Some(answer == "yes"),
@@ -145,9 +145,9 @@ fn read(text: &str) -> Answers {
 
 /// Returns the tasks that a root has itself; those of directories above belong to those.
 fn own_tasks(json: &str, top: &Path, root: &Root) -> Vec<String> {
-    let tasks: Vec<Task> = serde_json::from_str(json).unwrap_or_default();
+    let tasks: Vec<MiseTask> = serde_json::from_str(json).unwrap_or_default();
     let places = [top, Path::new(WORKSPACE_INSIDE)].map(|top| top.join(&root.path));
-    let is_own = |task: &Task| {
+    let is_own = |task: &MiseTask| {
         let source = task.source.as_ref().map(Path::new);
         source.is_none_or(|source| places.iter().any(|place| source.starts_with(place)))
     };
@@ -162,19 +162,19 @@ mod tests {
 
     use kapi_core::checks::Root;
 
-    use super::{Answers, own_tasks, read, script};
+    use super::{ProbeAnswers, own_tasks, read, script};
 
     #[test]
     fn answers_are_read_and_what_is_none_is_not() {
         let text = "mise yes\ntasks [{\"name\": \"a b\"}]\n0 yes\n2 no\nx yes\nnonsense\n1 yes\n";
-        let expected = Answers {
+        let expected = ProbeAnswers {
             yes: BTreeSet::from([0, 1]),
             no: BTreeSet::from([2]),
             mise: Some(true),
             tasks: "[{\"name\": \"a b\"}]".to_owned(),
         };
         assert_eq!(read(text), expected);
-        assert_eq!(read(""), Answers::default());
+        assert_eq!(read(""), ProbeAnswers::default());
     }
 
     #[test]

@@ -17,11 +17,11 @@ use kapi_git::owned_dir;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::{MountAccess, OverlayLayer};
 
-use super::{Discovery, Event, Setting, Told};
+use super::{CheckEvent, CheckObserver, CheckRunSettings, Discovery};
 use crate::book::Book;
-use crate::confine::{Cell, WorksAt};
+use crate::confine::{SandboxConfig, WorksAt};
 use crate::dependencies::Dependencies;
-use crate::dependencies::lend::{Borrower, Lending, Lent};
+use crate::dependencies::lend::{Borrower, Lending, MountedDependencies};
 use crate::run_dir::RunDir;
 use crate::shell::{Listener, ShellLine};
 use crate::state_cover::state_cover;
@@ -42,17 +42,17 @@ const VARIABLES: &[(&str, &str)] = &[
 ];
 
 /// What every check of a run stands on.
-pub(super) struct Work<'a> {
+pub(super) struct CheckRun<'a> {
     pub(super) book: &'a Book,
     pub(super) discovery: &'a Discovery,
-    pub(super) setting: &'a Setting,
-    pub(super) told: &'a Told<'a>,
+    pub(super) setting: &'a CheckRunSettings,
+    pub(super) told: &'a CheckObserver<'a>,
     /// A directory for this run alone.
     pub(super) scratch: &'a Path,
 }
 
 /// A line to run.
-pub(super) struct Line<'a> {
+pub(super) struct CheckLine<'a> {
     /// Where.
     pub(super) root: &'a Root,
     /// The line.
@@ -63,9 +63,9 @@ pub(super) struct Line<'a> {
     pub(super) deadline: Duration,
 }
 
-impl Work<'_> {
+impl CheckRun<'_> {
     /// Runs a line to its end; nothing of it is left.
-    pub(super) fn run(&self, line: &Line<'_>) -> Result<SandboxRun, Failure> {
+    pub(super) fn run(&self, line: &CheckLine<'_>) -> Result<SandboxRun, Failure> {
         let dir = self.scratch.join(line.name);
         let ran = self.run_in(&dir, line);
         let wiped = owned_dir::wipe(&dir).map_err(|error| failure::plain(&error));
@@ -74,8 +74,8 @@ impl Work<'_> {
         Ok(ran)
     }
 
-    fn run_in(&self, dir: &Path, line: &Line<'_>) -> Result<SandboxRun, Failure> {
-        let mut layers = Layers {
+    fn run_in(&self, dir: &Path, line: &CheckLine<'_>) -> Result<SandboxRun, Failure> {
+        let mut layers = CheckLayers {
             dir,
             held: Vec::new(),
         };
@@ -90,7 +90,7 @@ impl Work<'_> {
         let lent = self.lent(dir, line.root)?;
         mounts.extend(lent.mounts.iter().cloned());
         let name = format!("check-{}-{}", std::process::id(), line.name);
-        let cell = Cell {
+        let cell = SandboxConfig {
             name: &name,
             level,
             workspace: &self.discovery.top,
@@ -105,7 +105,7 @@ impl Work<'_> {
         };
         let notice = |activity: Activity| {
             if let Activity::Note { text } = activity {
-                (self.told.notice)(Event::Note(&text));
+                (self.told.notice)(CheckEvent::Note(&text));
             }
         };
         let watch = Watch {
@@ -147,7 +147,7 @@ impl Work<'_> {
     }
 
     /// Lends what the root's programs need besides the working tree.
-    fn lent(&self, dir: &Path, root: &Root) -> Result<Lent, Failure> {
+    fn lent(&self, dir: &Path, root: &Root) -> Result<MountedDependencies, Failure> {
         let top = &self.discovery.top;
         let found = Dependencies::find_shared(self.book, top, &[PathBuf::from(&root.path)])?;
         let lending = Lending {
@@ -162,12 +162,12 @@ impl Work<'_> {
 }
 
 /// The layers of one line, held until it has ended.
-struct Layers<'a> {
+struct CheckLayers<'a> {
     dir: &'a Path,
     held: Vec<Layer>,
 }
 
-impl Layers<'_> {
+impl CheckLayers<'_> {
     /// Makes an empty layer.
     fn add(&mut self, name: &str) -> Result<MountAccess, Failure> {
         let failed = |error: &dyn std::error::Error| failure::plain(error);

@@ -51,7 +51,7 @@ const PASSED_OVER: &[&str] = &[
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Surveyed {
+pub(super) struct ProjectSurvey {
     /// The directories that can matter.
     pub(super) directories: Vec<Directory>,
     /// What the person should know, as sentences.
@@ -64,13 +64,13 @@ pub(super) fn survey(
     profiles: &Profiles,
     top: &Path,
     places: &[&Path],
-) -> Result<Surveyed, Failure> {
-    let mut walk = Walk {
+) -> Result<ProjectSurvey, Failure> {
+    let mut walk = ProjectWalk {
         profiles,
         texts: profiles.texts(),
         top,
         seen: BTreeSet::new(),
-        surveyed: Surveyed::default(),
+        surveyed: ProjectSurvey::default(),
     };
     // First what is meant: there is a limit to what is looked at.
     for place in places {
@@ -98,15 +98,15 @@ pub(super) fn relative(top: &Path, directory: &Path) -> String {
     names.collect::<Vec<String>>().join("/")
 }
 
-struct Walk<'a> {
+struct ProjectWalk<'a> {
     profiles: &'a Profiles,
     texts: Vec<String>,
     top: &'a Path,
     seen: BTreeSet<String>,
-    surveyed: Surveyed,
+    surveyed: ProjectSurvey,
 }
 
-impl Walk<'_> {
+impl ProjectWalk<'_> {
     fn below(&mut self, begin: &Path) -> Result<(), Failure> {
         let mut waiting = VecDeque::from([(begin.to_path_buf(), 0)]);
         while let Some((path, depth)) = waiting.pop_front() {

@@ -10,28 +10,28 @@ use kapi_sandbox::spec::SandboxSpec;
 use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 
 use super::project::MountTargets;
-use super::{Cell, Payload};
+use super::{SandboxConfig, SandboxedProgram};
 use crate::book::Book;
-use crate::doors::serve::Served;
-use crate::tools::counter::Counter;
+use crate::doors::serve::NetworkServices;
+use crate::tools::counter::ToolEndpoint;
 use crate::{failure, home};
 
 /// Bytes of one output line that are looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
 
-impl Cell<'_> {
+impl SandboxConfig<'_> {
     /// Runs a program in the cell to its end, with its doors open for as long.
     pub(crate) fn run(
         &self,
         book: &Book,
-        payload: Payload,
-        doors: &Served<'_>,
+        payload: SandboxedProgram,
+        doors: &NetworkServices<'_>,
         on_line: &mut dyn FnMut(OutputLine<'_>),
     ) -> Result<SandboxRun, Failure> {
         let (mut spec, exposed) = self.spec(book, &payload.program)?;
         let mut path_first = payload.path_first;
         path_first.extend(exposed);
-        path_first.extend(doors.counter.map(Counter::programs));
+        path_first.extend(doors.counter.map(ToolEndpoint::programs));
         spec.network = doors.doors.network();
         spec.listeners = doors.doors.addresses();
         self.make_room(book, &spec)?;

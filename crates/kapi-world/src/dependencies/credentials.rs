@@ -12,7 +12,7 @@ use kapi_core::glob::Glob;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::ecosystem::Table;
 
-use super::pattern::Pattern;
+use super::pattern::PathPattern;
 use crate::failure;
 
 /// How many entries of one directory tree are looked at.
@@ -59,7 +59,7 @@ impl Depth {
 /// The names of files that hold secrets, by how they are told: trees of many files are looked
 /// through.
 #[derive(Debug, Default)]
-pub(super) struct Credentials {
+pub(super) struct CredentialFinder {
     /// Whole names.
     names: BTreeSet<String>,
     /// Ends of names.
@@ -72,12 +72,12 @@ pub(super) struct Credentials {
     others: Vec<Glob>,
 }
 
-impl Credentials {
+impl CredentialFinder {
     /// Takes those of every ecosystem: who uses one tool has the secrets of another beside it.
     pub(super) fn of(table: &Table) -> Self {
         let mut credentials = Self::default();
         for pattern in table.all.iter().flat_map(|one| &one.credentials) {
-            for plain in Pattern::new(pattern).names() {
+            for plain in PathPattern::new(pattern).names() {
                 credentials.add(plain);
             }
         }
@@ -207,12 +207,12 @@ mod tests {
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;
 
-    use super::{Credentials, Depth};
+    use super::{CredentialFinder, Depth};
     use crate::ecosystems;
 
     #[test]
     fn secrets_are_told_by_their_names_and_content_of_packages_is_none() {
-        let credentials = Credentials::of(ecosystems::table().unwrap());
+        let credentials = CredentialFinder::of(ecosystems::table().unwrap());
         for path in [
             ".npmrc",
             ".nvm/versions/node/v20/etc/npmrc",

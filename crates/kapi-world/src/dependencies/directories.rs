@@ -15,7 +15,7 @@ use kapi_core::proof::ecosystem::{Ecosystem, Table};
 use kapi_git::repository::Repository;
 
 use super::git_failed;
-use super::pattern::Pattern;
+use super::pattern::PathPattern;
 
 /// How many directories are lent.
 const DIRECTORIES_MAX: usize = 64;
@@ -26,12 +26,12 @@ const KEEPERS: &[&str] = &[".gitignore", ".gitkeep", ".keep", "README.md", "READ
 
 /// What git tracks in a project.
 #[derive(Debug)]
-pub(super) struct Tracked {
+pub(super) struct TrackedFiles {
     /// In the order of bytes.
     paths: Vec<PathBuf>,
 }
 
-impl Tracked {
+impl TrackedFiles {
     pub(super) fn of(repository: &Repository) -> Result<Self, Failure> {
         let paths = repository
             .tracked_paths()
@@ -68,15 +68,15 @@ impl Tracked {
 
 /// The ecosystems of a project, and the directories that are projects of each.
 #[derive(Debug, Default)]
-pub(super) struct Concerned {
+pub(super) struct ProjectEcosystems {
     roots: BTreeMap<String, BTreeSet<PathBuf>>,
 }
 
-impl Concerned {
+impl ProjectEcosystems {
     /// Finds them by their markers and sources.
-    pub(super) fn of(table: &Table, tracked: &Tracked) -> Self {
+    pub(super) fn of(table: &Table, tracked: &TrackedFiles) -> Self {
         let mut concerned = Self::default();
-        let names = Names::of(tracked);
+        let names = TrackedNames::of(tracked);
         for ecosystem in &table.all {
             let mut roots = BTreeSet::new();
             if ecosystem.always {
@@ -95,7 +95,7 @@ impl Concerned {
     }
 
     /// Returns directories of output that may be kept between Kapi's own runs, sorted.
-    pub(super) fn reusable(&self, table: &Table, tracked: &Tracked) -> Vec<PathBuf> {
+    pub(super) fn reusable(&self, table: &Table, tracked: &TrackedFiles) -> Vec<PathBuf> {
         let all = table.all.iter();
         let all = all.flat_map(|one| self.candidates(one, &one.reusable));
         let all: BTreeSet<PathBuf> = all.filter(|path| !tracked.holds(path)).collect();
@@ -104,10 +104,10 @@ impl Concerned {
 
     /// Returns where directories of an ecosystem would lie in its projects.
     fn candidates(&self, ecosystem: &Ecosystem, names: &[String]) -> Vec<PathBuf> {
-        let patterns: Vec<Pattern> = names.iter().map(|text| Pattern::new(text)).collect();
+        let patterns: Vec<PathPattern> = names.iter().map(|text| PathPattern::new(text)).collect();
         let roots = self.roots.get(&ecosystem.id).into_iter().flatten();
         let places = |root: &PathBuf| -> Vec<PathBuf> {
-            let names = patterns.iter().flat_map(Pattern::literals);
+            let names = patterns.iter().flat_map(PathPattern::literals);
             names.map(|name| root.join(name)).collect()
         };
         roots.flat_map(places).collect()
@@ -120,12 +120,12 @@ impl Concerned {
 }
 
 /// The names of tracked files, and the directories they lie in.
-struct Names<'a> {
+struct TrackedNames<'a> {
     directories: BTreeMap<&'a OsStr, Vec<&'a Path>>,
 }
 
-impl<'a> Names<'a> {
-    fn of(tracked: &'a Tracked) -> Self {
+impl<'a> TrackedNames<'a> {
+    fn of(tracked: &'a TrackedFiles) -> Self {
         let mut directories: BTreeMap<&OsStr, Vec<&Path>> = BTreeMap::new();
         for path in &tracked.paths {
             let name = path.file_name().unwrap_or_default();
@@ -153,7 +153,7 @@ impl<'a> Names<'a> {
         let is_plain = !pattern.contains(['*', '?', '{', '[']);
         let literal = is_plain.then(|| self.directories.get(OsStr::new(&pattern)));
         let written_out = match (&ending, is_plain) {
-            (None, false) => Some(Pattern::new(&pattern)),
+            (None, false) => Some(PathPattern::new(&pattern)),
             (Some(_), _) | (None, true) => None,
         };
         let others = self.directories.iter().filter(move |(name, _)| {
@@ -175,8 +175,8 @@ impl<'a> Names<'a> {
 pub(super) fn find(
     repository: &Repository,
     table: &Table,
-    concerned: &Concerned,
-    tracked: &Tracked,
+    concerned: &ProjectEcosystems,
+    tracked: &TrackedFiles,
 ) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {
     let top = repository.top_level();
     let ignored = repository

@@ -12,8 +12,8 @@ use kapi_core::kernel::condition::glob;
 use kapi_core::proof::ecosystem::{Installed, Table};
 use kapi_git::repository::Repository;
 
-use super::directories::Concerned;
-use super::pattern::Pattern;
+use super::directories::ProjectEcosystems;
+use super::pattern::PathPattern;
 use super::{Dependencies, git_failed};
 use crate::ignored::is_way_clear;
 use crate::{ecosystems, failure};
@@ -38,7 +38,7 @@ pub(super) struct InstalledFile {
 pub(super) fn find(
     repository: &Repository,
     table: &Table,
-    concerned: &Concerned,
+    concerned: &ProjectEcosystems,
 ) -> Result<Vec<InstalledFile>, Failure> {
     let all = table.all.iter().filter(|one| concerned.is(&one.id));
     let rules: Vec<&Installed> = all.flat_map(|one| &one.installed).collect();
@@ -124,7 +124,7 @@ impl Dependencies {
 fn is_named(path: &Path, patterns: &[String]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     patterns.iter().any(|text| {
-        let pattern = Pattern::new(text);
+        let pattern = PathPattern::new(text);
         pattern.names().any(|one| glob::is_name(one, &name))
     })
 }

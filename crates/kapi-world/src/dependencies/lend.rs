@@ -56,7 +56,7 @@ pub(crate) struct Lending<'a> {
 
 /// What a sandbox is lent, as long as this is held.
 #[derive(Debug, Default)]
-pub(crate) struct Lent {
+pub(crate) struct MountedDependencies {
     /// To be mounted after the workspace.
     pub(crate) mounts: Vec<Mount>,
     /// To be set.
@@ -71,8 +71,12 @@ impl Dependencies {
     ///
     /// # Errors
     /// When a layer cannot be made, or another sandbox uses it.
-    pub(crate) fn lend(&self, book: &Book, lending: &Lending<'_>) -> Result<Lent, Failure> {
-        let mut lent = Lent::default();
+    pub(crate) fn lend(
+        &self,
+        book: &Book,
+        lending: &Lending<'_>,
+    ) -> Result<MountedDependencies, Failure> {
+        let mut lent = MountedDependencies::default();
         if lending.network == NetworkMode::None {
             lent.env.clone_from(&self.offline);
         }
@@ -84,7 +88,7 @@ impl Dependencies {
         let mounted = MountPoints::read()?;
         fs::create_dir_all(lending.layers)
             .map_err(|error| failure::file("create", lending.layers, &error))?;
-        let mut open = Open {
+        let mut open = OpenLending {
             lending,
             is_fit: mounted.unfit(lending.layers).is_none(),
             mounted,
@@ -101,12 +105,12 @@ impl Dependencies {
         }
         for shared in &self.shared {
             let inside = shared.inside.clone();
-            open.add(&shared.host, inside, shared.writes, Kept::ForOnce)?;
+            open.add(&shared.host, inside, shared.writes, LayerLifetime::ForOnce)?;
             open.cover(&shared.inside, &shared.covered)?;
         }
         let kept = match lending.borrower {
-            Borrower::Command => Kept::ForOnce,
-            Borrower::Agent => Kept::ForTheGoal,
+            Borrower::Command => LayerLifetime::ForOnce,
+            Borrower::Agent => LayerLifetime::ForTheGoal,
         };
         for directory in &self.directories {
             if !is_way_clear(lending.workspace, &directory.relative) {
@@ -151,7 +155,7 @@ impl Dependencies {
 
 /// How long what is written into a layer stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum LayerLifetime {
     /// One run.
     ForOnce,
     /// All turns of a goal.
@@ -159,22 +163,22 @@ enum Kept {
 }
 
 /// A lending under way.
-struct Open<'a> {
+struct OpenLending<'a> {
     lending: &'a Lending<'a>,
     is_fit: bool,
     mounted: MountPoints,
     begins_with: Option<&'a Path>,
-    lent: Lent,
+    lent: MountedDependencies,
 }
 
-impl Open<'_> {
+impl OpenLending<'_> {
     /// Shows something of the person's.
     fn add(
         &mut self,
         host: &Path,
         inside: PathBuf,
         writes: Writes,
-        kept: Kept,
+        kept: LayerLifetime,
     ) -> Result<(), Failure> {
         let access = if writes == Writes::Layered && self.can_layer(host) {
             self.layer(&inside, kept)?
@@ -196,15 +200,17 @@ impl Open<'_> {
         self.is_fit && host.is_dir() && is_own && self.mounted.obstacle(host).is_none()
     }
 
-    fn layer(&mut self, inside: &Path, kept: Kept) -> Result<MountAccess, Failure> {
+    fn layer(&mut self, inside: &Path, kept: LayerLifetime) -> Result<MountAccess, Failure> {
         let failed = |error: &dyn std::error::Error| failure::plain(error);
         let dir = self.lending.layers.join(layer_name(inside));
-        if kept == Kept::ForOnce {
+        if kept == LayerLifetime::ForOnce {
             owned_dir::wipe(&dir).map_err(|error| failed(&error))?;
         }
         let begins_with = self.begins_with.map(|all| all.join(layer_name(inside)));
         let begins_with = begins_with.map(|dir| dir.join(UPPER));
-        if let Some(from) = begins_with.filter(|from| kept == Kept::ForOnce && from.is_dir()) {
+        if let Some(from) =
+            begins_with.filter(|from| kept == LayerLifetime::ForOnce && from.is_dir())
+        {
             fs::create_dir_all(&dir).map_err(|error| failure::file("create", &dir, &error))?;
             copy_tree(&from, &dir.join(UPPER))?;
         }

@@ -64,7 +64,7 @@ const XDG: &[(&str, &str)] = &[
 
 /// A directory or file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LocationOnHost {
     /// Where it is on the host, links followed.
     pub(super) host: PathBuf,
     /// Where programs look for it.
@@ -73,7 +73,7 @@ pub(super) struct Found {
     pub(super) depth: Depth,
 }
 
-impl Found {
+impl LocationOnHost {
     /// Returns a directory that programs look for where it is.
     pub(super) fn at(path: &Path, depth: Depth) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Found {
 /// Everything that was found, and the variables that lead to it.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
-    pub(super) found: BTreeMap<PathBuf, Found>,
+    pub(super) found: BTreeMap<PathBuf, LocationOnHost>,
     pub(super) variables: BTreeMap<OsString, OsString>,
     /// Directories that variables name, outside of the home: programs write beside what is lent.
     pub(super) roots: BTreeSet<PathBuf>,
@@ -95,17 +95,17 @@ pub(super) struct Locations {
 
 /// A variable's depth does not derive; the two kinds of locations do.
 impl Depth {
-    const fn of_kind(kind: Kind) -> Self {
+    const fn of_kind(kind: LocationKind) -> Self {
         match kind {
-            Kind::Cache => Self::Packages,
-            Kind::Home => Self::ToolChains,
+            LocationKind::Cache => Self::Packages,
+            LocationKind::Home => Self::ToolChains,
         }
     }
 }
 
 /// What a location is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LocationKind {
     Cache,
     Home,
 }
@@ -120,17 +120,19 @@ impl Locations {
         let mut locations = Self::default();
         for (ecosystem, concerns) in all {
             let caches = ecosystem.caches.iter().filter(|_| concerns);
-            for (location, kind) in caches
-                .map(|cache| (cache, Kind::Cache))
-                .chain(ecosystem.homes.iter().map(|home| (home, Kind::Home)))
-            {
+            for (location, kind) in caches.map(|cache| (cache, LocationKind::Cache)).chain(
+                ecosystem
+                    .homes
+                    .iter()
+                    .map(|home| (home, LocationKind::Home)),
+            ) {
                 locations.add(book, project, location, kind);
             }
         }
         locations
     }
 
-    fn add(&mut self, book: &Book, project: &Path, location: &Location, kind: Kind) {
+    fn add(&mut self, book: &Book, project: &Path, location: &Location, kind: LocationKind) {
         let value = location
             .variable
             .as_deref()
@@ -164,7 +166,7 @@ impl Locations {
             self.insert(
                 book,
                 project,
-                Found {
+                LocationOnHost {
                     host,
                     inside,
                     depth,
@@ -174,8 +176,8 @@ impl Locations {
     }
 
     /// Adds a place if it is there, may be lent and is not visible anyway.
-    pub(super) fn insert(&mut self, book: &Book, project: &Path, found: Found) {
-        let Found {
+    pub(super) fn insert(&mut self, book: &Book, project: &Path, found: LocationOnHost) {
+        let LocationOnHost {
             host,
             inside,
             depth,
@@ -187,7 +189,7 @@ impl Locations {
         if is_visible(&inside) && is_visible(&real) || !is_fit(&real) || !is_fit(&inside) {
             return;
         }
-        self.found.entry(inside.clone()).or_insert(Found {
+        self.found.entry(inside.clone()).or_insert(LocationOnHost {
             host: real,
             inside,
             depth,
@@ -196,8 +198,8 @@ impl Locations {
 
     /// Returns what is lent, a wider place before what lies in it; what a wider one shows anyway is
     /// left out.
-    pub(super) fn widest(&self) -> Vec<Found> {
-        let mut widest: Vec<Found> = Vec::new();
+    pub(super) fn widest(&self) -> Vec<LocationOnHost> {
+        let mut widest: Vec<LocationOnHost> = Vec::new();
         // In the order of paths, a directory stands before what lies in it.
         for found in self.found.values() {
             let is_shown = widest.iter().any(|wider| {

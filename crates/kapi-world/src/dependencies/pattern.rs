@@ -7,11 +7,11 @@ const ALTERNATIVES_MAX: usize = 256;
 
 /// A pattern of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct PathPattern {
     plain: Vec<String>,
 }
 
-impl Pattern {
+impl PathPattern {
     /// Reads a pattern. One that begins with `/` is for the top of a project, and here like any other:
     /// what is asked is relative to such a top already.
     pub(super) fn new(text: &str) -> Self {
@@ -60,12 +60,12 @@ fn alternatives(text: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::PathPattern;
 
     #[test]
     fn alternatives_are_written_out() {
         let check = |pattern: &str, expected: &[&str]| {
-            let pattern = Pattern::new(pattern);
+            let pattern = PathPattern::new(pattern);
             let mut names: Vec<&str> = pattern.names().collect();
             names.sort_unstable();
             assert_eq!(names, expected);
@@ -75,7 +75,7 @@ mod tests {
         check("build.gradle{,.kts}", &["build.gradle", "build.gradle.kts"]);
         check("[Nn]u", &["Nu", "nu"]);
         check("{a,b}/[cd]", &["a/c", "a/d", "b/c", "b/d"]);
-        let literals: Vec<String> = Pattern::new("vendor/{a,*}")
+        let literals: Vec<String> = PathPattern::new("vendor/{a,*}")
             .literals()
             .map(str::to_owned)
             .collect();

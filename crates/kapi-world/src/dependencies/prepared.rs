@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Dependencies;
-use super::pattern::Pattern;
+use super::pattern::PathPattern;
 use crate::book::Book;
 use crate::failure;
 
@@ -63,7 +63,7 @@ const CLIENT_VARIABLES: &[&str] = &[
 
 /// Installing what one lock file names.
 #[derive(Debug, Clone)]
-pub(crate) struct Install {
+pub(crate) struct InstallStep {
     /// The lock file, below the top.
     pub(crate) lock: PathBuf,
     /// The line that installs, run beside it.
@@ -77,18 +77,18 @@ pub(crate) struct Install {
 /// What a kept directory holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct PreparedRecord {
     /// Directories of the project, by the numbers of their trees.
     directories: Vec<PathBuf>,
 }
 
 /// Where the dependencies for one content of lock files are kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Store {
+pub(crate) struct PreparedStore {
     at: PathBuf,
 }
 
-impl Install {
+impl InstallStep {
     /// Returns what installs the dependencies that these lock files name.
     pub(crate) fn all(table: &Table, locks: &[String]) -> Vec<Self> {
         locks
@@ -102,13 +102,13 @@ impl Install {
         let beside = lock.parent().unwrap_or(Path::new(""));
         table.all.iter().find_map(|ecosystem| {
             let is_meant = |pattern: &str| {
-                let pattern = Pattern::new(pattern);
+                let pattern = PathPattern::new(pattern);
                 pattern.names().any(|one| glob::is_name(one, &name))
             };
             let prepare = ecosystem.prepare.iter().find(|one| is_meant(&one.lock))?;
             let patterns = ecosystem.dependencies.iter();
-            let patterns: Vec<Pattern> = patterns.map(|text| Pattern::new(text)).collect();
-            let directories = patterns.iter().flat_map(Pattern::literals);
+            let patterns: Vec<PathPattern> = patterns.map(|text| PathPattern::new(text)).collect();
+            let directories = patterns.iter().flat_map(PathPattern::literals);
             Some(Self {
                 lock: lock.to_path_buf(),
                 line: prepare.run.replace("{lock}", &name),
@@ -165,10 +165,10 @@ fn hosts_in(text: &str) -> Vec<String> {
     authorities.collect()
 }
 
-impl Store {
+impl PreparedStore {
     /// Returns where a project's dependencies are kept for these lock files with these contents, in a
     /// directory for those of all projects.
-    pub(crate) fn of(all: &Path, project: &Path, installs: &[(Install, Vec<u8>)]) -> Self {
+    pub(crate) fn of(all: &Path, project: &Path, installs: &[(InstallStep, Vec<u8>)]) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(project.as_os_str().as_encoded_bytes());
         hasher.update([0]);
@@ -204,7 +204,7 @@ impl Store {
         let Ok(bytes) = fs::read(&file) else {
             return Ok(None);
         };
-        let Ok(record) = serde_json::from_slice::<Record>(&bytes) else {
+        let Ok(record) = serde_json::from_slice::<PreparedRecord>(&bytes) else {
             return Ok(None);
         };
         // What was used last is kept longest; that it is used now may be forgotten.
@@ -223,7 +223,7 @@ impl Store {
     /// Keeps what was installed in a checkout, and what was written into the layers of caches.
     pub(crate) fn keep(
         &self,
-        installs: &[(Install, Vec<u8>)],
+        installs: &[(InstallStep, Vec<u8>)],
         checkout: &Path,
         layers: &Path,
     ) -> Result<(), Failure> {
@@ -236,7 +236,7 @@ impl Store {
         }
         owned_dir::wipe(&making).map_err(|error| failure::plain(&error))?;
         fs::create_dir_all(&making).map_err(|error| failed("create", &making, &error))?;
-        let mut record = Record {
+        let mut record = PreparedRecord {
             directories: Vec::new(),
         };
         let directories = installs
@@ -333,7 +333,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), Failure> {
 mod tests {
     use std::path::Path;
 
-    use super::{Install, hosts_in};
+    use super::{InstallStep, hosts_in};
     use crate::ecosystems;
 
     #[test]
@@ -341,13 +341,13 @@ mod tests {
         let table = ecosystems::table().unwrap();
         let locks = ["web/package-lock.json", "requirements-dev.txt", "go.sum"];
         let locks = locks.map(str::to_owned);
-        let installs = Install::all(table, &locks);
+        let installs = InstallStep::all(table, &locks);
         let lines: Vec<&str> = installs.iter().map(|one| one.line.as_str()).collect();
         let python = "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt";
         assert_eq!(lines, ["npm ci", python, "go mod download"]);
         let directories = &installs[0].directories;
         assert!(directories.contains(&Path::new("web/node_modules").to_path_buf()));
-        assert!(Install::all(table, &["README.md".to_owned()]).is_empty());
+        assert!(InstallStep::all(table, &["README.md".to_owned()]).is_empty());
     }
 
     #[test]

@@ -19,8 +19,8 @@ use kapi_sys::real_disk::RealDisk;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::tree::{Entry, Taken};
-use super::{Dependencies, Directory};
+use self::tree::{SnapshotEntry, TakeResult};
+use super::{Dependencies, DependencyDirectory};
 use crate::book::Book;
 use crate::failure;
 
@@ -39,7 +39,7 @@ const DIGITS: usize = 32;
 /// What a goal works with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct SnapshotRecord {
     /// The snapshot.
     fingerprint: String,
     /// Its directories below the project's top, by the numbers of their trees.
@@ -72,7 +72,7 @@ impl Dependencies {
                 None => unfixed = Some(too_large(directory)),
             }
         }
-        let mut record = Record {
+        let mut record = SnapshotRecord {
             fingerprint: fingerprint(&found.directories, &all),
             directories: found.shown().into_iter().collect(),
             unfixed,
@@ -160,7 +160,7 @@ pub(crate) fn sweep(goals: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Record {
+impl SnapshotRecord {
     fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }
@@ -211,7 +211,8 @@ impl Record {
             .filter(|line| !line.is_empty());
         for (n, relative) in self.directories.iter().enumerate() {
             let now = tree::entries(&self.tree(goal, n), &[])?.unwrap_or_default();
-            let mut is_as_noted = |entry: &Entry| noted.next() == Some(entry.line(n).as_slice());
+            let mut is_as_noted =
+                |entry: &SnapshotEntry| noted.next() == Some(entry.line(n).as_slice());
             if let Some(entry) = now.iter().find(|entry| !is_as_noted(entry)) {
                 let path = relative.join(&entry.path).display().to_string();
                 return Err(changed(&path, "was changed since"));
@@ -225,7 +226,7 @@ impl Record {
     }
 }
 
-fn read(file: &Path) -> Result<Option<Record>, Failure> {
+fn read(file: &Path) -> Result<Option<SnapshotRecord>, Failure> {
     match fs::read(file) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
             let message = format!("read {}: {error}", file.display());
@@ -242,7 +243,7 @@ fn read(file: &Path) -> Result<Option<Record>, Failure> {
 }
 
 /// Returns a name that two snapshots share only if they are of the same files.
-fn fingerprint(directories: &[Directory], all: &[(usize, Vec<Entry>)]) -> String {
+fn fingerprint(directories: &[DependencyDirectory], all: &[(usize, Vec<SnapshotEntry>)]) -> String {
     let mut hasher = Sha256::new();
     for directory in directories {
         hasher.update(directory.relative.as_os_str().as_encoded_bytes());
@@ -261,10 +262,10 @@ fn fingerprint(directories: &[Directory], all: &[(usize, Vec<Entry>)]) -> String
 
 /// Makes a snapshot, unless there is one; returns why it was not made.
 fn make(
-    record: &Record,
+    record: &SnapshotRecord,
     goal: &Path,
-    directories: &[Directory],
-    all: &[(usize, Vec<Entry>)],
+    directories: &[DependencyDirectory],
+    all: &[(usize, Vec<SnapshotEntry>)],
 ) -> Result<Option<String>, Failure> {
     let to = record.snapshot(goal);
     if to.join(MANIFEST).is_file() {
@@ -282,8 +283,8 @@ fn make(
         };
         let tree = making.join(format!("tree-{n}"));
         match tree::take(&directory.host, &tree, entries, &mut bytes_left)? {
-            Taken::Whole => {}
-            Taken::TooLarge => {
+            TakeResult::Whole => {}
+            TakeResult::TooLarge => {
                 owned_dir::wipe(&making).map_err(|error| failure::plain(&error))?;
                 return Ok(Some(too_large(directory)));
             }
@@ -307,7 +308,7 @@ fn make(
     }
 }
 
-fn too_large(directory: &Directory) -> String {
+fn too_large(directory: &DependencyDirectory) -> String {
     format!(
         "{} is too large to be kept as it was at approval: it is lent as it stands at each run.",
         directory.relative.display()

@@ -36,12 +36,12 @@ use kapi_sys::clock::{Clock as _, SystemClock};
 
 use crate::doors::refused_connection::RefusedConnection;
 use crate::doors::serve::cost::Cost;
-use crate::doors::serve::network_log::{NetworkLog, Room};
-use crate::doors::{Door, Doors};
+use crate::doors::serve::network_log::{LogCapacity, NetworkLog};
+use crate::doors::{NetworkAccess, NetworkEndpoint};
 use crate::failure;
-use crate::gate::Gate;
+use crate::gate::PermissionGate;
 use crate::run_dir::RunDir;
-use crate::tools::counter::Counter;
+use crate::tools::counter::ToolEndpoint;
 
 /// How often it is looked whether a sandbox that is to be ended has ended.
 const END_LOOK: Duration = Duration::from_millis(20);
@@ -59,13 +59,13 @@ const AN_ESTIMATE: &str = "at least one model call's use is an estimate";
 const LOG_FULL: &str = "the network is closed: there is no room to record further connections";
 
 /// The doors of one run, and who is told what goes through them.
-pub(crate) struct Served<'a> {
-    pub(crate) doors: &'a Doors,
+pub(crate) struct NetworkServices<'a> {
+    pub(crate) doors: &'a NetworkAccess,
     pub(crate) watch: &'a Watch<'a>,
     /// Where the agent's tools are answered, if it has any.
-    pub(crate) counter: Option<&'a Counter<'a>>,
+    pub(crate) counter: Option<&'a ToolEndpoint<'a>>,
     /// Where it is asked before the agent's tools run, if it is.
-    pub(crate) gate: Option<&'a Gate<'a>>,
+    pub(crate) gate: Option<&'a PermissionGate<'a>>,
     /// What models cost; without them the gateway counts tokens alone.
     pub(crate) prices: Option<&'a Prices>,
     cost: Mutex<Cost>,
@@ -81,10 +81,10 @@ pub(crate) struct Served<'a> {
 /// Takes the listeners that were made inside.
 pub(crate) type OnListeners<'a> = dyn FnMut(Vec<TcpListener>) + Send + 'a;
 
-impl<'a> Served<'a> {
+impl<'a> NetworkServices<'a> {
     /// Opens the log; nothing is served yet.
     pub(crate) fn new(
-        doors: &'a Doors,
+        doors: &'a NetworkAccess,
         watch: &'a Watch<'a>,
         run_dir: &RunDir,
     ) -> Result<Self, Failure> {
@@ -97,7 +97,7 @@ impl<'a> Served<'a> {
             cost: Mutex::new(Cost::default()),
             log: Mutex::new(NetworkLog::new(
                 run_dir.log("network.jsonl")?,
-                Room::usual(),
+                LogCapacity::usual(),
             )),
             told: Mutex::new(Vec::new()),
             told_always: Mutex::new(Vec::new()),
@@ -133,11 +133,11 @@ impl<'a> Served<'a> {
             .doors
             .kinds()
             .map(|door| match door {
-                Door::Forward(port) => {
+                NetworkEndpoint::Forward(port) => {
                     let limits = EgressLimits::usual();
                     Some(Forward::new(port, limits, &SystemClock, &on_record))
                 }
-                Door::Model | Door::Proxy => None,
+                NetworkEndpoint::Model | NetworkEndpoint::Proxy => None,
             })
             .collect();
         let hall = Hall {
@@ -314,7 +314,7 @@ impl<'a> Served<'a> {
             self.log().refused(what, line);
         } else {
             let doors = self.log().allowed(&line);
-            if doors == network_log::Doors::MustClose {
+            if doors == network_log::NetworkDecision::MustClose {
                 network.raise();
                 self.tell_always(LOG_FULL);
             }
@@ -405,7 +405,7 @@ fn trouble_of(event: &GatewayEvent) -> Option<Option<ProviderFailure>> {
 
 /// Everything that answers, put together for one run.
 struct Hall<'a> {
-    doors: &'a Doors,
+    doors: &'a NetworkAccess,
     gateway: Option<&'a ModelGateway<'a>>,
     proxy: Option<&'a Proxy<'a>>,
     forwards: &'a [Option<Forward<'a>>],
@@ -425,19 +425,19 @@ impl<'a> Hall<'a> {
         for (listener, (door, forward)) in listeners.into_iter().zip(kinds) {
             let keeper = self.keeper(door, forward.as_ref());
             let stop = match door {
-                Door::Model => self.stop,
-                Door::Proxy | Door::Forward(_) => self.network,
+                NetworkEndpoint::Model => self.stop,
+                NetworkEndpoint::Proxy | NetworkEndpoint::Forward(_) => self.network,
             };
             scope.spawn(move || keeper.serve(&listener, stop));
         }
     }
 
-    fn keeper(&self, door: Door, forward: Option<&'a Forward<'a>>) -> Keeper<'a> {
+    fn keeper(&self, door: NetworkEndpoint, forward: Option<&'a Forward<'a>>) -> Keeper<'a> {
         match (door, forward) {
-            (Door::Model, _) => self.gateway.map_or(Keeper::Nobody, Keeper::Model),
-            (Door::Proxy, _) => self.proxy.map_or(Keeper::Nobody, Keeper::Proxy),
-            (Door::Forward(_), Some(forward)) => Keeper::Forward(forward),
-            (Door::Forward(_), None) => Keeper::Nobody,
+            (NetworkEndpoint::Model, _) => self.gateway.map_or(Keeper::Nobody, Keeper::Model),
+            (NetworkEndpoint::Proxy, _) => self.proxy.map_or(Keeper::Nobody, Keeper::Proxy),
+            (NetworkEndpoint::Forward(_), Some(forward)) => Keeper::Forward(forward),
+            (NetworkEndpoint::Forward(_), None) => Keeper::Nobody,
         }
     }
 }

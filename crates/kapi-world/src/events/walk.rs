@@ -23,7 +23,7 @@ const CACHE_TAG: &str = "CACHEDIR.TAG";
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct EventWalk {
     /// The files.
     pub(super) files: Listing,
     /// The directories that were read.
@@ -31,7 +31,7 @@ pub(super) struct Walk {
     n_names: usize,
 }
 
-impl Walk {
+impl EventWalk {
     /// Walks through the directories that the globs can mean anything in.
     pub(super) fn of(root: &Path, globs: &[String]) -> Result<Self, String> {
         let mut walk = Self::default();
@@ -178,7 +178,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::{Walk, bases};
+    use super::{EventWalk, bases};
 
     fn make(root: &Path, names: &[&str]) {
         for name in names {
@@ -190,7 +190,11 @@ mod tests {
 
     fn found(root: &Path, globs: &[&str]) -> Vec<String> {
         let globs: Vec<String> = globs.iter().map(|&text| text.to_owned()).collect();
-        Walk::of(root, &globs).unwrap().files.into_keys().collect()
+        EventWalk::of(root, &globs)
+            .unwrap()
+            .files
+            .into_keys()
+            .collect()
     }
 
     #[test]
@@ -226,19 +230,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         make(root.path(), &["src/a"]);
         let globs = ["src/**".to_owned()];
-        let before = Walk::of(root.path(), &globs).unwrap().files;
+        let before = EventWalk::of(root.path(), &globs).unwrap().files;
         let file = File::options()
             .write(true)
             .open(root.path().join("src/a"))
             .unwrap();
         file.set_len(1).unwrap();
-        let after = Walk::of(root.path(), &globs).unwrap().files;
+        let after = EventWalk::of(root.path(), &globs).unwrap().files;
         assert_ne!(before, after);
         let elsewhere = tempfile::tempdir().unwrap();
         make(elsewhere.path(), &["secret"]);
         symlink(elsewhere.path(), root.path().join("src/link")).unwrap();
         assert_eq!(found(root.path(), &["src/**"]), ["src/a", "src/link"]);
-        let refused = Walk::of(root.path(), &["src/link/*".to_owned()]).unwrap_err();
+        let refused = EventWalk::of(root.path(), &["src/link/*".to_owned()]).unwrap_err();
         assert_eq!(refused, "look at src/link: a link leads there");
     }
 

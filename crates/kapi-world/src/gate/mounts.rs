@@ -6,14 +6,19 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::gate::{GateSocket, sealed_file};
 use kapi_sandbox::spec::Mount;
 
-use super::Gate;
+use super::PermissionGate;
 use crate::book::Book;
-use crate::confine::{self, Cell};
+use crate::confine::{self, SandboxConfig};
 
-impl Gate<'_> {
+impl PermissionGate<'_> {
     /// Returns what is mounted into the sandbox: the socket's directory, the program, and over the
     /// agent's hooks themselves, so that it cannot write them.
-    pub(crate) fn mounts(&self, kind: &AgentKind, cell: &Cell<'_>, book: &Book) -> Vec<Mount> {
+    pub(crate) fn mounts(
+        &self,
+        kind: &AgentKind,
+        cell: &SandboxConfig<'_>,
+        book: &Book,
+    ) -> Vec<Mount> {
         let mut mounts = self.post.mounts(&book.self_exe);
         if mounts.is_empty() {
             return mounts;

@@ -28,12 +28,12 @@ use tempfile::TempDir;
 use super::client::{ask, ask_within};
 use super::person::Person;
 use super::support::check;
-use super::{Gate, GateSite, Rules};
-use crate::tools::{Caller, Desk};
+use super::{GateRules, GateSite, PermissionGate};
+use crate::tools::{ToolCaller, ToolService};
 
 struct Bench {
     folder: TempDir,
-    desk: Desk<'static>,
+    desk: ToolService<'static>,
     goal: GoalId,
 }
 
@@ -86,7 +86,7 @@ impl Bench {
     fn new(ask_before: &[&str], person: Option<Person>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join(".ilchul/goals")).unwrap();
-        let desk = Desk {
+        let desk = ToolService {
             project: Project {
                 disk: &RealDisk,
                 clock: &SystemClock,
@@ -108,8 +108,8 @@ impl Bench {
         Self { folder, desk, goal }
     }
 
-    fn caller(&self) -> Caller<'_> {
-        Caller {
+    fn caller(&self) -> ToolCaller<'_> {
+        ToolCaller {
             desk: &self.desk,
             goal: &self.goal,
             run: "001-fix-it-t0",
@@ -117,12 +117,12 @@ impl Bench {
         }
     }
 
-    fn open(&self, rules: Rules<'_>) -> Option<PathBuf> {
+    fn open(&self, rules: GateRules<'_>) -> Option<PathBuf> {
         let gate = self.gate(rules);
         gate.map(|gate| gate.socket.clone())
     }
 
-    fn gate<'a>(&self, rules: Rules<'a>) -> Option<Gate<'a>> {
+    fn gate<'a>(&self, rules: GateRules<'a>) -> Option<PermissionGate<'a>> {
         let directory = self.folder.path().join("gate");
         let site = GateSite {
             level: SandboxLevel::None,
@@ -130,12 +130,12 @@ impl Bench {
             directory: &directory,
             self_exe: Path::new("/bin/true"),
         };
-        Gate::open(rules, &AgentKind::Claude, &site).unwrap()
+        PermissionGate::open(rules, &AgentKind::Claude, &site).unwrap()
     }
 
     /// Does something while the goal's gate is served.
-    fn served<T>(&self, act: impl FnOnce(&Gate<'_>) -> T) -> T {
-        let gate = self.gate(Rules::Goal(self.caller())).unwrap();
+    fn served<T>(&self, act: impl FnOnce(&PermissionGate<'_>) -> T) -> T {
+        let gate = self.gate(GateRules::Goal(self.caller())).unwrap();
         let stop = StopSignal::new().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| gate.serve(&stop));
@@ -309,9 +309,9 @@ fn ask_before_denies_where_nobody_answers() {
 #[test]
 fn ask_before_without_a_list_has_no_gate() {
     let bench = Bench::new(&[], None);
-    assert_eq!(bench.open(Rules::Goal(bench.caller())), None);
-    assert_eq!(bench.open(Rules::Fixed(&[])), None);
-    assert!(bench.open(Rules::Fixed(&["x".to_owned()])).is_some());
+    assert_eq!(bench.open(GateRules::Goal(bench.caller())), None);
+    assert_eq!(bench.open(GateRules::Fixed(&[])), None);
+    assert!(bench.open(GateRules::Fixed(&["x".to_owned()])).is_some());
     let left = bench.folder.path().join("gate");
     assert!(!left.exists(), "a gate takes its directory with it");
 }
@@ -334,7 +334,7 @@ fn ask_before_is_refused_where_it_could_not_be_held() {
             directory: &directory,
             self_exe: Path::new("/bin/true"),
         };
-        Gate::open(Rules::Fixed(&rules), &AgentKind::Gemini, &site).map(drop)
+        PermissionGate::open(GateRules::Fixed(&rules), &AgentKind::Gemini, &site).map(drop)
     };
     assert!(open(SandboxLevel::None).is_ok());
     fs::create_dir(folder.path().join(".gemini")).unwrap();

@@ -10,12 +10,12 @@ use kapi_core::goal::outcome::{Failure, JudgeRun};
 use kapi_engine::world::Watch;
 use kapi_sys::process::ProcessEnd;
 
-use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
 use crate::judge::evidence::{self, EvidenceLimits};
 use crate::judge::token::{TOKEN_VARIABLE, sealed, token};
-use crate::judge::{JudgeQuestion, Judgement, Waiting};
+use crate::judge::{JudgeQuestion, JudgeRetry, Judgement};
 
 pub(super) fn ask(
     book: &Book,
@@ -34,7 +34,7 @@ pub(super) fn ask(
     let posed = ReadOnlyQuestion {
         agent: &kind,
         prompt: &prompt,
-        files: Files::Commit {
+        files: QuestionFiles::Commit {
             workshop: question.change.workshop,
             commit: &question.change.commit,
         },
@@ -52,8 +52,8 @@ pub(super) fn ask(
         mounts: Vec::new(),
     };
     let (run, end) = match question.waiting {
-        Waiting::ByCaller => asker::ask(book, &posed, watch)?,
-        Waiting::Here => asker::ask_patiently(book, &posed, watch)?,
+        JudgeRetry::ByCaller => asker::ask(book, &posed, watch)?,
+        JudgeRetry::Here => asker::ask_patiently(book, &posed, watch)?,
     };
     if end == ProcessEnd::Cancelled {
         return Ok(Judgement::Cancelled(run.usage));

@@ -10,9 +10,9 @@ use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
 
 use crate::agent_run::run_id;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
-use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
+use crate::judge::{self, JudgeQuestion, JudgeRetry, Judgement};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::workshop::{self, Workshop};
@@ -41,10 +41,10 @@ impl RealWorld<'_> {
             dir: &self.place.scratch.join("judge"),
             level: task.sandbox,
             network: task.network,
-            rules: Rules::Goal(self.caller(effect, &run_id)),
+            rules: GateRules::Goal(self.caller(effect, &run_id)),
             deadline: Duration::from_millis(task.deadline_ms),
             // A wait for a judge stands in the goal's log.
-            waiting: Waiting::ByCaller,
+            waiting: JudgeRetry::ByCaller,
             today: Day::of_ms(self.clock.now_ms()),
         };
         Ok(match judge::ask(&self.book, &question, watch)? {

@@ -13,13 +13,13 @@ use kapi_gateway::ask::form::{Form, SEALED_VERDICT};
 use kapi_gateway::ask::server::ModelEndpoint;
 use kapi_gateway::ask::{self, ModelQuestion};
 
-use crate::asker::patience::{AfterFailure, Patience};
+use crate::asker::patience::{AfterFailure, ProviderRetry};
 use crate::book::Book;
 use crate::failure;
 use crate::judge::evidence::{self, EvidenceLimits};
 use crate::judge::provider::{price_name, server};
 use crate::judge::token::{sealed, token};
-use crate::judge::{JudgeQuestion, Judgement, Waiting};
+use crate::judge::{JudgeQuestion, JudgeRetry, Judgement};
 
 /// The most tokens a verdict may take, with the thinking before it.
 const OUTPUT_TOKENS_MAX: u32 = 16_000;
@@ -53,7 +53,7 @@ pub(super) fn ask(
         output_tokens_max: OUTPUT_TOKENS_MAX,
         form: Form::Object(&SEALED_VERDICT),
     };
-    let mut patience = Patience::default();
+    let mut patience = ProviderRetry::default();
     loop {
         let tried = put(&server, &posed, question, watch);
         let usage = priced(book, model, question, &tried.counts);
@@ -66,7 +66,7 @@ pub(super) fn ask(
                 .keep("answer.txt", answer.text.as_bytes())?;
         }
         let answer = read(&tried.outcome, &token);
-        if let (JudgeAnswer::Unavailable(trouble), Waiting::Here) = (&answer, question.waiting) {
+        if let (JudgeAnswer::Unavailable(trouble), JudgeRetry::Here) = (&answer, question.waiting) {
             match patience.wait(trouble, usage, watch) {
                 AfterFailure::AskAgain => continue,
                 AfterFailure::Cancelled => return Ok(Judgement::Cancelled(Usage::default())),

@@ -18,7 +18,7 @@ use crate::failure;
 
 /// What is meant by the name of a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reference<'a> {
+pub(crate) enum JudgeReference<'a> {
     /// An agent, in the words in which agents are named.
     Agent(&'a str),
     /// A model of a provider.
@@ -31,32 +31,32 @@ pub(crate) enum Reference<'a> {
 }
 
 /// A provider that needs no configuration but a key.
-struct Known {
+struct JudgeProvider {
     name: &'static str,
     api: ModelApi,
     /// The variables that may hold its key, the first that is set counts.
     key_variables: &'static [&'static str],
 }
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[JudgeProvider] = &[
+    JudgeProvider {
         name: "anthropic",
         api: ModelApi::Anthropic,
         key_variables: &["ANTHROPIC_API_KEY"],
     },
-    Known {
+    JudgeProvider {
         name: "openai",
         api: ModelApi::Chat,
         key_variables: &["OPENAI_API_KEY"],
     },
-    Known {
+    JudgeProvider {
         name: "gemini",
         api: ModelApi::Gemini,
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     },
 ];
 
-impl<'a> Reference<'a> {
+impl<'a> JudgeReference<'a> {
     /// Tells a model from an agent. A command or a script may hold slashes too.
     pub(crate) fn parse(reference: &'a str) -> Self {
         let is_program = reference.starts_with("command:") || reference.starts_with("script:");
@@ -102,7 +102,11 @@ pub(crate) fn price_name(book: &Book, provider: &str) -> String {
 }
 
 /// A vendor's own key goes to the vendor alone: another server gets the key that is named for it.
-fn key(book: &Book, provider: &str, known: Option<&Known>) -> Result<Option<ProviderKey>, Failure> {
+fn key(
+    book: &Book,
+    provider: &str,
+    known: Option<&JudgeProvider>,
+) -> Result<Option<ProviderKey>, Failure> {
     let said = book.judges.get(provider);
     let named = said.and_then(|said| said.api_key_env.as_deref());
     let has_own_server = said.is_some_and(|said| said.base_url.is_some());
@@ -166,7 +170,7 @@ mod tests {
     use kapi_core::spend::prices::Prices;
     use kapi_gateway::ask::server::ModelApi;
 
-    use super::{Reference, price_name, server};
+    use super::{JudgeReference, price_name, server};
     use crate::book::Book;
     use crate::grant::Grant;
     use crate::judge::settings::ProviderSettings;
@@ -187,19 +191,22 @@ mod tests {
 
     #[test]
     fn a_model_is_told_from_a_program_with_slashes() {
-        let model = |provider, model| Reference::Model { provider, model };
+        let model = |provider, model| JudgeReference::Model { provider, model };
         for (text, expected) in [
             (
                 "anthropic/claude-opus-5",
                 model("anthropic", "claude-opus-5"),
             ),
             ("openrouter/z/glm-5", model("openrouter", "z/glm-5")),
-            ("claude", Reference::Agent("claude")),
-            ("command:/bin/judge", Reference::Agent("command:/bin/judge")),
-            ("script:a/b.yaml", Reference::Agent("script:a/b.yaml")),
-            ("/x", Reference::Agent("/x")),
+            ("claude", JudgeReference::Agent("claude")),
+            (
+                "command:/bin/judge",
+                JudgeReference::Agent("command:/bin/judge"),
+            ),
+            ("script:a/b.yaml", JudgeReference::Agent("script:a/b.yaml")),
+            ("/x", JudgeReference::Agent("/x")),
         ] {
-            assert_eq!(Reference::parse(text), expected);
+            assert_eq!(JudgeReference::parse(text), expected);
         }
     }
 

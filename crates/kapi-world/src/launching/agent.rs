@@ -23,17 +23,17 @@ use super::bounds::Touch;
 use super::context::ActiveLaunch;
 use super::error::LaunchError;
 use super::plan::LaunchPlan;
-use super::prepare::Ready;
-use super::record::Record;
+use super::prepare::ReadyWorkspace;
+use super::record::SandboxRecord;
 use super::{ports, shown};
 use crate::agent_run;
-use crate::asking::{Asked, ask_gated};
-use crate::confine::{self, Cell, WorksAt};
-use crate::gate::Rules;
+use crate::asking::{AgentRequest, ask_gated};
+use crate::confine::{self, SandboxConfig, WorksAt};
+use crate::gate::GateRules;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{self, Source};
+use crate::status::watch::{self, StatusSource};
 
 /// The name of the task as a file, besides the prompt.
 const SPEC: &str = "task-spec.md";
@@ -46,7 +46,7 @@ const NOT_DONE: i32 = 5;
 
 /// How an agent's run ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct AgentEnding {
     /// Its exit code.
     pub(crate) exit_code: i32,
     /// What it made of its turn; none where nobody reads what it says.
@@ -66,9 +66,9 @@ pub(crate) struct Ended {
 /// Runs the agent to its end.
 pub(crate) fn run(
     launch: &ActiveLaunch<'_>,
-    record: &Record,
-    ready: &Ready,
-) -> Result<Ended, LaunchError> {
+    record: &SandboxRecord,
+    ready: &ReadyWorkspace,
+) -> Result<AgentEnding, LaunchError> {
     let ActiveLaunch {
         book,
         plan,
@@ -82,7 +82,7 @@ pub(crate) fn run(
     mounts.extend(task_file(plan, &run_dir)?);
     mounts.extend(settings_hidden(plan, ready, &run_dir)?);
     mounts.extend(bounds.mounts(ready, record)?);
-    let cell = Cell {
+    let cell = SandboxConfig {
         name: &run_id,
         level: record.level,
         workspace: &ready.host,
@@ -99,7 +99,7 @@ pub(crate) fn run(
         idle: None,
     };
     let prompt = prompt(plan);
-    let asked = Asked {
+    let asked = AgentRequest {
         kind: &plan.agent,
         settings: &plan.settings,
         prompt: &prompt,
@@ -133,15 +133,15 @@ pub(crate) fn run(
         watch: &watch,
         run_dir: &run_dir,
     };
-    let rules = Rules::Fixed(bounds.forbidden);
-    let watched = watch::during(writer, Source::File(&file), || {
+    let rules = GateRules::Fixed(bounds.forbidden);
+    let watched = watch::during(writer, StatusSource::File(&file), || {
         ask_gated(book, cell, &asked, rules, listener)
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
     used.add(&run.usage);
     let (exit_code, error) = judged(&run.end, end);
-    Ok(Ended {
+    Ok(AgentEnding {
         exit_code,
         agent_end: Some(run.end),
         process_end: end,
@@ -171,7 +171,7 @@ pub(crate) fn task_file_seen(level: SandboxLevel, run_dir: &RunDir) -> PathBuf {
 /// Covers the project's own settings as for a goal's agent, where there is an inside.
 pub(crate) fn settings_hidden(
     plan: &LaunchPlan,
-    ready: &Ready,
+    ready: &ReadyWorkspace,
     run_dir: &RunDir,
 ) -> Result<Vec<Mount>, LaunchError> {
     if !shown::has_layers(plan.level) {
@@ -182,7 +182,7 @@ pub(crate) fn settings_hidden(
 }
 
 /// Returns the id that every process of a launch carries.
-pub(crate) fn run_id(record: &Record) -> String {
+pub(crate) fn run_id(record: &SandboxRecord) -> String {
     format!(
         "launch-{}-{}-{}",
         record.port_base, record.id, record.launches
@@ -190,7 +190,10 @@ pub(crate) fn run_id(record: &Record) -> String {
 }
 
 /// Returns the variables of everything that runs in a sandbox.
-pub(crate) fn environment(ready: &Ready, record: &Record) -> Vec<(OsString, OsString)> {
+pub(crate) fn environment(
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
+) -> Vec<(OsString, OsString)> {
     let mut env = ready.env.clone();
     env.push((ports::VARIABLE.into(), record.port_base.to_string().into()));
     env.push(("KAPI_SANDBOX".into(), record.id.clone().into()));

@@ -9,13 +9,13 @@ use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 
-use super::context::Stage;
-use super::error::{Kind, LaunchError};
+use super::context::LaunchHandlers;
+use super::error::{LaunchError, LaunchErrorKind};
 use super::plan::LaunchPlan;
-use super::run::{self, Launched};
+use super::run::{self, LaunchResult};
 use crate::book::Book;
-use crate::spending::turn::{Turn, TurnKey};
-use crate::spending::{Spending, Spent, Stopped};
+use crate::spending::turn::{BookedTurn, TurnKey};
+use crate::spending::{BookedResult, Spending, SpendingStop};
 
 /// Performs a launch within the caps on spending.
 ///
@@ -25,8 +25,8 @@ pub fn launch(
     book: &Book,
     spending: &Spending<'_>,
     plan: &LaunchPlan,
-    stage: &Stage<'_>,
-) -> Result<Launched, LaunchError> {
+    stage: &LaunchHandlers<'_>,
+) -> Result<LaunchResult, LaunchError> {
     let used = Mutex::new(Usage::default());
     let notice = |activity: Activity| {
         if let Activity::Used(usage) = &activity {
@@ -46,16 +46,16 @@ pub fn launch(
         goal: format!("launch-{id}"),
         effect: once,
     };
-    let turn = Turn::of_settings(key, &plan.agent, &plan.settings, Role::Executor, book);
+    let turn = BookedTurn::of_settings(key, &plan.agent, &plan.settings, Role::Executor, book);
     let booked = spending.booked(&turn, &watch, |watch| {
-        let stage = Stage {
+        let stage = LaunchHandlers {
             notice: watch.notice,
             ..*stage
         };
         let launched = run::launch(book, plan, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
         let told = used.lock().unwrap_or_else(PoisonError::into_inner);
-        Spent {
+        BookedResult {
             rest: rest(&sum.unwrap_or_default(), &told),
             has_run: launched.is_ok(),
             value: launched,
@@ -69,10 +69,10 @@ pub fn launch(
     Ok(launched)
 }
 
-fn denied(stopped: Stopped) -> LaunchError {
+fn denied(stopped: SpendingStop) -> LaunchError {
     let kind = match &stopped {
-        Stopped::Cap(_) => Kind::Denied,
-        Stopped::Ledger(_) => Kind::Failed,
+        SpendingStop::Cap(_) => LaunchErrorKind::Denied,
+        SpendingStop::Ledger(_) => LaunchErrorKind::Failed,
     };
     let failure = stopped.failure();
     LaunchError {

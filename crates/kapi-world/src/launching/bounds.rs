@@ -10,11 +10,11 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::kernel::condition::glob;
 use kapi_sandbox::spec::Mount;
 
-use super::branch::Ask;
-use super::error::{Kind, LaunchError};
+use super::branch::RemoteQuery;
+use super::error::{LaunchError, LaunchErrorKind};
 use super::plan::LaunchPlan;
-use super::prepare::Ready;
-use super::record::Record;
+use super::prepare::ReadyWorkspace;
+use super::record::SandboxRecord;
 use super::shown;
 use crate::confine::{self, WORKSPACE_INSIDE};
 use crate::gate::support;
@@ -33,7 +33,7 @@ pub struct Bounds<'a> {
     /// Patterns for paths of the workspace that stay as they are.
     pub kept: &'a [String],
     /// Whether the remote is asked where a branch begins.
-    pub remote: Remote,
+    pub remote: RemoteUse,
 }
 
 /// What of its workspace an agent may change.
@@ -47,7 +47,7 @@ pub enum Touch {
 
 /// Whether a remote takes part in where a branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remote {
+pub enum RemoteUse {
     /// It is asked.
     Asked,
     /// Only what is here counts.
@@ -60,13 +60,13 @@ impl Bounds<'_> {
         touch: Touch::Workspace,
         forbidden: &[],
         kept: &[],
-        remote: Remote::Asked,
+        remote: RemoteUse::Asked,
     };
 
     /// Refuses a launch that nothing would hold within these bounds.
     pub(crate) fn check(&self, plan: &LaunchPlan) -> Result<(), LaunchError> {
         let denied = |message: String, hint: String| LaunchError {
-            kind: Kind::Denied,
+            kind: LaunchErrorKind::Denied,
             message,
             hint: Some(hint),
         };
@@ -83,15 +83,19 @@ impl Bounds<'_> {
         })
     }
 
-    pub(crate) const fn ask(&self) -> Ask {
+    pub(crate) const fn ask(&self) -> RemoteQuery {
         match self.remote {
-            Remote::Asked => Ask::Remote,
-            Remote::Ignored => Ask::Nobody,
+            RemoteUse::Asked => RemoteQuery::Remote,
+            RemoteUse::Ignored => RemoteQuery::Nobody,
         }
     }
 
     /// Returns what lies over the paths that stay as they are.
-    pub(crate) fn mounts(&self, ready: &Ready, record: &Record) -> Result<Vec<Mount>, LaunchError> {
+    pub(crate) fn mounts(
+        &self,
+        ready: &ReadyWorkspace,
+        record: &SandboxRecord,
+    ) -> Result<Vec<Mount>, LaunchError> {
         let is_held_already = self.touch == Touch::Nothing;
         if self.kept.is_empty() || is_held_already || !shown::has_layers(record.level) {
             return Ok(Vec::new());

@@ -14,12 +14,12 @@ use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
 use kapi_wire::status::timestamp;
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
 use super::plan::BranchPlan;
-use super::record::{BranchRecord, Record};
+use super::record::{BranchRecord, SandboxRecord};
 use crate::book::Book;
-use crate::place::Place;
+use crate::place::GoalPaths;
 use crate::workshop::{self, Workshop};
 
 /// The longest one conversation with a remote may take.
@@ -31,7 +31,7 @@ const WORKTREES_MAX: usize = 10_000;
 
 /// Where a branch begins.
 #[derive(Debug, Clone)]
-pub(crate) struct Beginning {
+pub(crate) struct BranchStart {
     /// The commit to start from.
     pub(crate) start: CommitId,
     /// What the branch is at here, if it exists.
@@ -44,7 +44,7 @@ pub(crate) struct Beginning {
 
 /// Whether a remote may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum RemoteQuery {
     /// It is asked, and its commits are fetched.
     Remote,
     /// Only what is known here counts.
@@ -56,9 +56,9 @@ pub(crate) fn beginning(
     repository: &Repository,
     plan: &BranchPlan,
     book: &Book,
-    record: Option<&Record>,
-    ask: Ask,
-) -> Result<Beginning, LaunchError> {
+    record: Option<&SandboxRecord>,
+    ask: RemoteQuery,
+) -> Result<BranchStart, LaunchError> {
     check_names(repository, plan)?;
     let base = base(repository, plan)?;
     let local = local(repository, &plan.name);
@@ -70,10 +70,10 @@ pub(crate) fn beginning(
     let mut notes = Vec::new();
     let mut left = None;
     let start = match ask {
-        Ask::Remote => repository
+        RemoteQuery::Remote => repository
             .continue_from(&remote, &plan.remote_name, &base)
             .map_err(|error| LaunchError::failed(&error))?,
-        Ask::Nobody => Start {
+        RemoteQuery::Nobody => Start {
             commit: local.clone().unwrap_or_else(|| base.clone()),
             origin: StartOrigin::Local,
             left_behind: None,
@@ -111,7 +111,7 @@ pub(crate) fn beginning(
             plan.name
         ));
     }
-    Ok(Beginning {
+    Ok(BranchStart {
         start,
         local,
         set_aside: left,
@@ -123,7 +123,7 @@ pub(crate) fn beginning(
 fn set_aside(
     plan: &BranchPlan,
     local: &CommitId,
-    record: Option<&Record>,
+    record: Option<&SandboxRecord>,
 ) -> Result<String, LaunchError> {
     let made = record.and_then(|record| record.branch.as_ref()?.commit.clone());
     if made.as_deref() == Some(local.as_str()) {
@@ -134,7 +134,7 @@ fn set_aside(
         ));
     }
     Err(LaunchError::new(
-        Kind::Denied,
+        LaunchErrorKind::Denied,
         format!(
             "branch {} here and {} at {} hold different work",
             plan.name, plan.remote_name, plan.remote
@@ -152,7 +152,7 @@ fn check_names(repository: &Repository, plan: &BranchPlan) -> Result<(), LaunchE
         let is_valid = repository.is_valid_branch(name);
         if !is_valid.map_err(|error| LaunchError::failed(&error))? {
             return Err(LaunchError::new(
-                Kind::Usage,
+                LaunchErrorKind::Usage,
                 format!("{name:?} is not a branch name"),
                 "choose a name that `git check-ref-format --branch` accepts.",
             ));
@@ -169,7 +169,7 @@ fn base(repository: &Repository, plan: &BranchPlan) -> Result<CommitId, LaunchEr
         .or_else(|_| repository.resolve_commit(&there));
     found.map_err(|_not_found| {
         LaunchError::new(
-            Kind::Usage,
+            LaunchErrorKind::Usage,
             format!("find commit {revision:?} to begin the branch at"),
             "give a branch, tag or commit of this repository; `git fetch` brings those of a remote.",
         )
@@ -198,7 +198,7 @@ pub(crate) fn refuse_checked_out(
     match at {
         None => Ok(()),
         Some(at) => Err(LaunchError::new(
-            Kind::Denied,
+            LaunchErrorKind::Denied,
             format!("branch {branch} is checked out at {at}"),
             "name another `--branch`, or check out another one there.",
         )),
@@ -242,7 +242,7 @@ pub(crate) fn claim(
     let own_branch = record.stand_in.as_ref().unwrap_or(&record.name);
     let repository = &workshop.repository;
     let Some(layer) = layer else {
-        let goal_place = Place {
+        let goal_place = GoalPaths {
             project: repository.top_level().to_path_buf(),
             ref_name: record.refs.clone(),
             worktree: place.worktree(),

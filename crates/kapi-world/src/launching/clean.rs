@@ -19,12 +19,12 @@ use kapi_git::owned_dir;
 use kapi_sandbox::podman::cleanup;
 use kapi_sandbox::podman::options::{PodmanOptions, Volume};
 
-use self::known::Known;
-use super::error::{Kind, LaunchError};
+use self::known::KnownRepositories;
+use super::error::{LaunchError, LaunchErrorKind};
 use super::look::size;
 use super::merge::remove;
 use super::place::{SandboxId, SandboxPlace, Sandboxes};
-use super::record::{Made, Record, State, Work};
+use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::{masked, pruned, removal};
 use crate::book::Book;
 use crate::workshop;
@@ -42,16 +42,16 @@ pub struct CleanPlan {
     /// Only what was last used before this, in milliseconds since the epoch.
     pub used_before_ms: Option<i64>,
     /// Whether the transcripts of sandboxes that stay go.
-    pub logs: Choice,
+    pub logs: CleanChoice,
     /// Whether the build caches of sandboxes that go, go too.
-    pub volumes: Choice,
+    pub volumes: CleanChoice,
     /// The time.
     pub now_ms: i64,
 }
 
 /// Whether a kind of thing is cleaned up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum CleanChoice {
     /// It is.
     Yes,
     /// It stays.
@@ -60,9 +60,9 @@ pub enum Choice {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thing {
+pub struct CleanTarget {
     /// What it is.
-    pub what: What,
+    pub what: TargetKind,
     /// Its id or name.
     pub name: String,
     /// Its project.
@@ -72,12 +72,12 @@ pub struct Thing {
     /// Bytes on disk.
     pub bytes: u64,
     /// Whether it goes, and why.
-    pub fate: Fate,
+    pub fate: CleanAction,
 }
 
 /// A kind of thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum TargetKind {
     /// A sandbox with all it holds.
     Sandbox,
     /// The transcripts of one.
@@ -98,7 +98,7 @@ pub enum What {
 
 /// Whether a thing goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum CleanAction {
     /// It goes: why it may.
     Goes(String),
     /// It stays: why.
@@ -107,13 +107,13 @@ pub enum Fate {
 
 /// What a clean-up did.
 #[derive(Debug, Default)]
-pub struct Cleaned {
+pub struct CleanReport {
     /// What went.
-    pub removed: Vec<Thing>,
+    pub removed: Vec<CleanTarget>,
     /// The lines that bring back what was kept in git.
     pub kept: Vec<String>,
     /// What could not be removed, and why.
-    pub failed: Vec<(Thing, LaunchError)>,
+    pub failed: Vec<(CleanTarget, LaunchError)>,
 }
 
 /// Looks at everything and says what would go.
@@ -124,7 +124,7 @@ pub fn survey(
     book: &Book,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-) -> Result<Vec<Thing>, LaunchError> {
+) -> Result<Vec<CleanTarget>, LaunchError> {
     let mut things = Vec::new();
     let is_meant = |place: &SandboxPlace| {
         let is_project = plan
@@ -140,24 +140,24 @@ pub fn survey(
         .find(|id| !places.iter().any(|place| place.id() == *id))
     {
         return Err(LaunchError::new(
-            Kind::NotFound,
+            LaunchErrorKind::NotFound,
             format!("there is no sandbox {}", missing.as_str()),
             "`kapi sandbox list` shows those there are.",
         ));
     }
     let looked_at = places.iter().take(THINGS_MAX);
-    let found: Vec<(&SandboxPlace, Result<Option<Record>, LaunchError>)> = looked_at
-        .map(|place| (place, Record::load(place)))
+    let found: Vec<(&SandboxPlace, Result<Option<SandboxRecord>, LaunchError>)> = looked_at
+        .map(|place| (place, SandboxRecord::load(place)))
         .collect();
     let records = found
         .iter()
         .filter_map(|(_, found)| found.as_ref().ok()?.as_ref());
-    let known = Known::of(book, records);
+    let known = KnownRepositories::of(book, records);
     for (place, found) in found {
         let sandbox = look_at(&known, place, &found, plan);
-        let stays = matches!(sandbox.fate, Fate::Stays(_));
+        let stays = matches!(sandbox.fate, CleanAction::Stays(_));
         things.push(sandbox);
-        if stays && plan.logs == Choice::Yes {
+        if stays && plan.logs == CleanChoice::Yes {
             things.extend(logs(place)?);
         }
     }
@@ -172,22 +172,25 @@ pub fn survey(
 }
 
 fn look_at(
-    known: &Known,
+    known: &KnownRepositories,
     place: &SandboxPlace,
-    record: &Result<Option<Record>, LaunchError>,
+    record: &Result<Option<SandboxRecord>, LaunchError>,
     plan: &CleanPlan,
-) -> Thing {
+) -> CleanTarget {
     let (project, fate) = match record {
         Ok(Some(record)) => (
             Some(record.project.clone()),
             fate(known, place, record, plan)
-                .unwrap_or_else(|error| Fate::Stays(format!("failed to {}", error.message))),
+                .unwrap_or_else(|error| CleanAction::Stays(format!("failed to {}", error.message))),
         ),
-        Ok(None) => (None, Fate::Stays("it has just gone".to_owned())),
-        Err(error) => (None, Fate::Stays(format!("failed to {}", error.message))),
+        Ok(None) => (None, CleanAction::Stays("it has just gone".to_owned())),
+        Err(error) => (
+            None,
+            CleanAction::Stays(format!("failed to {}", error.message)),
+        ),
     };
-    Thing {
-        what: What::Sandbox,
+    CleanTarget {
+        what: TargetKind::Sandbox,
         name: place.id().as_str().to_owned(),
         project,
         path: place.dir(),
@@ -198,35 +201,35 @@ fn look_at(
 
 /// Decides about one sandbox.
 fn fate(
-    known: &Known,
+    known: &KnownRepositories,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     plan: &CleanPlan,
-) -> Result<Fate, LaunchError> {
+) -> Result<CleanAction, LaunchError> {
     if let Some(owner) = place.holder()? {
-        return Ok(Fate::Stays(format!("it is in use by {owner}")));
+        return Ok(CleanAction::Stays(format!("it is in use by {owner}")));
     }
     if plan
         .used_before_ms
         .is_some_and(|before| record.updated_at_ms >= before)
     {
-        return Ok(Fate::Stays("it was used since".to_owned()));
+        return Ok(CleanAction::Stays("it was used since".to_owned()));
     }
     let precious = precious(known, place, record)?;
     Ok(match precious {
-        None => Fate::Goes("it holds nothing that is not elsewhere".to_owned()),
+        None => CleanAction::Goes("it holds nothing that is not elsewhere".to_owned()),
         Some(why) if plan.ids.contains(place.id()) => {
-            Fate::Goes(format!("it was named, although {why}"))
+            CleanAction::Goes(format!("it was named, although {why}"))
         }
-        Some(why) => Fate::Stays(why),
+        Some(why) => CleanAction::Stays(why),
     })
 }
 
 /// Returns what a sandbox holds that is nowhere else.
 fn precious(
-    known: &Known,
+    known: &KnownRepositories,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
 ) -> Result<Option<String>, LaunchError> {
     let Some(branch) = &record.branch else {
         return layer_changes(place, record);
@@ -240,7 +243,7 @@ fn precious(
     let goal = workshop::ref_part(&branch.refs)?;
     let known = branch.commit.as_ref().unwrap_or(&branch.start);
     let known = workshop::commit_id(known)?;
-    if record.made == Made::Checkout && place.worktree().exists() {
+    if record.made == WorkspaceKind::Checkout && place.worktree().exists() {
         let found = repository.find_workspace(&goal, &place.worktree());
         if let Some(workspace) = found.map_err(|error| LaunchError::failed(&error))? {
             let unsaved = repository.unsaved_tree(&workspace, &known);
@@ -251,7 +254,7 @@ fn precious(
                 return Ok(Some("its worktree holds uncommitted work".to_owned()));
             }
         }
-    } else if record.work == Work::Pending
+    } else if record.work == WorkState::Pending
         && let Some(why) = layer_changes(place, record)?
     {
         return Ok(Some(why));
@@ -266,7 +269,10 @@ fn precious(
     Ok((!ground.has_arrived(branch)?).then(why))
 }
 
-fn layer_changes(place: &SandboxPlace, record: &Record) -> Result<Option<String>, LaunchError> {
+fn layer_changes(
+    place: &SandboxPlace,
+    record: &SandboxRecord,
+) -> Result<Option<String>, LaunchError> {
     if !place.layer().join("upper").is_dir() {
         return Ok(None);
     }
@@ -283,28 +289,28 @@ fn layer_changes(place: &SandboxPlace, record: &Record) -> Result<Option<String>
         false => walk.changes.len(),
     };
     Ok((n > 0).then(|| match record.state {
-        State::Running => format!("it was cut off and holds {n} changes"),
-        State::Finished => format!("it holds {n} changes that were not taken over"),
+        LaunchState::Running => format!("it was cut off and holds {n} changes"),
+        LaunchState::Finished => format!("it holds {n} changes that were not taken over"),
     }))
 }
 
-fn logs(place: &SandboxPlace) -> Result<Option<Thing>, LaunchError> {
+fn logs(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
     let path = place.runs();
     if !path.is_dir() || place.holder()?.is_some() {
         return Ok(None);
     }
-    Ok(Some(Thing {
-        what: What::Logs,
+    Ok(Some(CleanTarget {
+        what: TargetKind::Logs,
         name: place.id().as_str().to_owned(),
         project: None,
         bytes: size(&path),
         path,
-        fate: Fate::Goes("transcripts were asked for".to_owned()),
+        fate: CleanAction::Goes("transcripts were asked for".to_owned()),
     }))
 }
 
 /// Finds directories of launches that were killed before they had a record.
-fn remains(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Thing>, LaunchError> {
+fn remains(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<CleanTarget>, LaunchError> {
     let mut found = Vec::new();
     let keys = fs::read_dir(sandboxes.root())
         .into_iter()
@@ -332,37 +338,46 @@ fn remains(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Thing>, Launch
 }
 
 /// Only a launch has a lock of this name and a blank directory; goals have neither.
-fn remainder(place: &SandboxPlace) -> Result<Option<Thing>, LaunchError> {
+fn remainder(place: &SandboxPlace) -> Result<Option<CleanTarget>, LaunchError> {
     let is_ours = place.blank().is_dir() && !place.record().exists() && !place.layer().exists();
     if !is_ours || place.holder()?.is_some() {
         return Ok(None);
     }
-    Ok(Some(Thing {
-        what: What::Remains,
+    Ok(Some(CleanTarget {
+        what: TargetKind::Remains,
         name: place.id().as_str().to_owned(),
         project: None,
         path: place.dir(),
         bytes: size(&place.dir()),
-        fate: Fate::Goes("its launch ended before anything was made".to_owned()),
+        fate: CleanAction::Goes("its launch ended before anything was made".to_owned()),
     }))
 }
 
 /// Removes what goes. Each thing is looked at again under its lock first.
 #[must_use]
-pub fn clean(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, things: &[Thing]) -> Cleaned {
-    let mut cleaned = Cleaned::default();
-    let is_ours = |thing: &&Thing| match thing.what {
-        What::Sandbox | What::Logs | What::Remains | What::HiddenChecks | What::Container => true,
+pub fn clean(
+    book: &Book,
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    things: &[CleanTarget],
+) -> CleanReport {
+    let mut cleaned = CleanReport::default();
+    let is_ours = |thing: &&CleanTarget| match thing.what {
+        TargetKind::Sandbox
+        | TargetKind::Logs
+        | TargetKind::Remains
+        | TargetKind::HiddenChecks
+        | TargetKind::Container => true,
         // Those of no project are of a repository that is gone.
-        What::Objects => thing.project.is_none(),
-        What::Goal | What::Workflow => false,
+        TargetKind::Objects => thing.project.is_none(),
+        TargetKind::Goal | TargetKind::Workflow => false,
     };
     let going = things
         .iter()
-        .filter(|thing| matches!(thing.fate, Fate::Goes(_)))
+        .filter(|thing| matches!(thing.fate, CleanAction::Goes(_)))
         .filter(is_ours);
-    let (alike, other): (Vec<&Thing>, Vec<&Thing>) =
-        going.partition(|thing| thing.what == What::Sandbox && plan.volumes == Choice::No);
+    let (alike, other): (Vec<&CleanTarget>, Vec<&CleanTarget>) = going
+        .partition(|thing| thing.what == TargetKind::Sandbox && plan.volumes == CleanChoice::No);
     let rest = batch::clean(book, sandboxes, plan, &alike, &mut cleaned);
     // What could not be done for all is tried one by one, where it is said why it fails.
     for thing in rest.unwrap_or(alike).into_iter().chain(other) {
@@ -381,39 +396,39 @@ fn remove_thing(
     book: &Book,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    thing: &Thing,
+    thing: &CleanTarget,
 ) -> Result<Vec<String>, LaunchError> {
-    if thing.what == What::Container {
+    if thing.what == TargetKind::Container {
         return containers::remove(thing).map(|()| Vec::new());
     }
-    if thing.what == What::HiddenChecks {
+    if thing.what == TargetKind::HiddenChecks {
         return hidden_checks::remove(thing).map(|()| Vec::new());
     }
-    if thing.what == What::Objects {
+    if thing.what == TargetKind::Objects {
         return stores::forget(plan, thing).map(|()| Vec::new());
     }
     let key = thing.path.ancestors().nth(match thing.what {
-        What::Sandbox
-        | What::Remains
-        | What::Goal
-        | What::Workflow
-        | What::HiddenChecks
-        | What::Objects
-        | What::Container => 1,
-        What::Logs => 2,
+        TargetKind::Sandbox
+        | TargetKind::Remains
+        | TargetKind::Goal
+        | TargetKind::Workflow
+        | TargetKind::HiddenChecks
+        | TargetKind::Objects
+        | TargetKind::Container => 1,
+        TargetKind::Logs => 2,
     });
     let key = key.and_then(Path::file_name).unwrap_or_default();
     let id = SandboxId::parse(&thing.name)?;
     let place = sandboxes.place(&key.to_string_lossy(), &id);
     let held = place.hold("kapi cleanup")?;
     let kept = match thing.what {
-        What::Sandbox => {
+        TargetKind::Sandbox => {
             let record = super::merge::known(&place)?;
             let is_named = plan.ids.contains(place.id());
-            let known = Known::of(book, std::iter::once(&record));
+            let known = KnownRepositories::of(book, std::iter::once(&record));
             if let (Some(why), false) = (precious(&known, &place, &record)?, is_named) {
                 return Err(LaunchError::new(
-                    Kind::Denied,
+                    LaunchErrorKind::Denied,
                     why,
                     "it changed while it was looked at.",
                 ));
@@ -421,20 +436,22 @@ fn remove_thing(
             let kept = removal::retire(book, &place, &record, plan.now_ms)?;
             pruned::record(place.state_dir(), [&place])?;
             remove(&place, &record)?;
-            if plan.volumes == Choice::Yes {
+            if plan.volumes == CleanChoice::Yes {
                 remove_volumes(book, &place)?;
             }
             kept
         }
-        What::Logs => {
+        TargetKind::Logs => {
             pruned::record(place.state_dir(), [&place])?;
             owned_dir::wipe(&place.runs()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }
-        What::Goal | What::Workflow | What::HiddenChecks | What::Objects | What::Container => {
-            Vec::new()
-        }
-        What::Remains => {
+        TargetKind::Goal
+        | TargetKind::Workflow
+        | TargetKind::HiddenChecks
+        | TargetKind::Objects
+        | TargetKind::Container => Vec::new(),
+        TargetKind::Remains => {
             owned_dir::wipe(&place.dir()).map_err(|error| LaunchError::failed(&error))?;
             Vec::new()
         }

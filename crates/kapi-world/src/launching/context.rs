@@ -12,7 +12,7 @@ use crate::status::writer::StatusWriter;
 
 /// Who is told what happens, and who may stop it.
 #[derive(Clone, Copy)]
-pub struct Stage<'a> {
+pub struct LaunchHandlers<'a> {
     /// The time.
     pub clock: &'a dyn Clock,
     /// Raised when the launch is no longer wanted.
@@ -33,7 +33,7 @@ pub(crate) struct ActiveLaunch<'a> {
     /// What the agent is held within.
     pub(crate) bounds: &'a Bounds<'a>,
     /// The time, the way to stop it, and who is told.
-    pub(crate) stage: &'a Stage<'a>,
+    pub(crate) stage: &'a LaunchHandlers<'a>,
     /// Its status file.
     pub(crate) writer: &'a StatusWriter<'a>,
 }

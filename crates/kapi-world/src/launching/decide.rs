@@ -12,13 +12,13 @@ use kapi_git::repository::{Dirt, Repository};
 use kapi_git::rescue::RescueName;
 use kapi_wire::status::SandboxMode;
 
-use super::branch::{self, Ask, Beginning};
-use super::context::Stage;
-use super::error::{Kind, LaunchError};
-use super::inputs::Scene;
+use super::branch::{self, BranchStart, RemoteQuery};
+use super::context::LaunchHandlers;
+use super::error::{LaunchError, LaunchErrorKind};
+use super::inputs::LaunchInputs;
 use super::place::SandboxPlace;
-use super::plan::{BranchPlan, LaunchPlan, Wanted};
-use super::record::{BranchRecord, Made, Record, State, VERSION, Work};
+use super::plan::{BranchPlan, LaunchPlan, ModeChoice};
+use super::record::{BranchRecord, LaunchState, SandboxRecord, VERSION, WorkState, WorkspaceKind};
 use super::removal::{kept_notes, retire};
 use super::{foreign, masked, ports, prepare, shown};
 use crate::book::Book;
@@ -29,9 +29,9 @@ const KEY_DIGITS: usize = 12;
 
 /// Where a branch begins, with what was decided of the rest.
 #[derive(Debug)]
-pub(crate) struct Decided {
-    pub(crate) made: Made,
-    pub(crate) beginning: Option<Beginning>,
+pub(crate) struct LaunchDecision {
+    pub(crate) made: WorkspaceKind,
+    pub(crate) beginning: Option<BranchStart>,
     pub(crate) masks: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
     pub(crate) goes_on: bool,
@@ -41,9 +41,9 @@ pub(crate) struct Decided {
 pub(crate) fn decide(
     book: &Book,
     plan: &LaunchPlan,
-    scene: &Scene,
-    ask: Ask,
-) -> Result<Decided, LaunchError> {
+    scene: &LaunchInputs,
+    ask: RemoteQuery,
+) -> Result<LaunchDecision, LaunchError> {
     let mut notes: Vec<String> = scene.chosen.note.iter().cloned().collect();
     if plan.level == SandboxLevel::None {
         let note = "There is no isolation: the agent can read and write what you can.";
@@ -61,8 +61,8 @@ pub(crate) fn decide(
         if plan.level == SandboxLevel::Native {
             foreign::refuse(&plan.project)?;
         }
-        return Ok(Decided {
-            made: Made::Layer,
+        return Ok(LaunchDecision {
+            made: WorkspaceKind::Layer,
             beginning: None,
             masks: Vec::new(),
             notes,
@@ -74,7 +74,7 @@ pub(crate) fn decide(
     let mut beginning = branch::beginning(repository, asked, book, scene.earlier.as_ref(), ask)?;
     notes.append(&mut beginning.notes);
     let (made, masks) = workspace(plan, scene, repository, &beginning.start, &mut notes)?;
-    Ok(Decided {
+    Ok(LaunchDecision {
         made,
         beginning: Some(beginning),
         masks,
@@ -84,22 +84,25 @@ pub(crate) fn decide(
 }
 
 /// Tells whether an earlier launch left something that is nowhere else.
-pub(crate) fn holds_work(earlier: &Record, place: &SandboxPlace) -> bool {
+pub(crate) fn holds_work(earlier: &SandboxRecord, place: &SandboxPlace) -> bool {
     match (earlier.state, earlier.work) {
-        (State::Running, _) | (State::Finished, Work::Pending) => match earlier.made {
-            Made::Layer => {
-                let is_empty = prepare::is_empty(&place.layer().join("upper"));
-                !is_empty && !masked::is_all_of(place, earlier)
+        (LaunchState::Running, _) | (LaunchState::Finished, WorkState::Pending) => {
+            match earlier.made {
+                WorkspaceKind::Layer => {
+                    let is_empty = prepare::is_empty(&place.layer().join("upper"));
+                    !is_empty && !masked::is_all_of(place, earlier)
+                }
+                WorkspaceKind::Checkout => place.worktree().is_dir(),
             }
-            Made::Checkout => place.worktree().is_dir(),
-        },
-        (State::Finished, Work::Committed) => false,
+        }
+        (LaunchState::Finished, WorkState::Committed) => false,
     }
 }
 
 /// Tells whether a launch that was cut off had moved its branch already: then all is in there.
-fn is_published(earlier: &Record, workshop: Option<&Workshop>) -> bool {
-    let (State::Running, Some(branch), Some(workshop)) = (earlier.state, &earlier.branch, workshop)
+fn is_published(earlier: &SandboxRecord, workshop: Option<&Workshop>) -> bool {
+    let (LaunchState::Running, Some(branch), Some(workshop)) =
+        (earlier.state, &earlier.branch, workshop)
     else {
         return false;
     };
@@ -111,16 +114,16 @@ fn is_published(earlier: &Record, workshop: Option<&Workshop>) -> bool {
 /// Goes on with what an earlier launch left, if this one is for the same.
 fn go_on(
     plan: &LaunchPlan,
-    scene: &Scene,
-    earlier: &Record,
+    scene: &LaunchInputs,
+    earlier: &SandboxRecord,
     mut notes: Vec<String>,
-) -> Result<Decided, LaunchError> {
+) -> Result<LaunchDecision, LaunchError> {
     let id = plan.place.id().as_str();
     let asked = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
     let name = |branch: &BranchRecord| branch.name.clone();
     let is_same = earlier.mode == scene.chosen.mode
         && earlier.branch.as_ref().map(name) == asked.map(|branch| branch.name.clone())
-        && !(plan.mode == Wanted::Worktree && earlier.made == Made::Layer)
+        && !(plan.mode == ModeChoice::Worktree && earlier.made == WorkspaceKind::Layer)
         && shown::has_layers(earlier.level) == shown::has_layers(plan.level);
     let hint = format!(
         "look at it with `kapi sandbox diff {id}`, then launch it as before, take it with `kapi \
@@ -136,13 +139,13 @@ fn go_on(
             "look at it with `kapi sandbox diff {id}`; `kapi sandbox discard {id}` keeps it under a \
              rescue ref."
         );
-        return Err(LaunchError::new(Kind::Denied, message, hint));
+        return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
     if !is_same {
         let message = format!("sandbox {id} holds work of another launch");
-        return Err(LaunchError::new(Kind::Denied, message, hint));
+        return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
     }
-    if earlier.made == Made::Layer
+    if earlier.made == WorkspaceKind::Layer
         && let (Some(branch), Some(workshop)) = (&earlier.branch, &scene.workshop)
     {
         let head = head(&workshop.repository)?;
@@ -151,16 +154,18 @@ fn go_on(
                 "sandbox {id} holds work over commit {}, and {head} is checked out now",
                 branch.start
             );
-            return Err(LaunchError::new(Kind::Denied, message, hint));
+            return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));
         }
     }
     notes.push(match earlier.state {
-        State::Running => {
+        LaunchState::Running => {
             format!("The last launch of {id} was cut off; this one goes on where it stopped.")
         }
-        State::Finished => format!("Sandbox {id} holds changes already; this launch adds to them."),
+        LaunchState::Finished => {
+            format!("Sandbox {id} holds changes already; this launch adds to them.")
+        }
     });
-    Ok(Decided {
+    Ok(LaunchDecision {
         made: earlier.made,
         beginning: None,
         masks: Vec::new(),
@@ -179,16 +184,20 @@ fn head(repository: &Repository) -> Result<CommitId, LaunchError> {
 /// quick one.
 fn workspace(
     plan: &LaunchPlan,
-    scene: &Scene,
+    scene: &LaunchInputs,
     repository: &Repository,
     start: &CommitId,
     notes: &mut Vec<String>,
-) -> Result<(Made, Vec<PathBuf>), LaunchError> {
+) -> Result<(WorkspaceKind, Vec<PathBuf>), LaunchError> {
     let is_overlay = scene.chosen.mode == SandboxMode::Overlay;
     let (is_plain, why) = match (plan.mode, plan.level) {
-        (Wanted::Worktree, _) | (_, SandboxLevel::None) => return Ok((Made::Checkout, Vec::new())),
-        (Wanted::Auto, SandboxLevel::Podman) => return Ok((Made::Checkout, Vec::new())),
-        (Wanted::Auto | Wanted::Overlay, SandboxLevel::Native | SandboxLevel::Podman) => {
+        (ModeChoice::Worktree, _) | (_, SandboxLevel::None) => {
+            return Ok((WorkspaceKind::Checkout, Vec::new()));
+        }
+        (ModeChoice::Auto, SandboxLevel::Podman) => {
+            return Ok((WorkspaceKind::Checkout, Vec::new()));
+        }
+        (ModeChoice::Auto | ModeChoice::Overlay, SandboxLevel::Native | SandboxLevel::Podman) => {
             let is_head = head(repository)? == *start;
             (
                 is_head,
@@ -215,20 +224,20 @@ fn workspace(
                      commit {start}."
                 ));
             }
-            return Ok((Made::Layer, masks));
+            return Ok((WorkspaceKind::Layer, masks));
         }
         (true, false) => "the project has many uncommitted changes".to_owned(),
         (false, _) => why,
     };
     if is_overlay {
         return Err(LaunchError::new(
-            Kind::Denied,
+            LaunchErrorKind::Denied,
             format!("an overlay cannot show branch content: {why}"),
             "leave out `--overlay-mode`, and a worktree is made.",
         ));
     }
     notes.push(format!("A real worktree is made, because {why}."));
-    Ok((Made::Checkout, Vec::new()))
+    Ok((WorkspaceKind::Checkout, Vec::new()))
 }
 
 /// Returns the person's uncommitted paths, less those that the project wants to be seen.
@@ -247,10 +256,10 @@ fn masks(plan: &LaunchPlan, dirt: Dirt) -> Result<Vec<PathBuf>, LaunchError> {
 pub(crate) fn settle(
     book: &Book,
     plan: &LaunchPlan,
-    scene: &Scene,
-    decided: &Decided,
-    stage: &Stage<'_>,
-) -> Result<Record, LaunchError> {
+    scene: &LaunchInputs,
+    decided: &LaunchDecision,
+    stage: &LaunchHandlers<'_>,
+) -> Result<SandboxRecord, LaunchError> {
     let now_ms = stage.clock.now_ms();
     let _choosing = ports::hold(&plan.place)?;
     let earlier = scene.earlier.as_ref();
@@ -280,7 +289,7 @@ pub(crate) fn settle(
         (false, _, _) => None,
     };
     let below = scene.workshop.as_ref().map(below).transpose()?;
-    let record = Record {
+    let record = SandboxRecord {
         version: VERSION,
         id: plan.place.id().as_str().to_owned(),
         project: plan.project.clone(),
@@ -296,8 +305,8 @@ pub(crate) fn settle(
         },
         port_base,
         launches,
-        state: State::Running,
-        work: Work::Pending,
+        state: LaunchState::Running,
+        work: WorkState::Pending,
         created_at_ms: earlier.map_or(now_ms, |record| record.created_at_ms),
         updated_at_ms: now_ms,
         exit_code: None,
@@ -312,7 +321,7 @@ pub(crate) fn settle(
 /// Keeps a commit that the branch is about to leave behind.
 fn set_aside(
     plan: &LaunchPlan,
-    scene: &Scene,
+    scene: &LaunchInputs,
     commit: &CommitId,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
@@ -335,15 +344,15 @@ fn below(workshop: &Workshop) -> Result<String, LaunchError> {
 fn clear(
     book: &Book,
     plan: &LaunchPlan,
-    earlier: &Record,
+    earlier: &SandboxRecord,
     now_ms: i64,
-    stage: &Stage<'_>,
+    stage: &LaunchHandlers<'_>,
 ) -> Result<(), LaunchError> {
     let kept = retire(book, &plan.place, earlier, now_ms)?;
     for text in kept_notes(&kept) {
         (stage.notice)(kapi_engine::world::Activity::Note { text });
     }
-    if earlier.made == Made::Layer {
+    if earlier.made == WorkspaceKind::Layer {
         let layer = prepare::open_layer(&plan.place)?;
         layer
             .discard()
@@ -355,8 +364,8 @@ fn clear(
 fn new_branch(
     plan: &LaunchPlan,
     asked: &BranchPlan,
-    beginning: &Beginning,
-    decided: &Decided,
+    beginning: &BranchStart,
+    decided: &LaunchDecision,
     launches: u32,
 ) -> BranchRecord {
     let key = plan.place.project_key();

@@ -25,20 +25,20 @@ use kapi_sys::process::{self, OutputLine, ProcessLimits, Program};
 
 use self::dialogue::Dialogue;
 use self::hooks::Hooks;
-use super::agent::{self, Ended};
-use super::context::{ActiveLaunch, Stage};
-use super::error::{Kind as ErrorKind, LaunchError};
+use super::agent::{self, AgentEnding};
+use super::context::{ActiveLaunch, LaunchHandlers};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::finish::SandboxWork;
 use super::inputs::ground;
 use super::merge::known;
 use super::place::SandboxPlace;
-use super::prepare::{self, Ready};
-use super::record::{Record, Work};
+use super::prepare::{self, ReadyWorkspace};
+use super::record::{SandboxRecord, WorkState};
 use super::shown::included;
 use crate::book::Book;
-use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WorksAt};
-use crate::doors::Doors;
-use crate::doors::serve::Served;
+use crate::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WorksAt};
+use crate::doors::NetworkAccess;
+use crate::doors::serve::NetworkServices;
 use crate::failure;
 use crate::run_dir::RunDir;
 use crate::tools::client::RUN_ID_VARIABLE;
@@ -52,7 +52,7 @@ const SHELLS: &[&str] = &["bash", "sh"];
 const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "TERM_PROGRAM", "LINES", "COLUMNS"];
 
 /// How a program is attended.
-pub enum Attended<'a> {
+pub enum ProgramConsole<'a> {
     /// By a person at the terminal of this process.
     Terminal,
     /// By nobody; each line of its output is handed on.
@@ -67,8 +67,8 @@ pub fn enter(
     book: &Book,
     place: &SandboxPlace,
     command: &[OsString],
-    attended: Attended<'_>,
-    stage: &Stage<'_>,
+    attended: ProgramConsole<'_>,
+    stage: &LaunchHandlers<'_>,
 ) -> Result<i32, LaunchError> {
     let mut record = known(place)?;
     let _held = place.hold("kapi sandbox shell")?;
@@ -76,7 +76,7 @@ pub fn enter(
     let ready = prepare::open(place, &record, workshop.as_ref(), &book.home)?;
     let before = record.work;
     // What a person changes in here is nowhere else from now on.
-    record.work = Work::Pending;
+    record.work = WorkState::Pending;
     record.updated_at_ms = stage.clock.now_ms();
     record.save(place)?;
     let (program, args) = match command.split_first() {
@@ -101,10 +101,10 @@ pub fn enter(
     );
     included.withdraw()?;
     let ran = ran?;
-    let is_unchanged = before == Work::Committed
+    let is_unchanged = before == WorkState::Committed
         && is_as_committed(&ready, &record, workshop.as_ref(), stage.clock.now_ms())?;
     if is_unchanged {
-        record.work = Work::Committed;
+        record.work = WorkState::Committed;
         record.save(place)?;
     }
     Ok(agent::code_of(ran.finished.end))
@@ -112,8 +112,8 @@ pub fn enter(
 
 /// Tells whether a workspace holds nothing but what its branch has.
 fn is_as_committed(
-    ready: &Ready,
-    record: &Record,
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
     workshop: Option<&Workshop>,
     now_ms: i64,
 ) -> Result<bool, LaunchError> {
@@ -144,9 +144,9 @@ fn is_as_committed(
 /// Its status comes from its hooks, and from its progress file.
 pub(crate) fn at_terminal(
     launch: &ActiveLaunch<'_>,
-    record: &Record,
-    ready: &Ready,
-) -> Result<Ended, LaunchError> {
+    record: &SandboxRecord,
+    ready: &ReadyWorkspace,
+) -> Result<AgentEnding, LaunchError> {
     let ActiveLaunch {
         book,
         plan,
@@ -180,7 +180,7 @@ pub(crate) fn at_terminal(
     let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
     cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
     super::place::make_private(&home)?;
-    let mut doors = Doors::new(record.level, record.network, &book.grant)?;
+    let mut doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let mut payload = match &plan.agent {
         AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
         AgentKind::Claude
@@ -204,7 +204,7 @@ pub(crate) fn at_terminal(
     };
     surround(&mut payload, ready, record, &run_id);
     doors.insert_cassette(&book.grant, &run_id);
-    let served = Served::new(&doors, &watch, &run_dir)?;
+    let served = NetworkServices::new(&doors, &watch, &run_dir)?;
     let (hooks, written) = (hooks.as_ref(), ready.written.as_path());
     let ran = hooks::follow(hooks, written, writer, stage.notice, || {
         interact(&cell, book, payload, &served)
@@ -220,7 +220,7 @@ pub(crate) fn at_terminal(
 }
 
 /// Words how an interactive launch ended; nobody reads what such a program says.
-fn ended(ran: &SandboxRun, usage: Usage) -> Ended {
+fn ended(ran: &SandboxRun, usage: Usage) -> AgentEnding {
     let exit_code = agent::code_of(ran.finished.end);
     let limit = ran
         .exceeded
@@ -231,7 +231,7 @@ fn ended(ran: &SandboxRun, usage: Usage) -> Ended {
         (None, 0) => None,
         (None, code) => Some(format!("the program exited with code {code}")),
     };
-    Ended {
+    AgentEnding {
         exit_code,
         agent_end: None,
         process_end: ran.finished.end,
@@ -251,8 +251,8 @@ fn tell_limits(ran: &SandboxRun, notice: &(dyn Fn(Activity) + Sync)) {
 }
 
 struct Guest<'a> {
-    record: &'a Record,
-    ready: &'a Ready,
+    record: &'a SandboxRecord,
+    ready: &'a ReadyWorkspace,
     home: PathBuf,
     program: PathBuf,
     args: Vec<OsString>,
@@ -261,33 +261,38 @@ struct Guest<'a> {
 fn attend(
     book: &Book,
     guest: Guest<'_>,
-    attended: Attended<'_>,
-    stage: &Stage<'_>,
+    attended: ProgramConsole<'_>,
+    stage: &LaunchHandlers<'_>,
     run_dir: &RunDir,
 ) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
     super::place::make_private(&guest.home)?;
-    let doors = Doors::new(record.level, record.network, &book.grant)?;
+    let doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let watch = Watch {
         cancel: stage.cancel,
         notice: stage.notice,
     };
-    let served = Served::new(&doors, &watch, run_dir)?;
+    let served = NetworkServices::new(&doors, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
     let cell = cell(record, guest.ready, &guest.home, &name);
     let mut payload = bare(guest.program, guest.args);
     surround(&mut payload, guest.ready, record, &name);
     let ran = match attended {
-        Attended::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
-        Attended::Terminal => interact(&cell, book, payload, &served)?,
+        ProgramConsole::Lines(on_line) => cell.run(book, payload, &served, on_line)?,
+        ProgramConsole::Terminal => interact(&cell, book, payload, &served)?,
     };
     tell_limits(&ran, stage.notice);
     Ok(ran)
 }
 
 /// Returns the place of a person's program: the workspace as the agent has it.
-fn cell<'a>(record: &'a Record, ready: &'a Ready, home: &'a Path, name: &'a str) -> Cell<'a> {
-    Cell {
+fn cell<'a>(
+    record: &'a SandboxRecord,
+    ready: &'a ReadyWorkspace,
+    home: &'a Path,
+    name: &'a str,
+) -> SandboxConfig<'a> {
+    SandboxConfig {
         name,
         level: record.level,
         workspace: &ready.host,
@@ -302,8 +307,8 @@ fn cell<'a>(record: &'a Record, ready: &'a Ready, home: &'a Path, name: &'a str)
     }
 }
 
-const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
-    Payload {
+const fn bare(program: PathBuf, args: Vec<OsString>) -> SandboxedProgram {
+    SandboxedProgram {
         program,
         args,
         env: BTreeMap::new(),
@@ -315,7 +320,12 @@ const fn bare(program: PathBuf, args: Vec<OsString>) -> Payload {
 }
 
 /// Adds the variables that everything in a sandbox has; those of the agent itself win.
-fn surround(payload: &mut Payload, ready: &Ready, record: &Record, name: &str) {
+fn surround(
+    payload: &mut SandboxedProgram,
+    ready: &ReadyWorkspace,
+    record: &SandboxRecord,
+    name: &str,
+) {
     let own = std::mem::take(&mut payload.env);
     payload.env.extend(agent::environment(ready, record));
     payload.env.extend(own);
@@ -324,10 +334,10 @@ fn surround(payload: &mut Payload, ready: &Ready, record: &Record, name: &str) {
 
 /// Runs a program in a cell at the person's terminal.
 fn interact(
-    cell: &Cell<'_>,
+    cell: &SandboxConfig<'_>,
     book: &Book,
-    payload: Payload,
-    served: &Served<'_>,
+    payload: SandboxedProgram,
+    served: &NetworkServices<'_>,
 ) -> Result<SandboxRun, Failure> {
     let (mut spec, path_first) = cell.spec(book, &payload.program)?;
     spec.network = served.doors.network();
@@ -372,7 +382,7 @@ fn shell(book: &Book) -> Result<PathBuf, LaunchError> {
         .filter_map(|name| process::find_in_path(OsStr::new(name), &book.path_variable()));
     found.next().ok_or_else(|| {
         LaunchError::new(
-            ErrorKind::Failed,
+            LaunchErrorKind::Failed,
             "find a shell on PATH",
             "name a command after `--`.",
         )
@@ -388,7 +398,7 @@ fn find(book: &Book, program: &OsStr) -> Result<PathBuf, LaunchError> {
     };
     found.ok_or_else(|| {
         LaunchError::new(
-            ErrorKind::NotFound,
+            LaunchErrorKind::NotFound,
             format!("there is no program {} on PATH", program.to_string_lossy()),
             "give the path it has inside, or run it through a shell: `-- sh -c '…'`.",
         )

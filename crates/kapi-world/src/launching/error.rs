@@ -10,7 +10,7 @@ use crate::failure;
 
 /// What kind of no it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LaunchErrorKind {
     /// What was asked makes no sense here.
     Usage,
     /// A rule refused; nothing changed.
@@ -27,8 +27,8 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchError {
     /// What kind of no it is.
-    pub kind: Kind,
-    /// What to tell, as "failed to …" for [`Kind::Failed`] and as a sentence's text otherwise.
+    pub kind: LaunchErrorKind,
+    /// What to tell, as "failed to …" for [`LaunchErrorKind::Failed`] and as a sentence's text otherwise.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -37,7 +37,7 @@ pub struct LaunchError {
 impl LaunchError {
     /// Builds one of a kind with advice.
     #[must_use]
-    pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn new(kind: LaunchErrorKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -54,7 +54,7 @@ impl LaunchError {
 impl From<Failure> for LaunchError {
     fn from(failure: Failure) -> Self {
         Self {
-            kind: Kind::Failed,
+            kind: LaunchErrorKind::Failed,
             message: failure.message,
             hint: failure.hint,
         }

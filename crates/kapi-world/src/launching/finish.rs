@@ -18,17 +18,17 @@ use kapi_git::workspace::{Workspace, WorkspacePlan};
 use serde::Serialize;
 
 use super::branch::REMOTE_TIMEOUT;
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
-use super::prepare::{self, Ready};
-use super::record::{BranchRecord, Record};
+use super::prepare::{self, ReadyWorkspace};
+use super::record::{BranchRecord, SandboxRecord};
 use crate::book::Book;
 use crate::failure;
 use crate::workshop::{self, Workshop};
 
 /// One path of a commit or layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Changed {
+pub struct ChangedPathView {
     /// The path; bytes that are no text are replaced.
     pub path: String,
     /// What happened to it: `added`, `modified`, `deleted`, `mode`, `type`, `replaced`.
@@ -37,10 +37,10 @@ pub struct Changed {
 
 /// What a commit came to.
 #[derive(Debug, Default)]
-pub(crate) struct Committed {
+pub(crate) struct LaunchCommit {
     /// The commit, unless nothing had changed.
     pub(crate) commit: Option<CommitId>,
-    pub(crate) changed: Vec<Changed>,
+    pub(crate) changed: Vec<ChangedPathView>,
     pub(crate) left_out: Vec<String>,
     pub(crate) notes: Vec<String>,
 }
@@ -51,9 +51,9 @@ pub(crate) struct SandboxWork<'a> {
     /// The repository.
     pub(crate) workshop: &'a Workshop,
     /// The workspace.
-    pub(crate) ready: &'a Ready,
+    pub(crate) ready: &'a ReadyWorkspace,
     /// The sandbox's record.
-    pub(crate) record: &'a Record,
+    pub(crate) record: &'a SandboxRecord,
 }
 
 /// A branch that moves forward, from one commit to another.
@@ -71,10 +71,10 @@ impl SandboxWork<'_> {
         place: &SandboxPlace,
         message: &str,
         now_ms: i64,
-    ) -> Result<Committed, LaunchError> {
+    ) -> Result<LaunchCommit, LaunchError> {
         let Self { ready, record, .. } = self;
         let (Some(branch), Some(workspace)) = (&record.branch, &ready.workspace) else {
-            return Ok(Committed::default());
+            return Ok(LaunchCommit::default());
         };
         let plan = CandidatePlan {
             name: workshop::ref_part("commit")?,
@@ -82,7 +82,7 @@ impl SandboxWork<'_> {
             author: workshop::author(),
             at_unix_seconds: now_ms.div_euclid(1000),
         };
-        let mut made = Committed::default();
+        let mut made = LaunchCommit::default();
         let candidate = self.candidate(branch, workspace, &plan, &mut made)?;
         made.left_out = candidate
             .refused
@@ -118,7 +118,7 @@ impl SandboxWork<'_> {
             author: workshop::author(),
             at_unix_seconds: now_ms.div_euclid(1000),
         };
-        let mut made = Committed::default();
+        let mut made = LaunchCommit::default();
         self.candidate(branch, workspace, &plan, &mut made)
             .map(Some)
     }
@@ -128,7 +128,7 @@ impl SandboxWork<'_> {
         branch: &BranchRecord,
         workspace: &Workspace,
         plan: &CandidatePlan,
-        made: &mut Committed,
+        made: &mut LaunchCommit,
     ) -> Result<Candidate, LaunchError> {
         let Self {
             workshop,
@@ -270,7 +270,7 @@ pub(crate) fn push(
     let pushed = workshop.repository.push(&plan).map_err(|error| {
         let line = plan.command_line(&workshop.repository);
         LaunchError::new(
-            Kind::Failed,
+            LaunchErrorKind::Failed,
             failure::chain(&error),
             format!(
                 "the commit is on branch {}; push it with `{line}`.",
@@ -284,8 +284,8 @@ pub(crate) fn push(
     })
 }
 
-pub(crate) fn changed(path: &Path, change: &'static str) -> Changed {
-    Changed {
+pub(crate) fn changed(path: &Path, change: &'static str) -> ChangedPathView {
+    ChangedPathView {
         path: path.to_string_lossy().into_owned(),
         change,
     }

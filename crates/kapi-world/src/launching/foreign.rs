@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{getegid, geteuid};
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 
 /// Entries that are looked at; where there are more, the rest is taken to be like these.
 const ENTRIES_MAX: usize = 100_000;
@@ -84,7 +84,7 @@ pub(super) fn refuse(project: &Path) -> Result<(), LaunchError> {
         return Ok(());
     }
     Err(LaunchError::new(
-        Kind::Denied,
+        LaunchErrorKind::Denied,
         sentence(&files),
         format!(
             "name a `--branch` of a repository, whose files are then your own, or give them your \

@@ -7,26 +7,26 @@ use std::path::Path;
 use kapi_git::repository::{Repository, RepositoryError};
 use kapi_sys::cancel::Cancel;
 
-use super::error::{Kind, LaunchError};
-use super::mode::{self, Chosen, Ground};
+use super::error::{LaunchError, LaunchErrorKind};
+use super::mode::{self, ChosenMode, ProjectGit};
 use super::plan::LaunchPlan;
-use super::record::Record;
+use super::record::SandboxRecord;
 use crate::book::Book;
 use crate::workshop::{self, Workshop};
 
 /// What is there before anything is decided.
 #[derive(Debug)]
-pub(crate) struct Scene {
+pub(crate) struct LaunchInputs {
     pub(crate) workshop: Option<Workshop>,
-    pub(crate) chosen: Chosen,
-    pub(crate) earlier: Option<Record>,
+    pub(crate) chosen: ChosenMode,
+    pub(crate) earlier: Option<SandboxRecord>,
 }
 
-impl Scene {
+impl LaunchInputs {
     pub(crate) fn of(book: &Book, plan: &LaunchPlan) -> Result<Self, LaunchError> {
         if plan.place.dir().starts_with(&plan.project) {
             return Err(LaunchError::new(
-                Kind::Usage,
+                LaunchErrorKind::Usage,
                 format!("{} holds Kapi's own state", plan.project.display()),
                 "launch it on a directory further down.",
             ));
@@ -34,7 +34,7 @@ impl Scene {
         let (ground, workshop) = ground(book, &plan.project)?;
         let branch = plan.branch.as_ref().map(|branch| branch.name.as_str());
         let chosen = mode::choose(plan.mode, branch, &ground, plan.level)?;
-        let earlier = Record::load(&plan.place)?;
+        let earlier = SandboxRecord::load(&plan.place)?;
         Ok(Self {
             workshop,
             chosen,
@@ -47,21 +47,21 @@ impl Scene {
 pub(crate) fn ground(
     book: &Book,
     project: &Path,
-) -> Result<(Ground, Option<Workshop>), LaunchError> {
+) -> Result<(ProjectGit, Option<Workshop>), LaunchError> {
     let git = workshop::find_git(book, &Cancel::new())?;
     let repository = match Repository::discover(&git, project) {
         Ok(repository) => repository,
         Err(RepositoryError::NotARepository { .. } | RepositoryError::Bare { .. }) => {
-            return Ok((Ground::Plain, None));
+            return Ok((ProjectGit::Plain, None));
         }
-        Err(RepositoryError::NoCommit { .. }) => return Ok((Ground::Unborn, None)),
+        Err(RepositoryError::NoCommit { .. }) => return Ok((ProjectGit::Unborn, None)),
         Err(error) => return Err(LaunchError::failed(&error)),
     };
     let top = repository.top_level().to_path_buf();
     let is_top = std::fs::canonicalize(&top).is_ok_and(|top| top == project);
     if is_top {
-        Ok((Ground::Repository, Some(Workshop { repository })))
+        Ok((ProjectGit::Repository, Some(Workshop { repository })))
     } else {
-        Ok((Ground::Below(top), None))
+        Ok((ProjectGit::Below(top), None))
     }
 }

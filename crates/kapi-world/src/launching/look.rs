@@ -10,7 +10,7 @@ use kapi_git::layer::{Layer, Marks, walk};
 
 use super::error::LaunchError;
 use super::place::{SandboxPlace, Sandboxes};
-use super::record::{Made, Record, State};
+use super::record::{LaunchState, SandboxRecord, WorkspaceKind};
 
 /// How many entries are counted for a size.
 const ENTRIES_MAX: usize = 500_000;
@@ -19,18 +19,18 @@ const BLOCK_BYTES: u64 = 512;
 
 /// One sandbox of a list.
 #[derive(Debug)]
-pub struct Listed {
+pub struct SandboxListing {
     /// Where it is.
     pub place: SandboxPlace,
     /// What is known of it, or why that cannot be read.
-    pub found: Result<Known, LaunchError>,
+    pub found: Result<SandboxDetails, LaunchError>,
 }
 
 /// What is known of a sandbox.
 #[derive(Debug)]
-pub struct Known {
+pub struct SandboxDetails {
     /// Its record.
-    pub record: Record,
+    pub record: SandboxRecord,
     /// `running`, `stopped`, `finished` or `failed`.
     pub state: &'static str,
     /// How many paths differ from the start.
@@ -43,9 +43,9 @@ pub struct Known {
 ///
 /// # Errors
 /// When their directory cannot be read.
-pub fn list(sandboxes: &Sandboxes) -> Result<Vec<Listed>, LaunchError> {
+pub fn list(sandboxes: &Sandboxes) -> Result<Vec<SandboxListing>, LaunchError> {
     let places = sandboxes.all()?;
-    let listed = places.into_iter().map(|place| Listed {
+    let listed = places.into_iter().map(|place| SandboxListing {
         found: known(&place),
         place,
     });
@@ -56,15 +56,15 @@ pub fn list(sandboxes: &Sandboxes) -> Result<Vec<Listed>, LaunchError> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn known(place: &SandboxPlace) -> Result<Known, LaunchError> {
+pub fn known(place: &SandboxPlace) -> Result<SandboxDetails, LaunchError> {
     let record = super::merge::known(place)?;
     let is_held = place.holder()?.is_some();
-    let n_changed = if record.state == State::Running && !is_held {
+    let n_changed = if record.state == LaunchState::Running && !is_held {
         counted(place, &record)
     } else {
         record.n_changed
     };
-    Ok(Known {
+    Ok(SandboxDetails {
         state: record.state_word(is_held),
         n_changed,
         bytes: size(&place.dir()) + size(&place.worktree()),
@@ -73,8 +73,8 @@ pub fn known(place: &SandboxPlace) -> Result<Known, LaunchError> {
 }
 
 /// Counts the changes in the layer of a launch that was cut off; nobody did before.
-fn counted(place: &SandboxPlace, record: &Record) -> usize {
-    if record.made != Made::Layer || !place.layer().join("upper").is_dir() {
+fn counted(place: &SandboxPlace, record: &SandboxRecord) -> usize {
+    if record.made != WorkspaceKind::Layer || !place.layer().join("upper").is_dir() {
         return record.n_changed;
     }
     let Ok(layer) = Layer::open(&place.layer(), Marks::User, "kapi sandbox list") else {

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::LaunchError;
 use super::place::SandboxPlace;
-use super::record::Record;
+use super::record::SandboxRecord;
 
 /// The note, in the sandbox's directory.
 const NOTE: &str = "masked";
@@ -26,7 +26,7 @@ const NOTE_BYTES_MAX: u64 = 256;
 /// Notes what a layer holds that nobody has worked in yet.
 pub(crate) fn note(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     layer: &Layer,
 ) -> Result<(), LaunchError> {
     let walk = walk::walk(layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
@@ -45,7 +45,7 @@ pub(crate) fn is_all(place: &SandboxPlace, layer: &Layer, walk: &Walk) -> bool {
 }
 
 /// Tells the same of a sandbox; what cannot be read may hold anything.
-pub(crate) fn is_all_of(place: &SandboxPlace, record: &Record) -> bool {
+pub(crate) fn is_all_of(place: &SandboxPlace, record: &SandboxRecord) -> bool {
     if !place.dir().join(NOTE).exists() {
         return false;
     }

@@ -23,11 +23,11 @@ use serde::Serialize;
 
 use self::gate::AutoRun;
 use self::told::{Aside, merged, why_held};
-use super::error::{Kind, LaunchError};
-use super::finish::{self, Changed, SandboxWork, changed};
+use super::error::{LaunchError, LaunchErrorKind};
+use super::finish::{self, ChangedPathView, SandboxWork, changed};
 use super::inputs::ground;
 use super::place::SandboxPlace;
-use super::record::{Made, Record, Work};
+use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use super::{prepare, removal};
 use crate::book::Book;
 use crate::launching::pruned;
@@ -38,7 +38,7 @@ use crate::workshop;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The paths.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPathView>,
     /// What is never taken over, and why.
     pub left_out: Vec<String>,
     /// Those of the paths that run by themselves.
@@ -60,9 +60,9 @@ pub struct MergePlan {
     /// What to do about conflicts, and about what is held back.
     pub conflicts: Conflicts,
     /// What to do about files that run by themselves.
-    pub auto_run: Gate,
+    pub auto_run: RiskyChanges,
     /// What to do where much of the project would be deleted.
-    pub mass_deletion: Gate,
+    pub mass_deletion: RiskyChanges,
     /// Whether only to tell.
     pub rehearsal: Rehearsal,
 }
@@ -80,7 +80,7 @@ pub enum Conflicts {
 
 /// What to do about what a person looks at first: files that run by themselves, a mass deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
+pub enum RiskyChanges {
     /// They are held back.
     Hold,
     /// The person has looked at them: they are taken over like others.
@@ -98,7 +98,7 @@ pub enum Rehearsal {
 
 /// What a merge did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Merged {
+pub struct MergeResult {
     /// Whether anything was written.
     pub applied: bool,
     /// Each path with what happens to it.
@@ -133,10 +133,10 @@ pub struct MergedPath {
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
-pub fn known(place: &SandboxPlace) -> Result<Record, LaunchError> {
-    Record::load(place)?.ok_or_else(|| {
+pub fn known(place: &SandboxPlace) -> Result<SandboxRecord, LaunchError> {
+    SandboxRecord::load(place)?.ok_or_else(|| {
         LaunchError::new(
-            Kind::NotFound,
+            LaunchErrorKind::NotFound,
             format!("there is no sandbox {}", place.id().as_str()),
             "`kapi sandbox list` shows those there are.",
         )
@@ -174,7 +174,7 @@ pub fn difference(
 fn branch_difference(
     book: &Book,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     bytes_max: usize,
     now_ms: i64,
 ) -> Result<Difference, LaunchError> {
@@ -185,9 +185,9 @@ fn branch_difference(
     let start = workshop::commit_id(&branch.start)?;
     let mut left_out = Vec::new();
     let commit = match (&branch.commit, record.work) {
-        (Some(commit), Work::Committed) => workshop::commit_id(commit)?,
-        (None, Work::Committed) => start.clone(),
-        (_, Work::Pending) => {
+        (Some(commit), WorkState::Committed) => workshop::commit_id(commit)?,
+        (None, WorkState::Committed) => start.clone(),
+        (_, WorkState::Pending) => {
             let ready = prepare::found(place, record, &workshop)?;
             let work = SandboxWork {
                 workshop: &workshop,
@@ -214,7 +214,7 @@ fn branch_difference(
     let patch = repository
         .diff(&start, &commit, bytes_max)
         .map_err(|error| failed(&error))?;
-    let changed: Vec<Changed> = changes
+    let changed: Vec<ChangedPathView> = changes
         .iter()
         .map(|change| changed(&change.path, finish::change_word(change.kind)))
         .collect();
@@ -227,9 +227,9 @@ fn branch_difference(
     })
 }
 
-fn gone(record: &Record) -> LaunchError {
+fn gone(record: &SandboxRecord) -> LaunchError {
     LaunchError::new(
-        Kind::Failed,
+        LaunchErrorKind::Failed,
         format!(
             "find the repository of sandbox {} at {}",
             record.id,
@@ -243,7 +243,11 @@ fn gone(record: &Record) -> LaunchError {
 ///
 /// # Errors
 /// When it has a branch, is in use, or the project could not be changed; nothing was then.
-pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merged, LaunchError> {
+pub fn merge(
+    book: &Book,
+    place: &SandboxPlace,
+    plan: &MergePlan,
+) -> Result<MergeResult, LaunchError> {
     let mut record = known(place)?;
     refuse_branch(&record)?;
     let _held = place.hold("kapi sandbox merge")?;
@@ -253,8 +257,8 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
     let walk = walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))?;
     let offered = offered(place, &record, &layer, &walk, workshop.is_some())?;
     let held = match plan.auto_run {
-        Gate::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
-        Gate::Open => Vec::new(),
+        RiskyChanges::Hold => gate::of_walk(&walk, &layer.upper(), &record.project),
+        RiskyChanges::Open => Vec::new(),
     };
     let (held_back, offered): (Vec<Offer>, Vec<Offer>) = offered
         .into_iter()
@@ -290,7 +294,7 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
         }
         false => None,
     };
-    let is_asked = plan.mass_deletion == Gate::Hold && mass_deletion.is_some();
+    let is_asked = plan.mass_deletion == RiskyChanges::Hold && mass_deletion.is_some();
     let must_wait = is_asked || (plan.conflicts == Conflicts::Refuse && aside.n_held() > 0);
     let (preview, applied) = match (plan.rehearsal, must_wait) {
         (Rehearsal::Only, _) | (Rehearsal::No, true) => {
@@ -302,7 +306,7 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
             Err(error) => return Err(refused(error)),
         },
     };
-    let done = Merged {
+    let done = MergeResult {
         mass_deletion,
         ..told(&preview, applied)
     };
@@ -312,12 +316,12 @@ pub fn merge(book: &Book, place: &SandboxPlace, plan: &MergePlan) -> Result<Merg
     Ok(done)
 }
 
-fn refuse_branch(record: &Record) -> Result<(), LaunchError> {
+fn refuse_branch(record: &SandboxRecord) -> Result<(), LaunchError> {
     let Some(branch) = &record.branch else {
         return Ok(());
     };
     Err(LaunchError::new(
-        Kind::Denied,
+        LaunchErrorKind::Denied,
         format!(
             "the work of sandbox {} is on branch {}",
             record.id, branch.name
@@ -334,14 +338,14 @@ fn has_deletions(walk: &Walk) -> bool {
 /// Returns what a layer's changes come to as offers to the project.
 fn offered(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     layer: &Layer,
     walk: &Walk,
     has_repository: bool,
 ) -> Result<Vec<Offer>, LaunchError> {
     let began = offers::beginning(&place.began(&record.project)).ok_or_else(|| {
         LaunchError::new(
-            Kind::Failed,
+            LaunchErrorKind::Failed,
             format!("find when sandbox {} began", record.id),
             "copy what you need from its layer by hand.",
         )
@@ -361,12 +365,16 @@ fn offered(
 }
 
 /// Puts on record what is left in a layer; nothing left is a new beginning.
-fn note_merged(place: &SandboxPlace, record: &mut Record, layer: Layer) -> Result<(), LaunchError> {
+fn note_merged(
+    place: &SandboxPlace,
+    record: &mut SandboxRecord,
+    layer: Layer,
+) -> Result<(), LaunchError> {
     let left = walk::walk(&layer, &record.project);
     let left = left.map_err(|error| LaunchError::failed(&error))?;
     record.n_changed = left.changes.len();
     if left.changes.is_empty() {
-        record.work = Work::Committed;
+        record.work = WorkState::Committed;
         if left.refused.is_empty() {
             // What comes next is compared with the project as it is now.
             let discarded = layer.discard();
@@ -383,7 +391,7 @@ fn note_merged(place: &SandboxPlace, record: &mut Record, layer: Layer) -> Resul
 fn refused(error: ApplyError) -> LaunchError {
     match &error {
         ApplyError::Pattern { .. } => LaunchError::new(
-            Kind::Usage,
+            LaunchErrorKind::Usage,
             error.to_string(),
             "patterns are paths in the project, with `*`, `?`, `[…]` and `**`.",
         ),
@@ -408,8 +416,8 @@ pub fn discard(book: &Book, place: &SandboxPlace, now_ms: i64) -> Result<Vec<Str
 }
 
 /// Removes a sandbox's files; the caller holds it and has kept what is to be kept.
-pub(crate) fn remove(place: &SandboxPlace, record: &Record) -> Result<(), LaunchError> {
-    if record.made == Made::Layer {
+pub(crate) fn remove(place: &SandboxPlace, record: &SandboxRecord) -> Result<(), LaunchError> {
+    if record.made == WorkspaceKind::Layer {
         // Waits for whatever is still mounted.
         drop(prepare::open_layer(place)?);
     }
@@ -428,7 +436,7 @@ pub(crate) fn remove(place: &SandboxPlace, record: &Record) -> Result<(), Launch
     Ok(())
 }
 
-pub(crate) fn changed_of(walk: &Walk) -> Vec<Changed> {
+pub(crate) fn changed_of(walk: &Walk) -> Vec<ChangedPathView> {
     let word = |kind| match kind {
         LayerChangeKind::Added => "added",
         LayerChangeKind::Modified => "modified",

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_wire::status::SandboxMode;
 
-use super::error::{Kind, LaunchError};
-use super::plan::Wanted;
+use super::error::{LaunchError, LaunchErrorKind};
+use super::plan::ModeChoice;
 
 /// What git knows of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum ProjectGit {
     /// Nothing: it is a plain directory.
     Plain,
     /// It is a directory below the top of a repository.
@@ -25,7 +25,7 @@ pub enum Ground {
 
 /// A chosen mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenMode {
     /// The mode.
     pub mode: SandboxMode,
     /// Whether the work is committed to the branch that was named.
@@ -39,33 +39,33 @@ pub struct Chosen {
 /// # Errors
 /// When a mode was forced that this project or level does not have.
 pub fn choose(
-    wanted: Wanted,
+    wanted: ModeChoice,
     branch: Option<&str>,
-    ground: &Ground,
+    ground: &ProjectGit,
     level: SandboxLevel,
-) -> Result<Chosen, LaunchError> {
+) -> Result<ChosenMode, LaunchError> {
     let chosen = match (wanted, branch, ground) {
-        (Wanted::Worktree, None, _) => {
+        (ModeChoice::Worktree, None, _) => {
             return Err(LaunchError::new(
-                Kind::Usage,
+                LaunchErrorKind::Usage,
                 "worktree mode needs a branch",
                 "add `--branch <name>`.",
             ));
         }
-        (Wanted::Worktree, Some(_), ground) if *ground != Ground::Repository => {
+        (ModeChoice::Worktree, Some(_), ground) if *ground != ProjectGit::Repository => {
             return Err(no_repository(ground));
         }
-        (Wanted::Worktree | Wanted::Auto, Some(_), Ground::Repository) => Chosen {
+        (ModeChoice::Worktree | ModeChoice::Auto, Some(_), ProjectGit::Repository) => ChosenMode {
             mode: SandboxMode::Worktree,
             has_branch: true,
             note: None,
         },
-        (Wanted::Overlay, Some(_), Ground::Repository) => Chosen {
+        (ModeChoice::Overlay, Some(_), ProjectGit::Repository) => ChosenMode {
             mode: SandboxMode::Overlay,
             has_branch: true,
             note: None,
         },
-        (_, Some(name), ground) => Chosen {
+        (_, Some(name), ground) => ChosenMode {
             mode: SandboxMode::Overlay,
             has_branch: false,
             note: Some(format!(
@@ -73,7 +73,7 @@ pub fn choose(
                 why_none(ground)
             )),
         },
-        (_, None, _) => Chosen {
+        (_, None, _) => ChosenMode {
             mode: SandboxMode::Overlay,
             has_branch: false,
             note: None,
@@ -81,7 +81,7 @@ pub fn choose(
     };
     if chosen.mode == SandboxMode::Overlay && level == SandboxLevel::None {
         return Err(LaunchError::new(
-            Kind::Usage,
+            LaunchErrorKind::Usage,
             "without isolation there is no overlay: the agent would write into the project itself",
             "name a `--branch` of a git repository, or leave out `--sandbox none`.",
         ));
@@ -89,25 +89,25 @@ pub fn choose(
     Ok(chosen)
 }
 
-fn no_repository(ground: &Ground) -> LaunchError {
+fn no_repository(ground: &ProjectGit) -> LaunchError {
     let hint = match ground {
-        Ground::Below(top) => format!("launch it on {} instead.", top.display()),
-        Ground::Unborn => "make a first commit.".to_owned(),
-        Ground::Plain | Ground::Repository => "leave out `--worktree-mode`.".to_owned(),
+        ProjectGit::Below(top) => format!("launch it on {} instead.", top.display()),
+        ProjectGit::Unborn => "make a first commit.".to_owned(),
+        ProjectGit::Plain | ProjectGit::Repository => "leave out `--worktree-mode`.".to_owned(),
     };
     let message = format!("worktree mode needs a git repository: {}", why_none(ground));
-    LaunchError::new(Kind::Usage, message, hint)
+    LaunchError::new(LaunchErrorKind::Usage, message, hint)
 }
 
-fn why_none(ground: &Ground) -> String {
+fn why_none(ground: &ProjectGit) -> String {
     match ground {
-        Ground::Plain => "the project is no git repository".to_owned(),
-        Ground::Below(top) => format!(
+        ProjectGit::Plain => "the project is no git repository".to_owned(),
+        ProjectGit::Below(top) => format!(
             "the project is only a part of the repository {}",
             top.display()
         ),
-        Ground::Unborn => "the repository has no commit".to_owned(),
-        Ground::Repository => "the branch was not used".to_owned(),
+        ProjectGit::Unborn => "the repository has no commit".to_owned(),
+        ProjectGit::Repository => "the branch was not used".to_owned(),
     }
 }
 
@@ -117,11 +117,11 @@ mod tests {
 
     use kapi_core::goal::contract::SandboxLevel::{self, Native, None as Bare, Podman};
 
-    use super::{Ground, choose};
-    use crate::launching::plan::Wanted::{self, Auto, Overlay, Worktree};
+    use super::{ProjectGit, choose};
+    use crate::launching::plan::ModeChoice::{self, Auto, Overlay, Worktree};
 
     /// Returns the mode in words, with `+` when it commits to the branch; or the refusal.
-    fn check(wanted: Wanted, branch: bool, ground: &Ground, level: SandboxLevel) -> String {
+    fn check(wanted: ModeChoice, branch: bool, ground: &ProjectGit, level: SandboxLevel) -> String {
         match choose(wanted, branch.then_some("b"), ground, level) {
             Ok(chosen) => {
                 let mark = if chosen.has_branch { "+" } else { "" };
@@ -133,30 +133,30 @@ mod tests {
 
     #[test]
     fn the_table_of_the_specification_holds_line_by_line() {
-        let below = Ground::Below(PathBuf::from("/top"));
+        let below = ProjectGit::Below(PathBuf::from("/top"));
         for (wanted, branch, ground, expected) in [
-            (Auto, true, &Ground::Repository, "worktree+"),
-            (Auto, false, &Ground::Repository, "overlay"),
-            (Auto, true, &Ground::Plain, "overlay"),
-            (Auto, false, &Ground::Plain, "overlay"),
-            (Auto, true, &Ground::Unborn, "overlay"),
+            (Auto, true, &ProjectGit::Repository, "worktree+"),
+            (Auto, false, &ProjectGit::Repository, "overlay"),
+            (Auto, true, &ProjectGit::Plain, "overlay"),
+            (Auto, false, &ProjectGit::Plain, "overlay"),
+            (Auto, true, &ProjectGit::Unborn, "overlay"),
             (Auto, true, &below, "overlay"),
-            (Worktree, true, &Ground::Repository, "worktree+"),
+            (Worktree, true, &ProjectGit::Repository, "worktree+"),
             (
                 Worktree,
                 false,
-                &Ground::Repository,
+                &ProjectGit::Repository,
                 "worktree mode needs a branch",
             ),
             (
                 Worktree,
                 true,
-                &Ground::Plain,
+                &ProjectGit::Plain,
                 "worktree mode needs a git repository: the project is no git repository",
             ),
-            (Overlay, true, &Ground::Repository, "overlay+"),
-            (Overlay, false, &Ground::Repository, "overlay"),
-            (Overlay, false, &Ground::Plain, "overlay"),
+            (Overlay, true, &ProjectGit::Repository, "overlay+"),
+            (Overlay, false, &ProjectGit::Repository, "overlay"),
+            (Overlay, false, &ProjectGit::Plain, "overlay"),
         ] {
             for level in [Native, Podman] {
                 let found = check(wanted, branch, ground, level);
@@ -167,9 +167,12 @@ mod tests {
 
     #[test]
     fn without_isolation_there_is_only_a_worktree() {
-        assert_eq!(check(Auto, true, &Ground::Repository, Bare), "worktree+");
+        assert_eq!(
+            check(Auto, true, &ProjectGit::Repository, Bare),
+            "worktree+"
+        );
         for (wanted, branch) in [(Auto, false), (Overlay, true)] {
-            let found = check(wanted, branch, &Ground::Repository, Bare);
+            let found = check(wanted, branch, &ProjectGit::Repository, Bare);
             assert!(found.starts_with("without isolation"), "{found}");
         }
     }

@@ -9,21 +9,21 @@ const PARTS_MAX: usize = 64;
 
 /// A list of patterns.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patterns {
-    list: Vec<Pattern>,
+pub(crate) struct ShowPatterns {
+    list: Vec<ShowPattern>,
 }
 
 #[derive(Debug, Clone)]
-struct Pattern {
+struct ShowPattern {
     is_negated: bool,
     is_for_directories: bool,
     parts: Vec<String>,
 }
 
-impl Patterns {
+impl ShowPatterns {
     /// Reads the lines of a file.
     pub(crate) fn parse(text: &str) -> Self {
-        let list = text.lines().filter_map(Pattern::parse);
+        let list = text.lines().filter_map(ShowPattern::parse);
         Self {
             list: list.take(PATTERNS_MAX).collect(),
         }
@@ -44,7 +44,7 @@ impl Patterns {
     }
 }
 
-impl Pattern {
+impl ShowPattern {
     fn parse(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line = if line.ends_with("\\ ") {
@@ -153,7 +153,7 @@ fn set_holds(set: &[char], c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Patterns;
+    use super::ShowPatterns;
 
     #[test]
     fn patterns_mean_what_they_mean_to_git() {
@@ -181,7 +181,7 @@ mod tests {
             ("a*b*c", "axxbxbc", false, true),
             ("a*b*c", "axxbxb", false, false),
         ] {
-            let found = Patterns::parse(patterns).match_path(path, is_directory);
+            let found = ShowPatterns::parse(patterns).match_path(path, is_directory);
             assert_eq!(found, expected, "{patterns:?} {path}");
         }
     }

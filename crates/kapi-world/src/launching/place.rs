@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_sys::lock::{Lock, LockError};
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use crate::failure;
 
 /// The longest id.
@@ -33,7 +33,7 @@ impl SandboxId {
             return Ok(Self(text.to_owned()));
         }
         Err(LaunchError::new(
-            Kind::Usage,
+            LaunchErrorKind::Usage,
             format!("{text:?} is not an id"),
             "use 1 to 64 letters, digits, `-` and `_`.",
         ))
@@ -191,7 +191,7 @@ impl SandboxPlace {
         let what = format!("pid {}, {owner}", std::process::id());
         Lock::acquire(&self.lock(), &what, 0).map_err(|error| match &error {
             LockError::Busy { owner, .. } => LaunchError::new(
-                Kind::Busy,
+                LaunchErrorKind::Busy,
                 format!("sandbox {} is in use by {owner}", self.id.as_str()),
                 "wait until it ends, or give the launch another id.",
             ),

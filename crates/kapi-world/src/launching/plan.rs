@@ -29,7 +29,7 @@ pub struct LaunchPlan {
     /// The branch and where it comes from and goes to.
     pub branch: Option<BranchPlan>,
     /// The mode that was forced, if one was.
-    pub mode: Wanted,
+    pub mode: ModeChoice,
     /// The isolation.
     pub level: SandboxLevel,
     /// What can be reached.
@@ -69,7 +69,7 @@ pub enum Push {
 
 /// The mode a person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ModeChoice {
     /// What the table says.
     Auto,
     /// A real worktree.

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use kapi_sys::lock::Lock;
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::place::{SandboxPlace, make_private};
-use super::record::Record;
+use super::record::SandboxRecord;
 
 /// The variable that names the first one inside.
 pub(crate) const VARIABLE: &str = "KAPI_PORT_BASE";
@@ -36,14 +36,14 @@ pub(crate) fn choose(place: &SandboxPlace, own: Option<u16>) -> Result<u16, Laun
     for other in place.sandboxes().all()? {
         // A record that cannot be read has ports nobody knows; its own command says what is wrong.
         if other != *place
-            && let Ok(Some(record)) = Record::load(&other)
+            && let Ok(Some(record)) = SandboxRecord::load(&other)
         {
             taken.insert(record.port_base);
         }
     }
     free(&taken, own).ok_or_else(|| {
         LaunchError::new(
-            Kind::Failed,
+            LaunchErrorKind::Failed,
             format!("find free ports: {SANDBOXES_MAX} sandboxes have all of them"),
             "remove sandboxes that are no longer needed with `kapi cleanup`.",
         )

@@ -22,12 +22,12 @@ use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
-use super::record::{Made, Record};
+use super::record::{SandboxRecord, WorkspaceKind};
 use super::{branch, head_view, masked, shown};
 use crate::confine::{self, GitView, WORKSPACE_INSIDE};
-use crate::ignored::{Ignored, IgnoredPlan};
+use crate::ignored::{IgnoredDirectories, IgnoredPlan};
 use crate::workshop::{self, GitViewPlan, ShownAt, Workshop};
 use crate::{failure, state_cover};
 
@@ -41,7 +41,7 @@ const RELEASE_WAIT: Duration = Duration::from_millis(20);
 
 /// A workspace that a program can be run in.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct ReadyWorkspace {
     /// The host's directory that is shown as the workspace.
     pub(crate) host: PathBuf,
     /// How it can be written.
@@ -55,7 +55,7 @@ pub(crate) struct Ready {
     /// Variables for everything that runs in it.
     pub(crate) env: Vec<(OsString, OsString)>,
     /// The project's ignored directories, lent to a checkout; held.
-    pub(crate) ignored: Ignored,
+    pub(crate) ignored: IgnoredDirectories,
     /// The layer, if there is one; held.
     pub(crate) layer: Option<Layer>,
     /// The workspace as git knows it, if it has a branch.
@@ -67,13 +67,13 @@ pub(crate) struct Ready {
 /// Makes or finds the workspace of a record.
 pub(crate) fn open(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     workshop: Option<&Workshop>,
     home: &Path,
-) -> Result<Ready, LaunchError> {
+) -> Result<ReadyWorkspace, LaunchError> {
     let layer = match record.made {
-        Made::Layer => Some(open_layer(place)?),
-        Made::Checkout => None,
+        WorkspaceKind::Layer => Some(open_layer(place)?),
+        WorkspaceKind::Checkout => None,
     };
     let workspace = match (&record.branch, workshop) {
         (Some(branch), Some(workshop)) => {
@@ -111,7 +111,7 @@ pub(crate) fn open(
             .mounts
             .push(shown::covered(place, &record.project, Path::new(".git"))?);
     }
-    if let (Made::Checkout, SandboxLevel::Native, Some(workshop)) =
+    if let (WorkspaceKind::Checkout, SandboxLevel::Native, Some(workshop)) =
         (record.made, record.level, workshop)
     {
         let layers = place.dir().join("ignored");
@@ -122,7 +122,7 @@ pub(crate) fn open(
             except: &BTreeSet::new(),
             owner: "kapi launch",
         };
-        ready.ignored = Ignored::open(&workshop.repository, &plan)?;
+        ready.ignored = IgnoredDirectories::open(&workshop.repository, &plan)?;
         ready.mounts.extend(ready.ignored.mounts.iter().cloned());
         ready.notes.append(&mut ready.ignored.notes);
     }
@@ -141,7 +141,7 @@ pub(crate) fn open(
 fn cover_state(
     host: &Path,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     workshop: Option<&Workshop>,
 ) -> Result<Vec<Mount>, LaunchError> {
     let tracked = match (workshop, &record.branch) {
@@ -162,12 +162,12 @@ fn cover_state(
 /// Finds what a record's workspace holds, for taking it over; nothing is made ready to run.
 pub(crate) fn found(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     workshop: &Workshop,
-) -> Result<Ready, LaunchError> {
+) -> Result<ReadyWorkspace, LaunchError> {
     let layer = match record.made {
-        Made::Layer => Some(open_layer(place)?),
-        Made::Checkout => None,
+        WorkspaceKind::Layer => Some(open_layer(place)?),
+        WorkspaceKind::Checkout => None,
     };
     let workspace = match &record.branch {
         Some(branch) => Some(branch::claim(workshop, layer.as_ref(), place, branch)?),
@@ -177,14 +177,14 @@ pub(crate) fn found(
         Some(_) => record.project.clone(),
         None => place.worktree(),
     };
-    Ok(Ready {
+    Ok(ReadyWorkspace {
         written: layer.as_ref().map_or_else(|| host.clone(), Layer::upper),
         host,
         access: MountAccess::ReadOnly,
         git_view: None,
         mounts: Vec::new(),
         env: Vec::new(),
-        ignored: Ignored::default(),
+        ignored: IgnoredDirectories::default(),
         layer,
         workspace,
         notes: Vec::new(),
@@ -206,7 +206,7 @@ pub(crate) fn open_layer(place: &SandboxPlace) -> Result<Layer, LaunchError> {
         }
     }
     Err(LaunchError::new(
-        Kind::Busy,
+        LaunchErrorKind::Busy,
         format!(
             "the layer of sandbox {} is still in use",
             place.id().as_str()
@@ -221,9 +221,9 @@ pub(crate) fn is_empty(dir: &Path) -> bool {
 
 fn over_project(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     layer: &Layer,
-) -> Result<Ready, LaunchError> {
+) -> Result<ReadyWorkspace, LaunchError> {
     let began = place.began(&record.project);
     if offers::beginning(&began).is_none() || is_empty(&layer.upper()) {
         if let Some(parent) = began.parent() {
@@ -234,7 +234,7 @@ fn over_project(
     let work = layer
         .fresh_work()
         .map_err(|error| LaunchError::failed(&error))?;
-    Ok(Ready {
+    Ok(ReadyWorkspace {
         host: record.project.clone(),
         access: MountAccess::CopyOnWrite(OverlayLayer {
             upper: layer.upper(),
@@ -244,29 +244,29 @@ fn over_project(
         git_view: None,
         mounts: Vec::new(),
         env: Vec::new(),
-        ignored: Ignored::default(),
+        ignored: IgnoredDirectories::default(),
         layer: None,
         workspace: None,
         notes: Vec::new(),
     })
 }
 
-fn checkout(workspace: Option<&Workspace>) -> Result<Ready, LaunchError> {
+fn checkout(workspace: Option<&Workspace>) -> Result<ReadyWorkspace, LaunchError> {
     let Some(workspace) = workspace else {
         return Err(LaunchError::new(
-            Kind::Failed,
+            LaunchErrorKind::Failed,
             "open a worktree without its repository",
             "bring the project back to where it was, or discard the sandbox.",
         ));
     };
-    Ok(Ready {
+    Ok(ReadyWorkspace {
         host: workspace.path.clone(),
         access: MountAccess::ReadWrite,
         written: workspace.path.clone(),
         git_view: None,
         mounts: Vec::new(),
         env: Vec::new(),
-        ignored: Ignored::default(),
+        ignored: IgnoredDirectories::default(),
         layer: None,
         workspace: None,
         notes: Vec::new(),
@@ -275,9 +275,9 @@ fn checkout(workspace: Option<&Workspace>) -> Result<Ready, LaunchError> {
 
 /// Adds the view of the repository: nothing is readable in it but what the start reaches.
 fn view(
-    ready: &mut Ready,
+    ready: &mut ReadyWorkspace,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     workspace: Option<&Workspace>,
     workshop: &Workshop,
 ) -> Result<(), LaunchError> {

@@ -12,7 +12,7 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_wire::status::SandboxMode;
 use serde::{Deserialize, Serialize};
 
-use super::error::{Kind, LaunchError};
+use super::error::{LaunchError, LaunchErrorKind};
 use super::place::SandboxPlace;
 use super::plan::Push;
 use crate::failure;
@@ -25,7 +25,7 @@ const RECORD_BYTES_MAX: u64 = 4 << 20;
 /// One sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct SandboxRecord {
     /// The shape's version.
     pub version: u32,
     /// Its id.
@@ -35,7 +35,7 @@ pub struct Record {
     /// The mode.
     pub mode: SandboxMode,
     /// How the workspace is made.
-    pub made: Made,
+    pub made: WorkspaceKind,
     /// The isolation.
     pub level: SandboxLevel,
     /// What could be reached at the last launch.
@@ -51,9 +51,9 @@ pub struct Record {
     /// How often it was launched.
     pub launches: u32,
     /// Where the last launch stands.
-    pub state: State,
+    pub state: LaunchState,
     /// Where the work in the workspace is.
-    pub work: Work,
+    pub work: WorkState,
     /// When it was first launched, in milliseconds since the epoch.
     pub created_at_ms: i64,
     /// When this was written.
@@ -71,7 +71,7 @@ pub struct Record {
 /// How a workspace is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Made {
+pub enum WorkspaceKind {
     /// A copy-on-write layer over the project's own files.
     Layer,
     /// A checkout of its own.
@@ -81,7 +81,7 @@ pub enum Made {
 /// Where a launch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum LaunchState {
     /// It is under way; if nobody holds the sandbox, it was killed.
     Running,
     /// It came to its end.
@@ -91,7 +91,7 @@ pub enum State {
 /// Where the work of a sandbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum WorkState {
     /// Only in the workspace.
     Pending,
     /// All of it is in the branch, or there is none.
@@ -128,7 +128,7 @@ pub struct BranchRecord {
     pub pr_url: Option<String>,
 }
 
-impl Record {
+impl SandboxRecord {
     /// Reads the record of a sandbox; none if there is none.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Record {
         };
         let damaged = |why: String| {
             LaunchError::new(
-                Kind::Failed,
+                LaunchErrorKind::Failed,
                 format!("read {}: {why}", path.display()),
                 "look at the files beside it, and move the directory away when nothing in it is \
                  needed.",
@@ -160,7 +160,11 @@ impl Record {
         let path = place.record();
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             let message = format!("write {}: {error}", path.display());
-            LaunchError::new(Kind::Failed, message, "use paths that are UTF-8.")
+            LaunchError::new(
+                LaunchErrorKind::Failed,
+                message,
+                "use paths that are UTF-8.",
+            )
         })?;
         bytes.push(b'\n');
         disk::replace_durably(&RealDisk, &path, &bytes).map_err(|error| LaunchError::failed(&error))
@@ -171,8 +175,8 @@ impl Record {
     pub fn state_word(&self, is_held: bool) -> &'static str {
         match (self.state, is_held) {
             (_, true) => "running",
-            (State::Running, false) => "stopped",
-            (State::Finished, false) => match self.exit_code {
+            (LaunchState::Running, false) => "stopped",
+            (LaunchState::Finished, false) => match self.exit_code {
                 Some(0) => "finished",
                 Some(_) | None => "failed",
             },

@@ -14,7 +14,7 @@ use super::branch::rescue_parts;
 use super::decide::holds_work;
 use super::error::LaunchError;
 use super::place::SandboxPlace;
-use super::record::{Made, Record};
+use super::record::{SandboxRecord, WorkspaceKind};
 use super::{prepare, removal};
 use crate::book::Book;
 use crate::failure;
@@ -32,7 +32,7 @@ pub(crate) fn reduce(
     now_ms: i64,
 ) -> Result<(), LaunchError> {
     let _held = place.hold("kapi task")?;
-    let Some(record) = Record::load(place)? else {
+    let Some(record) = SandboxRecord::load(place)? else {
         return Ok(());
     };
     if holds_work(&record, place) {
@@ -40,7 +40,7 @@ pub(crate) fn reduce(
     }
     forget_branch(book, &record, now_ms)?;
     removal::retire(book, place, &record, now_ms)?;
-    if record.made == Made::Layer {
+    if record.made == WorkspaceKind::Layer {
         // Waits for whatever is still mounted.
         drop(prepare::open_layer(place)?);
     }
@@ -61,7 +61,7 @@ pub(crate) fn reduce(
 }
 
 /// Removes a branch that was made for the launch and has nothing on it.
-fn forget_branch(book: &Book, record: &Record, now_ms: i64) -> Result<(), LaunchError> {
+fn forget_branch(book: &Book, record: &SandboxRecord, now_ms: i64) -> Result<(), LaunchError> {
     let Some(branch) = &record.branch else {
         return Ok(());
     };

@@ -17,7 +17,7 @@ use super::decide::holds_work;
 use super::error::LaunchError;
 use super::finish::SandboxWork;
 use super::place::SandboxPlace;
-use super::record::{BranchRecord, Made, Record, State, Work};
+use super::record::{BranchRecord, LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::{branch, prepare};
 use crate::failure;
 use crate::status::writer;
@@ -25,12 +25,12 @@ use crate::workshop::Workshop;
 
 /// What is left of one launch that may go.
 #[derive(Debug, Default)]
-pub(crate) struct Remains {
+pub(crate) struct SandboxRemains {
     /// The refs that were only its own.
     pub(crate) refs: BTreeMap<String, CommitId>,
     /// What it had changed, as a commit that may have no ref.
     pub(crate) commit: Option<CommitId>,
-    record: Option<Record>,
+    record: Option<SandboxRecord>,
 }
 
 /// Looks at what is left of a launch that nobody goes on with; `None` when it has to stay.
@@ -38,16 +38,16 @@ pub(crate) fn of(
     place: &SandboxPlace,
     workshop: Option<&Workshop>,
     now_ms: i64,
-) -> Result<Option<Remains>, LaunchError> {
-    let Some(record) = Record::load(place)? else {
-        return Ok(Some(Remains::default()));
+) -> Result<Option<SandboxRemains>, LaunchError> {
+    let Some(record) = SandboxRecord::load(place)? else {
+        return Ok(Some(SandboxRemains::default()));
     };
     if !record.project.is_dir() {
         return Ok(None);
     }
     let Some(branch) = &record.branch else {
         let stays = holds_work(&record, place) && has_changes(place, &record)?;
-        return Ok((!stays).then(|| Remains::with(record)));
+        return Ok((!stays).then(|| SandboxRemains::with(record)));
     };
     let Some(workshop) = workshop else {
         return Ok(None);
@@ -55,15 +55,19 @@ pub(crate) fn of(
     match (record.state, record.work) {
         // What its agent did was told: nothing is left but what no commit takes, or what could not
         // be committed, and both are for a person.
-        (State::Finished, Work::Pending) if holds_work(&record, place) => return Ok(None),
-        (State::Finished, _) if record.made == Made::Checkout && place.worktree().is_dir() => {
+        (LaunchState::Finished, WorkState::Pending) if holds_work(&record, place) => {
             return Ok(None);
         }
-        (State::Finished, _) if has_refused(place, &record)? => return Ok(None),
-        (State::Running | State::Finished, _) => {}
+        (LaunchState::Finished, _)
+            if record.made == WorkspaceKind::Checkout && place.worktree().is_dir() =>
+        {
+            return Ok(None);
+        }
+        (LaunchState::Finished, _) if has_refused(place, &record)? => return Ok(None),
+        (LaunchState::Running | LaunchState::Finished, _) => {}
     }
-    let mut found = Remains::default();
-    if record.state == State::Running && holds_work(&record, place) {
+    let mut found = SandboxRemains::default();
+    if record.state == LaunchState::Running && holds_work(&record, place) {
         let ready = prepare::found(place, &record, workshop)?;
         let work = SandboxWork {
             workshop,
@@ -87,14 +91,14 @@ pub(crate) fn of(
 /// are.
 pub(crate) fn remove(
     place: &SandboxPlace,
-    remains: &Remains,
+    remains: &SandboxRemains,
     kept: &str,
     statuses: &[(PathBuf, StatusFile)],
 ) -> Result<(), LaunchError> {
     let failed = |error| LaunchError::failed(&error);
     let dir = place.dir();
     if let Some(record) = &remains.record {
-        if record.made == Made::Layer && place.layer().exists() {
+        if record.made == WorkspaceKind::Layer && place.layer().exists() {
             // Waits for whatever is still mounted.
             drop(prepare::open_layer(place)?);
         }
@@ -124,13 +128,13 @@ pub(crate) fn remove(
     Ok(())
 }
 
-impl Remains {
+impl SandboxRemains {
     /// Returns what goes with a launch that holds nothing: it is known that it does not.
     pub(crate) fn nothing(
         refs: &Refs,
         workshop: &Workshop,
         place: &SandboxPlace,
-        record: &Record,
+        record: &SandboxRecord,
     ) -> Self {
         let branch = record.branch.as_ref();
         let refs = branch.map(|branch| own_refs(refs, workshop, place, record, branch));
@@ -140,7 +144,7 @@ impl Remains {
         }
     }
 
-    fn with(record: Record) -> Self {
+    fn with(record: SandboxRecord) -> Self {
         Self {
             record: Some(record),
             ..Self::default()
@@ -154,7 +158,7 @@ fn own_refs(
     refs: &Refs,
     workshop: &Workshop,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     branch: &BranchRecord,
 ) -> BTreeMap<String, CommitId> {
     let notes = format!("refs/kapi/{}/", branch.refs);
@@ -162,7 +166,7 @@ fn own_refs(
     let mut own: BTreeMap<String, CommitId> =
         found.map(|(name, at)| (name.clone(), at.clone())).collect();
     let mut branches: Vec<&str> = branch.stand_in.iter().map(String::as_str).collect();
-    let is_told = record.state == State::Finished && branch.commit.is_some();
+    let is_told = record.state == LaunchState::Finished && branch.commit.is_some();
     let is_of_attempt =
         place.id().as_str().starts_with("task_") && branch.name.starts_with("kapi/");
     if branch.local.is_none() && is_of_attempt && !is_told {
@@ -183,19 +187,19 @@ fn own_refs(
     own
 }
 
-fn has_changes(place: &SandboxPlace, record: &Record) -> Result<bool, LaunchError> {
+fn has_changes(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
     let walk = walked(place, record)?;
     Ok(!walk.changes.is_empty() || !walk.refused.is_empty())
 }
 
-fn has_refused(place: &SandboxPlace, record: &Record) -> Result<bool, LaunchError> {
-    if record.made != Made::Layer || !place.layer().join("upper").is_dir() {
+fn has_refused(place: &SandboxPlace, record: &SandboxRecord) -> Result<bool, LaunchError> {
+    if record.made != WorkspaceKind::Layer || !place.layer().join("upper").is_dir() {
         return Ok(false);
     }
     Ok(!walked(place, record)?.refused.is_empty())
 }
 
-fn walked(place: &SandboxPlace, record: &Record) -> Result<walk::Walk, LaunchError> {
+fn walked(place: &SandboxPlace, record: &SandboxRecord) -> Result<walk::Walk, LaunchError> {
     let layer = prepare::open_layer(place)?;
     walk::walk(&layer, &record.project).map_err(|error| LaunchError::failed(&error))
 }

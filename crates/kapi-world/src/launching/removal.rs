@@ -8,7 +8,7 @@ use super::error::LaunchError;
 use super::finish::SandboxWork;
 use super::place::SandboxPlace;
 use super::prepare;
-use super::record::{Made, Record, Work};
+use super::record::{SandboxRecord, WorkState, WorkspaceKind};
 use crate::book::Book;
 use crate::workshop::{self, Workshop};
 
@@ -21,7 +21,7 @@ pub(crate) type Kept = Vec<String>;
 pub(crate) fn retire(
     book: &Book,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     now_ms: i64,
 ) -> Result<Kept, LaunchError> {
     let Some(branch) = &record.branch else {
@@ -42,10 +42,10 @@ pub(crate) fn retire(
         date: &date,
     };
     let mut kept = Vec::new();
-    if record.made == Made::Layer && record.work == Work::Pending {
+    if record.made == WorkspaceKind::Layer && record.work == WorkState::Pending {
         keep_layer(&workshop, place, record, now_ms)?;
     }
-    if record.made == Made::Checkout {
+    if record.made == WorkspaceKind::Checkout {
         let found = repository.find_workspace(&goal, &place.worktree());
         if let Some(workspace) = found.map_err(|error| failed(&error))? {
             let by = Signature {
@@ -90,7 +90,7 @@ pub(crate) fn retire(
 fn keep_layer(
     workshop: &Workshop,
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     now_ms: i64,
 ) -> Result<(), LaunchError> {
     if prepare::is_empty(&place.layer().join("upper")) {

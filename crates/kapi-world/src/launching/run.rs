@@ -11,20 +11,20 @@ use kapi_git::layer::walk;
 use kapi_sys::process::ProcessEnd;
 use kapi_wire::status::SandboxMode;
 
-use super::agent::Ended;
+use super::agent::AgentEnding;
 use super::bounds::Bounds;
-use super::branch::Ask;
-use super::context::{ActiveLaunch, Stage};
-use super::error::{Kind, LaunchError};
-use super::finish::{Changed, SandboxWork};
-use super::inputs::Scene;
+use super::branch::RemoteQuery;
+use super::context::{ActiveLaunch, LaunchHandlers};
+use super::error::{LaunchError, LaunchErrorKind};
+use super::finish::{ChangedPathView, SandboxWork};
+use super::inputs::LaunchInputs;
 use super::plan::{Conduct, LaunchPlan, Push};
-use super::prepare::Ready;
-use super::record::{Made, Record, State, Work};
+use super::prepare::ReadyWorkspace;
+use super::record::{LaunchState, SandboxRecord, WorkState, WorkspaceKind};
 use super::shown::included;
 use super::{agent, decide, enter, finish, prepare, progress};
 use crate::book::Book;
-use crate::status::writer::{Completion, Identity, StatusWriter};
+use crate::status::writer::{LaunchCompletion, StatusIdentity, StatusWriter};
 use crate::workshop::Workshop;
 
 /// The exit code of a launch whose agent did well and whose work could not be kept or pushed.
@@ -32,9 +32,9 @@ const OURS_FAILED: i32 = 4;
 
 /// A launch that came to its end, well or not.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchResult {
     /// The sandbox as it is now.
-    pub record: Record,
+    pub record: SandboxRecord,
     /// The exit code of the whole: the agent's own, unless it did well and we did not.
     pub exit_code: i32,
     /// The agent's own.
@@ -52,7 +52,7 @@ pub struct Launched {
     /// The commit of this launch, unless nothing was changed or there is no branch.
     pub commit: Option<String>,
     /// What differs from the start.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedPathView>,
     /// What was not taken, and why.
     pub left_out: Vec<String>,
     /// Where the status file is.
@@ -61,11 +61,11 @@ pub struct Launched {
 
 /// What a launch would do.
 #[derive(Debug)]
-pub struct Preview {
+pub struct LaunchPreview {
     /// The chosen mode.
     pub mode: SandboxMode,
     /// How the workspace would be made, as far as is known without asking the remote.
-    pub made: Made,
+    pub made: WorkspaceKind,
     /// The commit a branch would begin at, likewise.
     pub start: Option<String>,
     /// What the person should know, as sentences.
@@ -78,14 +78,18 @@ pub struct Preview {
 ///
 /// # Errors
 /// With what would keep the launch from starting.
-pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<Preview, LaunchError> {
-    let scene = Scene::of(book, plan)?;
+pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<LaunchPreview, LaunchError> {
+    let scene = LaunchInputs::of(book, plan)?;
     if let Some(owner) = plan.place.holder()? {
         let message = format!("sandbox {} is in use by {owner}", plan.place.id().as_str());
-        return Err(LaunchError::new(Kind::Busy, message, "wait until it ends."));
+        return Err(LaunchError::new(
+            LaunchErrorKind::Busy,
+            message,
+            "wait until it ends.",
+        ));
     }
-    let decided = decide::decide(book, plan, &scene, Ask::Nobody)?;
-    Ok(Preview {
+    let decided = decide::decide(book, plan, &scene, RemoteQuery::Nobody)?;
+    Ok(LaunchPreview {
         mode: scene.chosen.mode,
         made: decided.made,
         start: decided.beginning.map(|found| found.start.to_string()),
@@ -98,7 +102,11 @@ pub fn preview(book: &Book, plan: &LaunchPlan) -> Result<Preview, LaunchError> {
 ///
 /// # Errors
 /// When it could not begin, or the agent could not be run. How an agent ended is no error.
-pub fn launch(book: &Book, plan: &LaunchPlan, stage: &Stage<'_>) -> Result<Launched, LaunchError> {
+pub fn launch(
+    book: &Book,
+    plan: &LaunchPlan,
+    stage: &LaunchHandlers<'_>,
+) -> Result<LaunchResult, LaunchError> {
     launch_within(book, plan, &Bounds::NONE, stage)
 }
 
@@ -110,15 +118,15 @@ pub fn launch_within(
     book: &Book,
     plan: &LaunchPlan,
     bounds: &Bounds<'_>,
-    stage: &Stage<'_>,
-) -> Result<Launched, LaunchError> {
+    stage: &LaunchHandlers<'_>,
+) -> Result<LaunchResult, LaunchError> {
     bounds.check(plan)?;
-    let scene = Scene::of(book, plan)?;
+    let scene = LaunchInputs::of(book, plan)?;
     plan.place.make()?;
     let _held = plan.place.hold("kapi launch")?;
     // Read again: only now nobody else changes it.
-    let scene = Scene {
-        earlier: Record::load(&plan.place)?,
+    let scene = LaunchInputs {
+        earlier: SandboxRecord::load(&plan.place)?,
         ..scene
     };
     let writer = status(plan, &scene, stage)?;
@@ -141,7 +149,7 @@ pub fn launch_within(
         perform(&launch, &scene, record)
     });
     let completion = match &result {
-        Ok(launched) => Completion {
+        Ok(launched) => LaunchCompletion {
             exit_code: launched.exit_code,
             error: launched.error.as_ref().map(|error| error.message.clone()),
             pr_url: launched
@@ -150,7 +158,7 @@ pub fn launch_within(
                 .as_ref()
                 .and_then(|branch| branch.pr_url.clone()),
         },
-        Err(error) => Completion {
+        Err(error) => LaunchCompletion {
             exit_code: OURS_FAILED,
             error: Some(error.message.clone()),
             pr_url: None,
@@ -165,12 +173,12 @@ pub fn launch_within(
 
 fn status<'a>(
     plan: &LaunchPlan,
-    scene: &Scene,
-    stage: &Stage<'a>,
+    scene: &LaunchInputs,
+    stage: &LaunchHandlers<'a>,
 ) -> Result<StatusWriter<'a>, LaunchError> {
     let worktree = plan.place.worktree();
     let branch = plan.branch.as_ref().filter(|_| scene.chosen.has_branch);
-    let identity = Identity {
+    let identity = StatusIdentity {
         agent_id: plan.place.id().as_str(),
         project: &plan.project_name,
         project_root: &plan.project,
@@ -198,7 +206,7 @@ fn told(
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn say(stage: &Stage<'_>, text: &str) {
+fn say(stage: &LaunchHandlers<'_>, text: &str) {
     let text = text.to_owned();
     (stage.notice)(Activity::Note { text });
 }
@@ -206,9 +214,9 @@ fn say(stage: &Stage<'_>, text: &str) {
 /// Makes the workspace, runs the agent and keeps its work; the record is on disk already.
 fn perform(
     launch: &ActiveLaunch<'_>,
-    scene: &Scene,
-    mut record: Record,
-) -> Result<Launched, LaunchError> {
+    scene: &LaunchInputs,
+    mut record: SandboxRecord,
+) -> Result<LaunchResult, LaunchError> {
     let ActiveLaunch {
         book,
         plan,
@@ -238,7 +246,7 @@ fn perform(
     let (ready, ended) = match ran {
         Ok(ran) => ran,
         Err(error) => {
-            record.state = State::Finished;
+            record.state = LaunchState::Finished;
             record.exit_code = Some(OURS_FAILED);
             record.error = Some(error.message.clone());
             record.updated_at_ms = stage.clock.now_ms();
@@ -256,7 +264,7 @@ fn perform(
         launched.error = Some(error);
     }
     let record = &mut launched.record;
-    record.state = State::Finished;
+    record.state = LaunchState::Finished;
     record.exit_code = Some(launched.exit_code);
     record.error = launched.error.as_ref().map(|error| error.message.clone());
     record.updated_at_ms = stage.clock.now_ms();
@@ -265,14 +273,14 @@ fn perform(
     Ok(launched)
 }
 
-fn conclude(ended: &Ended, mut record: Record) -> Launched {
+fn conclude(ended: &AgentEnding, mut record: SandboxRecord) -> LaunchResult {
     record.grade.clone_from(&ended.grade);
     let error = ended.error.as_ref().map(|message| LaunchError {
-        kind: Kind::Failed,
+        kind: LaunchErrorKind::Failed,
         message: message.clone(),
         hint: None,
     });
-    Launched {
+    LaunchResult {
         record,
         exit_code: ended.exit_code,
         agent_exit_code: ended.exit_code,
@@ -292,8 +300,8 @@ fn conclude(ended: &Ended, mut record: Record) -> Launched {
 fn keep(
     launch: &ActiveLaunch<'_>,
     workshop: Option<&Workshop>,
-    ready: &Ready,
-    launched: &mut Launched,
+    ready: &ReadyWorkspace,
+    launched: &mut LaunchResult,
 ) -> Result<(), LaunchError> {
     let ActiveLaunch {
         book,
@@ -323,7 +331,7 @@ fn keep(
     launched.changed = made.changed;
     launched.left_out = made.left_out;
     launched.commit = made.commit.map(|commit| commit.to_string());
-    launched.record.work = Work::Committed;
+    launched.record.work = WorkState::Committed;
     let Some(branch) = &mut launched.record.branch else {
         return Ok(());
     };
@@ -347,7 +355,7 @@ fn keep(
     Ok(())
 }
 
-fn list(ready: &Ready, launched: &mut Launched) -> Result<(), LaunchError> {
+fn list(ready: &ReadyWorkspace, launched: &mut LaunchResult) -> Result<(), LaunchError> {
     let Some(layer) = &ready.layer else {
         return Ok(());
     };
@@ -356,9 +364,9 @@ fn list(ready: &Ready, launched: &mut Launched) -> Result<(), LaunchError> {
     launched.changed = super::merge::changed_of(&walk);
     launched.left_out = super::merge::left_out_of(&walk);
     launched.record.work = if launched.changed.is_empty() {
-        Work::Committed
+        WorkState::Committed
     } else {
-        Work::Pending
+        WorkState::Pending
     };
     Ok(())
 }

@@ -15,10 +15,10 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_sandbox::spec::Mount;
 use rustix::fs::OFlags;
 
-use super::error::{Kind, LaunchError};
-use super::patterns::Patterns;
+use super::error::{LaunchError, LaunchErrorKind};
+use super::patterns::ShowPatterns;
 use super::place::SandboxPlace;
-use super::record::Record;
+use super::record::SandboxRecord;
 use crate::confine::{self, WORKSPACE_INSIDE};
 use crate::failure;
 
@@ -34,7 +34,7 @@ const HIDDEN_MAX: usize = 200;
 
 /// What hides files of a workspace.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct HiddenMounts {
     /// Empty files and directories over those that are hidden.
     pub(crate) mounts: Vec<Mount>,
     /// What the person should know, as sentences.
@@ -47,22 +47,22 @@ pub(crate) struct Shown {
 pub(crate) fn excluded(
     place: &SandboxPlace,
     host: &Path,
-    record: &Record,
-) -> Result<Shown, LaunchError> {
+    record: &SandboxRecord,
+) -> Result<HiddenMounts, LaunchError> {
     let patterns = read(&record.project.join(EXCLUDE))?;
     if patterns.is_empty() {
-        return Ok(Shown::default());
+        return Ok(HiddenMounts::default());
     }
     if !has_layers(record.level) {
         return Err(LaunchError::new(
-            Kind::Denied,
+            LaunchErrorKind::Denied,
             format!(
                 "{EXCLUDE} hides files of the project, and without isolation nothing is hidden"
             ),
             "leave out `--sandbox none`, or remove the file.",
         ));
     }
-    let mut shown = Shown::default();
+    let mut shown = HiddenMounts::default();
     for path in found(host, &patterns, EXCLUDE)? {
         shown.mounts.push(covered(place, host, &path)?);
     }
@@ -114,11 +114,11 @@ pub(crate) const fn has_layers(level: SandboxLevel) -> bool {
 }
 
 /// Returns which of the person's untracked files stay visible.
-pub(crate) fn included(project: &Path) -> Result<Patterns, LaunchError> {
+pub(crate) fn included(project: &Path) -> Result<ShowPatterns, LaunchError> {
     read(&project.join(INCLUDE))
 }
 
-fn read(path: &Path) -> Result<Patterns, LaunchError> {
+fn read(path: &Path) -> Result<ShowPatterns, LaunchError> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let opened = fs::OpenOptions::new()
@@ -127,18 +127,18 @@ fn read(path: &Path) -> Result<Patterns, LaunchError> {
         .open(path);
     let file = match opened {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Patterns::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ShowPatterns::default()),
         Err(error) => return Err(failure::file("read", path, &error).into()),
     };
     let mut text = String::new();
     file.take(FILE_BYTES_MAX)
         .read_to_string(&mut text)
         .map_err(|error| failure::file("read", path, &error))?;
-    Ok(Patterns::parse(&text))
+    Ok(ShowPatterns::parse(&text))
 }
 
 /// Returns the paths that patterns match, none of them below another.
-fn found(project: &Path, patterns: &Patterns, file: &str) -> Result<Vec<PathBuf>, LaunchError> {
+fn found(project: &Path, patterns: &ShowPatterns, file: &str) -> Result<Vec<PathBuf>, LaunchError> {
     let mut hidden = Vec::new();
     let mut n_seen = 0;
     let mut dirs = vec![PathBuf::new()];
@@ -171,7 +171,7 @@ fn found(project: &Path, patterns: &Patterns, file: &str) -> Result<Vec<PathBuf>
         }
         if n_seen > ENTRIES_MAX || hidden.len() > HIDDEN_MAX {
             return Err(LaunchError::new(
-                Kind::Failed,
+                LaunchErrorKind::Failed,
                 format!(
                     "hide or show what {file} names: it is more than {HIDDEN_MAX} paths, or the project has more than {ENTRIES_MAX}"
                 ),

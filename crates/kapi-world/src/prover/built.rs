@@ -12,7 +12,7 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
 use kapi_git::owned_dir;
 
-use super::{Prover, Work};
+use super::{Prover, WorkToProve};
 use crate::dependencies::{Dependencies, reusable};
 use crate::failure;
 
@@ -45,7 +45,7 @@ impl Prover<'_> {
     /// Returns dependencies with what runs on the base built; nothing where nothing is lent.
     pub(super) fn with_built(
         &self,
-        work: &Work<'_>,
+        work: &WorkToProve<'_>,
         dependencies: &Dependencies,
     ) -> Result<Option<Dependencies>, Failure> {
         let all = self.site.scratch.join(KEPT);

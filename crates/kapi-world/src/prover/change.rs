@@ -18,9 +18,9 @@ use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 
 use super::checkout::PutBack;
-use super::document::Document;
+use super::document::SettingsDocument;
 use super::text::{self, TextChange};
-use super::{Claim, listing};
+use super::{ProofClaim, listing};
 use crate::{ecosystems, failure};
 
 /// Bytes of a file that is looked into for what steers a run.
@@ -35,11 +35,11 @@ const CODE: &[&str] = &[
 
 /// What a change does to the checks.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ProvedChange {
     /// The facts.
     pub(super) facts: CheckChanges,
     /// Files that steer in parts, and which parts of them differ.
-    parts: BTreeMap<String, Steered>,
+    parts: BTreeMap<String, SteeringPart>,
     /// Test files of the result that hold code.
     pub(super) test_code: Vec<PathBuf>,
     /// Paths that it changes and that are neither tests nor say what is installed.
@@ -75,7 +75,7 @@ impl Ends {
 
 /// A part of a change that can be put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ChangePart {
     /// Tests of the base that it touches are as they were.
     Tests,
     /// Tests that it adds are not there.
@@ -88,14 +88,14 @@ pub(super) enum Part {
 
 /// What of a file steers a run and differs.
 #[derive(Debug, Clone)]
-enum Steered {
+enum SteeringPart {
     /// These keys.
     Keys(Vec<String>),
     /// Lines like these.
     Lines(Vec<Glob>),
 }
 
-impl Change {
+impl ProvedChange {
     /// Looks a change over.
     pub(crate) fn between(
         repository: &Repository,
@@ -127,8 +127,8 @@ impl Change {
             let words = match &found {
                 Steers::Whole => None,
                 Steers::Unchanged => Some(Vec::new()),
-                Steers::Part(Steered::Keys(keys)) => Some(keys.clone()),
-                Steers::Part(Steered::Lines(_)) => Some(vec!["lines".to_owned()]),
+                Steers::Part(SteeringPart::Keys(keys)) => Some(keys.clone()),
+                Steers::Part(SteeringPart::Lines(_)) => Some(vec!["lines".to_owned()]),
             };
             let is_whole = matches!(found, Steers::Whole);
             if let Steers::Part(part) = found {
@@ -253,18 +253,18 @@ impl Change {
     }
 
     /// Returns the parts of it that check, and that the proof has to hold without.
-    pub(super) fn parts_that_check(&self, claim: &Claim<'_>) -> Vec<Part> {
+    pub(super) fn parts_that_check(&self, claim: &ProofClaim<'_>) -> Vec<ChangePart> {
         let mut parts = Vec::new();
         if !self.tests_touched().is_empty() {
-            parts.push(Part::Tests);
+            parts.push(ChangePart::Tests);
         }
         // What may steer the checks may well name a new test.
         let rests_on_steering = self.steers() && claim.policy.changed_steering;
         if !rests_on_steering && !self.new_tests(claim.commands).is_empty() {
-            parts.push(Part::NewTests);
+            parts.push(ChangePart::NewTests);
         }
         if self.steers() && !claim.policy.changed_steering {
-            parts.push(Part::Steering);
+            parts.push(ChangePart::Steering);
         }
         parts
     }
@@ -273,25 +273,25 @@ impl Change {
     pub(super) fn put_back(
         &self,
         repository: &Repository,
-        claim: &Claim<'_>,
-        parts: &[Part],
+        claim: &ProofClaim<'_>,
+        parts: &[ChangePart],
     ) -> Result<PutBack, Failure> {
         let mut back = PutBack::default();
         for part in parts {
             match part {
-                Part::Tests => back.files.extend(self.tests_touched()),
-                Part::NewTests => {
+                ChangePart::Tests => back.files.extend(self.tests_touched()),
+                ChangePart::NewTests => {
                     let new = self.new_tests(claim.commands).into_iter();
                     back.texts
                         .extend(new.map(|path| (path.to_path_buf(), nothing(path))));
                 }
-                Part::Steering => {
+                ChangePart::Steering => {
                     self.put_back_whole_steering(repository, &mut back)?;
                     let texts = self.steering_texts(repository)?.into_iter();
                     back.texts
                         .extend(texts.map(|(path, bytes)| (path, Some(bytes))));
                 }
-                Part::Code => back.files.extend(self.code.iter().cloned()),
+                ChangePart::Code => back.files.extend(self.code.iter().cloned()),
             }
         }
         Ok(back)
@@ -345,13 +345,13 @@ impl Change {
             let path = Path::new(path);
             let (old, new) = both(repository, path, &self.ends)?;
             let text = match part {
-                Steered::Keys(keys) => {
-                    let old = Document::parse(path, &old);
-                    let new = Document::parse(path, &new);
+                SteeringPart::Keys(keys) => {
+                    let old = SettingsDocument::parse(path, &old);
+                    let new = SettingsDocument::parse(path, &new);
                     let pair = old.zip(new);
                     pair.and_then(|(old, new)| new.with_keys_of(&old, keys))
                 }
-                Steered::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
+                SteeringPart::Lines(lines) => Some(with_lines_of(lines, &old, &new)),
             };
             texts.extend(text.map(|text| (path.to_path_buf(), text.into_bytes())));
         }
@@ -366,7 +366,7 @@ enum Steers {
     /// By parts, and none of them differs.
     Unchanged,
     /// By this part.
-    Part(Steered),
+    Part(SteeringPart),
 }
 
 fn part(
@@ -382,7 +382,7 @@ fn part(
             let (old, new) = both(repository, path, ends)?;
             let differs = steering_lines(lines, &old) != steering_lines(lines, &new);
             Ok(if differs {
-                Steers::Part(Steered::Lines(lines.to_vec()))
+                Steers::Part(SteeringPart::Lines(lines.to_vec()))
             } else {
                 Steers::Unchanged
             })
@@ -450,7 +450,7 @@ fn keys_changed(
         if text.trim().is_empty() {
             return Some(Value::Map(BTreeMap::new()));
         }
-        Document::parse(path, text).map(|document| document.value())
+        SettingsDocument::parse(path, text).map(|document| document.value())
     };
     let (Some(old), Some(new)) = (value(&old), value(&new)) else {
         return Ok(Steers::Whole);
@@ -459,7 +459,7 @@ fn keys_changed(
     Ok(if found.is_empty() {
         Steers::Unchanged
     } else {
-        Steers::Part(Steered::Keys(found))
+        Steers::Part(SteeringPart::Keys(found))
     })
 }
 

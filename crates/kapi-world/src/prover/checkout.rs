@@ -26,9 +26,9 @@ use kapi_sys::process::ProcessEnd;
 use kapi_sys::real_disk::RealDisk;
 
 use super::seal::Seal;
-use super::{HiddenChecks, Prover, Work};
+use super::{HiddenChecks, Prover, WorkToProve};
 use crate::book::Book;
-use crate::confine::{Cell, WorksAt};
+use crate::confine::{SandboxConfig, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending};
 use crate::shell::{self, Listener, ShellLine};
@@ -48,7 +48,7 @@ pub(super) struct PutBack {
 }
 
 /// By what means a line is run.
-pub(super) struct Means<'a> {
+pub(super) struct LineResources<'a> {
     /// What may be used of the host.
     pub(super) book: &'a Book,
     /// What it can reach.
@@ -71,7 +71,7 @@ pub(super) struct Means<'a> {
 
 /// A line that has ended by itself or at a limit.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct LineResult {
     /// How.
     pub(crate) run: VerifyRun,
     /// All that it wrote, as far as it was kept.
@@ -85,7 +85,7 @@ pub(crate) struct Ended {
 /// A checkout.
 pub(super) struct Checkout<'a> {
     prover: &'a Prover<'a>,
-    work: Work<'a>,
+    work: WorkToProve<'a>,
     /// The protected patterns, those of files that are put back included.
     protect: Vec<String>,
     /// Contents that stand in the place of files; nothing where a file is not there.
@@ -97,7 +97,7 @@ impl<'a> Checkout<'a> {
     /// Fills a directory of the prover.
     pub(super) fn make(
         prover: &'a Prover<'a>,
-        work: &Work<'a>,
+        work: &WorkToProve<'a>,
         put_back: PutBack,
     ) -> Result<Self, Failure> {
         let PutBack { files, texts } = put_back;
@@ -126,7 +126,7 @@ impl<'a> Checkout<'a> {
         line: &str,
         checks: Checks,
         timeout_ms: u64,
-    ) -> Result<Option<Ended>, Failure> {
+    ) -> Result<Option<LineResult>, Failure> {
         let prover = self.prover;
         (prover.listener.watch.notice)(Activity::Verifying {
             command: line.to_owned(),
@@ -147,7 +147,7 @@ impl<'a> Checkout<'a> {
         // Nothing of the sandbox is alive once this is gone.
         drop(ran);
         let tampered = self.tampered(&seal)?;
-        Ok(Some(Ended {
+        Ok(Some(LineResult {
             run,
             output,
             stdout,
@@ -209,7 +209,7 @@ impl<'a> Checkout<'a> {
     fn run_sealed(&self, line: &str, timeout_ms: u64, seal: &Seal) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let layers = site.scratch.join("verify-dependencies");
-        let means = Means {
+        let means = LineResources {
             book: prover.book,
             network: site.network,
             dependencies: site.dependencies,
@@ -228,7 +228,7 @@ impl<'a> Checkout<'a> {
         &self,
         line: &str,
         checks: Checks,
-        means: Means<'_>,
+        means: LineResources<'_>,
     ) -> Result<Option<VerifyRun>, Failure> {
         let ran = self.start(line, means)?;
         Ok((ran.finished.end != ProcessEnd::Cancelled).then(|| verify_run(line, checks, &ran)))
@@ -239,7 +239,7 @@ impl<'a> Checkout<'a> {
         &self.to
     }
 
-    fn start(&self, line: &str, means: Means<'_>) -> Result<SandboxRun, Failure> {
+    fn start(&self, line: &str, means: LineResources<'_>) -> Result<SandboxRun, Failure> {
         let (prover, site) = (self.prover, &self.prover.site);
         let view_dir = site.scratch.join("verify-git");
         let shown = Shown {
@@ -269,7 +269,7 @@ impl<'a> Checkout<'a> {
         env.extend(means.env);
         let mut mounts = lent.mounts.clone();
         mounts.extend(means.mounts);
-        let cell = Cell {
+        let cell = SandboxConfig {
             name: site.name,
             level: site.level,
             workspace: &self.to,

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 16;
 
 /// A settings file.
 #[derive(Debug, Clone)]
-pub(super) enum Document {
+pub(super) enum SettingsDocument {
     /// JSON, in the order of its keys.
     Json(Json),
     /// TOML, whose order means nothing.
@@ -30,7 +30,7 @@ pub(super) enum Json {
     Other(String),
 }
 
-impl Document {
+impl SettingsDocument {
     /// Reads a file by the end of its name; nothing where it is none of these or has a fault.
     pub(super) fn parse(path: &Path, text: &str) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -77,7 +77,7 @@ impl Json {
             let raw: &RawValue = serde_json::from_str(text).ok()?;
             return Some(Self::Other(raw.get().to_owned()));
         };
-        let entries: Entries = serde_json::from_str(text).ok()?;
+        let entries: OrderedEntries = serde_json::from_str(text).ok()?;
         let entries = entries.0.into_iter().map(|(key, value)| {
             let value = Self::parse(&value, below)?;
             Some((key, value))
@@ -196,28 +196,28 @@ fn write_table(entries: &[(String, Json)], out: &mut fmt::Formatter<'_>) -> fmt:
 }
 
 /// The entries of a table in their order.
-struct Entries(Vec<(String, String)>);
+struct OrderedEntries(Vec<(String, String)>);
 
 /// Reads a table entry by entry.
 struct InOrder;
 
 impl<'de> Visitor<'de> for InOrder {
-    type Value = Entries;
+    type Value = OrderedEntries;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a table")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedEntries, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
             entries.push((key, value.get().to_owned()));
         }
-        Ok(Entries(entries))
+        Ok(OrderedEntries(entries))
     }
 }
 
-impl<'de> Deserialize<'de> for Entries {
+impl<'de> Deserialize<'de> for OrderedEntries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(InOrder)
     }
@@ -227,13 +227,13 @@ impl<'de> Deserialize<'de> for Entries {
 mod tests {
     use std::path::Path;
 
-    use super::Document;
+    use super::SettingsDocument;
 
     fn check(name: &str, (old, new): (&str, &str), keys: &[&str], expected: &str) {
         let path = Path::new(name);
         let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-        let old = Document::parse(path, old).unwrap();
-        let new = Document::parse(path, new).unwrap();
+        let old = SettingsDocument::parse(path, old).unwrap();
+        let new = SettingsDocument::parse(path, new).unwrap();
         let text = new.with_keys_of(&old, &keys).unwrap();
         let compact = text.replace('\n', " ");
         assert_eq!(compact.trim(), expected, "{name} {keys:?}");

@@ -12,12 +12,12 @@ use kapi_core::proof::downloads::Lacking;
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
 
-use super::change::Part;
-use super::checkout::{Checkout, Means};
-use super::{Claim, Prover, Work};
+use super::change::ChangePart;
+use super::checkout::{Checkout, LineResources};
+use super::{ProofClaim, Prover, WorkToProve};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
-use crate::dependencies::prepared::{Install, Store, client_variables};
+use crate::dependencies::prepared::{InstallStep, PreparedStore, client_variables};
 use crate::doors::refused_connection::RefusedConnection;
 use crate::shell::Listener;
 use crate::{ecosystems, failure};
@@ -29,7 +29,7 @@ const LOCK_BYTES_MAX: usize = 64 << 20;
 const KEPT: &str = "dependencies";
 
 /// What the work's dependencies are.
-pub(super) enum Prepared {
+pub(super) enum WorkDependencies {
     /// Those of the person: the work asks for no others.
     AsLent,
     /// What its lock files name.
@@ -42,15 +42,19 @@ pub(super) enum Prepared {
 
 impl Prover<'_> {
     /// Finds or installs the dependencies of the work.
-    pub(super) fn prepare(&self, work: &Work<'_>, claim: &Claim<'_>) -> Result<Prepared, Failure> {
+    pub(super) fn prepare(
+        &self,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+    ) -> Result<WorkDependencies, Failure> {
         // A container has dependencies of its own.
         if self.site.level != SandboxLevel::Native || work.change.lock_files().is_empty() {
-            return Ok(Prepared::AsLent);
+            return Ok(WorkDependencies::AsLent);
         }
         let table = ecosystems::table()?;
         let repository = &self.workshop.repository;
         let mut installs = Vec::new();
-        for install in Install::all(table, work.change.lock_files()) {
+        for install in InstallStep::all(table, work.change.lock_files()) {
             let read = repository.file_at(&work.commit, &install.lock, LOCK_BYTES_MAX);
             // One that is gone asks for nothing.
             if let Some(content) = read.map_err(|error| failure::plain(&error))? {
@@ -58,61 +62,61 @@ impl Prover<'_> {
             }
         }
         if installs.is_empty() {
-            return Ok(Prepared::AsLent);
+            return Ok(WorkDependencies::AsLent);
         }
-        let store = Store::of(
+        let store = PreparedStore::of(
             &self.site.stores.with_file_name(KEPT),
             self.site.project,
             &installs,
         );
         if let Some(found) = store.found(self.book, repository, self.site.dependencies)? {
-            return Ok(Prepared::Own(Box::new(found)));
+            return Ok(WorkDependencies::Own(Box::new(found)));
         }
-        let wanted = Wanted {
+        let wanted = InstallPlan {
             installs: &installs,
             store: &store,
         };
         match self.install(work, claim, wanted)? {
             InstallEnd::Whole => {}
-            InstallEnd::Not(lacking) => return Ok(Prepared::Lacking(lacking)),
-            InstallEnd::Cancelled => return Ok(Prepared::Cancelled),
+            InstallEnd::Not(lacking) => return Ok(WorkDependencies::Lacking(lacking)),
+            InstallEnd::Cancelled => return Ok(WorkDependencies::Cancelled),
         }
         let found = store.found(self.book, repository, self.site.dependencies)?;
         Ok(found.map_or_else(
             || {
-                Prepared::Lacking(Lacking {
+                WorkDependencies::Lacking(Lacking {
                     why: "what was installed could not be kept".to_owned(),
                     refused: Vec::new(),
                 })
             },
-            |found| Prepared::Own(Box::new(found)),
+            |found| WorkDependencies::Own(Box::new(found)),
         ))
     }
 
     fn install(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
-        wanted: Wanted<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        wanted: InstallPlan<'_>,
     ) -> Result<InstallEnd, Failure> {
-        let mut ended = self.install_by(work, claim, wanted, Way::Offline)?;
+        let mut ended = self.install_by(work, claim, wanted, InstallSource::Offline)?;
         if matches!(ended, InstallEnd::Not(_)) && self.site.downloads.network != NetworkMode::None {
-            ended = self.install_by(work, claim, wanted, Way::Download)?;
+            ended = self.install_by(work, claim, wanted, InstallSource::Download)?;
         }
         Ok(ended)
     }
 
     fn install_by(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
-        wanted: Wanted<'_>,
-        way: Way,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        wanted: InstallPlan<'_>,
+        way: InstallSource,
     ) -> Result<InstallEnd, Failure> {
-        let Wanted { installs, store } = wanted;
+        let InstallPlan { installs, store } = wanted;
         let (book, network, env) = match way {
-            Way::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
-            Way::Download => (
+            InstallSource::Offline => (self.book.clone(), NetworkMode::None, BTreeMap::new()),
+            InstallSource::Download => (
                 self.reaching(installs)?,
                 self.site.downloads.network,
                 client_variables(self.book),
@@ -136,7 +140,7 @@ impl Prover<'_> {
             notice: &notice,
         };
         // Nothing that the work wrote runs here: what is installed is what its checks run with.
-        let theirs = [Part::Code, Part::Steering, Part::Tests];
+        let theirs = [ChangePart::Code, ChangePart::Steering, ChangePart::Tests];
         let put_back = work
             .change
             .put_back(&self.workshop.repository, claim, &theirs)?;
@@ -145,7 +149,7 @@ impl Prover<'_> {
             (self.listener.watch.notice)(Activity::Verifying {
                 command: install.line.clone(),
             });
-            let means = Means {
+            let means = LineResources {
                 book: &book,
                 network,
                 dependencies: &shared,
@@ -175,7 +179,7 @@ impl Prover<'_> {
     }
 
     /// Returns what may be used of the host, and the registries' hosts with it.
-    fn reaching(&self, installs: &[(Install, Vec<u8>)]) -> Result<Book, Failure> {
+    fn reaching(&self, installs: &[(InstallStep, Vec<u8>)]) -> Result<Book, Failure> {
         let away = self.site.scratch.join("prepare-away");
         crate::home::make_anew(&away)?;
         let mut book = self.book.clone();
@@ -197,14 +201,14 @@ impl Prover<'_> {
 
 /// What is to be installed, and where it is kept.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
-    installs: &'a [(Install, Vec<u8>)],
-    store: &'a Store,
+struct InstallPlan<'a> {
+    installs: &'a [(InstallStep, Vec<u8>)],
+    store: &'a PreparedStore,
 }
 
 /// How something is installed.
 #[derive(Clone, Copy)]
-enum Way {
+enum InstallSource {
     /// From what the person downloaded before.
     Offline,
     /// From the registries.
@@ -219,7 +223,7 @@ enum InstallEnd {
 }
 
 /// Says why something could not be installed. `refused` holds hosts, each with the reason.
-fn lack(install: &Install, run: &VerifyRun, refused: &BTreeMap<String, String>) -> Lacking {
+fn lack(install: &InstallStep, run: &VerifyRun, refused: &BTreeMap<String, String>) -> Lacking {
     let lock = install.lock.display();
     let last = run.output_tail.trim().lines().last().unwrap_or_default();
     let why = if refused.is_empty() {

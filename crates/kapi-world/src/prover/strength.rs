@@ -9,7 +9,7 @@ use kapi_core::proof::inspection::Strength;
 
 use super::checkout::{Checkout, PutBack};
 use super::text::TakenBack;
-use super::{Claim, Prover, Work};
+use super::{ProofClaim, Prover, WorkToProve};
 
 /// The most hunks that are taken back.
 const HUNKS_MAX: usize = 100;
@@ -24,14 +24,14 @@ const PROSE: &[&str] = &["md", "rst", "txt", "adoc", "html", "css", "svg"];
 
 /// How long it may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budget {
+pub(super) struct MutationBudget {
     /// All of it, in milliseconds.
     pub(super) budget_ms: u64,
     /// How long the commands took that passed, in milliseconds: another such run has to fit in.
     pub(super) run_ms: u64,
 }
 
-impl Budget {
+impl MutationBudget {
     /// Tells whether there is time for one more run.
     fn has_room(self, began: Instant) -> bool {
         let spent = began
@@ -45,9 +45,9 @@ impl Prover<'_> {
     /// Takes each hunk back in turn and says which the checks notice; nothing where it was called off.
     pub(super) fn strength(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
-        budget: Budget,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
+        budget: MutationBudget,
     ) -> Result<Option<Strength>, Failure> {
         let began = Instant::now();
         let is_prose = |path: &std::path::Path| {
@@ -80,8 +80,8 @@ impl Prover<'_> {
     /// Tells whether a command fails without a hunk; nothing where it was called off.
     fn notices(
         &self,
-        work: &Work<'_>,
-        claim: &Claim<'_>,
+        work: &WorkToProve<'_>,
+        claim: &ProofClaim<'_>,
         hunk: &TakenBack,
     ) -> Result<Option<bool>, Failure> {
         let bytes = hunk.content.as_ref().map(|text| text.clone().into_bytes());

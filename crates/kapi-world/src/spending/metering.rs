@@ -13,8 +13,8 @@ use kapi_engine::spend::Ledger;
 use kapi_engine::spend::error::LedgerError;
 use kapi_engine::world::Watch;
 
-use crate::spending::turn::Turn;
-use crate::spending::{Spending, Stopped, note_unbooked, unbookable, used_up};
+use crate::spending::turn::BookedTurn;
+use crate::spending::{Spending, SpendingStop, note_unbooked, unbookable, used_up};
 
 /// Milliseconds between two reports where no cap is near: what a kill can make forget.
 const REPORT_MS: i64 = 1_000;
@@ -24,15 +24,15 @@ const SHARE: u64 = 8;
 /// A turn under way.
 pub(crate) struct Metering<'a> {
     spending: &'a Spending<'a>,
-    turn: &'a Turn,
+    turn: &'a BookedTurn,
     watch: &'a Watch<'a>,
     /// The reservation; `None` where nothing is booked.
     booked: Option<(ReservationId, &'a Ledger<'a>)>,
-    counted: Mutex<Counted>,
+    counted: Mutex<MeterTotals>,
 }
 
 #[derive(Default)]
-struct Counted {
+struct MeterTotals {
     tokens: TokenCounts,
     /// `None` until some of it has a price.
     usd_micros: Option<u64>,
@@ -42,11 +42,15 @@ struct Counted {
     /// What was left under the tightest cap then; `None` where there is none.
     left: Option<u64>,
     has_failed: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<SpendingStop>,
 }
 
 impl<'a> Metering<'a> {
-    pub(super) fn booked(spending: &'a Spending<'a>, turn: &'a Turn, watch: &'a Watch<'a>) -> Self {
+    pub(super) fn booked(
+        spending: &'a Spending<'a>,
+        turn: &'a BookedTurn,
+        watch: &'a Watch<'a>,
+    ) -> Self {
         let id = turn.reservation(&spending.project);
         Self {
             booked: spending.ledger.as_ref().map(|ledger| (id, ledger)),
@@ -56,7 +60,7 @@ impl<'a> Metering<'a> {
 
     pub(super) fn unbooked(
         spending: &'a Spending<'a>,
-        turn: &'a Turn,
+        turn: &'a BookedTurn,
         watch: &'a Watch<'a>,
     ) -> Self {
         Self {
@@ -64,7 +68,7 @@ impl<'a> Metering<'a> {
             turn,
             watch,
             booked: None,
-            counted: Mutex::new(Counted::default()),
+            counted: Mutex::new(MeterTotals::default()),
         }
     }
 
@@ -84,13 +88,15 @@ impl<'a> Metering<'a> {
         counted.told_micros = counted.usd_micros.unwrap_or(0);
         match ledger.meter(id, &used, &self.spending.caps) {
             Ok(Room::Left(left)) => counted.left = left,
-            Ok(Room::Over(standing)) => self.stop(&mut counted, Stopped::Cap(used_up(&standing))),
+            Ok(Room::Over(standing)) => {
+                self.stop(&mut counted, SpendingStop::Cap(used_up(&standing)));
+            }
             Err(error) => self.failed(&mut counted, &error),
         }
     }
 
     /// Books everything the turn used; returns what ended it early, if the caps did.
-    pub(super) fn finish(&self, rest: &Usage, has_run: bool) -> Option<Stopped> {
+    pub(super) fn finish(&self, rest: &Usage, has_run: bool) -> Option<SpendingStop> {
         let mut counted = self.counted();
         counted.add(rest);
         if let Some((id, ledger)) = &self.booked {
@@ -111,7 +117,7 @@ impl<'a> Metering<'a> {
         counted.stopped.take()
     }
 
-    fn used(&self, counted: &Counted) -> Used {
+    fn used(&self, counted: &MeterTotals) -> Used {
         Used {
             tokens: counted.tokens,
             usd_micros: if self.turn.is_free() {
@@ -122,27 +128,27 @@ impl<'a> Metering<'a> {
         }
     }
 
-    fn stop(&self, counted: &mut Counted, stopped: Stopped) {
+    fn stop(&self, counted: &mut MeterTotals, stopped: SpendingStop) {
         counted.stopped.get_or_insert(stopped);
         self.watch.cancel.raise();
     }
 
     /// What cannot be booked cannot be kept to a cap; without caps the turn goes on.
-    fn failed(&self, counted: &mut Counted, error: &LedgerError) {
+    fn failed(&self, counted: &mut MeterTotals, error: &LedgerError) {
         counted.has_failed = true;
         if self.spending.has_caps() {
-            self.stop(counted, Stopped::Ledger(unbookable(error)));
+            self.stop(counted, SpendingStop::Ledger(unbookable(error)));
         } else {
             note_unbooked(error, self.watch);
         }
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn counted(&self) -> MutexGuard<'_, MeterTotals> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counted {
+impl MeterTotals {
     fn add(&mut self, usage: &Usage) {
         self.tokens.add(&TokenCounts::of_usage(usage));
         self.usd_micros = match (self.usd_micros, usage.usd_micros) {

@@ -15,7 +15,7 @@ use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::{Clock, StepClock};
 use kapi_sys::real_disk::RealDisk;
 
-use super::turn::{Turn, TurnKey};
+use super::turn::{BookedTurn, TurnKey};
 use super::{Spending, usd};
 use crate::book::Book;
 use crate::grant::Grant;
@@ -39,7 +39,7 @@ fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>)
     }
 }
 
-fn turn(agent: &str, effect: &str) -> Turn {
+fn turn(agent: &str, effect: &str) -> BookedTurn {
     let book = Book {
         agents: BTreeMap::new(),
         judges: BTreeMap::new(),
@@ -54,7 +54,7 @@ fn turn(agent: &str, effect: &str) -> Turn {
         goal: "001-a".to_owned(),
         effect: effect.to_owned(),
     };
-    Turn::of_agent(key, &kind, Role::Executor, &book)
+    BookedTurn::of_agent(key, &kind, Role::Executor, &book)
 }
 
 const fn used(usd_micros: u64) -> Usage {
@@ -84,7 +84,7 @@ fn cancelled(usage: Usage) -> Outcome {
 }
 
 /// Performs a turn that uses so much in each step, until it is cancelled; returns how many it did.
-fn perform(spending: &Spending<'_>, turn: &Turn, steps: &[u64]) -> (Outcome, usize) {
+fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (Outcome, usize) {
     let cancel = Cancel::new();
     let mut n_done = 0;
     let watch = Watch {

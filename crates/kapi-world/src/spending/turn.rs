@@ -14,7 +14,7 @@ use kapi_core::spend::price::Price;
 use kapi_core::spend::prices::Prices;
 
 use crate::book::Book;
-use crate::judge::provider::{self, Reference};
+use crate::judge::provider::{self, JudgeReference};
 
 /// What the first turn of an agent with a model is taken to cost, in millionths of a US dollar.
 const FIRST_TURN_MICROS: u64 = 500_000;
@@ -36,7 +36,7 @@ pub struct TurnKey {
 
 /// One turn, or one judgement, that may cost something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct BookedTurn {
     goal: String,
     effect: String,
     agent: String,
@@ -58,7 +58,7 @@ enum Worth {
     Listed,
 }
 
-impl Turn {
+impl BookedTurn {
     /// Returns the turn that an effect is; nothing where it asks no model.
     #[must_use]
     pub fn of(effect: &Effect, book: &Book) -> Option<Self> {
@@ -74,8 +74,8 @@ impl Turn {
         };
         let goal = effect.goal.to_string();
         let effect = effect.id.to_string();
-        match Reference::parse(reference) {
-            Reference::Model { provider, model } => {
+        match JudgeReference::parse(reference) {
+            JudgeReference::Model { provider, model } => {
                 let provider = provider::price_name(book, provider);
                 Some(Self {
                     goal,
@@ -88,7 +88,7 @@ impl Turn {
                     prices: book.prices.clone(),
                 })
             }
-            Reference::Agent(reference) => {
+            JudgeReference::Agent(reference) => {
                 // What cannot be read is refused by those who perform it.
                 let kind = AgentKind::parse(reference).ok()?;
                 Some(Self::of_agent(TurnKey { goal, effect }, &kind, role, book))

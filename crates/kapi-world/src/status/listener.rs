@@ -43,7 +43,7 @@ pub struct HookListener {
 
 /// What a listener did in its life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct HookTotals {
     /// Messages that meant something.
     pub n_understood: u64,
     /// Messages that meant nothing.
@@ -90,12 +90,16 @@ impl HookListener {
     ///
     /// # Errors
     /// When the status file cannot be replaced, or the socket breaks.
-    pub fn serve(&self, writer: &StatusWriter<'_>, stop: &Cancel) -> Result<Heard, StatusError> {
+    pub fn serve(
+        &self,
+        writer: &StatusWriter<'_>,
+        stop: &Cancel,
+    ) -> Result<HookTotals, StatusError> {
         let mut ear = Ear {
             writer,
             stop,
             buffer: vec![0; MESSAGE_BYTES_MAX],
-            heard: Heard::default(),
+            heard: HookTotals::default(),
             begun: VecDeque::new(),
         };
         while !stop.is_raised() {
@@ -170,7 +174,7 @@ struct Ear<'a> {
     writer: &'a StatusWriter<'a>,
     stop: &'a Cancel,
     buffer: Vec<u8>,
-    heard: Heard,
+    heard: HookTotals,
     /// The last calls whose beginning was reported: their end is not counted again.
     begun: VecDeque<HookToolCall>,
 }

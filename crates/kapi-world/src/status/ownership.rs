@@ -29,7 +29,7 @@ const OWNER_BYTES_MAX: u64 = 16 * 1024;
 
 /// Which run a status file is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Subject {
+pub(super) struct StatusSubject {
     pub(super) project: String,
     /// The canonical path of the project.
     pub(super) root: PathBuf,
@@ -38,8 +38,8 @@ pub(super) struct Subject {
 
 /// The content of an owner file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Owner {
-    subject: Subject,
+struct StatusOwner {
+    subject: StatusSubject,
     /// Differs each time the file is taken.
     token: String,
 }
@@ -55,7 +55,7 @@ pub(super) struct Ownership {
 
 /// Whether a write took place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum WriteOutcome {
     Written,
     /// A newer run of the same id has the file now.
     Superseded,
@@ -63,7 +63,11 @@ pub(super) enum Held {
 
 impl Ownership {
     /// Takes the file of a subject, from an earlier run of the same subject if need be.
-    pub(super) fn take(dir: &Path, subject: &Subject, now_ms: i64) -> Result<Self, StatusError> {
+    pub(super) fn take(
+        dir: &Path,
+        subject: &StatusSubject,
+        now_ms: i64,
+    ) -> Result<Self, StatusError> {
         let owners = dir.join(OWNERS);
         private_file::make_dir(&owners)?;
         let token = new_token(now_ms);
@@ -93,13 +97,17 @@ impl Ownership {
     }
 
     /// Replaces the status file, if it is still owned.
-    pub(super) fn write(&self, bytes: &[u8], durability: Durability) -> Result<Held, StatusError> {
+    pub(super) fn write(
+        &self,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<WriteOutcome, StatusError> {
         let _lock = self.lock()?;
         if self.owner()?.is_none_or(|owner| owner.token != self.token) {
-            return Ok(Held::Superseded);
+            return Ok(WriteOutcome::Superseded);
         }
         private_file::replace(&self.path, bytes, durability)?;
-        Ok(Held::Written)
+        Ok(WriteOutcome::Written)
     }
 
     fn lock(&self) -> Result<Lock, StatusError> {
@@ -108,13 +116,13 @@ impl Ownership {
     }
 
     /// Returns who has the file; nobody where the owner file is missing or half written.
-    fn owner(&self) -> Result<Option<Owner>, StatusError> {
+    fn owner(&self) -> Result<Option<StatusOwner>, StatusError> {
         let bytes = private_file::read(&self.owner_path, OWNER_BYTES_MAX)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    fn sign(&self, subject: &Subject) -> Result<(), StatusError> {
-        let owner = Owner {
+    fn sign(&self, subject: &StatusSubject) -> Result<(), StatusError> {
+        let owner = StatusOwner {
             subject: subject.clone(),
             token: self.token.clone(),
         };
@@ -151,7 +159,7 @@ pub(super) fn forget(path: &Path) -> Result<(), StatusError> {
 }
 
 /// Returns the names a subject's file may have, in the order they are tried.
-fn names(subject: &Subject) -> [String; 3] {
+fn names(subject: &StatusSubject) -> [String; 3] {
     let project = file_word(&subject.project, PROJECT_CHARS_MAX);
     let id = file_word(&subject.agent_id, ID_CHARS_MAX);
     let mut hasher = Sha256::new();

@@ -34,7 +34,7 @@ pub struct ProgressFile {
 
 /// What an agent says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ProgressStep {
     /// The step it is at.
     pub done: u64,
     /// The steps it knows of.
@@ -54,12 +54,12 @@ impl ProgressFile {
 
     /// Returns what the file says now; `None` if there is none or it says nothing.
     #[must_use]
-    pub fn step(&self) -> Option<Step> {
+    pub fn step(&self) -> Option<ProgressStep> {
         let bytes = self.bytes().ok()?;
         let value: Value = serde_json::from_slice(&bytes).ok()?;
         let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let description = value.get("description").and_then(Value::as_str);
-        Some(Step {
+        Some(ProgressStep {
             done: number("current_step")?,
             total: number("total_steps").filter(|total| *total > 0)?,
             description: description.unwrap_or("Working").to_owned(),

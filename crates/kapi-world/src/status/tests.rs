@@ -12,7 +12,7 @@ use kapi_core::status::mapping::Mapping;
 use kapi_sys::clock::StepClock;
 use kapi_wire::status::{SandboxMode, StatusFile};
 
-use super::writer::{Identity, StatusWriter};
+use super::writer::{StatusIdentity, StatusWriter};
 
 /// A host's directories, and a clock that begins at a known second.
 struct Host {
@@ -45,7 +45,7 @@ impl Host {
     }
 
     fn writer_at(&self, project: &str, agent_id: &str, root: &Path) -> StatusWriter<'_> {
-        let identity = Identity {
+        let identity = StatusIdentity {
             agent_id,
             project,
             project_root: root,

@@ -7,13 +7,13 @@ use std::thread;
 use kapi_sys::cancel::Cancel;
 
 use super::StatusError;
-use super::listener::{Heard, HookListener};
+use super::listener::{HookListener, HookTotals};
 use super::progress_file::ProgressFile;
 use super::writer::StatusWriter;
 
 /// Where a run's status comes from while its agent works.
 #[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
+pub enum StatusSource<'a> {
     /// The agent's hooks.
     Hooks(&'a HookListener),
     /// The agent's progress file.
@@ -24,11 +24,11 @@ pub enum Source<'a> {
 
 /// What was heard during a run, and whether the status could be kept.
 #[derive(Debug)]
-pub struct Watched<T> {
+pub struct WatchResult<T> {
     /// What the run itself returned.
     pub value: T,
     /// What hooks reported; an error ended the listening and not the run.
-    pub hooks: Result<Heard, StatusError>,
+    pub hooks: Result<HookTotals, StatusError>,
     /// Whether the progress file could be followed.
     pub file: Result<(), StatusError>,
 }
@@ -38,28 +38,28 @@ pub struct Watched<T> {
 /// Everything that was reported before `run` returned has reached the writer when this returns.
 pub fn during<T>(
     writer: &StatusWriter<'_>,
-    source: Source<'_>,
+    source: StatusSource<'_>,
     run: impl FnOnce() -> T,
-) -> Watched<T> {
+) -> WatchResult<T> {
     let stop = Cancel::new();
     let (listener, file) = match source {
-        Source::Hooks(listener) => (Some(listener), None),
-        Source::File(file) => (None, Some(file)),
-        Source::Both(listener, file) => (Some(listener), Some(file)),
+        StatusSource::Hooks(listener) => (Some(listener), None),
+        StatusSource::File(file) => (None, Some(file)),
+        StatusSource::Both(listener, file) => (Some(listener), Some(file)),
     };
     thread::scope(|scope| {
         let hooks = listener.map(|listener| scope.spawn(|| listener.serve(writer, &stop)));
         let polls = file.map(|file| scope.spawn(|| file.watch(writer, &stop)));
-        let ending = Ending {
+        let ending = WatchEnd {
             stop: &stop,
             listener,
             poller: polls.as_ref().map(|polls| polls.thread().clone()),
         };
         let value = run();
         drop(ending);
-        Watched {
+        WatchResult {
             value,
-            hooks: hooks.map_or(Ok(Heard::default()), joined),
+            hooks: hooks.map_or(Ok(HookTotals::default()), joined),
             file: polls.map_or(Ok(()), joined),
         }
     })
@@ -67,13 +67,13 @@ pub fn during<T>(
 
 /// Stops the threads when it is dropped: also when the run panics, or the scope would wait for
 /// them for ever.
-struct Ending<'a> {
+struct WatchEnd<'a> {
     stop: &'a Cancel,
     listener: Option<&'a HookListener>,
     poller: Option<thread::Thread>,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for WatchEnd<'_> {
     fn drop(&mut self) {
         self.stop.raise();
         if let Some(listener) = self.listener {

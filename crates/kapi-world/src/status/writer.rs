@@ -16,7 +16,7 @@ use kapi_sys::real_disk::RealDisk;
 use kapi_wire::status::{SandboxMode, StatusFile, VERSION, timestamp};
 
 use super::StatusError;
-use super::ownership::{self, Held, Ownership, Subject};
+use super::ownership::{self, Ownership, StatusSubject, WriteOutcome};
 use super::private_file::{self, Durability};
 
 /// Bytes of a status file that are read back.
@@ -27,7 +27,7 @@ const STEP_CHARS_MAX: usize = 140;
 
 /// Whose status it is; set once by the host.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity<'a> {
+pub struct StatusIdentity<'a> {
     /// The run's id.
     pub agent_id: &'a str,
     /// The project's name, mostly its directory's.
@@ -44,7 +44,7 @@ pub struct Identity<'a> {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
+pub struct LaunchCompletion {
     /// The exit code of the whole run.
     pub exit_code: i32,
     /// Why it failed, if it did.
@@ -55,7 +55,7 @@ pub struct Completion {
 
 /// What became of something that was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum StatusUpdate {
     /// The file says it now.
     Written,
     /// It came too late: the agent or the run had ended. The file is as it was.
@@ -69,11 +69,11 @@ pub struct StatusWriter<'a> {
     ownership: Ownership,
     mapping: Mapping,
     clock: &'a dyn Clock,
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WriterState {
     file: StatusFile,
     progress: Progress,
 }
@@ -88,12 +88,12 @@ impl<'a> StatusWriter<'a> {
     /// When the directory or the file cannot be written.
     pub fn create(
         dir: &Path,
-        identity: &Identity<'_>,
+        identity: &StatusIdentity<'_>,
         mapping: Mapping,
         clock: &'a dyn Clock,
     ) -> Result<Self, StatusError> {
         private_file::make_dir(dir)?;
-        let subject = Subject {
+        let subject = StatusSubject {
             project: identity.project.to_owned(),
             root: identity.project_root.to_path_buf(),
             agent_id: identity.agent_id.to_owned(),
@@ -122,7 +122,7 @@ impl<'a> StatusWriter<'a> {
             ownership,
             mapping,
             clock,
-            state: Mutex::new(State { file, progress }),
+            state: Mutex::new(WriterState { file, progress }),
         };
         writer.write(&mut writer.state(), Durability::Derived)?;
         Ok(writer)
@@ -145,10 +145,15 @@ impl<'a> StatusWriter<'a> {
     ///
     /// # Errors
     /// When the file cannot be replaced.
-    pub fn phase(&self, phase: Phase, percent: u8, message: &str) -> Result<Written, StatusError> {
+    pub fn phase(
+        &self,
+        phase: Phase,
+        percent: u8,
+        message: &str,
+    ) -> Result<StatusUpdate, StatusError> {
         let mut state = self.state();
         if state.progress.is_over() || phase == Phase::Complete {
-            return Ok(Written::TooLate);
+            return Ok(StatusUpdate::TooLate);
         }
         state.progress.enter(phase, percent);
         message.clone_into(&mut state.file.message);
@@ -159,11 +164,11 @@ impl<'a> StatusWriter<'a> {
     ///
     /// # Errors
     /// When the file cannot be replaced.
-    pub fn tool(&self, name: &str, detail: &str) -> Result<Written, StatusError> {
+    pub fn tool(&self, name: &str, detail: &str) -> Result<StatusUpdate, StatusError> {
         let category = self.mapping.category(name, detail);
         let mut state = self.state();
         if !state.progress.tool(category, self.mapping.range(category)) {
-            return Ok(Written::TooLate);
+            return Ok(StatusUpdate::TooLate);
         }
         state.file.message = tool_message(category, name, detail);
         self.write(&mut state, Durability::Derived)
@@ -173,10 +178,10 @@ impl<'a> StatusWriter<'a> {
     ///
     /// # Errors
     /// When the file cannot be replaced.
-    pub fn steps(&self, done: u64, total: u64, message: &str) -> Result<Written, StatusError> {
+    pub fn steps(&self, done: u64, total: u64, message: &str) -> Result<StatusUpdate, StatusError> {
         let mut state = self.state();
         if !state.progress.steps(done, total) {
-            return Ok(Written::TooLate);
+            return Ok(StatusUpdate::TooLate);
         }
         let message: String = message.chars().take(STEP_CHARS_MAX).collect();
         state.file.message = format!("{message} (step {done}/{total})");
@@ -187,10 +192,10 @@ impl<'a> StatusWriter<'a> {
     ///
     /// # Errors
     /// When the file cannot be replaced.
-    pub fn note(&self, message: &str) -> Result<Written, StatusError> {
+    pub fn note(&self, message: &str) -> Result<StatusUpdate, StatusError> {
         let mut state = self.state();
         if !state.progress.is_with_agent() {
-            return Ok(Written::TooLate);
+            return Ok(StatusUpdate::TooLate);
         }
         message.clone_into(&mut state.file.message);
         self.write(&mut state, Durability::Derived)
@@ -200,10 +205,10 @@ impl<'a> StatusWriter<'a> {
     ///
     /// # Errors
     /// When the file cannot be replaced.
-    pub fn complete(&self, completion: &Completion) -> Result<Written, StatusError> {
+    pub fn complete(&self, completion: &LaunchCompletion) -> Result<StatusUpdate, StatusError> {
         let mut state = self.state();
         if state.progress.is_over() {
-            return Ok(Written::TooLate);
+            return Ok(StatusUpdate::TooLate);
         }
         state.progress.complete();
         let file = &mut state.file;
@@ -218,7 +223,11 @@ impl<'a> StatusWriter<'a> {
         self.write(&mut state, Durability::Synced)
     }
 
-    fn write(&self, state: &mut State, durability: Durability) -> Result<Written, StatusError> {
+    fn write(
+        &self,
+        state: &mut WriterState,
+        durability: Durability,
+    ) -> Result<StatusUpdate, StatusError> {
         state.file.phase = state.progress.phase();
         state.file.progress = state.progress.percent();
         state.file.updated_at = timestamp(self.clock.now_ms());
@@ -227,12 +236,12 @@ impl<'a> StatusWriter<'a> {
             source,
         })?;
         Ok(match self.ownership.write(&bytes, durability)? {
-            Held::Written => Written::Written,
-            Held::Superseded => Written::Superseded,
+            WriteOutcome::Written => StatusUpdate::Written,
+            WriteOutcome::Superseded => StatusUpdate::Superseded,
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WriterState> {
         // A panic elsewhere leaves whole values behind: each is changed before it is written.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

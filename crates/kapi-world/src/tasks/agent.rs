@@ -14,20 +14,20 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_sys::process;
 
 use super::allowance::{TIMED_OUT, seconds};
-use super::attempt::Attempt;
-use super::prompt::{self, Words};
+use super::attempt::TaskAttempt;
+use super::prompt::{self, PromptParts};
 use super::ruling::Ruling;
 use super::setup::{Deadline, Setup};
 use super::{Performer, ending, leavings};
 use crate::book::Book;
-use crate::launching::bounds::{Bounds, Remote};
-use crate::launching::context::Stage;
+use crate::launching::bounds::{Bounds, RemoteUse};
+use crate::launching::context::LaunchHandlers;
 use crate::launching::place::{SandboxId, SandboxPlace};
-use crate::launching::plan::{BranchPlan, Conduct, LaunchPlan, Push, Wanted};
+use crate::launching::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use crate::launching::reduce;
-use crate::launching::run::{self, Launched};
-use crate::spending::turn::Turn;
-use crate::spending::{self, Spent, Stopped};
+use crate::launching::run::{self, LaunchResult};
+use crate::spending::turn::BookedTurn;
+use crate::spending::{self, BookedResult, SpendingStop};
 
 /// Stands where an output was cut.
 const CUT: &str = "\n[the output was cut; the transcript has all of it]";
@@ -36,7 +36,7 @@ const PATHS_SHOWN: usize = 5;
 
 /// An agent that has ended.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct AttemptRun {
     /// How.
     pub(super) end: End,
     /// Its exit code.
@@ -51,7 +51,7 @@ pub(super) struct Ran {
     pub(super) left: String,
 }
 
-impl Ran {
+impl AttemptRun {
     /// Returns the commit that holds what it left.
     pub(super) fn commit(&self) -> Option<&str> {
         self.work.commit.as_deref().or(self.start.as_deref())
@@ -61,12 +61,12 @@ impl Ran {
 /// Runs the agent of an attempt to its end, within the budget of its task and the caps on spending.
 pub(super) fn run(
     performer: &Performer<'_>,
-    attempt: Attempt<'_>,
+    attempt: TaskAttempt<'_>,
     setup: &Setup,
     ruling: &Ruling,
-    words: &Words<'_>,
-) -> Result<Ran, End> {
-    let Attempt {
+    words: &PromptParts<'_>,
+) -> Result<AttemptRun, End> {
+    let TaskAttempt {
         task, allowance, ..
     } = attempt;
     let prompt = prompt::compose(performer, task, setup, ruling.network, words)?;
@@ -75,7 +75,7 @@ pub(super) fn run(
         touch: setup.touch,
         forbidden: &ruling.forbidden,
         kept: &ruling.kept,
-        remote: Remote::Ignored,
+        remote: RemoteUse::Ignored,
     };
     let mut book = performer.book.clone();
     book.grant = ruling.grant.clone();
@@ -95,7 +95,7 @@ pub(super) fn run(
     };
     let key = attempt.booked_as("attempt");
     let (kind, settings) = (&setup.kind, &setup.settings);
-    let turn = Turn::of_settings(key, kind, settings, Role::Executor, &performer.book);
+    let turn = BookedTurn::of_settings(key, kind, settings, Role::Executor, &performer.book);
     let metering = attempt.reserve(performer, &turn, &watch)?;
     let deadline_ms = allowance.bounded(setup.deadline_ms)?;
     let attempt_plan = AttemptPlan {
@@ -107,7 +107,7 @@ pub(super) fn run(
     let plan = attempt_plan.launch(performer, task, &id);
     let mapping = Mapping::built_in();
     let (launched, stopped) = spending::metered(&metering, &watch, |watch| {
-        let stage = Stage {
+        let stage = LaunchHandlers {
             clock: performer.project.clock,
             cancel: watch.cancel,
             notice: watch.notice,
@@ -115,7 +115,7 @@ pub(super) fn run(
         };
         let launched = run::launch_within(&book, &plan, &bounds, &stage);
         let sum = launched.as_ref().map(|launched| launched.usage);
-        Spent {
+        BookedResult {
             rest: part.settle(&sum.unwrap_or_default()),
             has_run: launched.is_ok(),
             value: launched,
@@ -138,10 +138,10 @@ pub(super) fn run(
 
 /// Returns how an attempt's agent ended.
 fn ended(
-    attempt: Attempt<'_>,
+    attempt: TaskAttempt<'_>,
     setup: &Setup,
-    launched: &Launched,
-    stopped: Option<Stopped>,
+    launched: &LaunchResult,
+    stopped: Option<SpendingStop>,
 ) -> End {
     let time_ms = attempt.task.request.budget.time_ms;
     let is_of_budget = attempt.allowance.left_ms() == Some(0);
@@ -150,7 +150,7 @@ fn ended(
             Some(time_ms) => (time_ms, Deadline::Budget),
             None => (setup.deadline_ms, Deadline::Timeout),
         };
-    let how = How {
+    let how = LaunchEnd {
         process_end: launched.process_end,
         agent_end: launched.agent_end.as_ref(),
         code: launched.agent_exit_code,
@@ -224,7 +224,7 @@ impl AttemptPlan<'_> {
             settings: setup.settings.clone(),
             prompt: self.prompt,
             branch,
-            mode: Wanted::Auto,
+            mode: ModeChoice::Auto,
             level: performer.setting.level,
             network: self.network,
             conduct: Conduct::Headless,
@@ -235,7 +235,7 @@ impl AttemptPlan<'_> {
 }
 
 /// How a launch ended, in its own words.
-struct How<'a> {
+struct LaunchEnd<'a> {
     process_end: process::ProcessEnd,
     agent_end: Option<&'a AgentEnd>,
     code: i32,
@@ -243,7 +243,7 @@ struct How<'a> {
 }
 
 /// Returns how a launch ended, in the words of the kernel; `over` says which limit is spent.
-fn end(deadline_ms: u64, deadline: Deadline, how: &How<'_>, over: Option<String>) -> End {
+fn end(deadline_ms: u64, deadline: Deadline, how: &LaunchEnd<'_>, over: Option<String>) -> End {
     let bad = |kind, message: String, exit_code| {
         End::Failed(Failure {
             kind,
@@ -283,7 +283,7 @@ fn end(deadline_ms: u64, deadline: Deadline, how: &How<'_>, over: Option<String>
     }
 }
 
-fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: Launched, mut end: End) -> Ran {
+fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End) -> AttemptRun {
     let record = &launched.record;
     let branch = record.branch.as_ref();
     let changed: Vec<String> = launched
@@ -316,7 +316,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: Launched, mut end: End) ->
     if let End::Failed(failure) = &mut end {
         failure.message.push_str(&left(id, &work));
     }
-    Ran {
+    AttemptRun {
         left: left(id, &work),
         end,
         exit_code: launched.agent_exit_code,
@@ -360,9 +360,9 @@ mod tests {
     use kapi_core::kernel::task::{End, FailureKind, OUTPUT_BYTES_MAX};
     use kapi_sys::process;
 
-    use super::{CUT, Deadline, How, capped, end};
+    use super::{CUT, Deadline, LaunchEnd, capped, end};
 
-    fn ended(how: &How<'_>, over: Option<&str>) -> (Option<FailureKind>, String) {
+    fn ended(how: &LaunchEnd<'_>, over: Option<&str>) -> (Option<FailureKind>, String) {
         let over = over.map(str::to_owned);
         match end(1_500, Deadline::Timeout, how, over) {
             End::Failed(failure) => (Some(failure.kind), failure.message),
@@ -379,7 +379,7 @@ mod tests {
             message: "slow down".to_owned(),
             retry_after_ms: None,
         });
-        let mut how = How {
+        let mut how = LaunchEnd {
             process_end: process::ProcessEnd::Exited(1),
             agent_end: Some(&failure),
             code: 1,

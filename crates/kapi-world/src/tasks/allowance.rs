@@ -12,7 +12,7 @@ use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::worker::Hands;
 use kapi_sys::cancel::Cancel;
 
-use super::meter::{Meter, linked};
+use super::meter::{UsageMeter, linked};
 
 /// How what was killed at its time limit is reported, as `timeout` does.
 pub(super) const TIMED_OUT: i32 = 124;
@@ -20,7 +20,7 @@ pub(super) const TIMED_OUT: i32 = 124;
 /// What is left for one attempt.
 pub(super) struct Allowance<'a> {
     /// Counts tokens and money.
-    pub(super) meter: Meter<'a>,
+    pub(super) meter: UsageMeter<'a>,
     /// Raised when the attempt is not wanted any more, or has used too much.
     pub(super) own: &'a Cancel,
     /// Raised when the attempt is not wanted any more.
@@ -44,7 +44,7 @@ pub(super) fn within<T>(
     let tell = |usage: Usage| hands.used(usage);
     let budget = task.request.budget;
     let allowance = Allowance {
-        meter: Meter::new(budget, used_before(task), &own, &tell),
+        meter: UsageMeter::new(budget, used_before(task), &own, &tell),
         own: &own,
         wanted: hands.cancel(),
         time_ms: budget.time_ms,

@@ -11,18 +11,18 @@ use super::allowance::Allowance;
 use super::{Performer, ending};
 use crate::launching::error::LaunchError;
 use crate::spending::metering::Metering;
-use crate::spending::turn::{Turn, TurnKey};
+use crate::spending::turn::{BookedTurn, TurnKey};
 
 /// One attempt at a task.
 #[derive(Clone, Copy)]
-pub(super) struct Attempt<'a> {
+pub(super) struct TaskAttempt<'a> {
     pub(super) task: &'a Task,
     pub(super) hands: &'a Hands<'a>,
     /// What is left of the task's budget.
     pub(super) allowance: &'a Allowance<'a>,
 }
 
-impl Attempt<'_> {
+impl TaskAttempt<'_> {
     /// Returns the name under which something that it asks of a model is booked.
     pub(super) fn booked_as(&self, what: &str) -> TurnKey {
         TurnKey {
@@ -38,7 +38,7 @@ impl Attempt<'_> {
     pub(super) fn reserve<'s>(
         &self,
         performer: &'s Performer<'_>,
-        turn: &'s Turn,
+        turn: &'s BookedTurn,
         watch: &'s Watch<'s>,
     ) -> Result<Metering<'s>, End> {
         let told = |cap: &str| {

@@ -21,7 +21,7 @@ use super::Performer;
 use crate::failure;
 use crate::launching::error::LaunchError;
 use crate::launching::place::{SandboxId, SandboxPlace};
-use crate::launching::remains::{self, Remains};
+use crate::launching::remains::{self, SandboxRemains};
 use crate::status::writer;
 use crate::workshop::{self, Workshop};
 
@@ -36,7 +36,7 @@ const KEY_DIGITS: usize = 12;
 
 /// What a sweep did.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// The tasks of which something went.
     pub tasks: Vec<TaskId>,
     /// What was kept, as sentences with the line that brings it back.
@@ -88,8 +88,8 @@ impl Performer<'_> {
     /// Takes away what dead workers left of tasks that have ended, of so many tasks at most; stops
     /// when it is called off.
     #[must_use]
-    pub fn sweep(&self, tasks_max: usize, cancel: &Cancel) -> Swept {
-        let mut swept = Swept::default();
+    pub fn sweep(&self, tasks_max: usize, cancel: &Cancel) -> SweepReport {
+        let mut swept = SweepReport::default();
         let queue = match self.queue() {
             Ok(queue) => queue,
             Err(error) => {
@@ -165,7 +165,7 @@ impl Performer<'_> {
         let root = self.project.layout.root();
         let now_ms = self.project.clock.now_ms();
         let workshop = Workshop::open(&self.book, root, &Cancel::new()).ok();
-        let mut gone: Vec<(&SandboxPlace, Remains)> = Vec::new();
+        let mut gone: Vec<(&SandboxPlace, SandboxRemains)> = Vec::new();
         for (place, _lock) in &held {
             if place.dir().join(MARK).exists() {
                 continue;

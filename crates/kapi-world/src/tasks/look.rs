@@ -18,7 +18,7 @@ use kapi_sandbox::spec::MountAccess;
 use kapi_sys::process::ProcessEnd;
 
 use super::Performer;
-use crate::confine::{Cell, WorksAt};
+use crate::confine::{SandboxConfig, WorksAt};
 use crate::launching::place::make_private;
 use crate::run_dir::RunDir;
 use crate::shell::{Listener, ShellLine};
@@ -85,7 +85,7 @@ impl ConditionCommand<'_> {
             hands.hold().fence
         );
         let level = performer.setting.level;
-        let cell = Cell {
+        let cell = SandboxConfig {
             name: &name,
             level,
             workspace: root,

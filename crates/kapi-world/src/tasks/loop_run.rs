@@ -14,7 +14,7 @@ use kapi_core::kernel::value::Value;
 use kapi_engine::kernel::worker::Hands;
 
 use super::allowance::Allowance;
-use super::attempt::Attempt;
+use super::attempt::TaskAttempt;
 use super::ending::not_launched;
 use super::{Performer, agent, facts, prompt, ruling, setup, travel};
 use crate::failure;
@@ -34,7 +34,7 @@ const DETAIL_BYTES_MAX: usize = 500;
 type Ended = (PhaseStatus, Option<String>);
 
 /// A run under way.
-struct Course<'a> {
+struct LoopExecution<'a> {
     performer: &'a Performer<'a>,
     task: &'a Task,
     run: &'a LoopRun,
@@ -48,8 +48,12 @@ struct Course<'a> {
 }
 
 /// Goes through the phases that are left.
-pub(super) fn perform(performer: &Performer<'_>, attempt: Attempt<'_>, run: &LoopRun) -> Report {
-    let Attempt {
+pub(super) fn perform(
+    performer: &Performer<'_>,
+    attempt: TaskAttempt<'_>,
+    run: &LoopRun,
+) -> Report {
+    let TaskAttempt {
         task,
         hands,
         allowance,
@@ -64,7 +68,7 @@ pub(super) fn perform(performer: &Performer<'_>, attempt: Attempt<'_>, run: &Loo
     };
     drop(queue);
     let begun = task.report.as_deref().cloned();
-    let course = Course {
+    let course = LoopExecution {
         performer,
         task,
         run,
@@ -76,7 +80,7 @@ pub(super) fn perform(performer: &Performer<'_>, attempt: Attempt<'_>, run: &Loo
     course.go()
 }
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     fn go(mut self) -> Report {
         for &phase in Phase::ALL.iter().skip(self.task.phases.len()) {
             let ended = if self.hands.cancel().is_raised() {
@@ -157,8 +161,8 @@ impl Course<'_> {
         inputs.map_err(|error| not_launched(format!("failed to {error}")))
     }
 
-    fn attempt(&self) -> Attempt<'_> {
-        Attempt {
+    fn attempt(&self) -> TaskAttempt<'_> {
+        TaskAttempt {
             task: self.task,
             hands: self.hands,
             allowance: self.allowance,

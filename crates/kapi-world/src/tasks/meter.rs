@@ -16,7 +16,7 @@ use kapi_sys::cancel::Cancel;
 const LOOK: Duration = Duration::from_millis(25);
 
 /// The meter of one attempt, shared by all its parts.
-pub(super) struct Meter<'a> {
+pub(super) struct UsageMeter<'a> {
     budget: TaskBudget,
     /// Raised when the budget is spent.
     own: &'a Cancel,
@@ -25,12 +25,12 @@ pub(super) struct Meter<'a> {
 }
 
 /// What one part of an attempt uses, such as its agent: counted alone, and with all others.
-pub(super) struct Part<'m> {
-    meter: &'m Meter<'m>,
+pub(super) struct MeterPart<'m> {
+    meter: &'m UsageMeter<'m>,
     used: Mutex<Usage>,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> UsageMeter<'a> {
     /// Begins to count, with what was used before.
     pub(super) fn new(
         budget: TaskBudget,
@@ -47,8 +47,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Begins to count one part.
-    pub(super) fn part(&self) -> Part<'_> {
-        Part {
+    pub(super) fn part(&self) -> MeterPart<'_> {
+        MeterPart {
             meter: self,
             used: Mutex::new(Usage::default()),
         }
@@ -71,7 +71,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-impl Part<'_> {
+impl MeterPart<'_> {
     /// Counts what was used since the last call, and ends what uses too much.
     pub(super) fn count(&self, more: &Usage) {
         held(&self.used).add(more);
@@ -151,7 +151,7 @@ mod tests {
     use kapi_core::usage::Usage;
     use kapi_sys::cancel::Cancel;
 
-    use super::{Meter, dollars, linked};
+    use super::{UsageMeter, dollars, linked};
 
     fn usage(input_tokens: u64, usd_micros: Option<u64>) -> Usage {
         Usage {
@@ -182,7 +182,7 @@ mod tests {
             let cancel = Cancel::new();
             let told = Mutex::new(Usage::default());
             let tell = |usage: Usage| told.lock().unwrap().add(&usage);
-            let meter = Meter::new(budget, Usage::default(), &cancel, &tell);
+            let meter = UsageMeter::new(budget, Usage::default(), &cancel, &tell);
             meter.part().count(&usage(6, Some(625_000)));
             assert!(!cancel.is_raised() && meter.over().is_none());
             meter.part().count(&usage(6, Some(625_000)));
@@ -198,7 +198,7 @@ mod tests {
         let told = Mutex::new(Usage::default());
         let tell = |usage: Usage| told.lock().unwrap().add(&usage);
         let before = usage(100, Some(1));
-        let meter = Meter::new(TaskBudget::default(), before, &cancel, &tell);
+        let meter = UsageMeter::new(TaskBudget::default(), before, &cancel, &tell);
         let part = meter.part();
         part.count(&usage(6, None));
         part.settle(&usage(6, None));
@@ -216,7 +216,7 @@ mod tests {
             tokens: Some(10),
             ..TaskBudget::default()
         };
-        let meter = Meter::new(budget, usage(9, None), &cancel, &|_| {});
+        let meter = UsageMeter::new(budget, usage(9, None), &cancel, &|_| {});
         meter.part().count(&usage(1, None));
         assert!(!cancel.is_raised());
         meter.part().count(&usage(1, None));

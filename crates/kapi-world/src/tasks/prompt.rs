@@ -13,7 +13,7 @@ use kapi_engine::kernel::guardrails::Memory;
 
 use super::ending::not_launched;
 use super::setup::Setup;
-use super::{Performer, Setting};
+use super::{Performer, PerformerSettings};
 use crate::failure;
 use crate::launching::bounds::Touch;
 
@@ -21,7 +21,7 @@ use crate::launching::bounds::Touch;
 const SETBACK_BYTES_MAX: usize = 2_000;
 
 /// What an agent is told beside what is known of its run.
-pub(super) struct Words<'a> {
+pub(super) struct PromptParts<'a> {
     /// Its task.
     pub(super) prompt: &'a str,
     /// What the run before left; empty where there is nothing.
@@ -36,7 +36,7 @@ pub(super) fn compose(
     task: &Task,
     setup: &Setup,
     network: NetworkMode,
-    words: &Words<'_>,
+    words: &PromptParts<'_>,
 ) -> Result<String, End> {
     let root = performer.project.layout.root();
     let awareness = awareness::load(root, root);
@@ -117,7 +117,7 @@ fn guardrails(performer: &Performer<'_>, task: &Task, prompt: &str) -> Result<St
     Ok(chosen.body().unwrap_or_default().to_owned())
 }
 
-const fn level_word(setting: &Setting) -> &'static str {
+const fn level_word(setting: &PerformerSettings) -> &'static str {
     match setting.level {
         SandboxLevel::Native => "native",
         SandboxLevel::Podman => "podman",

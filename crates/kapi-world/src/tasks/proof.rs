@@ -21,13 +21,13 @@ use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 
 use super::Performer;
-use super::attempt::Attempt;
+use super::attempt::TaskAttempt;
 use super::ending::{eval_failed, not_launched, refused};
 use crate::dependencies::Dependencies;
 use crate::failure;
 use crate::launching::place::{SandboxPlace, make_private};
-use crate::prover::checkout::Ended;
-use crate::prover::{Claim, Prover, Site, Work, strength};
+use crate::prover::checkout::LineResult;
+use crate::prover::{ProofClaim, Prover, ProverSite, WorkToProve, strength};
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::survey::checks_named_in;
@@ -45,7 +45,7 @@ const KEY_DIGITS: usize = 12;
 /// What proves the work of one attempt.
 pub(super) struct TaskProver<'a> {
     performer: &'a Performer<'a>,
-    attempt: Attempt<'a>,
+    attempt: TaskAttempt<'a>,
     workshop: Workshop,
     place: SandboxPlace,
     scratch: PathBuf,
@@ -53,7 +53,7 @@ pub(super) struct TaskProver<'a> {
 
 /// Where the work of an attempt is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left<'a> {
+pub(super) struct AttemptWork<'a> {
     /// Its branch, if it changed anything.
     pub(super) branch: Option<&'a str>,
     /// The commit it left, or began at.
@@ -77,8 +77,11 @@ impl ProvedWork {
 
 impl<'a> TaskProver<'a> {
     /// Opens the prover of an attempt.
-    pub(super) fn open(performer: &'a Performer<'a>, attempt: Attempt<'a>) -> Result<Self, End> {
-        let Attempt { task, hands, .. } = attempt;
+    pub(super) fn open(
+        performer: &'a Performer<'a>,
+        attempt: TaskAttempt<'a>,
+    ) -> Result<Self, End> {
+        let TaskAttempt { task, hands, .. } = attempt;
         let root = performer.project.layout.root();
         let workshop = Workshop::open(&performer.book, root, hands.cancel());
         let workshop = workshop.map_err(|failure| refused(&failure))?;
@@ -106,7 +109,7 @@ impl<'a> TaskProver<'a> {
     }
 
     /// Does the same on what a run began at that has ended.
-    pub(super) fn baseline_of(&self, left: Left<'_>) -> Result<Option<VerifyReport>, End> {
+    pub(super) fn baseline_of(&self, left: AttemptWork<'_>) -> Result<Option<VerifyReport>, End> {
         match (left.branch, left.commit) {
             (Some(_), Some(commit)) => self.baseline_at(&parent(commit)),
             (_, _) => Ok(None),
@@ -122,11 +125,11 @@ impl<'a> TaskProver<'a> {
             // The launch says what is missing.
             return Ok(None);
         };
-        let left = Left {
+        let left = AttemptWork {
             branch: None,
             commit: Some(commit.as_str()),
         };
-        let claim = Claim {
+        let claim = ProofClaim {
             commands,
             policy: self.request().checks,
             base_is_green: false,
@@ -149,11 +152,11 @@ impl<'a> TaskProver<'a> {
     /// Proves the verify commands on what the attempt left.
     pub(super) fn prove(
         &self,
-        left: Left<'_>,
+        left: AttemptWork<'_>,
         before: Option<&VerifyReport>,
     ) -> Result<ProvedWork, End> {
         let allowance = self.attempt.allowance;
-        let claim = Claim {
+        let claim = ProofClaim {
             commands: &self.request().verify,
             policy: self.request().checks,
             strength_ms: self.request().checks.strength.then_some(strength::ASKED_MS),
@@ -191,10 +194,10 @@ impl<'a> TaskProver<'a> {
     /// Runs one line on a clean checkout of what the attempt left; nothing of it stays.
     pub(super) fn run_once(
         &self,
-        left: Left<'_>,
+        left: AttemptWork<'_>,
         line: &str,
         timeout_ms: u64,
-    ) -> Result<Ended, End> {
+    ) -> Result<LineResult, End> {
         self.with_prover(left, |prover, work| prover.run_once(work, line, timeout_ms))
     }
 
@@ -211,8 +214,8 @@ impl<'a> TaskProver<'a> {
     /// Lets the prover do something, in a directory that goes with it.
     fn with_prover<T>(
         &self,
-        left: Left<'_>,
-        act: impl FnOnce(&Prover<'_>, &Work<'_>) -> Result<Option<T>, Failure>,
+        left: AttemptWork<'_>,
+        act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
     ) -> Result<T, End> {
         let done = self.in_scratch(left, act);
         let wiped = owned_dir::wipe(&self.scratch).map_err(|error| failure::plain(&error));
@@ -223,8 +226,8 @@ impl<'a> TaskProver<'a> {
 
     fn in_scratch<T>(
         &self,
-        left: Left<'_>,
-        act: impl FnOnce(&Prover<'_>, &Work<'_>) -> Result<Option<T>, Failure>,
+        left: AttemptWork<'_>,
+        act: impl FnOnce(&Prover<'_>, &WorkToProve<'_>) -> Result<Option<T>, Failure>,
     ) -> Result<Option<T>, Failure> {
         let Some(commit) = left.commit else {
             return Err(Failure {
@@ -243,7 +246,7 @@ impl<'a> TaskProver<'a> {
         let commit = workshop::commit_id(commit)?;
         let protect = self.protected(&base)?;
         let branch = left.branch.unwrap_or(NO_BRANCH);
-        let work = Work::of(repository, branch, (base, commit), &protect)?;
+        let work = WorkToProve::of(repository, branch, (base, commit), &protect)?;
         let notice = |activity: Activity| (self.performer.notice)(self.attempt.task.id, activity);
         let watch = Watch {
             cancel: self.attempt.hands.cancel(),
@@ -259,7 +262,7 @@ impl<'a> TaskProver<'a> {
         let prover = Prover {
             book: &self.performer.book,
             workshop: &self.workshop,
-            site: Site {
+            site: ProverSite {
                 project: self.performer.project.layout.root(),
                 stores: &stores,
                 scratch: &self.scratch,

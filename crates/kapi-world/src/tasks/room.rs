@@ -106,7 +106,7 @@ impl fmt::Display for Shortage {
 
 /// The room of one machine.
 #[derive(Clone)]
-pub struct Room<'a> {
+pub struct MachineCapacity<'a> {
     disk: &'a dyn Disk,
     /// Where the system says of itself.
     proc: PathBuf,
@@ -118,12 +118,12 @@ pub struct Room<'a> {
 
 /// A place of the machine, held as long as this lives.
 #[derive(Debug)]
-pub struct Occupied {
+pub struct CapacitySlot {
     /// None where the machine has no number of places.
     _lock: Option<Lock>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> MachineCapacity<'a> {
     /// Returns the room of this machine; `state_dir` is the person's, and `machine_max` the number of
     /// tasks of all their projects at once.
     #[must_use]
@@ -183,13 +183,13 @@ impl<'a> Room<'a> {
     ///
     /// # Errors
     /// When the directory of the places cannot be used.
-    pub fn occupy(&self, cancel: &Cancel) -> Result<Option<Occupied>, LockError> {
+    pub fn occupy(&self, cancel: &Cancel) -> Result<Option<CapacitySlot>, LockError> {
         let Some(max) = self.machine_max else {
-            return Ok(Some(Occupied { _lock: None }));
+            return Ok(Some(CapacitySlot { _lock: None }));
         };
         while !cancel.is_raised() {
             if let Some(lock) = self.free(max)? {
-                return Ok(Some(Occupied { _lock: Some(lock) }));
+                return Ok(Some(CapacitySlot { _lock: Some(lock) }));
             }
             thread::sleep(LOOK);
         }
@@ -262,7 +262,7 @@ mod tests {
     use kapi_sys::cancel::Cancel;
     use kapi_sys::real_disk::RealDisk;
 
-    use super::{Room, Thresholds};
+    use super::{MachineCapacity, Thresholds};
 
     /// A machine that says of itself what a test wants.
     fn said(dir: &Path, name: &str, text: &str) {
@@ -288,8 +288,8 @@ mod tests {
         said(dir, "sys/kernel/threads-max", "190000\n");
     }
 
-    fn room(dir: &Path, machine_max: Option<u32>) -> Room<'static> {
-        let room = Room::new(&RealDisk, &dir.join("state"), machine_max, "test");
+    fn room(dir: &Path, machine_max: Option<u32>) -> MachineCapacity<'static> {
+        let room = MachineCapacity::new(&RealDisk, &dir.join("state"), machine_max, "test");
         room.measured(dir.to_path_buf(), Thresholds::USUAL)
     }
 

@@ -18,9 +18,9 @@ use kapi_wire::tools::{Refused, answer};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Caller;
+use super::ToolCaller;
 use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
-use crate::post::Post;
+use crate::post::RunSocket;
 
 /// Connections of one run at once.
 const CONNECTIONS_MAX: usize = 8;
@@ -34,9 +34,9 @@ const CALLS_MAX: u64 = 10_000;
 const BYTES_MAX: u64 = 128 << 20;
 
 /// A run's counter; when it is dropped, nobody listens there any more.
-pub(crate) struct Counter<'a> {
-    caller: Caller<'a>,
-    post: Post,
+pub(crate) struct ToolEndpoint<'a> {
+    caller: ToolCaller<'a>,
+    post: RunSocket,
     n_calls: AtomicU64,
     n_bytes: AtomicU64,
 }
@@ -44,22 +44,22 @@ pub(crate) struct Counter<'a> {
 /// One call as it comes over the socket.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ToolCallLine {
     tool: String,
     input: Value,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> ToolEndpoint<'a> {
     /// Opens a counter in a directory, which is made anew.
     pub(crate) fn open(
-        caller: Caller<'a>,
+        caller: ToolCaller<'a>,
         level: SandboxLevel,
         directory: &Path,
         self_exe: &Path,
     ) -> Result<Self, Failure> {
         Ok(Self {
             caller,
-            post: Post::open("tools", level, directory, self_exe)?,
+            post: RunSocket::open("tools", level, directory, self_exe)?,
             n_calls: AtomicU64::new(0),
             n_bytes: AtomicU64::new(0),
         })
@@ -118,7 +118,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Reads one call; one that cannot be followed is refused.
-    fn read_call(&self, stream: &UnixStream) -> io::Result<Result<Call, Refused>> {
+    fn read_call(&self, stream: &UnixStream) -> io::Result<Result<ToolCallLine, Refused>> {
         let refused = |code, text: &str| Ok(Err(Refused::new(code, text.to_owned())));
         if self.n_calls.fetch_add(1, Ordering::SeqCst) >= CALLS_MAX {
             return refused(

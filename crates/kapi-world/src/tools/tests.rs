@@ -31,8 +31,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::{self, CALL_BYTES_MAX};
-use super::counter::Counter;
-use super::{Caller, Desk};
+use super::counter::ToolEndpoint;
+use super::{ToolCaller, ToolService};
 
 struct Bench {
     folder: TempDir,
@@ -98,8 +98,8 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    fn desk(&self, autopilot: Option<Actor>) -> Desk<'static> {
-        Desk {
+    fn desk(&self, autopilot: Option<Actor>) -> ToolService<'static> {
+        ToolService {
             project: Project {
                 disk: &RealDisk,
                 clock: &SystemClock,
@@ -117,7 +117,7 @@ impl Bench {
 }
 
 /// Begins a goal whose drafting run is under way, and returns it with the run's name.
-fn drafting(desk: &Desk<'_>, judge: Judge) -> (GoalId, String) {
+fn drafting(desk: &ToolService<'_>, judge: Judge) -> (GoalId, String) {
     let slug = Slug::parse("fix-it").unwrap();
     let project = &desk.project;
     let id = project
@@ -137,8 +137,8 @@ fn intended(project: &Project<'_>, id: &GoalId) -> String {
     goal.run_name(&effect)
 }
 
-fn caller<'a>(desk: &'a Desk<'a>, goal: &'a GoalId, run: &'a str) -> Caller<'a> {
-    Caller {
+fn caller<'a>(desk: &'a ToolService<'a>, goal: &'a GoalId, run: &'a str) -> ToolCaller<'a> {
+    ToolCaller {
         desk,
         goal,
         run,
@@ -146,7 +146,7 @@ fn caller<'a>(desk: &'a Desk<'a>, goal: &'a GoalId, run: &'a str) -> Caller<'a> 
     }
 }
 
-fn loaded(desk: &Desk<'_>, id: &GoalId) -> Goal {
+fn loaded(desk: &ToolService<'_>, id: &GoalId) -> Goal {
     desk.project.load(id).unwrap()
 }
 
@@ -228,7 +228,7 @@ fn a_hidden_check_that_cannot_be_kept_lets_autopilot_approve_nothing() {
     let id = project.begin_setup(&person(), &slug, &with_checks).unwrap();
     let run = intended(project, &id);
     let hidden = bench.path("hidden");
-    let caller = Caller {
+    let caller = ToolCaller {
         hidden: &hidden,
         ..caller(&desk, &id, &run)
     };
@@ -284,7 +284,7 @@ fn at_counter(use_it: impl FnOnce(&Path)) {
     let directory = bench.path("tools");
     let caller = caller(&desk, &id, &run);
     let level = SandboxLevel::None;
-    let counter = Counter::open(caller, level, &directory, Path::new("/bin/true")).unwrap();
+    let counter = ToolEndpoint::open(caller, level, &directory, Path::new("/bin/true")).unwrap();
     let socket = PathBuf::from(&counter.leading_here()[client::SOCKET_VARIABLE]);
     let mode = fs::metadata(socket.parent().unwrap())
         .unwrap()
@@ -382,7 +382,7 @@ fn a_long_path_leads_to_the_socket_too() {
     let desk = bench.desk(None);
     let (id, run) = drafting(&desk, Judge::None);
     let caller = caller(&desk, &id, &run);
-    let counter = Counter::open(
+    let counter = ToolEndpoint::open(
         caller,
         SandboxLevel::None,
         &deep.join("t"),

@@ -15,11 +15,11 @@ use kapi_sys::disk::Disk as _;
 use kapi_sys::lock::{Lock, LockError};
 use kapi_sys::real_disk::RealDisk;
 
-use super::{Found, found};
+use super::{ConditionState, found};
 use crate::dependencies::Dependencies;
 use crate::failure;
-use crate::prover::checkout::Ended;
-use crate::prover::{Prover, Site, Work};
+use crate::prover::checkout::LineResult;
+use crate::prover::{Prover, ProverSite, WorkToProve};
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
@@ -29,7 +29,7 @@ use crate::workshop::{self, Workshop};
 const TRY_MS_MAX: u64 = 10 * 60 * 1000;
 
 /// One try of a command, if it is time for one.
-pub(super) struct Attempt<'a> {
+pub(super) struct CommandTry<'a> {
     pub(super) goal: &'a Goal,
     /// The number of the wait.
     pub(super) number: u32,
@@ -40,8 +40,12 @@ pub(super) struct Attempt<'a> {
     pub(super) left_ms: u64,
 }
 
-impl Attempt<'_> {
-    pub(super) fn look(&self, world: &RealWorld<'_>, cancel: &Cancel) -> Result<Found, Failure> {
+impl CommandTry<'_> {
+    pub(super) fn look(
+        &self,
+        world: &RealWorld<'_>,
+        cancel: &Cancel,
+    ) -> Result<ConditionState, Failure> {
         let run_id = format!("{}-wait-{}", self.goal.id, self.number);
         let run_dir = RunDir::open(&world.place.runs, &run_id)?;
         let _alone = match Lock::acquire(&run_dir.file("lock"), "trying what is waited for", 0) {
@@ -81,7 +85,7 @@ impl Attempt<'_> {
         run_id: &str,
         run_dir: &RunDir,
         cancel: &Cancel,
-    ) -> Result<Option<Ended>, Failure> {
+    ) -> Result<Option<LineResult>, Failure> {
         let (place, contract) = (&world.place, &self.goal.contract);
         let workshop = Workshop::open(&world.book, &place.project, cancel)?;
         let commits = (
@@ -89,7 +93,7 @@ impl Attempt<'_> {
             workshop::commit_id(self.goal.turn_start_commit())?,
         );
         let repository = &workshop.repository;
-        let work = Work::of(repository, &contract.branch, commits, &contract.protect)?;
+        let work = WorkToProve::of(repository, &contract.branch, commits, &contract.protect)?;
         let notice = |_| {};
         let watch = Watch {
             cancel,
@@ -101,7 +105,7 @@ impl Attempt<'_> {
         let prover = Prover {
             book: &world.book,
             workshop: &workshop,
-            site: Site {
+            site: ProverSite {
                 project: &place.project,
                 stores: &place.stores,
                 scratch: &scratch,

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, stat};
 use rustix::io::Errno;
 
 use crate::failure;
-use crate::place::Place;
+use crate::place::GoalPaths;
 
 /// How far the clock that stamps files may be behind the one that told when the goal was parked.
 const STAMP_LAG_MS: i64 = 10;
@@ -22,7 +22,7 @@ const RESOLVE_TRIES_MAX: usize = 16;
 
 /// Tells whether a file is in a state; a relative path is one of the workspace.
 pub(super) fn is_met(
-    place: &Place,
+    place: &GoalPaths,
     path: &str,
     until: FileState,
     since_ms: i64,
@@ -46,7 +46,7 @@ pub(super) fn is_met(
 }
 
 /// Returns the directories whose changes are a reason to look at a file again.
-pub(super) fn directories(place: &Place, path: &str) -> BTreeSet<PathBuf> {
+pub(super) fn directories(place: &GoalPaths, path: &str) -> BTreeSet<PathBuf> {
     let mut directories = BTreeSet::new();
     match relative(path) {
         Some(relative) => {
@@ -120,14 +120,14 @@ mod tests {
     use tempfile::TempDir;
 
     use super::{directories, is_met};
-    use crate::place::Place;
+    use crate::place::GoalPaths;
 
-    fn machine() -> (TempDir, Place) {
+    fn machine() -> (TempDir, GoalPaths) {
         let root = tempfile::tempdir().unwrap();
         let worktree = root.path().join("worktree");
         fs::create_dir(&worktree).unwrap();
         let unused = PathBuf::new;
-        let place = Place {
+        let place = GoalPaths {
             project: unused(),
             ref_name: String::new(),
             worktree,
@@ -139,7 +139,7 @@ mod tests {
         (root, place)
     }
 
-    fn is(place: &Place, path: &str, until: FileState) -> bool {
+    fn is(place: &GoalPaths, path: &str, until: FileState) -> bool {
         is_met(place, path, until, 0).unwrap()
     }
 

@@ -20,14 +20,14 @@ use kapi_engine::world::Watch;
 use kapi_sys::process::ProcessEnd;
 
 use crate::asker::patience::words;
-use crate::asker::{self, AgentHome, Files, ReadOnlyQuestion, ToolSet};
+use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::failure;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
 use crate::real::RealWorld;
 use crate::run_dir::RunDir;
-use crate::spending::Spent;
-use crate::spending::turn::{Turn, TurnKey};
+use crate::spending::BookedResult;
+use crate::spending::turn::{BookedTurn, TurnKey};
 use crate::workflows::answer::Kept;
 use crate::workflows::{
     Refused, WorkflowPlace, answer, cancelled, clear, outline, run_id, scratch,
@@ -60,10 +60,10 @@ pub(super) fn ask(
         goal: effect.workflow.to_string(),
         effect: effect.id.to_string(),
     };
-    let turn = Turn::of_agent(key, &kind, booked_as(question.role), &world.book);
+    let turn = BookedTurn::of_agent(key, &kind, booked_as(question.role), &world.book);
     let booked = world.spending.booked(&turn, watch, |watch| {
         let asked = posed.put(watch);
-        Spent {
+        BookedResult {
             rest: asked
                 .as_ref()
                 .map_or_else(|_| Usage::default(), |(run, _)| run.usage),
@@ -143,12 +143,12 @@ impl Posed<'_> {
             agent: self.kind,
             prompt: &prompt,
             files: match &checked_out {
-                Some((workshop, commit)) => Files::Commit { workshop, commit },
-                None => Files::Nothing,
+                Some((workshop, commit)) => QuestionFiles::Commit { workshop, commit },
+                None => QuestionFiles::Nothing,
             },
             home: AgentHome::Anew,
             session: None,
-            tools: ToolSet::Reading(Rules::Fixed(&[])),
+            tools: ToolSet::Reading(GateRules::Fixed(&[])),
             turn: question.ordinal,
             run_id: &self.run_id,
             run_dir: &self.run_dir,

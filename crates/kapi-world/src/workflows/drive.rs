@@ -19,7 +19,7 @@ use kapi_engine::world::{Activity, Watch};
 
 use crate::failure;
 use crate::real::RealWorld;
-use crate::waits::{self, Look};
+use crate::waits::{self, WaitCheck};
 use crate::workflows::NotTasked;
 
 /// How often it is looked whether somebody else has come to an end, or a wait is still wanted.
@@ -110,12 +110,12 @@ fn stay(
             return Ok(false);
         }
         let pause_ms = match waits::look(world, &goal, wait, watch.cancel) {
-            Ok(Look::Met { why }) => {
+            Ok(WaitCheck::Met { why }) => {
                 let woken = wake(project, &goal.id, wait.number, &why);
                 woken.map_err(|error| failed(&error))?;
                 return Ok(true);
             }
-            Ok(Look::NotYet { look_again_ms }) => look_again_ms.min(LOOK_MS_MAX),
+            Ok(WaitCheck::NotYet { look_again_ms }) => look_again_ms.min(LOOK_MS_MAX),
             // It says nothing of the condition, so the next look may find it.
             Err(_) => LOOK_MS_MAX,
         };

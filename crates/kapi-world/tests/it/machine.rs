@@ -40,7 +40,7 @@ use kapi_world::book::Book;
 use kapi_world::grant::Grant;
 use kapi_world::launching::place::Sandboxes;
 use kapi_world::spending::Spending;
-use kapi_world::tasks::{Performer, Setting};
+use kapi_world::tasks::{Performer, PerformerSettings};
 use tempfile::TempDir;
 
 /// The longest that a test waits for anything.
@@ -59,7 +59,7 @@ pub(crate) struct Machine {
     /// What is set for the kernel.
     pub(crate) terms: KernelTerms,
     /// How agents are run.
-    pub(crate) setting: Setting,
+    pub(crate) setting: PerformerSettings,
     /// What a day may cost.
     pub(crate) caps: Caps,
 }
@@ -146,7 +146,7 @@ impl Machine {
         let home = root.path().join("home");
         let terms = KernelTerms::standard(root.path().join("app/.ilchul/guardrails"));
         let app = root.path().join("app").canonicalize().unwrap();
-        let setting = Setting {
+        let setting = PerformerSettings {
             project_key: project_key(&app),
             sandboxes: Sandboxes {
                 state_dir: home.join(".ilchul"),

@@ -43,10 +43,10 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
 use kapi_world::grant::Grant;
-use kapi_world::place::Place;
+use kapi_world::place::GoalPaths;
 use kapi_world::real::RealWorld;
 use kapi_world::spending::Spending;
-use kapi_world::tools::Desk;
+use kapi_world::tools::ToolService;
 use kapi_world::workflows::{WorkflowPlace, perform};
 
 use crate::machine::{Machine, human};
@@ -158,7 +158,7 @@ impl Bench {
         let key = project_key(&app);
         let home = self.home();
         RealWorld {
-            place: Place {
+            place: GoalPaths {
                 ref_name: id.to_string(),
                 worktree: home.worktree(&key, id),
                 runs: self.project.layout.state_dir().join("runs"),
@@ -169,7 +169,7 @@ impl Bench {
             },
             book: self.book(),
             clock: &SystemClock,
-            desk: Desk {
+            desk: ToolService {
                 project: self.project.clone(),
                 autopilot: None,
                 judge_default: None,

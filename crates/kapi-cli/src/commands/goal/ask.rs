@@ -8,7 +8,7 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::outcome::AgentEnd;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::clock::Clock as _;
-use kapi_world::aside::{self, Answered, SideQuestion};
+use kapi_world::aside::{self, SideAnswer, SideQuestion};
 use serde_json::json;
 
 use crate::commands::goal::pick::{self, Picked};
@@ -91,7 +91,7 @@ fn record(
     context: &Context,
     picked: &Picked<'_>,
     question: &str,
-    answered: &Answered,
+    answered: &SideAnswer,
 ) -> Result<Exit, Error> {
     let is_answer = answered.end == AgentEnd::Finished && !answered.text.trim().is_empty();
     let end = answered.text.floor_char_boundary(ANSWER_BYTES_MAX);

@@ -14,12 +14,12 @@ use kapi_engine::world::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_sys::signal::Interrupts;
-use kapi_world::launching::context::Stage;
+use kapi_world::launching::context::LaunchHandlers;
 use kapi_world::launching::error::LaunchError;
 use kapi_world::launching::merge;
 use kapi_world::launching::place::SandboxId;
-use kapi_world::launching::plan::{Conduct, LaunchPlan, Wanted};
-use kapi_world::launching::run::{self, Launched};
+use kapi_world::launching::plan::{Conduct, LaunchPlan, ModeChoice};
+use kapi_world::launching::run::{self, LaunchResult};
 use serde::Serialize;
 
 use crate::amount;
@@ -85,7 +85,7 @@ fn ask(
 ) -> Result<Probed, Error> {
     let book = context.book(config);
     let mapping = Mapping::built_in();
-    let stage = Stage {
+    let stage = LaunchHandlers {
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &|_: Activity| {},
@@ -106,7 +106,7 @@ fn ask(
     })
 }
 
-fn outcome(launched: &Result<Launched, LaunchError>, duration_ms: u64) -> (bool, String) {
+fn outcome(launched: &Result<LaunchResult, LaunchError>, duration_ms: u64) -> (bool, String) {
     match launched {
         Ok(launched) if launched.exit_code == 0 && !launched.message.trim().is_empty() => {
             let tokens = amount::tokens(launched.usage.tokens());
@@ -140,7 +140,7 @@ fn plan(
         agent: kind,
         prompt: QUESTION.to_owned(),
         branch: None,
-        mode: Wanted::Overlay,
+        mode: ModeChoice::Overlay,
         level,
         network: config.network(None, level)?,
         conduct: Conduct::Headless,

@@ -4,10 +4,10 @@
 
 use kapi_core::usage::Usage;
 use kapi_wire::status::SandboxMode;
-use kapi_world::launching::finish::Changed;
+use kapi_world::launching::finish::ChangedPathView;
 use kapi_world::launching::plan::LaunchPlan;
-use kapi_world::launching::record::{Made, Work};
-use kapi_world::launching::run::{Launched, Preview};
+use kapi_world::launching::record::{WorkState, WorkspaceKind};
+use kapi_world::launching::run::{LaunchPreview, LaunchResult};
 use serde::Serialize;
 
 use crate::ui::{Format, Ui};
@@ -20,7 +20,7 @@ struct LaunchView<'a> {
     id: &'a str,
     project: String,
     mode: SandboxMode,
-    workspace: Made,
+    workspace: WorkspaceKind,
     level: String,
     network: kapi_core::goal::contract::NetworkMode,
     isolation: Option<&'a str>,
@@ -32,7 +32,7 @@ struct LaunchView<'a> {
     hint: Option<&'a str>,
     message: &'a str,
     usage: Usage,
-    changed: &'a [Changed],
+    changed: &'a [ChangedPathView],
     left_out: &'a [String],
     notes: &'a [String],
     port_base: u16,
@@ -59,7 +59,7 @@ struct PreviewView<'a> {
     project: String,
     dry_run: bool,
     mode: SandboxMode,
-    workspace: Made,
+    workspace: WorkspaceKind,
     level: String,
     network: kapi_core::goal::contract::NetworkMode,
     agent: String,
@@ -72,7 +72,7 @@ struct PreviewView<'a> {
 }
 
 /// Shows what a launch would do.
-pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &Preview) {
+pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &LaunchPreview) {
     use kapi_world::launching::plan::Push;
     let branch = plan.branch.as_ref();
     let has_push = branch.is_some_and(|branch| branch.push == Push::Yes);
@@ -129,7 +129,7 @@ pub(crate) fn preview(ui: Ui, plan: &LaunchPlan, preview: &Preview) {
 }
 
 /// Shows what came of a launch.
-pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &Launched, notes: &[String]) {
+pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes: &[String]) {
     if ui.format == Format::Json {
         ui.json(&view(plan, launched, notes));
         return;
@@ -178,7 +178,7 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &Launched, notes: &[
     next(ui, launched);
 }
 
-fn next(ui: Ui, launched: &Launched) {
+fn next(ui: Ui, launched: &LaunchResult) {
     let record = &launched.record;
     let id = &record.id;
     if launched.changed.is_empty() {
@@ -187,15 +187,15 @@ fn next(ui: Ui, launched: &Launched) {
     }
     ui.line(&format!("  next      kapi sandbox diff {id}"));
     match (&record.branch, record.work) {
-        (Some(branch), Work::Committed) => {
+        (Some(branch), WorkState::Committed) => {
             ui.line(&format!("            git merge {}", branch.name));
         }
-        (Some(_), Work::Pending) => {}
+        (Some(_), WorkState::Pending) => {}
         (None, _) => ui.line(&format!("            kapi sandbox merge {id}")),
     }
 }
 
-fn view<'a>(plan: &LaunchPlan, launched: &'a Launched, notes: &'a [String]) -> LaunchView<'a> {
+fn view<'a>(plan: &LaunchPlan, launched: &'a LaunchResult, notes: &'a [String]) -> LaunchView<'a> {
     let record = &launched.record;
     LaunchView {
         id: &record.id,
@@ -231,8 +231,8 @@ fn view<'a>(plan: &LaunchPlan, launched: &'a Launched, notes: &'a [String]) -> L
         launches: record.launches,
         sandbox: plan.place.dir().display().to_string(),
         worktree: match record.made {
-            Made::Checkout => Some(plan.place.worktree().display().to_string()),
-            Made::Layer => None,
+            WorkspaceKind::Checkout => Some(plan.place.worktree().display().to_string()),
+            WorkspaceKind::Layer => None,
         },
         status_file: launched.status_path.display().to_string(),
     }
@@ -245,9 +245,9 @@ pub(crate) const fn mode_word(mode: SandboxMode) -> &'static str {
     }
 }
 
-const fn made_word(made: Made) -> &'static str {
+const fn made_word(made: WorkspaceKind) -> &'static str {
     match made {
-        Made::Layer => "a layer over the project's files",
-        Made::Checkout => "a checkout of its own",
+        WorkspaceKind::Layer => "a layer over the project's files",
+        WorkspaceKind::Checkout => "a checkout of its own",
     }
 }

@@ -4,12 +4,12 @@
 use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
-use kapi_world::prove::Proof;
+use kapi_world::prove::ChangeProof;
 
 use super::view::headline;
 
 /// Returns the proof as XML.
-pub(super) fn text(proof: &Proof) -> String {
+pub(super) fn text(proof: &ChangeProof) -> String {
     let empty = Vec::new();
     let runs = proof.report.as_ref().map_or(&empty, |report| &report.runs);
     let mut cases: Vec<String> = runs.iter().map(case).collect();
@@ -49,7 +49,7 @@ fn case(run: &VerifyRun) -> String {
     )
 }
 
-fn verdict(proof: &Proof) -> String {
+fn verdict(proof: &ChangeProof) -> String {
     let body = match proof.conclusion.standing {
         Standing::Proved => String::new(),
         Standing::Unverified | Standing::Refused | Standing::CannotRun => {

@@ -5,13 +5,13 @@ use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
 use kapi_core::proof::inspection::proof_lines;
 use kapi_wire::result::JudgeView;
-use kapi_world::prove::Proof;
+use kapi_world::prove::ChangeProof;
 
 use super::view::headline;
 use crate::contract::short;
 
 /// Returns the proof as Markdown.
-pub(super) fn text(proof: &Proof) -> String {
+pub(super) fn text(proof: &ChangeProof) -> String {
     let mark = match proof.conclusion.standing {
         Standing::Proved => "✅",
         Standing::Unverified => "⚠️",
@@ -45,7 +45,7 @@ pub(super) fn text(proof: &Proof) -> String {
     .concat()
 }
 
-fn row(proof: &Proof, run: &VerifyRun) -> String {
+fn row(proof: &ChangeProof, run: &VerifyRun) -> String {
     let same = |other: &&VerifyRun| other.command == run.command && other.checks == run.checks;
     let now = proof.report.as_ref();
     let now = now.and_then(|report| report.runs.iter().find(same));

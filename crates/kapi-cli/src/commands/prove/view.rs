@@ -7,7 +7,7 @@ use kapi_core::goal::words;
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::inspection::{Inspection, proof_lines};
 use kapi_wire::result::{JudgeView, VerifyView};
-use kapi_world::prove::Proof;
+use kapi_world::prove::ChangeProof;
 use serde::Serialize;
 
 use crate::contract::short;
@@ -31,7 +31,7 @@ struct View<'a> {
 }
 
 /// Shows a proof.
-pub(super) fn show(ui: Ui, proof: &Proof) {
+pub(super) fn show(ui: Ui, proof: &ChangeProof) {
     match ui.format {
         Format::Json => ui.json(&view(proof)),
         Format::Human => {
@@ -42,7 +42,7 @@ pub(super) fn show(ui: Ui, proof: &Proof) {
     }
 }
 
-fn view(proof: &Proof) -> View<'_> {
+fn view(proof: &ChangeProof) -> View<'_> {
     let report = proof.report.as_ref();
     let conclusion = &proof.conclusion;
     View {
@@ -61,19 +61,19 @@ fn view(proof: &Proof) -> View<'_> {
 }
 
 /// Returns how much the checks show, where they pass.
-pub(super) fn grade(proof: &Proof) -> Option<Grade> {
+pub(super) fn grade(proof: &ChangeProof) -> Option<Grade> {
     let report = proof.report.as_ref().filter(|report| report.passed())?;
     Some(assess::grade(Some(&proof.baseline), report))
 }
 
 /// Returns the verdict as one line for people.
-pub(super) fn headline(proof: &Proof) -> String {
+pub(super) fn headline(proof: &ChangeProof) -> String {
     let conclusion = &proof.conclusion;
     let standing = conclusion.standing.as_str().replace('_', " ");
     format!("{standing}: {}", conclusion.reason)
 }
 
-fn lines(proof: &Proof) -> Vec<String> {
+fn lines(proof: &ChangeProof) -> Vec<String> {
     let mut lines = vec![
         headline(proof),
         format!(

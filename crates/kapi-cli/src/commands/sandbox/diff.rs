@@ -1,7 +1,7 @@
 //! `kapi sandbox diff`: what a sandbox changed, as a list and as a patch.
 
 use kapi_sys::clock::Clock as _;
-use kapi_world::launching::finish::Changed;
+use kapi_world::launching::finish::ChangedPathView;
 use kapi_world::launching::merge;
 use kapi_world::launching::merge::gate::AutoRun;
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct View<'a> {
     id: &'a str,
-    changed: &'a [Changed],
+    changed: &'a [ChangedPathView],
     left_out: &'a [String],
     auto_run: &'a [AutoRun],
     cut: bool,

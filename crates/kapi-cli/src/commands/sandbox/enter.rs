@@ -8,8 +8,8 @@ use std::io::{self, IsTerminal as _};
 use kapi_core::status::mapping::Mapping;
 use kapi_engine::world::Activity;
 use kapi_sys::process::OutputLine;
-use kapi_world::launching::context::Stage;
-use kapi_world::launching::enter::{self, Attended};
+use kapi_world::launching::context::LaunchHandlers;
+use kapi_world::launching::enter::{self, ProgramConsole};
 
 use super::super::launch::passed_on;
 use super::{Meant, book};
@@ -60,7 +60,7 @@ fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit
         }
     };
     let mapping = Mapping::built_in();
-    let stage = Stage {
+    let stage = LaunchHandlers {
         clock: &context.clock,
         cancel: &interrupts.cancel(),
         notice: &notice,
@@ -71,9 +71,9 @@ fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit
         OutputLine::Stderr(bytes) => ui.say_page(&String::from_utf8_lossy(bytes)),
     };
     let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        Attended::Terminal
+        ProgramConsole::Terminal
     } else {
-        Attended::Lines(&mut pass_on)
+        ProgramConsole::Lines(&mut pass_on)
     };
     enter::enter(&book, &place, command, attended, &stage)
         .map(passed_on)

@@ -2,8 +2,8 @@
 
 use kapi_sys::clock::Clock as _;
 use kapi_wire::status::{SandboxMode, timestamp};
-use kapi_world::launching::look::{self, Known};
-use kapi_world::launching::record::Made;
+use kapi_world::launching::look::{self, SandboxDetails};
+use kapi_world::launching::record::WorkspaceKind;
 use serde::Serialize;
 
 use super::super::launch::view::mode_word;
@@ -23,7 +23,7 @@ struct SandboxView {
     project: String,
     branch: Option<String>,
     mode: SandboxMode,
-    workspace: Made,
+    workspace: WorkspaceKind,
     level: String,
     agent: String,
     state: &'static str,
@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
-fn view(known: &Known, sandbox: String) -> SandboxView {
+fn view(known: &SandboxDetails, sandbox: String) -> SandboxView {
     let record = &known.record;
     let branch = record.branch.as_ref();
     SandboxView {

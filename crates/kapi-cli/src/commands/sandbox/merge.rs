@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
-use kapi_world::launching::merge::{self, Conflicts, Gate, MergePlan, Merged, Rehearsal};
+use kapi_world::launching::merge::{
+    self, Conflicts, MergePlan, MergeResult, Rehearsal, RiskyChanges,
+};
 use serde::Serialize;
 
 use super::super::launch::is_json;
@@ -53,7 +55,7 @@ struct View<'a> {
     id: &'a str,
     dry_run: bool,
     #[serde(flatten)]
-    merged: &'a Merged,
+    merged: &'a MergeResult,
 }
 
 /// Merges.
@@ -68,14 +70,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             Rule::Mark => Conflicts::Mark,
         },
         auto_run: if args.take_auto_run {
-            Gate::Open
+            RiskyChanges::Open
         } else {
-            Gate::Hold
+            RiskyChanges::Hold
         },
         mass_deletion: if args.take_deletions {
-            Gate::Open
+            RiskyChanges::Open
         } else {
-            Gate::Hold
+            RiskyChanges::Hold
         },
         rehearsal: if args.dry_run {
             Rehearsal::Only
@@ -88,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         |plan: &MergePlan| merge::merge(&book, &place, plan).map_err(|error| Error::launch(&error));
     let mut merged = merge(&plan)?;
     if let (false, Some(deletes)) = (args.dry_run || args.take_deletions, &merged.mass_deletion) {
-        plan.mass_deletion = Gate::Open;
+        plan.mass_deletion = RiskyChanges::Open;
         merged = match confirm_deletions(context, deletes)? {
             true => merge(&plan)?,
             false => return Err(Error::new(Exit::Denied, "nothing was taken over")),
@@ -122,7 +124,7 @@ fn confirm_deletions(context: &Context, deletes: &Deletions) -> Result<bool, Err
     })
 }
 
-fn show(context: &Context, id: &str, args: &Args, merged: &Merged) {
+fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
     let ui = context.ui;
     for path in &merged.paths {
         let why = path.why.as_ref().map(|why| format!(": {why}"));

@@ -21,7 +21,7 @@ use kapi_sys::alarm::AlarmWaker;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;
 use kapi_world::real::RealWorld;
-use kapi_world::waits::{self, Look};
+use kapi_world::waits::{self, WaitCheck};
 
 use crate::config::Config;
 use crate::context::Context;
@@ -70,7 +70,7 @@ pub(super) enum Message {
     /// It does not drive the goal any more.
     Drove(GoalId, Result<Box<Goal>, DriveError>),
     /// It has looked whether the goal's wait of this number is over.
-    Looked(GoalId, u32, Result<Look, Failure>),
+    Looked(GoalId, u32, Result<WaitCheck, Failure>),
 }
 
 /// The threads.

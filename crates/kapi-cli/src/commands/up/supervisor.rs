@@ -18,7 +18,7 @@ use kapi_engine::race;
 use kapi_engine::supervise::{Entry, Need, Roster, Woken, need, wake};
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
-use kapi_world::waits::{self, Look};
+use kapi_world::waits::{self, WaitCheck};
 
 use crate::commands::up::Until;
 use crate::commands::up::board::{Board, Standing};
@@ -329,7 +329,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         if is_leaving || self.crew.looks_at(id) {
             return Ok(());
         }
-        if waits::pace(wait) == waits::Pace::Quick {
+        if waits::pace(wait) == waits::CheckCost::Quick {
             let world = self.crew.world(id)?;
             let found = waits::look(&world, goal, wait, &Cancel::new());
             self.looked(id, wait.number, found);
@@ -359,18 +359,18 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         Ok(())
     }
 
-    fn looked(&mut self, id: &GoalId, number: u32, found: Result<Look, Failure>) {
+    fn looked(&mut self, id: &GoalId, number: u32, found: Result<WaitCheck, Failure>) {
         let failed_ms = self.now_ms + AFTER_FAILURE_MS;
         let memory = self.memory.entry(id.clone()).or_default();
         memory.looked = Some((number, failed_ms));
         match found {
-            Ok(Look::NotYet { look_again_ms }) => {
+            Ok(WaitCheck::NotYet { look_again_ms }) => {
                 let again_ms = self.now_ms + look_again_ms;
                 memory.looked = Some((number, again_ms));
                 memory.trouble = None;
                 self.next_ms = self.next_ms.min(again_ms);
             }
-            Ok(Look::Met { why }) => {
+            Ok(WaitCheck::Met { why }) => {
                 // Looked at again at once, now as an active goal.
                 self.next_ms = self.now_ms;
                 memory.looked = None;

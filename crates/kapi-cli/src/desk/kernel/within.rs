@@ -13,7 +13,7 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read;
-use kapi_world::tools::KernelDesk;
+use kapi_world::tools::KernelToolService;
 use serde_json::Value;
 
 use super::{Asker, Standing, perform, refused};
@@ -35,7 +35,7 @@ const ENDED_MAX: usize = 1_000;
 pub(in crate::desk) fn desk<'a>(
     context: &'a Context,
     root: PathBuf,
-) -> Result<Option<KernelDesk<'a>>, Error> {
+) -> Result<Option<KernelToolService<'a>>, Error> {
     let config = context.config(Some(&root))?;
     let lets = config.kernel.person.runs_submit_tasks.as_ref();
     if !lets.is_some_and(|lets| lets.value) {

@@ -24,14 +24,14 @@ const KEPT_BY_TOOLS: &[&str] = &[".cache", ".vite", ".vite-temp", ".vitest"];
 
 /// One file, link or directory of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct SnapshotEntry {
     /// Below the tree's top.
     pub(super) path: PathBuf,
-    kind: Kind,
+    kind: EntryKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Directory,
     Link(PathBuf),
     File {
@@ -43,18 +43,18 @@ enum Kind {
 
 /// How much of a tree was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum TakeResult {
     Whole,
     TooLarge,
 }
 
-impl Entry {
+impl SnapshotEntry {
     /// Returns what is noted of it, in the n-th tree.
     pub(super) fn line(&self, n: usize) -> Vec<u8> {
         let mut line = match &self.kind {
-            Kind::Directory => format!("{n} d "),
-            Kind::Link(target) => format!("{n} l {:?} ", target.as_os_str()),
-            Kind::File { size, mtime, inode } => {
+            EntryKind::Directory => format!("{n} d "),
+            EntryKind::Link(target) => format!("{n} l {:?} ", target.as_os_str()),
+            EntryKind::File { size, mtime, inode } => {
                 format!("{n} f {size} {}.{} {inode} ", mtime.0, mtime.1)
             }
         }
@@ -65,7 +65,10 @@ impl Entry {
 }
 
 /// Lists a tree without some files, in the order of paths; `None` of one with too many entries.
-pub(super) fn entries(top: &Path, without: &[PathBuf]) -> Result<Option<Vec<Entry>>, Failure> {
+pub(super) fn entries(
+    top: &Path,
+    without: &[PathBuf],
+) -> Result<Option<Vec<SnapshotEntry>>, Failure> {
     let without: BTreeSet<&PathBuf> = without.iter().collect();
     let mut found = Vec::new();
     let mut waiting = vec![PathBuf::new()];
@@ -92,11 +95,11 @@ pub(super) fn entries(top: &Path, without: &[PathBuf]) -> Result<Option<Vec<Entr
             };
             let kind = if data.is_dir() {
                 waiting.push(path.clone());
-                Kind::Directory
+                EntryKind::Directory
             } else if data.is_symlink() {
-                Kind::Link(fs::read_link(entry.path()).unwrap_or_default())
+                EntryKind::Link(fs::read_link(entry.path()).unwrap_or_default())
             } else if data.is_file() {
-                Kind::File {
+                EntryKind::File {
                     size: data.size(),
                     mtime: (data.mtime(), data.mtime_nsec()),
                     inode: data.ino(),
@@ -104,7 +107,7 @@ pub(super) fn entries(top: &Path, without: &[PathBuf]) -> Result<Option<Vec<Entr
             } else {
                 continue;
             };
-            found.push(Entry { path, kind });
+            found.push(SnapshotEntry { path, kind });
             if found.len() > ENTRIES_MAX {
                 return Ok(None);
             }
@@ -116,7 +119,7 @@ pub(super) fn entries(top: &Path, without: &[PathBuf]) -> Result<Option<Vec<Entr
 
 /// How files are taken; one that does not work is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum CopyMethod {
     Cloned,
     Linked,
     Copied,
@@ -126,21 +129,21 @@ enum How {
 pub(super) fn take(
     from: &Path,
     to: &Path,
-    entries: &[Entry],
+    entries: &[SnapshotEntry],
     bytes_left: &mut u64,
-) -> Result<Taken, Failure> {
+) -> Result<TakeResult, Failure> {
     fs::create_dir_all(to).map_err(|error| failure::file("create", to, &error))?;
-    let mut how = How::Cloned;
+    let mut how = CopyMethod::Cloned;
     for entry in entries {
         let (source, target) = (from.join(&entry.path), to.join(&entry.path));
         let made = match &entry.kind {
-            Kind::Directory => fs::create_dir(&target),
-            Kind::Link(at) => symlink(at, &target),
-            Kind::File { size, .. } => {
+            EntryKind::Directory => fs::create_dir(&target),
+            EntryKind::Link(at) => symlink(at, &target),
+            EntryKind::File { size, .. } => {
                 how = taken(&source, &target, how)?;
-                let copied = if how == How::Copied { *size } else { 0 };
+                let copied = if how == CopyMethod::Copied { *size } else { 0 };
                 let Some(left) = bytes_left.checked_sub(copied) else {
-                    return Ok(Taken::TooLarge);
+                    return Ok(TakeResult::TooLarge);
                 };
                 *bytes_left = left;
                 Ok(())
@@ -148,16 +151,16 @@ pub(super) fn take(
         };
         made.map_err(|error| failure::file("create", &target, &error))?;
     }
-    Ok(Taken::Whole)
+    Ok(TakeResult::Whole)
 }
 
 /// Takes one file over, in a way that works, and returns that.
-fn taken(source: &Path, target: &Path, how: How) -> Result<How, Failure> {
-    if how == How::Cloned && cloned(source, target) {
-        return Ok(How::Cloned);
+fn taken(source: &Path, target: &Path, how: CopyMethod) -> Result<CopyMethod, Failure> {
+    if how == CopyMethod::Cloned && cloned(source, target) {
+        return Ok(CopyMethod::Cloned);
     }
-    if how != How::Copied && fs::hard_link(source, target).is_ok() {
-        return Ok(How::Linked);
+    if how != CopyMethod::Copied && fs::hard_link(source, target).is_ok() {
+        return Ok(CopyMethod::Linked);
     }
     match fs::copy(source, target) {
         Ok(_) => {}
@@ -170,8 +173,8 @@ fn taken(source: &Path, target: &Path, how: How) -> Result<How, Failure> {
         drop(file.set_modified(since));
     }
     Ok(match how {
-        How::Linked => How::Linked,
-        How::Cloned | How::Copied => How::Copied,
+        CopyMethod::Linked => CopyMethod::Linked,
+        CopyMethod::Cloned | CopyMethod::Copied => CopyMethod::Copied,
     })
 }
 

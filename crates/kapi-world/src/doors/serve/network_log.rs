@@ -8,14 +8,14 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use crate::run_dir::Log;
+use crate::run_dir::RunLog;
 
 /// Different refusals that are counted each; later ones are written while there is room.
 const REPEATS_MAX: usize = 20_000;
 
 /// How large a log may grow with lines of each part, all lines counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct LogCapacity {
     /// With refusals; what is beyond is for the others alone.
     pub(super) refused: usize,
     /// With what happened at the model's gateway.
@@ -24,7 +24,7 @@ pub(super) struct Room {
     pub(super) allowed: usize,
 }
 
-impl Room {
+impl LogCapacity {
     /// Returns the room of a run's log: a quarter is kept from refusals.
     pub(super) const fn usual() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Room {
 
 /// Whether more may be let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doors {
+pub(super) enum NetworkDecision {
     /// It would be written down.
     Open,
     /// It could not be written down.
@@ -47,8 +47,8 @@ pub(super) enum Doors {
 /// The log of one run's doors.
 #[derive(Debug)]
 pub(super) struct NetworkLog {
-    file: Log,
-    room: Room,
+    file: RunLog,
+    room: LogCapacity,
     /// How often each refusal came.
     repeats: BTreeMap<String, u64>,
     n_refused: u64,
@@ -58,7 +58,7 @@ pub(super) struct NetworkLog {
 }
 
 impl NetworkLog {
-    pub(super) const fn new(file: Log, room: Room) -> Self {
+    pub(super) const fn new(file: RunLog, room: LogCapacity) -> Self {
         Self {
             file,
             room,
@@ -73,13 +73,13 @@ impl NetworkLog {
     ///
     /// Also where there is no room left: the doors are closing then, and what still comes was under
     /// way.
-    pub(super) fn allowed(&mut self, line: &Value) -> Doors {
+    pub(super) fn allowed(&mut self, line: &Value) -> NetworkDecision {
         let written = self.file.add(&line.to_string());
         if written.is_ok() && self.file.n_bytes() < self.room.allowed {
-            return Doors::Open;
+            return NetworkDecision::Open;
         }
         self.end_part("allowed");
-        Doors::MustClose
+        NetworkDecision::MustClose
     }
 
     /// Writes what was refused: in full when it is new, and later as a count at each power of ten.
@@ -151,11 +151,11 @@ fn ignore_full_disk(written: io::Result<()>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Doors, NetworkLog, Room};
+    use super::{LogCapacity, NetworkDecision, NetworkLog};
     use crate::run_dir::RunDir;
 
     /// Does something with a log of so much room and returns its lines.
-    fn lines(room: Room, write: &dyn Fn(&mut NetworkLog)) -> Vec<Value> {
+    fn lines(room: LogCapacity, write: &dyn Fn(&mut NetworkLog)) -> Vec<Value> {
         let directory = tempfile::tempdir().unwrap();
         let run_dir = RunDir::open(directory.path(), "run").unwrap();
         let mut log = NetworkLog::new(run_dir.log("network.jsonl").unwrap(), room);
@@ -168,7 +168,7 @@ mod tests {
             .collect()
     }
 
-    const SMALL: Room = Room {
+    const SMALL: LogCapacity = LogCapacity {
         refused: 3000,
         model: 3500,
         allowed: 4000,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_repeats_is_a_count() {
-        let found = lines(Room::usual(), &|log| {
+        let found = lines(LogCapacity::usual(), &|log| {
             for _ in 0..1234 {
                 log.refused("a".to_owned(), json!({"host": "a"}));
             }
@@ -199,11 +199,11 @@ mod tests {
             for n in 0..10_000 {
                 log.refused(n.to_string(), json!({"refused": n}));
             }
-            assert_eq!(log.allowed(&json!({"allowed": 1})), Doors::Open);
+            assert_eq!(log.allowed(&json!({"allowed": 1})), NetworkDecision::Open);
             for n in 0..10_000 {
                 log.model(&json!({"model": n}));
             }
-            assert_eq!(log.allowed(&json!({"allowed": 2})), Doors::Open);
+            assert_eq!(log.allowed(&json!({"allowed": 2})), NetworkDecision::Open);
         });
         let is = |name: &str| found.iter().filter(|line| !line[name].is_null()).count();
         assert!(is("model") > 10);
@@ -221,12 +221,15 @@ mod tests {
     fn a_log_that_is_full_closes_the_doors_and_what_is_under_way_is_still_written() {
         let found = lines(SMALL, &|log| {
             let mut n = 0;
-            while log.allowed(&json!({"allowed": n})) == Doors::Open {
+            while log.allowed(&json!({"allowed": n})) == NetworkDecision::Open {
                 n += 1;
             }
             for _ in 0..3 {
                 n += 1;
-                assert_eq!(log.allowed(&json!({"allowed": n})), Doors::MustClose);
+                assert_eq!(
+                    log.allowed(&json!({"allowed": n})),
+                    NetworkDecision::MustClose
+                );
             }
         });
         let numbers = found.iter().filter_map(|line| line["allowed"].as_u64());

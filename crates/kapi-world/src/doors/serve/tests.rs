@@ -16,8 +16,8 @@ use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerd
 use kapi_gateway::serve::StopSignal;
 use kapi_sys::cancel::Cancel;
 
-use super::{AN_ESTIMATE, LOG_FULL, Served};
-use crate::doors::Doors;
+use super::{AN_ESTIMATE, LOG_FULL, NetworkServices};
+use crate::doors::NetworkAccess;
 use crate::grant::Grant;
 use crate::run_dir::RunDir;
 
@@ -26,12 +26,12 @@ const LONG_HOST: usize = 300;
 /// Does something with the doors of a run; returns what was told and the lines of its log.
 fn told(
     upstream: Option<AgentUpstream>,
-    act: &dyn Fn(&Served<'_>),
+    act: &dyn Fn(&NetworkServices<'_>),
 ) -> (Vec<Activity>, Vec<serde_json::Value>) {
     let directory = tempfile::tempdir().unwrap();
     let run_dir = RunDir::open(directory.path(), "run").unwrap();
     let level = SandboxLevel::None;
-    let mut doors = Doors::new(level, NetworkMode::Open, &Grant::default()).unwrap();
+    let mut doors = NetworkAccess::new(level, NetworkMode::Open, &Grant::default()).unwrap();
     doors.upstream = upstream;
     let told = Mutex::new(Vec::new());
     let notice = |activity: Activity| told.lock().unwrap().push(activity);
@@ -39,7 +39,7 @@ fn told(
         cancel: &Cancel::new(),
         notice: &notice,
     };
-    act(&Served::new(&doors, &watch, &run_dir).unwrap());
+    act(&NetworkServices::new(&doors, &watch, &run_dir).unwrap());
     let text = std::fs::read_to_string(run_dir.file("network.jsonl")).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     (told.into_inner().unwrap(), lines.collect())
@@ -112,7 +112,7 @@ fn an_agent_that_hangs_up_and_ends_is_charged_what_it_may_have_used() {
         key_place: KeyPlace::Bearer,
         dialect: UpstreamDialect::Responses,
     };
-    let act = |served: &Served<'_>| {
+    let act = |served: &NetworkServices<'_>| {
         let gateway = served.doors.on_host().unwrap().local_addr().unwrap();
         let placeholder = served.doors.gateway().placeholder;
         let ended = served.open(|_| {

@@ -11,25 +11,25 @@ use kapi_git::id::CommitId;
 use kapi_sys::lock::Lock;
 use kapi_wire::status::StatusFile;
 
-use super::known::Known;
-use super::{CleanPlan, Cleaned, Thing};
+use super::known::KnownRepositories;
+use super::{CleanPlan, CleanReport, CleanTarget};
 use crate::book::Book;
 use crate::launching::error::LaunchError;
 use crate::launching::place::{SandboxId, SandboxPlace, Sandboxes};
 use crate::launching::pruned;
-use crate::launching::record::{Made, Record};
-use crate::launching::remains::{self, Remains};
+use crate::launching::record::{SandboxRecord, WorkspaceKind};
+use crate::launching::remains::{self, SandboxRemains};
 use crate::status::writer;
 
 /// Sandboxes that are held at once.
 const HELD_MAX: usize = 256;
 
 /// One sandbox that is about to go; nobody else can use it.
-struct Going<'a> {
-    thing: &'a Thing,
+struct LockedSandbox<'a> {
+    thing: &'a CleanTarget,
     place: SandboxPlace,
-    record: Record,
-    remains: Remains,
+    record: SandboxRecord,
+    remains: SandboxRemains,
     _lock: Lock,
 }
 
@@ -38,14 +38,14 @@ pub(crate) fn clean<'a>(
     book: &Book,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    things: &[&'a Thing],
-    cleaned: &mut Cleaned,
-) -> Result<Vec<&'a Thing>, LaunchError> {
+    things: &[&'a CleanTarget],
+    cleaned: &mut CleanReport,
+) -> Result<Vec<&'a CleanTarget>, LaunchError> {
     let mut rest = Vec::new();
     for chunk in things.chunks(HELD_MAX) {
         let statuses = writer::list(&sandboxes.status_dir());
         let statuses = statuses.map_err(|error| LaunchError::failed(&error))?;
-        let mut by_project: BTreeMap<PathBuf, Vec<Going<'a>>> = BTreeMap::new();
+        let mut by_project: BTreeMap<PathBuf, Vec<LockedSandbox<'a>>> = BTreeMap::new();
         for thing in chunk {
             match held(sandboxes, plan, thing) {
                 Some(one) => by_project
@@ -56,10 +56,11 @@ pub(crate) fn clean<'a>(
             }
         }
         for (project, going) in by_project {
-            let known = Known::of(book, going.iter().map(|one| &one.record));
-            let things: Vec<&Thing> = going.iter().map(|one| one.thing).collect();
+            let known = KnownRepositories::of(book, going.iter().map(|one| &one.record));
+            let things: Vec<&CleanTarget> = going.iter().map(|one| one.thing).collect();
             let free = free(&known, &project, going).unwrap_or_default();
-            let is_free = |thing: &Thing| free.iter().any(|one| std::ptr::eq(one.thing, thing));
+            let is_free =
+                |thing: &CleanTarget| free.iter().any(|one| std::ptr::eq(one.thing, thing));
             rest.extend(things.into_iter().filter(|thing| !is_free(thing)));
             pruned::record(
                 sandboxes.state_dir.as_path(),
@@ -74,7 +75,11 @@ pub(crate) fn clean<'a>(
 }
 
 /// Holds a sandbox that was not named and has no files in a worktree.
-fn held<'a>(sandboxes: &Sandboxes, plan: &CleanPlan, thing: &'a Thing) -> Option<Going<'a>> {
+fn held<'a>(
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    thing: &'a CleanTarget,
+) -> Option<LockedSandbox<'a>> {
     let key = thing.path.parent()?.file_name()?.to_string_lossy();
     let id = SandboxId::parse(&thing.name).ok()?;
     if plan.ids.contains(&id) {
@@ -82,14 +87,14 @@ fn held<'a>(sandboxes: &Sandboxes, plan: &CleanPlan, thing: &'a Thing) -> Option
     }
     let place = sandboxes.place(&key, &id);
     let lock = place.hold("kapi cleanup").ok()?;
-    let record = Record::load(&place).ok()??;
-    if record.made == Made::Checkout && place.worktree().exists() {
+    let record = SandboxRecord::load(&place).ok()??;
+    if record.made == WorkspaceKind::Checkout && place.worktree().exists() {
         return None;
     }
-    Some(Going {
+    Some(LockedSandbox {
         thing,
         place,
-        remains: Remains::default(),
+        remains: SandboxRemains::default(),
         record,
         _lock: lock,
     })
@@ -97,14 +102,14 @@ fn held<'a>(sandboxes: &Sandboxes, plan: &CleanPlan, thing: &'a Thing) -> Option
 
 /// Returns those of one project that still hold nothing and lose nothing, their refs removed.
 fn free<'a>(
-    known: &Known,
+    known: &KnownRepositories,
     project: &Path,
-    going: Vec<Going<'a>>,
-) -> Result<Vec<Going<'a>>, LaunchError> {
-    let is_nothing = |one: &Going<'_>| {
+    going: Vec<LockedSandbox<'a>>,
+) -> Result<Vec<LockedSandbox<'a>>, LaunchError> {
+    let is_nothing = |one: &LockedSandbox<'_>| {
         super::precious(known, &one.place, &one.record).is_ok_and(|found| found.is_none())
     };
-    let mut going: Vec<Going<'a>> = going.into_iter().filter(is_nothing).collect();
+    let mut going: Vec<LockedSandbox<'a>> = going.into_iter().filter(is_nothing).collect();
     if going.iter().all(|one| one.record.branch.is_none()) {
         return Ok(going);
     }
@@ -113,9 +118,9 @@ fn free<'a>(
     let refs = repository.refs();
     let refs = refs.map_err(|error| LaunchError::failed(&error))?;
     for one in &mut going {
-        one.remains = Remains::nothing(&refs, workshop, &one.place, &one.record);
+        one.remains = SandboxRemains::nothing(&refs, workshop, &one.place, &one.record);
     }
-    let names = |going: &[Going<'_>]| -> BTreeMap<String, CommitId> {
+    let names = |going: &[LockedSandbox<'_>]| -> BTreeMap<String, CommitId> {
         let refs = going.iter().flat_map(|one| one.remains.refs.clone());
         refs.collect()
     };
@@ -135,7 +140,7 @@ fn free<'a>(
     Ok(going)
 }
 
-fn remove(one: &Going<'_>, statuses: &[(PathBuf, StatusFile)], cleaned: &mut Cleaned) {
+fn remove(one: &LockedSandbox<'_>, statuses: &[(PathBuf, StatusFile)], cleaned: &mut CleanReport) {
     match remains::remove(&one.place, &one.remains, "", statuses) {
         Ok(()) => cleaned.removed.push(one.thing.clone()),
         Err(error) => cleaned.failed.push((one.thing.clone(), error)),

@@ -10,13 +10,13 @@ use std::{fs, io};
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 
-use super::{Fate, Thing, What};
+use super::{CleanAction, CleanTarget, TargetKind};
 use crate::book::Book;
 use crate::dependencies::snapshot;
 use crate::failure;
-use crate::launching::error::{Kind, LaunchError};
+use crate::launching::error::{LaunchError, LaunchErrorKind};
 use crate::launching::look::size;
-use crate::place::Place;
+use crate::place::GoalPaths;
 use crate::workshop::{self, Workshop};
 
 /// The directory below the scratch in which it is tried whether a merge would bring anything.
@@ -42,7 +42,7 @@ pub struct GoalFiles {
     /// Its id.
     pub name: String,
     /// Where its files are.
-    pub place: Place,
+    pub place: GoalPaths,
     /// The last commit with its work, or its base.
     pub known: String,
     /// The commit it begins at, whose objects its sandboxes are lent.
@@ -52,30 +52,30 @@ pub struct GoalFiles {
 }
 
 impl GoalFiles {
-    const fn what(&self) -> What {
+    const fn what(&self) -> TargetKind {
         match self.whose {
-            Whose::Goal => What::Goal,
-            Whose::Workflow { .. } => What::Workflow,
+            Whose::Goal => TargetKind::Goal,
+            Whose::Workflow { .. } => TargetKind::Workflow,
         }
     }
 }
 
 /// Looks at goals and says what of them would go.
 #[must_use]
-pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<Thing> {
+pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<CleanTarget> {
     let with_files = goals
         .iter()
         .filter(|goal| goal.place.worktree.exists() || goal.place.scratch.exists());
-    let things = with_files.map(|goal| Thing {
+    let things = with_files.map(|goal| CleanTarget {
         what: goal.what(),
         name: goal.name.clone(),
         project: Some(goal.place.project.clone()),
         path: goal.place.worktree.clone(),
         bytes: size(&goal.place.worktree) + size(&goal.place.scratch),
         fate: match (goal.stays.clone(), holds(book, goal)) {
-            (Some(why), _) | (None, Ok(Some(why))) => Fate::Stays(why),
-            (None, Err(error)) => Fate::Stays(format!("failed to {}", error.message)),
-            (None, Ok(None)) => Fate::Goes(
+            (Some(why), _) | (None, Ok(Some(why))) => CleanAction::Stays(why),
+            (None, Err(error)) => CleanAction::Stays(format!("failed to {}", error.message)),
+            (None, Ok(None)) => CleanAction::Goes(
                 match &goal.whose {
                     Whose::Goal => "its goal has ended and all its work is committed",
                     Whose::Workflow { .. } => "its workflow has ended and all its work is merged",
@@ -94,7 +94,7 @@ pub fn survey(book: &Book, goals: &[GoalFiles]) -> Vec<Thing> {
 pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
     if let Some(why) = goal.stays.clone().or(holds(book, goal)?) {
         return Err(LaunchError::new(
-            Kind::Denied,
+            LaunchErrorKind::Denied,
             why,
             "it changed while it was looked at.",
         ));
@@ -117,7 +117,7 @@ pub fn remove(book: &Book, goal: &GoalFiles) -> Result<(), LaunchError> {
 ///
 /// # Errors
 /// When one cannot be removed; [`remove`] tries again.
-pub fn remove_homes(place: &Place) -> Result<(), LaunchError> {
+pub fn remove_homes(place: &GoalPaths) -> Result<(), LaunchError> {
     let listed = match fs::read_dir(&place.scratch) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -192,13 +192,13 @@ mod tests {
     use std::fs;
 
     use super::remove_homes;
-    use crate::place::Place;
+    use crate::place::GoalPaths;
 
     #[test]
     fn homes_go_and_what_else_a_goal_keeps_stays() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
-        let place = Place {
+        let place = GoalPaths {
             project: at("project"),
             ref_name: "1".to_owned(),
             worktree: at("worktree"),

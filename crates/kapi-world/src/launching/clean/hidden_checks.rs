@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use kapi_git::owned_dir;
 
-use super::{Fate, Thing, What};
+use super::{CleanAction, CleanTarget, TargetKind};
 use crate::failure;
 use crate::launching::error::LaunchError;
 use crate::launching::look::size;
@@ -23,7 +23,7 @@ pub fn survey(
     hidden_dir: &Path,
     project: &Path,
     is_goal: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Thing>, LaunchError> {
+) -> Result<Vec<CleanTarget>, LaunchError> {
     let listed = match fs::read_dir(hidden_dir) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -36,13 +36,13 @@ pub fn survey(
             continue;
         };
         if !is_goal(&name) {
-            things.push(Thing {
-                what: What::HiddenChecks,
+            things.push(CleanTarget {
+                what: TargetKind::HiddenChecks,
                 name,
                 project: Some(project.to_path_buf()),
                 path: entry.path(),
                 bytes: size(&entry.path()),
-                fate: Fate::Goes("its goal is gone".to_owned()),
+                fate: CleanAction::Goes("its goal is gone".to_owned()),
             });
         }
     }
@@ -50,6 +50,6 @@ pub fn survey(
 }
 
 /// Removes them.
-pub(super) fn remove(thing: &Thing) -> Result<(), LaunchError> {
+pub(super) fn remove(thing: &CleanTarget) -> Result<(), LaunchError> {
     owned_dir::wipe(&thing.path).map_err(|error| LaunchError::failed(&error))
 }

@@ -10,16 +10,16 @@ use kapi_sys::cancel::Cancel;
 
 use crate::book::Book;
 use crate::launching::error::LaunchError;
-use crate::launching::record::{BranchRecord, Record};
+use crate::launching::record::{BranchRecord, SandboxRecord};
 use crate::workshop::{self, Workshop};
 
 /// What is known of the repositories of some sandboxes.
-pub(crate) struct Known {
-    projects: BTreeMap<PathBuf, Result<Ground, LaunchError>>,
+pub(crate) struct KnownRepositories {
+    projects: BTreeMap<PathBuf, Result<KnownRepository, LaunchError>>,
 }
 
 /// What is known of one.
-pub(crate) struct Ground {
+pub(crate) struct KnownRepository {
     pub(crate) workshop: Workshop,
     /// The branch that is checked out.
     head_branch: Option<String>,
@@ -27,9 +27,9 @@ pub(crate) struct Ground {
     arrived: BTreeSet<CommitId>,
 }
 
-impl Known {
+impl KnownRepositories {
     /// Asks the repositories of these sandboxes.
-    pub(crate) fn of<'a>(book: &Book, records: impl Iterator<Item = &'a Record>) -> Self {
+    pub(crate) fn of<'a>(book: &Book, records: impl Iterator<Item = &'a SandboxRecord>) -> Self {
         let mut commits: BTreeMap<PathBuf, BTreeSet<CommitId>> = BTreeMap::new();
         for record in records {
             let Some(branch) = record.branch.as_ref().filter(|_| record.project.is_dir()) else {
@@ -40,7 +40,7 @@ impl Known {
             of_project.extend(commit.and_then(|commit| CommitId::parse(commit).ok()));
         }
         let projects = commits.into_iter().map(|(project, commits)| {
-            let ground = Ground::of(book, &project, &commits);
+            let ground = KnownRepository::of(book, &project, &commits);
             (project, ground)
         });
         Self {
@@ -49,12 +49,12 @@ impl Known {
     }
 
     /// Returns what is known of a sandbox's repository.
-    pub(crate) fn ground(&self, project: &Path) -> Result<&Ground, LaunchError> {
+    pub(crate) fn ground(&self, project: &Path) -> Result<&KnownRepository, LaunchError> {
         match self.projects.get(project) {
             Some(Ok(ground)) => Ok(ground),
             Some(Err(error)) => Err(error.clone()),
             None => Err(LaunchError::new(
-                crate::launching::error::Kind::Failed,
+                crate::launching::error::LaunchErrorKind::Failed,
                 format!("find the repository of {}", project.display()),
                 "it was not there when the clean-up began.",
             )),
@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-impl Ground {
+impl KnownRepository {
     fn of(book: &Book, project: &Path, commits: &BTreeSet<CommitId>) -> Result<Self, LaunchError> {
         let workshop = Workshop::open(book, project, &Cancel::new())?;
         let repository = &workshop.repository;

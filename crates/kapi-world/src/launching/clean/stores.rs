@@ -9,12 +9,12 @@ use kapi_git::id::CommitId;
 use kapi_git::reachable::vanished::{remove_vanished, vanished_stores};
 use kapi_sys::cancel::Cancel;
 
-use super::{CleanPlan, Fate, Thing, What};
+use super::{CleanAction, CleanPlan, CleanTarget, TargetKind};
 use crate::book::Book;
 use crate::launching::error::LaunchError;
 use crate::launching::look::size;
 use crate::launching::place::Sandboxes;
-use crate::launching::record::Record;
+use crate::launching::record::SandboxRecord;
 use crate::workshop::{self, Workshop};
 
 /// Longer than anybody may stay in a sandbox.
@@ -22,7 +22,7 @@ const USED_MS: i64 = 8 * 24 * 60 * 60 * 1000;
 
 /// The objects lent of one project.
 #[derive(Debug, Clone)]
-pub struct Lent {
+pub struct SharedObjects {
     /// The project.
     pub project: PathBuf,
     /// The commits whose objects stay: goals go on from them.
@@ -37,21 +37,21 @@ pub struct Lent {
 pub fn lent(
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    own: Option<Lent>,
-) -> Result<Vec<Lent>, LaunchError> {
-    let mut found: Vec<Lent> = own.into_iter().collect();
+    own: Option<SharedObjects>,
+) -> Result<Vec<SharedObjects>, LaunchError> {
+    let mut found: Vec<SharedObjects> = own.into_iter().collect();
     for place in sandboxes.all()? {
         let wanted = plan.project_key.as_deref();
         let is_meant = wanted.is_none_or(|key| key == place.project_key());
         // What cannot be read is told where sandboxes are looked at.
-        let Ok(Some(record)) = Record::load(&place) else {
+        let Ok(Some(record)) = SandboxRecord::load(&place) else {
             continue;
         };
         let begun = record.branch.as_ref().map(|branch| branch.start.clone());
         let bases = begun.into_iter().chain(record.below.clone());
         match found.iter_mut().find(|one| one.project == record.project) {
             Some(one) => one.bases.extend(bases),
-            None if is_meant => found.push(Lent {
+            None if is_meant => found.push(SharedObjects {
                 bases: bases.collect(),
                 project: record.project,
             }),
@@ -63,7 +63,12 @@ pub fn lent(
 
 /// Says which objects of a project would go; none where it is no repository.
 #[must_use]
-pub fn survey(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, lent: &Lent) -> Option<Thing> {
+pub fn survey(
+    book: &Book,
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+    lent: &SharedObjects,
+) -> Option<CleanTarget> {
     let workshop = Workshop::open(book, &lent.project, &Cancel::new()).ok()?;
     let stores = stores(sandboxes);
     let kept = kept(lent);
@@ -80,14 +85,14 @@ pub fn survey(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, lent: &Lent)
             (
                 path.unwrap_or(&stores).to_path_buf(),
                 bytes,
-                Fate::Goes(why),
+                CleanAction::Goes(why),
             )
         }
-        Err(error) => (stores, 0, Fate::Stays(format!("failed to {error}"))),
+        Err(error) => (stores, 0, CleanAction::Stays(format!("failed to {error}"))),
     };
     let name = lent.project.file_name().unwrap_or_default();
-    Some(Thing {
-        what: What::Objects,
+    Some(CleanTarget {
+        what: TargetKind::Objects,
         name: name.to_string_lossy().into_owned(),
         project: Some(lent.project.clone()),
         path,
@@ -100,11 +105,14 @@ pub fn survey(book: &Book, sandboxes: &Sandboxes, plan: &CleanPlan, lent: &Lent)
 ///
 /// # Errors
 /// When they cannot be listed.
-pub(super) fn vanished(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Thing>, LaunchError> {
+pub(super) fn vanished(
+    sandboxes: &Sandboxes,
+    plan: &CleanPlan,
+) -> Result<Vec<CleanTarget>, LaunchError> {
     let found = vanished_stores(&stores(sandboxes), used_before_s(plan));
     let found = found.map_err(|error| LaunchError::failed(&error))?;
-    let things = found.into_iter().map(|path| Thing {
-        what: What::Objects,
+    let things = found.into_iter().map(|path| CleanTarget {
+        what: TargetKind::Objects,
         name: path
             .file_name()
             .unwrap_or_default()
@@ -113,7 +121,7 @@ pub(super) fn vanished(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Th
         project: None,
         bytes: size(&path),
         path,
-        fate: Fate::Goes(
+        fate: CleanAction::Goes(
             "their repository is gone and no sandbox has used them for a week".to_owned(),
         ),
     });
@@ -121,7 +129,7 @@ pub(super) fn vanished(sandboxes: &Sandboxes, plan: &CleanPlan) -> Result<Vec<Th
 }
 
 /// Removes the objects of a repository that is gone.
-pub(super) fn forget(plan: &CleanPlan, thing: &Thing) -> Result<(), LaunchError> {
+pub(super) fn forget(plan: &CleanPlan, thing: &CleanTarget) -> Result<(), LaunchError> {
     let removed = remove_vanished(&thing.path, used_before_s(plan));
     removed.map_err(|error| LaunchError::failed(&error))
 }
@@ -134,7 +142,7 @@ pub fn remove(
     book: &Book,
     sandboxes: &Sandboxes,
     plan: &CleanPlan,
-    lent: &Lent,
+    lent: &SharedObjects,
 ) -> Result<(), LaunchError> {
     let workshop = Workshop::open(book, &lent.project, &Cancel::new())?;
     let stores = stores(sandboxes);
@@ -146,7 +154,7 @@ pub fn remove(
         .map_err(|error| LaunchError::failed(&error))
 }
 
-fn kept(lent: &Lent) -> Vec<CommitId> {
+fn kept(lent: &SharedObjects) -> Vec<CommitId> {
     let bases = lent.bases.iter();
     bases
         .filter_map(|base| workshop::commit_id(base).ok())

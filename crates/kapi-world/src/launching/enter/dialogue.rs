@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::hooks::Hooks;
 use crate::book::Book;
-use crate::confine::{AGENT_TAIL_BYTES_MAX, Cell, Payload, WORKSPACE_INSIDE};
-use crate::doors::Doors;
+use crate::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WORKSPACE_INSIDE};
+use crate::doors::NetworkAccess;
 use crate::launching::error::LaunchError;
 use crate::launching::plan::LaunchPlan;
 use crate::launching::shown;
@@ -27,15 +27,15 @@ const KEY_TAIL_CHARS: usize = 20;
 
 /// What is to be started, and what the person should know about it.
 #[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) payload: Payload,
+pub(super) struct ScreenProgram {
+    pub(super) payload: SandboxedProgram,
     pub(super) notes: Vec<String>,
 }
 
 /// An agent that is about to be started on its own screen.
 pub(super) struct Dialogue<'a> {
     pub(super) plan: &'a LaunchPlan,
-    pub(super) cell: &'a Cell<'a>,
+    pub(super) cell: &'a SandboxConfig<'a>,
     pub(super) hooks: Option<&'a Hooks>,
     /// The file with the task, as the agent sees it.
     pub(super) task: &'a Path,
@@ -43,7 +43,11 @@ pub(super) struct Dialogue<'a> {
 
 impl Dialogue<'_> {
     /// Makes the agent ready: its home is furnished, its doors know their server.
-    pub(super) fn open(self, book: &Book, doors: &mut Doors) -> Result<Opened, LaunchError> {
+    pub(super) fn open(
+        self,
+        book: &Book,
+        doors: &mut NetworkAccess,
+    ) -> Result<ScreenProgram, LaunchError> {
         let Self {
             plan,
             cell,
@@ -99,8 +103,8 @@ impl Dialogue<'_> {
         doors.upstream.clone_from(&launch.upstream);
         let program = super::find(book, OsStr::new(&launch.program))?;
         let env = launch.env.into_iter();
-        Ok(Opened {
-            payload: Payload {
+        Ok(ScreenProgram {
+            payload: SandboxedProgram {
                 program,
                 args: args.map(OsString::from).collect(),
                 env: env

@@ -20,14 +20,14 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::book::Book;
-use crate::confine::Cell;
+use crate::confine::SandboxConfig;
 use crate::failure::{self, chain};
 use crate::home;
-use crate::post::Post;
+use crate::post::RunSocket;
 use crate::status::StatusError;
 use crate::status::listener::HookListener;
 use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{self, Source};
+use crate::status::watch::{self, StatusSource};
 use crate::status::writer::StatusWriter;
 
 /// Bytes of settings that are read; more are refused by whoever merges them.
@@ -43,11 +43,11 @@ const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 /// The post of an agent that has hooks; when it is dropped, nobody listens there any more.
 pub(super) struct Hooks {
     agent: HookAgent,
-    post: Post<HookListener>,
+    post: RunSocket<HookListener>,
 }
 
 /// What became of an agent's settings.
-pub(super) struct Merged {
+pub(super) struct HookSettings {
     /// Arguments without which the agent would not run its hooks.
     pub(super) args: &'static [&'static str],
     /// Why no status will come from them, as a sentence.
@@ -58,7 +58,7 @@ impl Hooks {
     /// Opens the post of an agent, if it has hooks and no others would run with them.
     pub(super) fn open(
         kind: &AgentKind,
-        cell: &Cell<'_>,
+        cell: &SandboxConfig<'_>,
         scratch: &Path,
         book: &Book,
         notice: &(dyn Fn(Activity) + Sync),
@@ -73,7 +73,7 @@ impl Hooks {
             notice(Activity::Note { text });
             return Ok(None);
         }
-        let post = Post::open_for_hooks(cell.level, &scratch.join("hook"), &book.self_exe)?;
+        let post = RunSocket::open_for_hooks(cell.level, &scratch.join("hook"), &book.self_exe)?;
         Ok(Some(Self { agent, post }))
     }
 
@@ -99,10 +99,10 @@ impl Hooks {
 
     /// Merges the hooks into the settings in a private home. Settings that cannot be read are left
     /// as they are: the agent is not kept from its work for its status.
-    pub(super) fn merge(&self, home: &Path) -> Result<Merged, Failure> {
+    pub(super) fn merge(&self, home: &Path) -> Result<HookSettings, Failure> {
         let (program, socket) = (self.post.program(), self.post.socket());
         let (Some(program), Some(socket)) = (program.to_str(), socket.to_str()) else {
-            return Ok(Merged {
+            return Ok(HookSettings {
                 args: &[],
                 note: Some("No status comes from hooks: their path is not UTF-8.".to_owned()),
             });
@@ -113,7 +113,7 @@ impl Hooks {
             Ok(injection) => injection,
             Err(error) => {
                 let (message, hint) = (chain(&error), error.hint());
-                return Ok(Merged {
+                return Ok(HookSettings {
                     args: &[],
                     note: Some(format!(
                         "No status comes from hooks: failed to {message}. {hint}"
@@ -129,7 +129,7 @@ impl Hooks {
             };
             home::write_home_file(home, &file)?;
         }
-        Ok(Merged {
+        Ok(HookSettings {
             args: injection.args,
             note: muted(&injection),
         })
@@ -146,8 +146,8 @@ pub(super) fn follow<T>(
 ) -> T {
     let file = ProgressFile::new(workspace);
     let source = match hooks {
-        Some(hooks) => Source::Both(&hooks.post.listener, &file),
-        None => Source::File(&file),
+        Some(hooks) => StatusSource::Both(&hooks.post.listener, &file),
+        None => StatusSource::File(&file),
     };
     let watched = watch::during(writer, source, run);
     let lost = |error: StatusError| {
@@ -160,7 +160,7 @@ pub(super) fn follow<T>(
 }
 
 /// Returns what of the project could run hooks of its own once ours are let run.
-fn rival(agent: HookAgent, cell: &Cell<'_>) -> Option<&'static str> {
+fn rival(agent: HookAgent, cell: &SandboxConfig<'_>) -> Option<&'static str> {
     let settings = Path::new(GEMINI_SETTINGS);
     let is_there = |path: &Path| cell.workspace.join(path).symlink_metadata().is_ok();
     match agent {

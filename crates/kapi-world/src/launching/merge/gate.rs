@@ -14,8 +14,8 @@ use kapi_sys::cancel::Cancel;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::finish::{self, Changed};
-use super::super::patterns::Patterns;
+use super::super::finish::{self, ChangedPathView};
+use super::super::patterns::ShowPatterns;
 use super::super::shown::beneath;
 use crate::book::Book;
 use crate::failure;
@@ -137,7 +137,7 @@ const PATCH_BYTES_MAX: usize = 16 << 20;
 
 /// Returns those among a layer's changes, in order.
 pub(super) fn of_walk(walk: &Walk, upper: &Path, project: &Path) -> Vec<AutoRun> {
-    let rules = Rules::new();
+    let rules = AutoRunRules::new();
     let mut found = Vec::new();
     for change in &walk.changes {
         match change.kind {
@@ -170,8 +170,8 @@ pub(super) fn of_walk(walk: &Walk, upper: &Path, project: &Path) -> Vec<AutoRun>
 /// Returns those among the changes of a commit, in order.
 ///
 /// Of a manifest only the patch is seen: it counts when a part of it near such a script is new.
-pub(super) fn of_changes(changed: &[Changed], patch: &[u8]) -> Vec<AutoRun> {
-    let rules = Rules::new();
+pub(super) fn of_changes(changed: &[ChangedPathView], patch: &[u8]) -> Vec<AutoRun> {
+    let rules = AutoRunRules::new();
     let text = String::from_utf8_lossy(patch);
     let mut found = Vec::new();
     for one in changed.iter().filter(|one| one.change != "deleted") {
@@ -205,7 +205,7 @@ pub fn of_commit(
     let changes = repository
         .protected_changes(&base, &commit, &["**".to_owned()])
         .map_err(|error| failure::plain(&error))?;
-    let changed: Vec<Changed> = changes
+    let changed: Vec<ChangedPathView> = changes
         .iter()
         .map(|change| finish::changed(&change.path, finish::change_word(change.kind)))
         .collect();
@@ -220,12 +220,12 @@ pub fn of_commit(
 }
 
 /// The rules, ready to be matched.
-struct Rules(Vec<(&'static str, Patterns, &'static str)>);
+struct AutoRunRules(Vec<(&'static str, ShowPatterns, &'static str)>);
 
-impl Rules {
+impl AutoRunRules {
     fn new() -> Self {
         let each = RULES.iter().flat_map(|(patterns, why)| {
-            let parsed = |pattern: &&'static str| (*pattern, Patterns::parse(pattern), *why);
+            let parsed = |pattern: &&'static str| (*pattern, ShowPatterns::parse(pattern), *why);
             patterns.iter().map(parsed).collect::<Vec<_>>()
         });
         Self(each.collect())
@@ -243,7 +243,7 @@ impl Rules {
 }
 
 /// Tells whether a link stands for a directory in which a pattern would match.
-fn leads_to(pattern: &str, parsed: &Patterns, path: &str) -> bool {
+fn leads_to(pattern: &str, parsed: &ShowPatterns, path: &str) -> bool {
     let parts: Vec<&str> = pattern.split('/').filter(|part| *part != "**").collect();
     let ends_below = pattern.ends_with("/**");
     (1..=parts.len()).any(|from| {
@@ -304,11 +304,11 @@ fn patch_touches_scripts(patch: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Changed, Rules, of_changes, patch_touches_scripts};
+    use super::{AutoRunRules, ChangedPathView, of_changes, patch_touches_scripts};
 
     #[test]
     fn what_runs_by_itself_is_known_by_its_path() {
-        let rules = Rules::new();
+        let rules = AutoRunRules::new();
         for path in [
             ".envrc",
             "sub/.envrc",
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn what_a_person_starts_or_reads_is_not_meant() {
-        let rules = Rules::new();
+        let rules = AutoRunRules::new();
         for path in [
             "Makefile",
             "CLAUDE.md",
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_link_in_the_place_of_their_directory_is_meant() {
-        let rules = Rules::new();
+        let rules = AutoRunRules::new();
         for path in [
             ".husky",
             ".vscode",
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn what_went_away_runs_no_more() {
-        let change = |path: &str, change| Changed {
+        let change = |path: &str, change| ChangedPathView {
             path: path.to_owned(),
             change,
         };

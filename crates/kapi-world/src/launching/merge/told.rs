@@ -8,7 +8,7 @@ use kapi_git::apply::{self, Preview, Verdict};
 use kapi_git::layer::walk::Walk;
 
 use super::gate::AutoRun;
-use super::{Merged, MergedPath, left_out_of};
+use super::{MergeResult, MergedPath, left_out_of};
 
 /// What is held back, and what would happen to it.
 pub(super) struct Aside {
@@ -50,7 +50,7 @@ const fn is_wanted(verdict: &Verdict) -> bool {
     }
 }
 
-pub(super) fn merged(preview: &Preview, applied: bool, walk: &Walk, aside: &Aside) -> Merged {
+pub(super) fn merged(preview: &Preview, applied: bool, walk: &Walk, aside: &Aside) -> MergeResult {
     let verdicts = preview.verdicts.iter();
     let verdicts = verdicts.map(|(path, verdict)| merged_path(path, verdict));
     let held = aside.preview.verdicts.iter();
@@ -60,7 +60,7 @@ pub(super) fn merged(preview: &Preview, applied: bool, walk: &Walk, aside: &Asid
     let unmatched = preview.unmatched.iter();
     // A pattern that matches nothing of the one kind may match something of the other.
     let unmatched = unmatched.filter(|pattern| aside.preview.unmatched.contains(pattern));
-    Merged {
+    MergeResult {
         applied,
         obstacles: preview.n_obstacles() + aside.preview.n_obstacles() + aside.n_held(),
         held: aside.n_held(),

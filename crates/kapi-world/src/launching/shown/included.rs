@@ -18,7 +18,7 @@ use super::{INCLUDE, beneath, found, included};
 use crate::failure;
 use crate::launching::error::LaunchError;
 use crate::launching::place::SandboxPlace;
-use crate::launching::record::{Made, Record};
+use crate::launching::record::{SandboxRecord, WorkspaceKind};
 
 /// The note of what was lent, in the sandbox's directory.
 const NOTE: &str = "included.json";
@@ -30,7 +30,7 @@ const BYTES_MAX: usize = 256 << 20;
 
 /// Files that were lent to a worktree.
 #[derive(Debug)]
-pub(crate) struct Included {
+pub(crate) struct IncludedFiles {
     note: PathBuf,
     to: PathBuf,
     /// What the person should know, as sentences.
@@ -39,7 +39,7 @@ pub(crate) struct Included {
 
 /// One file that was lent.
 #[derive(Debug, Serialize, Deserialize)]
-struct Lent {
+struct IncludedFile {
     path: PathBuf,
     digest: String,
 }
@@ -47,21 +47,21 @@ struct Lent {
 /// Lends the files to a sandbox's worktree; nothing where the project itself is seen.
 pub(crate) fn lend(
     place: &SandboxPlace,
-    record: &Record,
+    record: &SandboxRecord,
     to: &Path,
-) -> Result<Included, LaunchError> {
-    let mut lending = Included {
+) -> Result<IncludedFiles, LaunchError> {
+    let mut lending = IncludedFiles {
         note: place.dir().join(NOTE),
         to: to.to_path_buf(),
         notes: Vec::new(),
     };
     lending.withdraw()?;
     let patterns = included(&record.project)?;
-    if record.made == Made::Layer || patterns.is_empty() {
+    if record.made == WorkspaceKind::Layer || patterns.is_empty() {
         return Ok(lending);
     }
     let meant = found(&record.project, &patterns, INCLUDE)?;
-    let mut taken = Taken::default();
+    let mut taken = IncludedContents::default();
     for path in meant {
         taken.take(&record.project, &path, to);
     }
@@ -88,14 +88,14 @@ pub(crate) fn lend(
 
 /// What was read of the project.
 #[derive(Default)]
-struct Taken {
-    lent: Vec<Lent>,
+struct IncludedContents {
+    lent: Vec<IncludedFile>,
     contents: Vec<(Vec<u8>, u32)>,
     n_bytes: usize,
     n_left_out: usize,
 }
 
-impl Taken {
+impl IncludedContents {
     /// Reads a file, or all files of a directory, unless the worktree has something in its place.
     fn take(&mut self, project: &Path, path: &Path, to: &Path) {
         let at = project.join(path);
@@ -120,7 +120,7 @@ impl Taken {
             return;
         };
         self.n_bytes += bytes.len();
-        self.lent.push(Lent {
+        self.lent.push(IncludedFile {
             path: path.to_path_buf(),
             digest: digest(&bytes),
         });
@@ -129,13 +129,13 @@ impl Taken {
     }
 }
 
-impl Included {
+impl IncludedFiles {
     /// Takes back what is as it was lent.
     pub(crate) fn withdraw(&self) -> Result<(), LaunchError> {
         let Ok(text) = fs::read(&self.note) else {
             return Ok(());
         };
-        let lent: Vec<Lent> = serde_json::from_slice(&text)
+        let lent: Vec<IncludedFile> = serde_json::from_slice(&text)
             .map_err(|error| failure::file("read", &self.note, &error.into()))?;
         for one in &lent {
             let bytes = beneath::read(&self.to, &one.path, FILE_BYTES_MAX);
@@ -149,7 +149,7 @@ impl Included {
         Ok(())
     }
 
-    fn write(&self, lent: &[Lent]) -> Result<(), LaunchError> {
+    fn write(&self, lent: &[IncludedFile]) -> Result<(), LaunchError> {
         if lent.is_empty() {
             return Ok(());
         }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::{Host, read, shown};
 use crate::status::listener::HookListener;
-use crate::status::progress_file::{ProgressFile, Step};
-use crate::status::watch::{Source, during};
+use crate::status::progress_file::{ProgressFile, ProgressStep};
+use crate::status::watch::{StatusSource, during};
 
 pub(super) fn send(listener: &HookListener, message: &str) {
     let socket = UnixDatagram::unbound().unwrap();
@@ -54,7 +54,7 @@ fn hooks_move_the_status_while_the_agent_runs() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700);
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         send(
             &listener,
             r#"{"agent":"claude","payload":{"hook_event_name":"UserPromptSubmit"}}"#,
@@ -78,7 +78,7 @@ fn what_was_sent_before_the_end_is_not_lost() {
     let writer = host.writer("p", "1");
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
     let began = Instant::now();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for command in ["ls", "cargo build", "git commit -m x"] {
             send(&listener, &tool_message("PreToolUse", "Bash", command));
         }
@@ -94,7 +94,7 @@ fn a_call_counts_once_whether_its_beginning_was_told_or_only_its_end() {
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
     let percent = |id: &str, events: &[&str]| {
         let writer = host.writer("p", id);
-        let watched = during(&writer, Source::Hooks(&listener), || {
+        let watched = during(&writer, StatusSource::Hooks(&listener), || {
             for event in events {
                 send(&listener, &tool_message(event, "Bash", "cargo build"));
             }
@@ -111,7 +111,7 @@ fn both_ends_of_a_call_are_one_call() {
     let host = Host::new();
     let writer = host.writer("p", "1");
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         send(
             &listener,
             &tool_message("PreToolUse", "Bash", "cargo build"),
@@ -168,7 +168,7 @@ fn a_progress_file_is_followed_and_read_a_last_time() {
     let file = ProgressFile::new(&workspace);
     let writer = host.writer("p", "1");
     let began = Instant::now();
-    let watched = during(&writer, Source::File(&file), || {
+    let watched = during(&writer, StatusSource::File(&file), || {
         wait_until(|| shown(writer.path()) == ("implementing".to_owned(), 38));
         assert_eq!(read(writer.path()).message, "Reading (step 1/5)");
         write_progress(&workspace, r#"{"current_step":5,"total_steps":5}"#);
@@ -192,7 +192,7 @@ fn both_sources_may_speak() {
     );
     let (file, writer) = (ProgressFile::new(&workspace), host.writer("p", "1"));
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
-    let watched = during(&writer, Source::Both(&listener, &file), || {
+    let watched = during(&writer, StatusSource::Both(&listener, &file), || {
         send(&listener, &tool_message("PreToolUse", "Bash", "pytest"));
         wait_until(|| shown(writer.path()).1 >= 60);
     });
@@ -205,7 +205,7 @@ fn a_run_that_panics_leaves_no_thread_behind() {
     let (writer, file) = (host.writer("p", "1"), ProgressFile::new(host.folder.path()));
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        during(&writer, Source::Both(&listener, &file), || {
+        during(&writer, StatusSource::Both(&listener, &file), || {
             panic!("a defect")
         })
     }));
@@ -232,7 +232,7 @@ fn what_is_no_step_is_none() {
     ];
     for (text, numbers) in cases {
         write_progress(&workspace, text);
-        let expected = numbers.map(|(done, total)| Step {
+        let expected = numbers.map(|(done, total)| ProgressStep {
             done,
             total,
             description: "Working".to_owned(),

@@ -12,8 +12,8 @@ use super::feeding::{send, wait_until, write_progress};
 use super::{Host, read};
 use crate::status::listener::HookListener;
 use crate::status::progress_file::ProgressFile;
-use crate::status::watch::{Source, during};
-use crate::status::writer::Completion;
+use crate::status::watch::{StatusSource, during};
+use crate::status::writer::LaunchCompletion;
 
 /// Messages that try to say what only the host may.
 const FORGED: &[&str] = &[
@@ -37,7 +37,7 @@ fn no_message_ends_a_run_or_changes_whose_it_is() {
     let before = read(victim.path());
     let writer = host.writer("p", "1");
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for message in FORGED {
             send(&listener, message);
         }
@@ -61,7 +61,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
     let host = Host::new();
     let writer = host.writer("p", "1");
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
-    let end = Completion {
+    let end = LaunchCompletion {
         exit_code: 1,
         error: Some("the agent failed".to_owned()),
         pr_url: None,
@@ -69,7 +69,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
     writer
         .phase(Phase::Running, 90, "The agent has ended")
         .unwrap();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for message in FORGED {
             send(&listener, message);
         }
@@ -78,7 +78,7 @@ fn what_comes_after_the_agent_counts_for_nothing() {
     assert_eq!(read(writer.path()).message, "The agent has ended");
     writer.complete(&end).unwrap();
     let ended = read(writer.path());
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for message in FORGED {
             send(&listener, message);
         }
@@ -97,7 +97,7 @@ fn words_of_an_agent_are_harmless_on_a_screen() {
         "tool_name": "Bash",
         "tool_input": {"command": format!("\u{1b}]0;owned\u{7}ls \u{202e}{}", "x".repeat(5_000))},
     });
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         send(
             &listener,
             &format!(
@@ -131,7 +131,7 @@ fn a_flood_is_cut_short_and_the_host_goes_on() {
     let flood = r#"{"agent":"claude","payload":{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{}}}"#;
     let n_sent = 1_000;
     let began = Instant::now();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for _ in 0..n_sent {
             send(&listener, flood);
         }
@@ -155,7 +155,7 @@ fn empty_messages_do_not_wake_the_listener_into_a_new_allowance() {
     let writer = host.writer("p", "1");
     let listener = HookListener::bind(&host.path("hooks")).unwrap();
     let began = Instant::now();
-    let watched = during(&writer, Source::Hooks(&listener), || {
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
         for _ in 0..500 {
             send(&listener, "");
             send(&listener, "{}");
@@ -182,7 +182,7 @@ fn a_sender_that_fills_the_queue_holds_up_nobody() {
         assert!(n_queued < 10_000, "the queue has no end");
     }
     writer.note("the host writes on").unwrap();
-    let watched = during(&writer, Source::Hooks(&listener), || ());
+    let watched = during(&writer, StatusSource::Hooks(&listener), || ());
     assert_eq!(watched.hooks.unwrap().n_understood, 0);
     assert_eq!(read(writer.path()).message, "the host writes on");
 }
@@ -197,7 +197,9 @@ fn a_message_longer_than_any_is_taken_as_its_beginning() {
          \"tool_input\":{{\"file_path\":\"a.rs\",\"content\":\"{}\"}}}}}}",
         "x".repeat(100_000)
     );
-    let watched = during(&writer, Source::Hooks(&listener), || send(&listener, &long));
+    let watched = during(&writer, StatusSource::Hooks(&listener), || {
+        send(&listener, &long);
+    });
     assert_eq!(watched.hooks.unwrap().n_understood, 1);
     assert_eq!(read(writer.path()).message, "Implementing: a.rs");
 }
@@ -255,7 +257,7 @@ fn a_progress_file_cannot_end_a_run() {
     );
     write_progress(&workspace, &text);
     let (writer, file) = (host.writer("p", "1"), ProgressFile::new(&workspace));
-    let watched = during(&writer, Source::File(&file), || {
+    let watched = during(&writer, StatusSource::File(&file), || {
         wait_until(|| read(writer.path()).progress == 90);
     });
     assert!(watched.file.is_ok());

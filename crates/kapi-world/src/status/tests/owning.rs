@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, thread};
 
 use super::{Host, read};
-use crate::status::writer::{Completion, Written, list};
+use crate::status::writer::{LaunchCompletion, StatusUpdate, list};
 
 fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
@@ -66,15 +66,15 @@ fn an_older_run_writes_no_more_when_a_newer_has_its_file() {
     let newer = host.writer("p", "1");
     assert_eq!(newer.path(), older.path());
     let begun = read(newer.path());
-    let end = Completion {
+    let end = LaunchCompletion {
         exit_code: 0,
         error: None,
         pr_url: None,
     };
-    assert_eq!(older.note("still here").unwrap(), Written::Superseded);
-    assert_eq!(older.complete(&end).unwrap(), Written::Superseded);
+    assert_eq!(older.note("still here").unwrap(), StatusUpdate::Superseded);
+    assert_eq!(older.complete(&end).unwrap(), StatusUpdate::Superseded);
     assert_eq!(read(newer.path()), begun);
-    assert_eq!(newer.note("mine").unwrap(), Written::Written);
+    assert_eq!(newer.note("mine").unwrap(), StatusUpdate::Written);
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn runs_that_begin_at_once_end_with_one_owner() {
             .map(|handle| handle.join().unwrap())
             .collect()
     });
-    let results: Vec<Written> = writers
+    let results: Vec<StatusUpdate> = writers
         .iter()
         .map(|writer| writer.note("x").unwrap())
         .collect();
     let n_owners = results
         .iter()
-        .filter(|written| **written == Written::Written)
+        .filter(|written| **written == StatusUpdate::Written)
         .count();
     assert_eq!(n_owners, 1, "{results:?}");
 }
@@ -123,5 +123,5 @@ fn a_broken_owner_file_is_taken_over() {
     fs::File::create(&owner).unwrap();
     let second = host.writer("p", "1");
     assert_eq!(second.path(), first.path());
-    assert_eq!(first.note("x").unwrap(), Written::Superseded);
+    assert_eq!(first.note("x").unwrap(), StatusUpdate::Superseded);
 }

@@ -9,10 +9,10 @@ use kapi_wire::status::StatusFile;
 
 use super::{Host, read, shown};
 use crate::status::mapping_file;
-use crate::status::writer::{Completion, Written, forget, list};
+use crate::status::writer::{LaunchCompletion, StatusUpdate, forget, list};
 
-fn success() -> Completion {
-    Completion {
+fn success() -> LaunchCompletion {
+    LaunchCompletion {
         exit_code: 0,
         error: None,
         pr_url: Some("https://forge.example/pull/7".to_owned()),
@@ -48,7 +48,7 @@ fn a_run_from_its_beginning_to_its_end() {
     writer.phase(Phase::Committing, 92, "Committing").unwrap();
     writer.phase(Phase::Pushing, 97, "Pushing").unwrap();
     assert_eq!(shown(path), ("pushing".to_owned(), 97));
-    assert_eq!(writer.complete(&success()).unwrap(), Written::Written);
+    assert_eq!(writer.complete(&success()).unwrap(), StatusUpdate::Written);
     let file = read(path);
     assert_eq!(
         (file.phase, file.progress, file.exit_code),
@@ -63,7 +63,7 @@ fn a_run_from_its_beginning_to_its_end() {
 fn nothing_moves_after_the_end_and_the_first_end_counts() {
     let host = Host::new();
     let writer = host.writer("p", "1");
-    let failed = Completion {
+    let failed = LaunchCompletion {
         exit_code: 3,
         error: Some("verify failed".to_owned()),
         pr_url: None,
@@ -72,13 +72,13 @@ fn nothing_moves_after_the_end_and_the_first_end_counts() {
     let ended = read(writer.path());
     assert_eq!(ended.message, "Failed with exit code 3");
     assert_eq!(ended.error.as_deref(), Some("verify failed"));
-    assert_eq!(writer.complete(&success()).unwrap(), Written::TooLate);
-    assert_eq!(writer.tool("Write", "x").unwrap(), Written::TooLate);
-    assert_eq!(writer.note("x").unwrap(), Written::TooLate);
-    assert_eq!(writer.steps(1, 2, "x").unwrap(), Written::TooLate);
+    assert_eq!(writer.complete(&success()).unwrap(), StatusUpdate::TooLate);
+    assert_eq!(writer.tool("Write", "x").unwrap(), StatusUpdate::TooLate);
+    assert_eq!(writer.note("x").unwrap(), StatusUpdate::TooLate);
+    assert_eq!(writer.steps(1, 2, "x").unwrap(), StatusUpdate::TooLate);
     assert_eq!(
         writer.phase(Phase::Pushing, 99, "x").unwrap(),
-        Written::TooLate
+        StatusUpdate::TooLate
     );
     assert_eq!(read(writer.path()), ended);
 }
@@ -89,7 +89,7 @@ fn only_complete_is_the_end() {
     let writer = host.writer("p", "1");
     assert_eq!(
         writer.phase(Phase::Complete, 100, "x").unwrap(),
-        Written::TooLate
+        StatusUpdate::TooLate
     );
     assert_eq!(shown(writer.path()), ("initializing".to_owned(), 0));
 }

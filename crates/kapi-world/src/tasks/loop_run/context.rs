@@ -11,11 +11,11 @@ use kapi_core::kernel::task::{End, State};
 use kapi_engine::kernel::freshness::{self, Freshness};
 use kapi_engine::kernel::template::{Last, Scope, Template};
 
-use super::Course;
+use super::LoopExecution;
 use crate::failure;
 use crate::tasks::ending::not_launched;
 use crate::tasks::facts;
-use crate::tasks::prompt::Words;
+use crate::tasks::prompt::PromptParts;
 
 /// What begins the line with what should be done next.
 pub(super) const NEXT: &str = "NEXT:";
@@ -23,7 +23,7 @@ pub(super) const NEXT: &str = "NEXT:";
 pub(super) const LESSON: &str = "LESSON:";
 
 /// What a run's agent is told.
-pub(super) struct Told {
+pub(super) struct LoopPrompt {
     prompt: String,
     handoff: String,
     checks: Vec<String>,
@@ -31,9 +31,9 @@ pub(super) struct Told {
     pub(super) stale: Option<String>,
 }
 
-impl Told {
-    pub(super) fn words(&self) -> Words<'_> {
-        Words {
+impl LoopPrompt {
+    pub(super) fn words(&self) -> PromptParts<'_> {
+        PromptParts {
             prompt: &self.prompt,
             handoff: &self.handoff,
             checks: &self.checks,
@@ -41,9 +41,9 @@ impl Told {
     }
 }
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Fills the body and looks whether the last handoff is fresh.
-    pub(super) fn told(&self) -> Result<Told, End> {
+    pub(super) fn told(&self) -> Result<LoopPrompt, End> {
         let known = self.known();
         let left = known.and_then(|known| known.handoff.as_ref());
         let fresh = left.map(|handoff| self.freshness(handoff)).transpose()?;
@@ -79,7 +79,7 @@ impl Course<'_> {
             (_, Some((task, reasons))) => stale_words(*task, reasons),
             (_, _) => String::new(),
         };
-        Ok(Told {
+        Ok(LoopPrompt {
             prompt: format!("{body}\n\n{}", self.after()),
             handoff: words,
             checks: self.checks(),

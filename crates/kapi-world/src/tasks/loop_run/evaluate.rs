@@ -10,10 +10,10 @@ use kapi_core::kernel::task::{End, FailureKind, PhaseStatus};
 use kapi_core::kernel::value::Value;
 use regex_lite::Regex;
 
-use super::{Course, Ended, schema, skipped};
+use super::{Ended, LoopExecution, schema, skipped};
 use crate::prover::checkout;
 use crate::tasks::ending::eval_failed;
-use crate::tasks::proof::{Left, TaskProver, end_of};
+use crate::tasks::proof::{AttemptWork, TaskProver, end_of};
 
 /// Bytes of what an eval found that are kept.
 const DETAILS_BYTES_MAX: usize = 1_000;
@@ -21,12 +21,12 @@ const DETAILS_BYTES_MAX: usize = 1_000;
 const JSON_STARTS_MAX: usize = 64;
 
 /// What an eval found.
-pub(super) struct Found {
+pub(super) struct EvalFinding {
     pub(super) passed: bool,
     pub(super) details: String,
 }
 
-impl Found {
+impl EvalFinding {
     pub(super) fn new(passed: bool, details: impl Into<String>) -> Self {
         Self {
             passed,
@@ -35,7 +35,7 @@ impl Found {
     }
 }
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Evaluates the run; a blocking eval that does not pass is its end.
     pub(super) fn evaluate(&mut self) -> Result<Ended, End> {
         let Some(code) = self.exit_code() else {
@@ -91,7 +91,7 @@ impl Course<'_> {
         end
     }
 
-    fn note(&mut self, name: &str, blocking: bool, found: &Found) {
+    fn note(&mut self, name: &str, blocking: bool, found: &EvalFinding) {
         let details = tail(found.details.trim(), DETAILS_BYTES_MAX);
         self.report.evals.push(EvalResult {
             name: name.to_owned(),
@@ -128,9 +128,9 @@ impl Course<'_> {
         (PhaseStatus::Error, Some(detail))
     }
 
-    fn check(&mut self, eval: &Eval, code: i32) -> Result<Found, End> {
+    fn check(&mut self, eval: &Eval, code: i32) -> Result<EvalFinding, End> {
         match &eval.check {
-            Check::ExitCode { pass_condition } => Ok(Found::new(
+            Check::ExitCode { pass_condition } => Ok(EvalFinding::new(
                 code == *pass_condition,
                 format!("exit code {code}, expected {pass_condition}"),
             )),
@@ -153,13 +153,13 @@ impl Course<'_> {
                 self.report
                     .metrics
                     .insert(eval.name.clone(), measured.to_string());
-                Ok(Found::new(passed, compared(measured, *bound, last)))
+                Ok(EvalFinding::new(passed, compared(measured, *bound, last)))
             }
         }
     }
 
     /// Proves the verify commands on what the run left.
-    fn verify(&mut self) -> Result<Found, End> {
+    fn verify(&mut self) -> Result<EvalFinding, End> {
         let prover = TaskProver::open(self.performer, self.attempt());
         let proved = prover.and_then(|prover| {
             let baseline = prover.baseline_of(self.left())?;
@@ -168,28 +168,28 @@ impl Course<'_> {
         match proved {
             Ok(proof) => {
                 proof.record(&mut self.report.work);
-                Ok(Found::new(true, ""))
+                Ok(EvalFinding::new(true, ""))
             }
             Err(End::Cancelled) => Err(End::Cancelled),
             Err(End::Failed(failure)) if failure.kind == FailureKind::BudgetSpent => {
                 Err(self.with_left(End::Failed(failure)))
             }
-            Err(end) => Ok(Found::new(false, super::end_words(&end))),
+            Err(end) => Ok(EvalFinding::new(false, super::end_words(&end))),
         }
     }
 
-    fn left(&self) -> Left<'_> {
-        Left {
+    fn left(&self) -> AttemptWork<'_> {
+        AttemptWork {
             branch: self.report.work.branch.as_deref(),
             commit: self.report.work.commit.as_deref(),
         }
     }
 
-    fn command(&self, command: &str, timeout_ms: u64) -> Result<Found, End> {
+    fn command(&self, command: &str, timeout_ms: u64) -> Result<EvalFinding, End> {
         Ok(match self.run_once(command, timeout_ms)? {
             Ok(ended) => {
                 let details = format!("`{command}`: {}", end_of(&ended.run));
-                Found::new(ended.run.passed() && ended.tampered.is_empty(), details)
+                EvalFinding::new(ended.run.passed() && ended.tampered.is_empty(), details)
             }
             Err(found) => found,
         })
@@ -200,7 +200,7 @@ impl Course<'_> {
         &self,
         command: &str,
         timeout_ms: u64,
-    ) -> Result<Result<checkout::Ended, Found>, End> {
+    ) -> Result<Result<checkout::LineResult, EvalFinding>, End> {
         let bounded = self.allowance.bounded(timeout_ms);
         let timeout_ms = bounded.map_err(|end| self.with_left(end))?;
         let prover = TaskProver::open(self.performer, self.attempt());
@@ -208,40 +208,46 @@ impl Course<'_> {
         match ended {
             Ok(ended) => Ok(Ok(ended)),
             Err(End::Cancelled) => Err(End::Cancelled),
-            Err(end) => Ok(Err(Found::new(false, super::end_words(&end)))),
+            Err(end) => Ok(Err(EvalFinding::new(false, super::end_words(&end)))),
         }
     }
 
-    fn regex(&self, pattern: &str, expect: Expect) -> Found {
+    fn regex(&self, pattern: &str, expect: Expect) -> EvalFinding {
         let regex = match Regex::new(pattern) {
             Ok(regex) => regex,
-            Err(error) => return Found::new(false, format!("read {pattern:?}: {error}")),
+            Err(error) => return EvalFinding::new(false, format!("read {pattern:?}: {error}")),
         };
         let is_match = regex.is_match(&self.report.output);
         match (expect, is_match) {
-            (Expect::Match, true) | (Expect::NoMatch, false) => Found::new(true, ""),
-            (Expect::Match, false) => Found::new(false, format!("nothing matches {pattern}")),
-            (Expect::NoMatch, true) => Found::new(false, format!("something matches {pattern}")),
+            (Expect::Match, true) | (Expect::NoMatch, false) => EvalFinding::new(true, ""),
+            (Expect::Match, false) => EvalFinding::new(false, format!("nothing matches {pattern}")),
+            (Expect::NoMatch, true) => {
+                EvalFinding::new(false, format!("something matches {pattern}"))
+            }
         }
     }
 
-    fn json(&self, schema: &Value) -> Found {
+    fn json(&self, schema: &Value) -> EvalFinding {
         let Some(value) = last_json(&self.report.output) else {
-            return Found::new(false, "the last words do not end in JSON");
+            return EvalFinding::new(false, "the last words do not end in JSON");
         };
         match schema::check(schema, &value) {
-            Ok(()) => Found::new(true, ""),
-            Err(why) => Found::new(false, why),
+            Ok(()) => EvalFinding::new(true, ""),
+            Err(why) => EvalFinding::new(false, why),
         }
     }
 
-    fn measure(&self, command: &str, timeout_ms: u64) -> Result<Result<Millionths, Found>, End> {
+    fn measure(
+        &self,
+        command: &str,
+        timeout_ms: u64,
+    ) -> Result<Result<Millionths, EvalFinding>, End> {
         let ended = match self.run_once(command, timeout_ms)? {
             Ok(ended) => ended,
             Err(found) => return Ok(Err(found)),
         };
         if !ended.run.passed() || !ended.tampered.is_empty() {
-            return Ok(Err(Found::new(
+            return Ok(Err(EvalFinding::new(
                 false,
                 format!("`{command}`: {}", end_of(&ended.run)),
             )));
@@ -252,7 +258,7 @@ impl Course<'_> {
             .rev()
             .find(|line| !line.trim().is_empty());
         let number = Millionths::parse(line.unwrap_or_default().trim());
-        Ok(number.map_err(|error| Found::new(false, format!("failed to {error}"))))
+        Ok(number.map_err(|error| EvalFinding::new(false, format!("failed to {error}"))))
     }
 
     fn last_measured(&self, eval: &str) -> Option<Millionths> {

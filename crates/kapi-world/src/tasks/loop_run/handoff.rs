@@ -9,7 +9,7 @@ use kapi_engine::kernel::freshness::{self, FILES_MAX, FreshnessError};
 
 use super::context::NEXT;
 use super::learn::marked;
-use super::{Course, Ended, skipped};
+use super::{Ended, LoopExecution, skipped};
 use crate::failure;
 use crate::tasks::facts;
 use crate::workshop::{self, Workshop};
@@ -21,7 +21,7 @@ const NEXT_BYTES_MAX: usize = 1_000;
 /// Characters of the hash that are shown.
 const SHOWN: usize = 12;
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Makes and seals the handoff. One that cannot be made fails no run.
     pub(super) fn handoff(&mut self) -> Ended {
         if !self.has_run() {

@@ -15,16 +15,16 @@ use kapi_core::usage::Usage;
 use kapi_engine::kernel::profile_file;
 use kapi_engine::world::{Activity, Watch};
 
-use super::Course;
-use super::evaluate::Found;
+use super::LoopExecution;
+use super::evaluate::EvalFinding;
 use crate::failure;
-use crate::gate::Rules;
+use crate::gate::GateRules;
 use crate::judge::evidence::JudgedChange;
-use crate::judge::provider::{Reference, price_name};
-use crate::judge::{self, JudgeQuestion, Judgement, Waiting};
+use crate::judge::provider::{JudgeReference, price_name};
+use crate::judge::{self, JudgeQuestion, JudgeRetry, Judgement};
 use crate::run_dir::RunDir;
-use crate::spending::turn::Turn;
-use crate::spending::{self, Spent};
+use crate::spending::turn::BookedTurn;
+use crate::spending::{self, BookedResult};
 use crate::tasks::ending::failed;
 use crate::tasks::{Performer, setup};
 use crate::workshop::{self, Workshop};
@@ -33,30 +33,30 @@ use crate::workshop::{self, Workshop};
 const DEADLINE_MS: u64 = 15 * 60 * 1_000;
 
 /// Why there is no answer of a judge.
-enum Unjudged {
+enum JudgeError {
     /// The run ends with that.
     Ended(End),
     /// The judge could not be asked.
     Failed(Failure),
 }
 
-impl From<Failure> for Unjudged {
+impl From<Failure> for JudgeError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Asks whether the criteria are met.
     pub(super) fn judge(
         &mut self,
         eval: &str,
         criteria: &[String],
         agent: Option<&str>,
-    ) -> Result<Found, End> {
+    ) -> Result<EvalFinding, End> {
         let by = match self.judge_reference(agent) {
             Ok(by) => by,
-            Err(why) => return Ok(Found::new(false, why)),
+            Err(why) => return Ok(EvalFinding::new(false, why)),
         };
         let answer = self.ask_judge(eval, &by, criteria);
         if self.hands.cancel().is_raised() {
@@ -65,9 +65,9 @@ impl Course<'_> {
         self.within_budget(&format!("judge {by}"))?;
         Ok(match answer {
             Ok(answer) => found(&by, &answer),
-            Err(Unjudged::Ended(end)) => return Err(self.with_left(end)),
-            Err(Unjudged::Failed(failure)) => {
-                Found::new(false, format!("failed to {}", failure.message))
+            Err(JudgeError::Ended(end)) => return Err(self.with_left(end)),
+            Err(JudgeError::Failed(failure)) => {
+                EvalFinding::new(false, format!("failed to {}", failure.message))
             }
         })
     }
@@ -76,9 +76,9 @@ impl Course<'_> {
     /// milliseconds it may take, and returns what it used that no notice told.
     fn booked(
         &self,
-        turn: &Turn,
+        turn: &BookedTurn,
         ask: impl FnOnce(u64, &Watch<'_>) -> (Result<JudgeAnswer, Failure>, Usage),
-    ) -> Result<JudgeAnswer, Unjudged> {
+    ) -> Result<JudgeAnswer, JudgeError> {
         let part = self.allowance.meter.part();
         let notice = |activity: Activity| {
             if let Activity::Used(usage) = &activity {
@@ -91,13 +91,13 @@ impl Course<'_> {
             notice: &notice,
         };
         let metering = self.attempt().reserve(self.performer, turn, &watch);
-        let metering = metering.map_err(Unjudged::Ended)?;
+        let metering = metering.map_err(JudgeError::Ended)?;
         let limit_ms = self.allowance.bounded(DEADLINE_MS);
-        let limit_ms = limit_ms.map_err(Unjudged::Ended)?;
+        let limit_ms = limit_ms.map_err(JudgeError::Ended)?;
         let (answer, stopped) = spending::metered(&metering, &watch, |watch| {
             let (answer, rest) = ask(limit_ms, watch);
             part.count(&rest);
-            Spent {
+            BookedResult {
                 rest,
                 has_run: answer.is_ok(),
                 value: answer,
@@ -106,9 +106,9 @@ impl Course<'_> {
         match stopped {
             Some(stopped) => {
                 let text = stopped.text();
-                Err(Unjudged::Ended(failed(FailureKind::BudgetSpent, text)))
+                Err(JudgeError::Ended(failed(FailureKind::BudgetSpent, text)))
             }
-            None => answer.map_err(Unjudged::Failed),
+            None => answer.map_err(JudgeError::Failed),
         }
     }
 
@@ -146,7 +146,7 @@ impl Course<'_> {
         eval: &str,
         by: &str,
         criteria: &[String],
-    ) -> Result<JudgeAnswer, Unjudged> {
+    ) -> Result<JudgeAnswer, JudgeError> {
         let performer = self.performer;
         let id = Performer::sandbox_id(self.task, self.hands).map_err(|end| Failure {
             message: super::end_words(&end),
@@ -174,10 +174,10 @@ impl Course<'_> {
                 dir: &place.dir().join("judge"),
                 level: performer.setting.level,
                 network: NetworkMode::None,
-                rules: Rules::Fixed(&[]),
+                rules: GateRules::Fixed(&[]),
                 deadline: Duration::from_millis(limit_ms),
                 // A run of a loop has no turn to charge and no wait to record.
-                waiting: Waiting::Here,
+                waiting: JudgeRetry::Here,
                 today: Day::of_ms(performer.project.clock.now_ms()),
             };
             match judge::ask(&performer.book, &question, watch) {
@@ -189,17 +189,17 @@ impl Course<'_> {
     }
 
     /// Returns what asking a judge is booked as.
-    fn turn_of(&self, eval: &str, by: &str) -> Result<Turn, Failure> {
+    fn turn_of(&self, eval: &str, by: &str) -> Result<BookedTurn, Failure> {
         let book = &self.performer.book;
         let key = self.attempt().booked_as(&format!("judge-{}", plain(eval)));
-        Ok(match Reference::parse(by) {
-            Reference::Agent(reference) => {
+        Ok(match JudgeReference::parse(by) {
+            JudgeReference::Agent(reference) => {
                 let kind = AgentKind::parse(reference).map_err(|error| failure::agent(&error))?;
-                Turn::of_agent(key, &kind, Role::Judge, book)
+                BookedTurn::of_agent(key, &kind, Role::Judge, book)
             }
-            Reference::Model { provider, model } => {
+            JudgeReference::Model { provider, model } => {
                 let provider = price_name(book, provider);
-                Turn::of_model(key, &provider, model, Role::Judge, book)
+                BookedTurn::of_model(key, &provider, model, Role::Judge, book)
             }
         })
     }
@@ -258,17 +258,17 @@ fn cut_off() -> Failure {
     }
 }
 
-fn found(by: &str, answer: &JudgeAnswer) -> Found {
+fn found(by: &str, answer: &JudgeAnswer) -> EvalFinding {
     match answer {
-        JudgeAnswer::Verdict { verdict, reason } => Found::new(
+        JudgeAnswer::Verdict { verdict, reason } => EvalFinding::new(
             *verdict == Verdict::Done,
             format!("{by} says {}: {reason}", verdict.as_str()),
         ),
         JudgeAnswer::Malformed { text } => {
-            Found::new(false, format!("{by} gave no verdict: {text}"))
+            EvalFinding::new(false, format!("{by} gave no verdict: {text}"))
         }
         JudgeAnswer::Unavailable(failure) => {
-            Found::new(false, format!("{by} did not answer: {}", failure.message))
+            EvalFinding::new(false, format!("{by} did not answer: {}", failure.message))
         }
     }
 }

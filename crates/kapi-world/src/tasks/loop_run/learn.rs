@@ -8,14 +8,14 @@ use kapi_core::kernel::task::{End, FailureKind, PhaseStatus};
 use kapi_engine::kernel::guardrails::NewLesson;
 
 use super::context::LESSON;
-use super::{Course, Ended, skipped};
+use super::{Ended, LoopExecution, skipped};
 use crate::failure;
 use crate::tasks::prompt;
 
 /// Lessons of one run.
 const LESSONS_MAX: usize = 3;
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Notes what was learnt. That nothing could be noted is no reason to fail a run.
     pub(super) fn learn(&self) -> Ended {
         let has_failed = self.has_failed();

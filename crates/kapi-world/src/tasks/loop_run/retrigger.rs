@@ -15,10 +15,10 @@ use kapi_engine::kernel::door::{Door, KeyAsk, LoopAsk};
 use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
 use kapi_engine::kernel::{definition_file, profile_file};
 
-use super::{Course, Ended, skipped};
+use super::{Ended, LoopExecution, skipped};
 use crate::failure;
 
-impl Course<'_> {
+impl LoopExecution<'_> {
     /// Sets off what the definition names. What cannot be set off fails no run.
     pub(super) fn retrigger(&self) -> Ended {
         let Some(retrigger) = &self.run.definition.retrigger else {

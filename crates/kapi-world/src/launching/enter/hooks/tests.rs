@@ -12,9 +12,9 @@ use kapi_core::goal::contract::SandboxLevel;
 use kapi_sandbox::spec::MountAccess;
 use serde_json::{Value, json};
 
-use super::{Hooks, Merged, PRIVATE_MODE, rival};
-use crate::confine::{self, Cell, WorksAt};
-use crate::post::Post;
+use super::{HookSettings, Hooks, PRIVATE_MODE, rival};
+use crate::confine::{self, SandboxConfig, WorksAt};
+use crate::post::RunSocket;
 
 const THEIRS: &str =
     r#"{"theme":"dark","hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
@@ -44,11 +44,12 @@ impl Fixture {
     }
 
     fn hooks(&self, agent: HookAgent, level: SandboxLevel) -> Hooks {
-        let post = Post::open_for_hooks(level, &self.at("hook"), Path::new("/opt/kapi")).unwrap();
+        let post =
+            RunSocket::open_for_hooks(level, &self.at("hook"), Path::new("/opt/kapi")).unwrap();
         Hooks { agent, post }
     }
 
-    fn merge(&self, agent: HookAgent) -> Merged {
+    fn merge(&self, agent: HookAgent) -> HookSettings {
         let hooks = self.hooks(agent, SandboxLevel::Native);
         hooks.merge(&self.at("home")).unwrap()
     }
@@ -146,7 +147,7 @@ fn a_project_with_hooks_of_its_own_gets_none_of_ours_with_them() {
     let fixture = Fixture::new();
     let (workspace, home) = (fixture.at("work"), fixture.at("home"));
     fs::create_dir(&workspace).unwrap();
-    let mut cell = Cell {
+    let mut cell = SandboxConfig {
         name: "run",
         level: SandboxLevel::Native,
         workspace: &workspace,
