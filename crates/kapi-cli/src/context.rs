@@ -22,7 +22,7 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::process::{self, AncestorProcess};
 use kapi_sys::real_disk::RealDisk;
 use kapi_world::book::Book;
-use kapi_world::place::GoalPaths;
+use kapi_world::goal_paths::GoalPaths;
 use kapi_world::spending::Spending;
 use kapi_world::survey::Survey;
 

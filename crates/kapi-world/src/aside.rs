@@ -21,7 +21,7 @@ use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
 use crate::gate::{GateRules, open_entries};
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 use crate::run_dir::RunDir;
 use crate::spending::turn::{BookedTurn, TurnKey};
 use crate::spending::{BookedResult, Spending, SpendingStop};

@@ -24,14 +24,14 @@ use kapi_sys::process::{self, OutputLine, ProcessEnd};
 
 use crate::book::Book;
 use crate::confine::{self, AGENT_TAIL_BYTES_MAX, KAPI_INSIDE, SandboxConfig, SandboxedProgram};
-use crate::doors::NetworkAccess;
-use crate::doors::serve::NetworkServices;
 use crate::gate::{GateRules, GateSite, PermissionGate};
+use crate::network::NetworkAccess;
+use crate::network::serve::NetworkServices;
 use crate::run_dir::{RunDir, Transcript};
 use crate::shell::Listener;
 use crate::tools::ToolCaller;
 use crate::tools::client::RUN_ID_VARIABLE;
-use crate::tools::counter::ToolEndpoint;
+use crate::tools::endpoint::ToolEndpoint;
 use crate::{failure, home};
 
 /// An agent, ready to be asked something.

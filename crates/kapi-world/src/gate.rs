@@ -31,7 +31,7 @@ use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
 use crate::gate::person::Person;
-use crate::post::RunSocket;
+use crate::run_socket::RunSocket;
 use crate::tools::ToolCaller;
 
 /// Questions of one run at once.

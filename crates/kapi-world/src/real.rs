@@ -19,7 +19,7 @@ use kapi_sys::clock::Clock;
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::failure;
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 use crate::prover::ProofSubject;
 use crate::spending::Spending;
 use crate::spending::turn::BookedTurn;

@@ -16,8 +16,8 @@ use kapi_sys::process::{FinishedProcess, ProcessEnd};
 
 use crate::book::Book;
 use crate::confine::{SandboxConfig, SandboxedProgram};
-use crate::doors::NetworkAccess;
-use crate::doors::serve::NetworkServices;
+use crate::network::NetworkAccess;
+use crate::network::serve::NetworkServices;
 use crate::run_dir::RunDir;
 use crate::tools::client::RUN_ID_VARIABLE;
 

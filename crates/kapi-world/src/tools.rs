@@ -4,7 +4,7 @@
 //! said. What may be done is decided by the core; refusals go back with their code.
 
 pub mod client;
-pub(crate) mod counter;
+pub(crate) mod endpoint;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use kapi_sys::alarm::WakeSources;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessName;
 
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 use crate::real::RealWorld;
 
 /// The longest until the next look, in milliseconds: clocks are set, and machines sleep.

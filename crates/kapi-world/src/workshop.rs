@@ -23,7 +23,7 @@ use kapi_sys::process;
 use crate::book::Book;
 use crate::confine::GitView;
 use crate::failure;
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 
 /// Who the candidate commits are by.
 const AUTHOR_NAME: &str = "Kapi";

@@ -12,8 +12,8 @@ use kapi_sys::process::{OutputLine, ProcessLimits, Program};
 use super::project::MountTargets;
 use super::{SandboxConfig, SandboxedProgram};
 use crate::book::Book;
-use crate::doors::serve::NetworkServices;
-use crate::tools::counter::ToolEndpoint;
+use crate::network::serve::NetworkServices;
+use crate::tools::endpoint::ToolEndpoint;
 use crate::{failure, home};
 
 /// Bytes of one output line that are looked at.

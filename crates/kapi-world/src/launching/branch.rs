@@ -19,7 +19,7 @@ use super::place::SandboxPlace;
 use super::plan::BranchPlan;
 use super::record::{BranchRecord, SandboxRecord};
 use crate::book::Book;
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 use crate::workshop::{self, Workshop};
 
 /// The longest one conversation with a remote may take.

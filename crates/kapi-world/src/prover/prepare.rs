@@ -18,7 +18,7 @@ use super::{ProofClaim, Prover, WorkToProve};
 use crate::book::Book;
 use crate::dependencies::Dependencies;
 use crate::dependencies::prepared::{InstallStep, PreparedStore, client_variables};
-use crate::doors::refused_connection::RefusedConnection;
+use crate::network::refused_connection::RefusedConnection;
 use crate::shell::Listener;
 use crate::{ecosystems, failure};
 

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::{self, CALL_BYTES_MAX};
-use super::counter::ToolEndpoint;
+use super::endpoint::ToolEndpoint;
 use super::{ToolCaller, ToolService};
 
 struct Bench {

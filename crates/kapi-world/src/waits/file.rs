@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, stat};
 use rustix::io::Errno;
 
 use crate::failure;
-use crate::place::GoalPaths;
+use crate::goal_paths::GoalPaths;
 
 /// How far the clock that stamps files may be behind the one that told when the goal was parked.
 const STAMP_LAG_MS: i64 = 10;
@@ -120,7 +120,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::{directories, is_met};
-    use crate::place::GoalPaths;
+    use crate::goal_paths::GoalPaths;
 
     fn machine() -> (TempDir, GoalPaths) {
         let root = tempfile::tempdir().unwrap();

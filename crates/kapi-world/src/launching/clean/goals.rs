@@ -14,9 +14,9 @@ use super::{CleanAction, CleanTarget, TargetKind};
 use crate::book::Book;
 use crate::dependencies::snapshot;
 use crate::failure;
+use crate::goal_paths::GoalPaths;
 use crate::launching::error::{LaunchError, LaunchErrorKind};
 use crate::launching::look::size;
-use crate::place::GoalPaths;
 use crate::workshop::{self, Workshop};
 
 /// The directory below the scratch in which it is tried whether a merge would bring anything.
@@ -192,7 +192,7 @@ mod tests {
     use std::fs;
 
     use super::remove_homes;
-    use crate::place::GoalPaths;
+    use crate::goal_paths::GoalPaths;
 
     #[test]
     fn homes_go_and_what_else_a_goal_keeps_stays() {

@@ -16,10 +16,10 @@ use serde_json::json;
 use super::hooks::Hooks;
 use crate::book::Book;
 use crate::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WORKSPACE_INSIDE};
-use crate::doors::NetworkAccess;
 use crate::launching::error::LaunchError;
 use crate::launching::plan::LaunchPlan;
 use crate::launching::shown;
+use crate::network::NetworkAccess;
 use crate::{failure, home};
 
 /// Characters of a key by which Claude Code remembers that it may be used.

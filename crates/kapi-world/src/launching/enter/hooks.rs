@@ -23,7 +23,7 @@ use crate::book::Book;
 use crate::confine::SandboxConfig;
 use crate::failure::{self, chain};
 use crate::home;
-use crate::post::RunSocket;
+use crate::run_socket::RunSocket;
 use crate::status::StatusError;
 use crate::status::listener::HookListener;
 use crate::status::progress_file::ProgressFile;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{HookSettings, Hooks, PRIVATE_MODE, rival};
 use crate::confine::{self, SandboxConfig, WorksAt};
-use crate::post::RunSocket;
+use crate::run_socket::RunSocket;
 
 const THEIRS: &str =
     r#"{"theme":"dark","hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::ToolCaller;
 use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
-use crate::post::RunSocket;
+use crate::run_socket::RunSocket;
 
 /// Connections of one run at once.
 const CONNECTIONS_MAX: usize = 8;

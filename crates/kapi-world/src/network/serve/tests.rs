@@ -17,8 +17,8 @@ use kapi_gateway::serve::StopSignal;
 use kapi_sys::cancel::Cancel;
 
 use super::{AN_ESTIMATE, LOG_FULL, NetworkServices};
-use crate::doors::NetworkAccess;
 use crate::grant::Grant;
+use crate::network::NetworkAccess;
 use crate::run_dir::RunDir;
 
 const LONG_HOST: usize = 300;

@@ -34,14 +34,14 @@ use kapi_gateway::model::{
 use kapi_gateway::serve::StopSignal;
 use kapi_sys::clock::{Clock as _, SystemClock};
 
-use crate::doors::refused_connection::RefusedConnection;
-use crate::doors::serve::cost::Cost;
-use crate::doors::serve::network_log::{LogCapacity, NetworkLog};
-use crate::doors::{NetworkAccess, NetworkEndpoint};
 use crate::failure;
 use crate::gate::PermissionGate;
+use crate::network::refused_connection::RefusedConnection;
+use crate::network::serve::cost::Cost;
+use crate::network::serve::network_log::{LogCapacity, NetworkLog};
+use crate::network::{NetworkAccess, NetworkEndpoint};
 use crate::run_dir::RunDir;
-use crate::tools::counter::ToolEndpoint;
+use crate::tools::endpoint::ToolEndpoint;
 
 /// How often it is looked whether a sandbox that is to be ended has ended.
 const END_LOOK: Duration = Duration::from_millis(20);
