@@ -92,7 +92,7 @@ pub fn answer(
     }
 }
 
-/// Asks, and also returns what of the use no notice told.
+/// Asks, and also returns the part of the use that no notice reported.
 fn ask(
     book: &Book,
     place: &GoalPaths,

@@ -120,7 +120,7 @@ pub(crate) fn ask(
 /// Asks, and asks again while a provider fails in a way that may pass. For callers that have no turn
 /// to charge and no log in which a wait could stand.
 ///
-/// What failed tries used is told by notices; what is returned is the use of the last.
+/// What failed tries used is reported by notices; what is returned is the use of the last.
 pub(crate) fn ask_patiently(
     book: &Book,
     question: &ReadOnlyQuestion<'_>,

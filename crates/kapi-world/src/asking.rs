@@ -1,4 +1,4 @@
-//! Asking an agent: launch it in a cell, read its stream, and say what came of it.
+//! Asking an agent: launch it in a sandbox, read its stream, and report what came of it.
 //!
 //! The same for the executor and for a judge; only what they may touch differs.
 
@@ -50,7 +50,7 @@ pub(crate) struct AgentRequest<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
-/// Asks an agent something in a cell and returns what came of it; it asks before what these rules
+/// Asks an agent something in a sandbox and returns what came of it; it asks before what these rules
 /// list.
 ///
 /// A session that is gone is not an end: nothing was done in it, so the same is asked in a new one.
@@ -144,7 +144,7 @@ fn ask_at(
     Ok((answer.run, answer.end))
 }
 
-/// What answers a run on this side, beside its doors.
+/// What answers a run on this side, besides its network access.
 #[derive(Clone, Copy, Default)]
 struct RunEndpoints<'a> {
     counter: Option<&'a ToolEndpoint<'a>>,

@@ -59,7 +59,7 @@ pub struct CheckRunSettings {
     pub timeout_ms_min: u64,
 }
 
-/// Who is told what happens, from any thread, and who may stop it.
+/// Takes what happens, from any thread, and says when to stop.
 #[derive(Clone, Copy)]
 pub struct CheckObserver<'a> {
     /// Raised when the checks are no longer wanted.

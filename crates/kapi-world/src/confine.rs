@@ -48,7 +48,7 @@ const TOOLCHAIN_HOMES: &[(&str, &str)] = &[
 /// A program and what it gets.
 #[derive(Debug)]
 pub(crate) struct SandboxConfig<'a> {
-    /// The run's id, by which its sandbox can be told from others.
+    /// The run's id, which distinguishes its sandbox from others.
     pub(crate) name: &'a str,
     /// The isolation.
     pub(crate) level: SandboxLevel,

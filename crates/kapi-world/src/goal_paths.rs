@@ -19,6 +19,6 @@ pub struct GoalPaths {
     pub hidden: PathBuf,
     /// Private homes and throw-away checkouts.
     pub scratch: PathBuf,
-    /// The objects that sandboxes are lent: what their bases reach, for all repositories.
+    /// The objects that sandboxes share: what their bases reach, for all repositories.
     pub stores: PathBuf,
 }

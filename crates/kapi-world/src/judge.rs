@@ -79,7 +79,7 @@ pub(crate) enum JudgeRetry {
 pub(crate) enum Judgement {
     /// A verdict, or why there is none.
     Given(JudgeRun),
-    /// Nobody wanted it any more; this was used and not yet told.
+    /// Nobody wanted it any more; this was used and not yet reported.
     Cancelled(Usage),
 }
 

@@ -1,4 +1,4 @@
-//! The doors of a run: the ways out of its sandbox, all of them held by this side.
+//! The network access of a run: the ways out of its sandbox, all of them served on this side.
 //!
 //! Inside, there is only loopback. What listens there was handed out to us: the model's gateway, the
 //! proxy that decides about connections, and the person's forwarded ports. On the host's own network
@@ -66,7 +66,7 @@ pub(crate) enum NetworkEndpoint {
 }
 
 impl NetworkAccess {
-    /// Plans the doors of a run; nothing is served yet.
+    /// Plans the network access of a run; nothing is served yet.
     pub(crate) fn new(
         level: SandboxLevel,
         mode: NetworkMode,

@@ -66,7 +66,7 @@ pub struct ProofRequest {
     pub intent: Option<String>,
     /// Where checkouts are made: a directory of Kapi's own for this project.
     pub scratch: PathBuf,
-    /// The objects that sandboxes are lent.
+    /// The objects that sandboxes share.
     pub stores: PathBuf,
     /// Today, for prices.
     pub today: Day,

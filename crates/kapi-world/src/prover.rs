@@ -55,15 +55,15 @@ pub(crate) struct Prover<'a> {
 pub(crate) struct ProverSite<'a> {
     /// The person's own path of the project.
     pub(crate) project: &'a Path,
-    /// The objects that sandboxes are lent.
+    /// The objects that sandboxes share.
     pub(crate) stores: &'a Path,
     /// A directory of the prover's own, for checkouts and homes.
     pub(crate) scratch: &'a Path,
     /// The hidden checks, if there are any.
     pub(crate) hidden: Option<HiddenChecks<'a>>,
-    /// The run's name, by which its sandboxes can be told from others.
+    /// The run's name, which distinguishes its sandboxes from others.
     pub(crate) name: &'a str,
-    /// What commands are lent of the person's dependencies.
+    /// The person's dependencies that commands see.
     pub(crate) dependencies: &'a Dependencies,
     /// The isolation.
     pub(crate) level: SandboxLevel,

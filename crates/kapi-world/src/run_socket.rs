@@ -1,4 +1,4 @@
-//! A post: where one run is listened to. A socket in a directory that only its sandbox is shown,
+//! The socket at which one run is listened to: in a directory that only its sandbox is shown,
 //! read-only, and the program that speaks there.
 //!
 //! What is said, and who answers, is not known here.
@@ -26,12 +26,12 @@ if [ -e $ours/loader ]; then exec $ours/loader --library-path $ours/lib $ours/ka
 exec $ours/kapi \"$@\"
 ";
 
-/// The name of the post that hooks report to; its socket is then called as hooks know it.
+/// The name of the socket that hooks report to, as they know it.
 const HOOK: &str = "hook";
 /// The directory that the socket has to itself.
 const SOCKET_DIR: &str = "socket";
 
-/// A run's post; when it is dropped, nobody listens there any more.
+/// A run's socket; when it is dropped, nobody listens there any more.
 pub(crate) struct RunSocket<Listener = UnixListener> {
     /// Where calls arrive.
     pub(crate) listener: Listener,
@@ -41,7 +41,7 @@ pub(crate) struct RunSocket<Listener = UnixListener> {
 }
 
 impl RunSocket {
-    /// Opens a post of this name in a directory, which is made anew.
+    /// Opens a socket of this name in a directory, which is made anew.
     pub(crate) fn open(
         name: &'static str,
         level: SandboxLevel,
@@ -61,7 +61,7 @@ impl RunSocket {
 }
 
 impl RunSocket<HookListener> {
-    /// Opens the post of an agent's hooks in a directory, which is made anew.
+    /// Opens the socket of an agent's hooks in a directory, which is made anew.
     pub(crate) fn open_for_hooks(
         level: SandboxLevel,
         directory: &Path,
@@ -120,12 +120,12 @@ impl<Listener> RunSocket<Listener> {
 
 impl<Listener> Drop for RunSocket<Listener> {
     fn drop(&mut self) {
-        // What stays behind leads nowhere, and the next run's post replaces it.
+        // What stays behind leads nowhere, and the next run's socket replaces it.
         drop(owned_dir::wipe(&self.directory));
     }
 }
 
-/// Makes a post's directories anew, with the program where it is a file of the post's own.
+/// Makes a socket's directories anew, with the program where it is a file of their own.
 fn furnish(level: SandboxLevel, directory: &Path, self_exe: &Path) -> Result<(), Failure> {
     owned_dir::wipe(directory).map_err(|error| failure::plain(&error))?;
     let make = || {

@@ -1,7 +1,7 @@
 //! A person's shell line in a sandbox: the one place that runs one.
 //!
 //! Verify commands, evals, conditions, waits and checks all come through here. Which files it sees is
-//! the caller's cell; what its end means is the caller's business. It has the authority of an agent's
+//! the caller's configuration; what its end means is the caller's business. It has the authority of an agent's
 //! run and no key of anybody.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
 ];
 
-/// A line, and what it gets beside the cell it is run in.
+/// A line, and what it gets besides the sandbox that it is run in.
 #[derive(Debug)]
 pub(crate) struct ShellLine<'a> {
     /// The line.

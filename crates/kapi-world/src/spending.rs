@@ -57,7 +57,7 @@ pub enum SpendingStop {
 pub(crate) struct BookedResult<T> {
     /// What came of it.
     pub(crate) value: T,
-    /// What it used and no notice told.
+    /// What it used and no notice reported.
     pub(crate) rest: Usage,
     /// Whether somebody was really asked, whether or not anybody counted it.
     pub(crate) has_run: bool,
@@ -233,7 +233,7 @@ impl SpendingStop {
     }
 }
 
-/// Returns what an outcome says was used and no notice told.
+/// Returns what an outcome says was used and no notice reported.
 fn unreported(outcome: &Outcome) -> Usage {
     match outcome {
         Outcome::Agent(run) => run.usage,

@@ -55,10 +55,10 @@ pub struct ToolService<'a> {
     pub kernel: Option<KernelToolService<'a>>,
 }
 
-/// One run at the desk.
+/// One run that uses the service.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolCaller<'a> {
-    /// The desk.
+    /// The service.
     pub(crate) desk: &'a ToolService<'a>,
     /// Its goal.
     pub(crate) goal: &'a GoalId,

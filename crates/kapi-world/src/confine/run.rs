@@ -20,7 +20,7 @@ use crate::{failure, home};
 const LINE_BYTES_MAX: usize = 4 << 20;
 
 impl SandboxConfig<'_> {
-    /// Runs a program in the cell to its end, with its doors open for as long.
+    /// Runs a program in the sandbox to its end, and serves its network for as long.
     pub(crate) fn run(
         &self,
         book: &Book,

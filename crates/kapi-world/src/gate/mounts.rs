@@ -1,4 +1,4 @@
-//! What a run's agent is shown of its gate: the post where it asks, and hooks that it cannot change.
+//! What a run's agent is shown of its gate: the socket where it asks, and hooks that it cannot change.
 //!
 //! Knows no question.
 

@@ -82,7 +82,7 @@ fn denied(stopped: SpendingStop) -> LaunchError {
     }
 }
 
-/// Returns what of a sum was not told before.
+/// Returns the part of a sum that was not reported before.
 fn rest(sum: &Usage, told: &Usage) -> Usage {
     let usd_micros = sum
         .usd_micros

@@ -10,7 +10,7 @@ use super::plan::LaunchPlan;
 use crate::book::Book;
 use crate::status::writer::StatusWriter;
 
-/// Who is told what happens, and who may stop it.
+/// What a launch reports to, reads the time from and is stopped by.
 #[derive(Clone, Copy)]
 pub struct LaunchHandlers<'a> {
     /// The time.

@@ -139,7 +139,7 @@ fn is_as_committed(
 }
 
 /// Runs an interactive launch: the agent on its own screen at the person's terminal, behind the same
-/// doors as without one; for a script, which has no screen, a shell.
+/// network access as without one; for a script, which has no screen, a shell.
 ///
 /// Its status comes from its hooks, and from its progress file.
 pub(crate) fn at_terminal(
@@ -332,7 +332,7 @@ fn surround(
     payload.env.insert(RUN_ID_VARIABLE.into(), name.into());
 }
 
-/// Runs a program in a cell at the person's terminal.
+/// Runs a program in a sandbox at the person's terminal.
 fn interact(
     cell: &SandboxConfig<'_>,
     book: &Book,

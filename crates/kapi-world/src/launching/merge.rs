@@ -87,10 +87,10 @@ pub enum RiskyChanges {
     Open,
 }
 
-/// Whether a merge is done or only told.
+/// Whether a merge is performed or only reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rehearsal {
-    /// It is only told.
+    /// It is only reported.
     Only,
     /// It is done.
     No,

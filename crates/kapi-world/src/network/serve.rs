@@ -1,4 +1,4 @@
-//! Serving the doors of a run for as long as its sandbox lives.
+//! Serving the network access of a run for as long as its sandbox lives.
 //!
 //! Every decision of the proxy and every event of the gateway is written down by this side; what a
 //! model used is told to the engine as the provider counts it, or as an estimate where it does not.
@@ -49,16 +49,16 @@ const END_LOOK: Duration = Duration::from_millis(20);
 const END_LOOKS_MAX: u32 = 150;
 /// Connections of an agent to its gateway at once.
 const CONNECTIONS_MAX: usize = 128;
-/// How many refused hosts are told to the person; the log has all.
+/// How many refused hosts are reported to the person; the log has all.
 const TOLD_MAX: usize = 20;
 /// The longest text of a host in the log; names are shorter.
 const HOST_MAX: usize = 255;
-/// Told once, whatever else was told.
+/// Reported once, whatever else was reported.
 const AN_ESTIMATE: &str = "at least one model call's use is an estimate";
-/// Told once, whatever else was told.
+/// Reported once, whatever else was reported.
 const LOG_FULL: &str = "the network is closed: there is no room to record further connections";
 
-/// The doors of one run, and who is told what goes through them.
+/// The network access of one run, what serves it, and who hears of its use.
 pub(crate) struct NetworkServices<'a> {
     pub(crate) doors: &'a NetworkAccess,
     pub(crate) watch: &'a Watch<'a>,
@@ -70,9 +70,9 @@ pub(crate) struct NetworkServices<'a> {
     pub(crate) prices: Option<&'a Prices>,
     cost: Mutex<Cost>,
     log: Mutex<NetworkLog>,
-    /// What was told already, so that an agent that tries again and again does not repeat it.
+    /// What was reported already, so that an agent that tries again and again does not repeat it.
     told: Mutex<Vec<String>>,
-    /// What is told however much was told before.
+    /// What is reported however much was reported before.
     told_always: Mutex<Vec<&'static str>>,
     /// Why the provider's last answer did not come, if it did not.
     trouble: Mutex<Option<ProviderFailure>>,
@@ -105,7 +105,7 @@ impl<'a> NetworkServices<'a> {
         })
     }
 
-    /// Runs something with the doors open, and closes them when it has ended.
+    /// Runs something while the endpoints are served, and closes them when it has ended.
     pub(crate) fn open<T>(
         &self,
         run: impl FnOnce(&mut OnListeners<'_>) -> Result<T, Failure>,
@@ -218,7 +218,7 @@ impl<'a> NetworkServices<'a> {
         UsageVerdict::Spent
     }
 
-    /// Returns what a use costs beyond what was told, by the price list.
+    /// Returns what a use costs beyond what was reported, by the price list.
     fn price(&self, metered: &CallUsage<'_>) -> Option<u64> {
         let (prices, upstream) = (self.prices?, self.doors.upstream.as_ref()?);
         let provider = account::Served::At(&upstream.base_url).provider();
@@ -442,7 +442,7 @@ impl<'a> Hall<'a> {
     }
 }
 
-/// Who answers at a door.
+/// Who answers at an endpoint.
 #[derive(Clone, Copy)]
 enum Keeper<'a> {
     Model(&'a ModelGateway<'a>),
@@ -453,7 +453,7 @@ enum Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Serves until the stop sign. A listener that fails closes its door; the run goes on.
+    /// Serves until the stop sign. A listener that fails closes its endpoint; the run goes on.
     fn serve(self, listener: &TcpListener, stop: &StopSignal) {
         let served = match self {
             Self::Model(gateway) => gateway.serve(listener, stop),

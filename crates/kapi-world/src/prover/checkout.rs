@@ -53,7 +53,7 @@ pub(super) struct LineResources<'a> {
     pub(super) book: &'a Book,
     /// What it can reach.
     pub(super) network: NetworkMode,
-    /// What it is lent.
+    /// The dependencies it sees.
     pub(super) dependencies: &'a Dependencies,
     /// Where the layers over that are.
     pub(super) layers: &'a Path,

@@ -25,7 +25,7 @@ use crate::{ecosystems, failure};
 /// Bytes of a lock file that are read: it is named by all of them.
 const LOCK_BYTES_MAX: usize = 64 << 20;
 
-/// Where they are kept, beside the objects that sandboxes are lent.
+/// Where they are kept, beside the objects that sandboxes share.
 const KEPT: &str = "dependencies";
 
 /// What the work's dependencies are.

@@ -1,4 +1,4 @@
-//! One turn under way: what it has used so far, told to the ledger as often as it matters.
+//! One turn under way: what it has used so far, reported to the ledger as often as it matters.
 //!
 //! Called from any thread of the turn. Raises the turn's cancel flag once a cap is exceeded.
 

@@ -53,7 +53,7 @@ pub struct LaunchCompletion {
     pub pr_url: Option<String>,
 }
 
-/// What became of something that was told.
+/// What became of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusUpdate {
     /// The file says it now.

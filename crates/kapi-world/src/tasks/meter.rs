@@ -1,6 +1,6 @@
 //! Counting what an attempt uses, and ending its process tree when that is more than it may.
 //!
-//! What is counted is told to the kernel as it happens: by the agent, and by everybody else who asks
+//! What is counted is reported to the kernel as it happens: by the agent, and by everybody else who asks
 //! a model for the task. Knows no agent and no price.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -78,7 +78,7 @@ impl MeterPart<'_> {
         self.meter.count(more);
     }
 
-    /// Counts what only the end told, and returns it: the sum of the part, less what was counted.
+    /// Counts what only the end reported, and returns it: the sum of the part, less what was counted.
     pub(super) fn settle(&self, sum: &Usage) -> Usage {
         let used = *held(&self.used);
         let usd_micros = match (sum.usd_micros, used.usd_micros) {

@@ -1,4 +1,4 @@
-//! The counter of one run: a socket in a directory that only its sandbox is shown.
+//! The tool endpoint of one run: a socket in a directory that only its sandbox is shown.
 //!
 //! One line in, one line out, a connection each. What comes is foreign: its size, its number and the
 //! time it takes are bounded, and who speaks is decided by which socket it came to.
@@ -33,7 +33,7 @@ const CALLS_MAX: u64 = 10_000;
 /// Bytes of all calls of one run.
 const BYTES_MAX: u64 = 128 << 20;
 
-/// A run's counter; when it is dropped, nobody listens there any more.
+/// A run's tool endpoint; when it is dropped, nobody listens there any more.
 pub(crate) struct ToolEndpoint<'a> {
     caller: ToolCaller<'a>,
     post: RunSocket,
@@ -50,7 +50,7 @@ struct ToolCallLine {
 }
 
 impl<'a> ToolEndpoint<'a> {
-    /// Opens a counter in a directory, which is made anew.
+    /// Opens an endpoint in a directory, which is made anew.
     pub(crate) fn open(
         caller: ToolCaller<'a>,
         level: SandboxLevel,
@@ -98,7 +98,7 @@ impl<'a> ToolEndpoint<'a> {
         let limits = ServeLimits {
             connections_max: CONNECTIONS_MAX,
         };
-        // A listener that fails closes the counter; its agent is told by its own end.
+        // A listener that fails closes the endpoint; its agent learns it by its own end.
         drop(serve_unix(&self.post.listener, stop, limits, &|stream| {
             drop(self.attend(stream));
         }));

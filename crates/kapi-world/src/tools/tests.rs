@@ -1,4 +1,4 @@
-//! A run at the desk: drafts and their refusals, whose turn it is, and hostile lines at the counter.
+//! A run and the tool service: drafts and their refusals, whose turn it is, and hostile lines at the endpoint.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -276,7 +276,7 @@ fn a_goal_that_is_not_there_is_not_invented() {
     }
 }
 
-/// Opens a counter for a drafting run and lets somebody use its socket.
+/// Opens an endpoint for a drafting run and lets somebody use its socket.
 fn at_counter(use_it: impl FnOnce(&Path)) {
     let bench = Bench::new();
     let desk = bench.desk(None);

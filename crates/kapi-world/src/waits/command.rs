@@ -1,6 +1,6 @@
 //! Trying a command that is waited for: in the goal's sandbox, on a clean checkout of its work.
 //!
-//! It has the authority of the agent's runs, the same network, and no door to a model. When it was
+//! It has the authority of the agent's runs, the same network, and no way to a model. When it was
 //! tried last stands in the run's directory, so neither a restart nor a second looker tries sooner.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! The objects that sandboxes were lent of a repository and that no living one uses.
+//! The objects of a repository that sandboxes shared and that none uses any more.
 //!
 //! They are made again when they are needed, so nothing is lost but time. Every use leaves its time,
 //! and what was used within the longest stay in a sandbox is never touched: nobody else tells.
@@ -20,7 +20,7 @@ use crate::workshop::{self, Workshop};
 /// Longer than anybody may stay in a sandbox.
 const USED_MS: i64 = 8 * 24 * 60 * 60 * 1000;
 
-/// The objects lent of one project.
+/// The shared objects of one project.
 #[derive(Debug, Clone)]
 pub struct SharedObjects {
     /// The project.

@@ -42,7 +42,7 @@ pub(super) struct Dialogue<'a> {
 }
 
 impl Dialogue<'_> {
-    /// Makes the agent ready: its home is furnished, its doors know their server.
+    /// Makes the agent ready: its home has its files, and the gateway knows its server.
     pub(super) fn open(
         self,
         book: &Book,

@@ -40,7 +40,7 @@ const CODEX_DIR: &str = ".codex";
 const GEMINI_DIR: &str = ".gemini";
 const GEMINI_SETTINGS: &str = ".gemini/settings.json";
 
-/// The post of an agent that has hooks; when it is dropped, nobody listens there any more.
+/// The socket of an agent that has hooks; when it is dropped, nobody listens there any more.
 pub(super) struct Hooks {
     agent: HookAgent,
     post: RunSocket<HookListener>,
@@ -55,7 +55,7 @@ pub(super) struct HookSettings {
 }
 
 impl Hooks {
-    /// Opens the post of an agent, if it has hooks and no others would run with them.
+    /// Opens the socket of an agent, if it has hooks and no others would run with them.
     pub(super) fn open(
         kind: &AgentKind,
         cell: &SandboxConfig<'_>,

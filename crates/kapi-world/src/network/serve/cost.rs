@@ -1,9 +1,9 @@
 //! What a run has cost so far, by the gateway's reckoning and by the agent's own word.
 //!
-//! Each millionth is told once. The price list goes before the agent's word, unless there was a
+//! Each millionth is reported once. The price list goes before the agent's word, unless there was a
 //! model whose price it does not know.
 
-/// The two sums, and what was told of them.
+/// The two sums, and what was reported of them.
 #[derive(Debug, Default)]
 pub(super) struct Cost {
     /// What the price list makes of the calls whose price it knows.
@@ -16,7 +16,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Takes the price of a use, if it has one; returns what is to be told now.
+    /// Takes the price of a use, if it has one; returns what is to be reported now.
     pub(super) fn priced(&mut self, usd_micros: Option<u64>) -> Option<u64> {
         match usd_micros {
             Some(micros) => {
@@ -31,7 +31,7 @@ impl Cost {
         }
     }
 
-    /// Takes what the agent says beyond what it said before; returns what is to be told now.
+    /// Takes what the agent says beyond what it said before; returns what is to be reported now.
     pub(super) fn reported(&mut self, usd_micros: u64) -> Option<u64> {
         self.reported = self.reported.saturating_add(usd_micros);
         let is_priced = self.n_unpriced == 0 && self.n_priced > 0;

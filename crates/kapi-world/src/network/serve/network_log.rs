@@ -1,6 +1,6 @@
-//! What went through the doors of a run, one JSON object a line, and never more than a named size.
+//! The connections of a run, one JSON object a line, and never more than a named size.
 //!
-//! What is let through is always written, or the doors must close; what is refused and what models
+//! What is let through is always written, or the network must close; what is refused and what models
 //! are asked may not take its room. Knows no connection and tells nobody.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(super) enum NetworkDecision {
     MustClose,
 }
 
-/// The log of one run's doors.
+/// The log of one run's connections.
 #[derive(Debug)]
 pub(super) struct NetworkLog {
     file: RunLog,
@@ -71,7 +71,7 @@ impl NetworkLog {
 
     /// Writes what was let through.
     ///
-    /// Also where there is no room left: the doors are closing then, and what still comes was under
+    /// Also where there is no room left: the network is closing then, and what still comes was under
     /// way.
     pub(super) fn allowed(&mut self, line: &Value) -> NetworkDecision {
         let written = self.file.add(&line.to_string());
@@ -141,7 +141,7 @@ impl NetworkLog {
     }
 }
 
-/// A full disk must not end the run: its refusals and marks are then missing, and the doors close
+/// A full disk must not end the run: its refusals and marks are then missing, and the network closes
 /// at the next thing that should be let through.
 fn ignore_full_disk(written: io::Result<()>) {
     drop(written);

@@ -1,6 +1,6 @@
-//! Hostile agents at the doors: floods of refusals, and answers that are hung up on.
+//! Hostile agents at the endpoints: floods of refusals, and answers that are hung up on.
 //!
-//! The sockets are real; the sandbox is not there, for the doors do not know it.
+//! The sockets are real; the sandbox is not there, for the endpoints do not know it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ use crate::run_dir::RunDir;
 
 const LONG_HOST: usize = 300;
 
-/// Does something with the doors of a run; returns what was told and the lines of its log.
+/// Does something with the endpoints of a run; returns what was reported and the lines of its log.
 fn told(
     upstream: Option<AgentUpstream>,
     act: &dyn Fn(&NetworkServices<'_>),
