@@ -78,31 +78,21 @@ pub(crate) fn run(
     } = *launch;
     let run_id = run_id(record);
     let run_dir = RunDir::open(&plan.place.runs(), &record.launches.to_string())?;
-    let mut mounts = ready.mounts.clone();
+    let home = plan.place.home();
+    let deadline = Duration::from_millis(plan.deadline_ms);
+    let mut config = sandbox(record, ready, &home, &run_id, deadline);
+    match bounds.touch {
+        Touch::Workspace => {}
+        Touch::Nothing => config.workspace_access = MountAccess::ReadOnly,
+    }
+    let mounts = &mut config.mounts;
     mounts.extend(task_file(plan, &run_dir)?);
     mounts.extend(settings_hidden(plan, ready, &run_dir)?);
     mounts.extend(bounds.mounts(ready, record)?);
-    let cell = SandboxConfig {
-        name: &run_id,
-        level: record.level,
-        workspace: &ready.host,
-        workspace_access: match bounds.touch {
-            Touch::Workspace => ready.access.clone(),
-            Touch::Nothing => MountAccess::ReadOnly,
-        },
-        project: Some(&record.project),
-        works_at: WorksAt::Workspace,
-        home: &plan.place.home(),
-        git_view: ready.git_view.clone(),
-        mounts,
-        deadline: Duration::from_millis(plan.deadline_ms),
-        idle: None,
-    };
-    let prompt = prompt(plan);
     let asked = AgentRequest {
         kind: &plan.agent,
         settings: &plan.settings,
-        prompt: &prompt,
+        prompt: &prompt(plan),
         session: None,
         turn: 1,
         run_id: &run_id,
@@ -135,7 +125,7 @@ pub(crate) fn run(
     };
     let rules = GateRules::Fixed(bounds.forbidden);
     let watched = watch::during(writer, StatusSource::File(&file), || {
-        ask_gated(book, cell, &asked, rules, listener)
+        ask_gated(book, config, &asked, rules, listener)
     });
     let (run, end) = watched.value?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -150,6 +140,29 @@ pub(crate) fn run(
         grade: run.isolation,
         usage: used,
     })
+}
+
+/// Returns the sandbox of a program of a launch: the workspace as its record says.
+pub(crate) fn sandbox<'a>(
+    record: &'a SandboxRecord,
+    ready: &'a ReadyWorkspace,
+    home: &'a Path,
+    name: &'a str,
+    deadline: Duration,
+) -> SandboxConfig<'a> {
+    SandboxConfig {
+        name,
+        level: record.level,
+        workspace: &ready.host,
+        workspace_access: ready.access.clone(),
+        project: Some(&record.project),
+        works_at: WorksAt::Workspace,
+        home,
+        git_view: ready.git_view.clone(),
+        mounts: ready.mounts.clone(),
+        deadline,
+        idle: None,
+    }
 }
 
 /// Writes the task down and returns what makes it a file inside, where there is an inside.

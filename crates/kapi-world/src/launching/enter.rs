@@ -8,7 +8,7 @@ mod hooks;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ use super::prepare::{self, ReadyWorkspace};
 use super::record::{SandboxRecord, WorkState};
 use super::shown::included;
 use crate::book::Book;
-use crate::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram, WorksAt};
+use crate::confine::{AGENT_TAIL_BYTES_MAX, SandboxConfig, SandboxedProgram};
 use crate::failure;
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
@@ -171,8 +171,8 @@ pub(crate) fn at_terminal(
         notice: &notice,
     };
     let home = plan.place.home();
-    let mut cell = cell(record, ready, &home, &run_id);
-    cell.deadline = Duration::from_millis(plan.deadline_ms);
+    let deadline = Duration::from_millis(plan.deadline_ms);
+    let mut cell = agent::sandbox(record, ready, &home, &run_id, deadline);
     cell.mounts.extend(agent::task_file(plan, &run_dir)?);
     cell.mounts
         .extend(agent::settings_hidden(plan, ready, &run_dir)?);
@@ -274,7 +274,7 @@ fn attend(
     };
     let served = NetworkServices::new(&doors, &watch, run_dir)?;
     let name = format!("{}-{}", agent::run_id(record), std::process::id());
-    let cell = cell(record, guest.ready, &guest.home, &name);
+    let cell = agent::sandbox(record, guest.ready, &guest.home, &name, STAY_MAX);
     let mut payload = bare(guest.program, guest.args);
     surround(&mut payload, guest.ready, record, &name);
     let ran = match attended {
@@ -283,28 +283,6 @@ fn attend(
     };
     tell_limits(&ran, stage.notice);
     Ok(ran)
-}
-
-/// Returns the place of a person's program: the workspace as the agent has it.
-fn cell<'a>(
-    record: &'a SandboxRecord,
-    ready: &'a ReadyWorkspace,
-    home: &'a Path,
-    name: &'a str,
-) -> SandboxConfig<'a> {
-    SandboxConfig {
-        name,
-        level: record.level,
-        workspace: &ready.host,
-        workspace_access: ready.access.clone(),
-        project: Some(&record.project),
-        works_at: WorksAt::Workspace,
-        home,
-        git_view: ready.git_view.clone(),
-        mounts: ready.mounts.clone(),
-        deadline: STAY_MAX,
-        idle: None,
-    }
 }
 
 const fn bare(program: PathBuf, args: Vec<OsString>) -> SandboxedProgram {

@@ -144,16 +144,12 @@ fn cover_state(
     record: &SandboxRecord,
     workshop: Option<&Workshop>,
 ) -> Result<Vec<Mount>, LaunchError> {
-    let tracked = match (workshop, &record.branch) {
-        (Some(workshop), Some(branch)) => {
-            state_cover::tracked(&workshop.repository, &workshop::commit_id(&branch.start)?)?
+    let tracked = match workshop {
+        Some(workshop) => {
+            let repository = &workshop.repository;
+            state_cover::tracked(repository, &start(repository, record)?)?
         }
-        (Some(workshop), None) => {
-            let head = workshop.repository.resolve_commit("HEAD");
-            let head = head.map_err(|error| LaunchError::failed(&error))?;
-            state_cover::tracked(&workshop.repository, &head)?
-        }
-        (None, _) => Vec::new(),
+        None => Vec::new(),
     };
     let cover = place.dir().join("state");
     Ok(state_cover::state_cover(host, &tracked, &cover)?)
@@ -273,6 +269,16 @@ fn checkout(workspace: Option<&Workspace>) -> Result<ReadyWorkspace, LaunchError
     })
 }
 
+/// Returns the commit that a sandbox begins at.
+fn start(repository: &Repository, record: &SandboxRecord) -> Result<CommitId, LaunchError> {
+    match &record.branch {
+        Some(branch) => Ok(workshop::commit_id(&branch.start)?),
+        None => repository
+            .resolve_commit("HEAD")
+            .map_err(|error| LaunchError::failed(&error)),
+    }
+}
+
 /// Adds the view of the repository: nothing is readable in it but what the start reaches.
 fn view(
     ready: &mut ReadyWorkspace,
@@ -282,12 +288,7 @@ fn view(
     workshop: &Workshop,
 ) -> Result<(), LaunchError> {
     let repository = &workshop.repository;
-    let start = match &record.branch {
-        Some(branch) => workshop::commit_id(&branch.start)?,
-        None => repository
-            .resolve_commit("HEAD")
-            .map_err(|error| LaunchError::failed(&error))?,
-    };
+    let start = start(repository, record)?;
     let to = place.git_view();
     let shown_at = ShownAt::of(record.level, &ready.host);
     if let (ShownAt::Host { .. }, Some(workspace)) = (shown_at, workspace) {
