@@ -36,13 +36,13 @@ impl<T> Setting<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(SETTING, Located(PhantomData))
+        deserializer.deserialize_newtype_struct(SETTING, SettingVisitor(PhantomData))
     }
 }
 
-struct Located<T>(PhantomData<T>);
+struct SettingVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Located<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for SettingVisitor<T> {
     type Value = Setting<T>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,8 +15,8 @@ use super::tree::Tree;
 
 /// Files that still stand in circles.
 const IN_CIRCLES: &Allowance = &[
-    ("crates/kapi-cli", 39),
-    ("crates/kapi-core", 36),
+    ("crates/kapi-cli", 51),
+    ("crates/kapi-core", 51),
     ("crates/kapi-engine", 23),
     ("crates/kapi-git", 17),
     ("crates/kapi-testkit", 7),
