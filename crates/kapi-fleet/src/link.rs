@@ -188,7 +188,7 @@ impl ServerLink {
                 Some(ServerMessage::Message(message)) => return Ok(Some(message)),
                 Some(ServerMessage::Ping) => self.write(b"PONG\r\n", quiet)?,
                 Some(ServerMessage::Pong | ServerMessage::Ok | ServerMessage::Info(_)) => {
-                    asked = false
+                    asked = false;
                 }
                 Some(ServerMessage::Error(said)) => {
                     // A refused subject is an answer that never comes; the rest ends the link.

@@ -82,7 +82,7 @@ pub fn audit(stream: &LogStream<'_>) -> Result<Audit, DiskError> {
             }
             // A line that others vouch for is sound; the one before it is not.
             Err(LineError::Chain) if vouched && idx > 0 => {
-                audit.add(&file, idx, LineError::Changed)
+                audit.add(&file, idx, LineError::Changed);
             }
             Err(fault) => audit.add(&file, idx + 1, fault),
         }

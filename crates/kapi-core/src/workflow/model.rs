@@ -190,8 +190,7 @@ impl<'alphabet> Search<'alphabet> {
             let artifacts = pending.decision.artifacts();
             let is_there = |name: &&str| all.iter().any(|one| one.name == **name);
             let subject = subject(workflow, pending.decision, &given());
-            let is_bound =
-                artifacts.iter().all(|name| is_there(&name)) && subject == pending.sha256;
+            let is_bound = artifacts.iter().all(is_there) && subject == pending.sha256;
             self.assert(
                 place,
                 is_bound,

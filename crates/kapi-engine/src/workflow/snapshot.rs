@@ -112,25 +112,27 @@ impl Serialize for Progress {
     }
 }
 
+struct CountsVisitor;
+
+impl<'de> Visitor<'de> for CountsVisitor {
+    type Value = Progress;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("counts by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Progress, A::Error> {
+        let mut counts = Vec::new();
+        while let Some(count) = map.next_entry()? {
+            counts.push(count);
+        }
+        Ok(Progress(counts))
+    }
+}
+
 impl<'de> Deserialize<'de> for Progress {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Counts;
-        impl<'de> Visitor<'de> for Counts {
-            type Value = Progress;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("counts by name")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Progress, A::Error> {
-                let mut counts = Vec::new();
-                while let Some(count) = map.next_entry()? {
-                    counts.push(count);
-                }
-                Ok(Progress(counts))
-            }
-        }
-        from.deserialize_map(Counts)
+        from.deserialize_map(CountsVisitor)
     }
 }
 

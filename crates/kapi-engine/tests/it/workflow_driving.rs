@@ -258,7 +258,7 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> W
 }
 
 pub(crate) fn argued(effect: &Effect, role: &RoleSpec) -> Outcome {
-    let answer = match RalphRole::of(role).expect("a role of a build") {
+    let answer = match RalphRole::of(role).unwrap() {
         RalphRole::Antithesis => RalphAnswer::Antithesis(Objections {
             strongest: "None.".to_owned(),
             tension: "Safety or speed.".to_owned(),

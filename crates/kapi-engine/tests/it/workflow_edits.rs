@@ -43,7 +43,7 @@ fn an_edit_goes_along_with_the_words_of_a_revision_and_is_kept() {
         panic!("one artifact was edited");
     };
     assert_eq!(*kept, document(&governed, &key, "spec.edited.md"));
-    assert_eq!(text(&governed, &kept).unwrap(), edit);
+    assert_eq!(text(&governed, kept).unwrap(), edit);
     let workflow = revised.submitted.workflow;
     let said = &workflow.revisions[0].text;
     assert!(

@@ -208,6 +208,10 @@ mod tests {
         );
         check(AddressClass::Unspecified, &["0.0.0.0", "0.1.2.3", "::"]);
         check(AddressClass::Broadcast, &["255.255.255.255"]);
+    }
+
+    #[test]
+    fn documentation_and_reserved_addresses_are_known() {
         check(
             AddressClass::Documentation,
             &[

@@ -66,7 +66,7 @@ fn connect(session: &mut Session<'_>, endpoint: HostEndpoint, draft: RecordDraft
     match session.admit(&target) {
         Ok(admitted) => {
             let done = reply(REPLY_DONE);
-            tunnel::carry(session, &target.endpoint, admitted, draft, &done);
+            tunnel::carry(session, &target.endpoint, &admitted, draft, &done);
         }
         Err(rejection) => {
             (session.proxy.on_record)(draft.end(rejection.verdict()));

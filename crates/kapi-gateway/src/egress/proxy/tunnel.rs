@@ -40,7 +40,7 @@ pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
     };
     match session.admit(&target) {
         Err(rejection) => session.reject(Some(draft), &rejection),
-        Ok(admitted) => carry(session, &target.endpoint, admitted, draft, ESTABLISHED),
+        Ok(admitted) => carry(session, &target.endpoint, &admitted, draft, ESTABLISHED),
     }
 }
 
@@ -48,14 +48,14 @@ pub(super) fn serve_connect(session: &mut Session<'_>, head: &RequestHead) {
 pub(super) fn carry(
     session: &mut Session<'_>,
     endpoint: &HostEndpoint,
-    admitted: AdmittedTarget,
+    admitted: &AdmittedTarget,
     draft: RecordDraft,
     established: &[u8],
 ) {
     let rule = admitted.permit.rule.clone();
     let told = session.timed(session.client).write_all(established);
     let checked = match told {
-        Ok(()) => check_first_bytes(session, endpoint, &admitted),
+        Ok(()) => check_first_bytes(session, endpoint, admitted),
         Err(_) => Ok(Some(RelayEnd::Reset)),
     };
     let record = match checked {
@@ -67,7 +67,7 @@ pub(super) fn carry(
                     bytes_down: 0,
                     end,
                 },
-                None => relay_rest(session, &admitted),
+                None => relay_rest(session, admitted),
             };
             let cut = relayed.end.cut().map(str::to_owned);
             let verdict = ConnectionVerdict::Allowed { rule, cut };

@@ -161,12 +161,8 @@ fn what_is_not_known_is_said_and_never_zero_in_silence() {
         "data: {{\"usage\":{{\"x\":\"{}\"}}}}\n\n",
         "x".repeat(100_000)
     );
-    check(
-        ModelDialect::Chat,
-        &long,
-        complete,
-        Some(UnknownUsage::Unreadable),
-    );
+    let unreadable = Some(UnknownUsage::Unreadable);
+    check(ModelDialect::Chat, &long, complete, unreadable);
 }
 
 #[test]
