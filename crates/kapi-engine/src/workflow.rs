@@ -2,7 +2,7 @@
 //!
 //! Tour: [`requests`] is the door (methods of a project), [`opened`] is lock, load, decide, append,
 //! fold, [`drive`] performs effects, several at once, [`index`] keeps the inventory true,
-//! [`approvals`] says what this person gave leave for, [`skills`] holds the guidance texts.
+//! [`approvals`] holds what this person approved.
 
 pub mod approvals;
 pub mod attachment;
