@@ -25,14 +25,12 @@ use kapi_world::book::Book;
 use kapi_world::goal_paths::GoalPaths;
 use kapi_world::spending::Spending;
 use kapi_world::survey::Survey;
+use kapi_world::tools::client::RUN_ID_VARIABLE;
 
 use crate::config::{self, Config};
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::ui::{Format, Ui};
-
-/// The variable that marks every process of an agent run.
-pub(crate) const RUN_ID_VARIABLE: &str = "KAPI_RUN_ID";
 
 /// What every command stands on.
 #[derive(Debug, Clone)]

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kapi_core::id::Slug;
+use kapi_core::workflow::branch::BranchType;
 use kapi_engine::project::{Project, Standing};
 use kapi_sys::lock::{Lock, LockError};
 use kapi_world::survey::Survey;
@@ -21,19 +23,17 @@ const BRANCH_TRIES_MAX: u32 = 99;
 /// The longest another run may take to create its goal, in milliseconds.
 const LOCK_WAIT_MS: u64 = 10_000;
 
-/// The branch types of spec/kapi.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum BranchType {
-    Feat,
-    Fix,
-    Perf,
-    Refactor,
-    Test,
-    Docs,
-    Chore,
-    Build,
-    Ci,
+/// Reads a branch type, and lets clap list them all.
+pub(crate) fn branch_types() -> impl TypedValueParser<Value = BranchType> {
+    let names = BranchType::ALL.map(BranchType::as_str);
+    PossibleValuesParser::new(names).try_map(|name| parse_type(&name))
+}
+
+fn parse_type(text: &str) -> Result<BranchType, String> {
+    BranchType::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
+        .ok_or_else(|| format!("{text:?} is not a branch type"))
 }
 
 /// Chooses a slug and a branch that is free: the plain one first, then numbered ones.
@@ -45,12 +45,13 @@ pub(crate) fn choose(
 ) -> Result<(Slug, String), Error> {
     let branch_type = match (args.branch_type, table.branch_type.as_deref()) {
         (Some(branch_type), _) => branch_type,
-        (None, Some(text)) => <BranchType as clap::ValueEnum>::from_str(text, false)
-            .map_err(|_| Error::usage(format!("`type = {text:?}` is not a branch type")))?,
+        (None, Some(text)) => {
+            parse_type(text).map_err(|error| Error::usage(format!("`type`: {error}")))?
+        }
         (None, None) if starts_with_fix(&args.intent) => BranchType::Fix,
         (None, None) => BranchType::Feat,
     };
-    let prefix = branch_type.word();
+    let prefix = branch_type.as_str();
     check_type(prefix, survey)?;
     let plain = Slug::from_sentence(&args.intent);
     for number in 1..=BRANCH_TRIES_MAX {
@@ -83,10 +84,9 @@ pub(crate) fn check_type(prefix: &str, survey: &Survey) -> Result<(), Error> {
 
 /// Returns a type of branch that nothing is in the way of, if there is one.
 pub(crate) fn open_type(survey: &Survey) -> Option<BranchType> {
-    let mut kinds = <BranchType as clap::ValueEnum>::value_variants().iter();
-    kinds
-        .find(|kind| check_type(kind.word(), survey).is_ok())
-        .copied()
+    BranchType::ALL
+        .into_iter()
+        .find(|kind| check_type(kind.as_str(), survey).is_ok())
 }
 
 /// Tells whether a branch can be made by a new goal.
@@ -154,20 +154,4 @@ fn numbered(plain: &Slug, number: u32) -> Result<Slug, Error> {
     let words: Vec<&str> = plain.as_str().split('-').take(4).collect();
     Slug::parse(&format!("{}-{number}", words.join("-")))
         .map_err(|error| Error::usage(error.to_string()))
-}
-
-impl BranchType {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Feat => "feat",
-            Self::Fix => "fix",
-            Self::Perf => "perf",
-            Self::Refactor => "refactor",
-            Self::Test => "test",
-            Self::Docs => "docs",
-            Self::Chore => "chore",
-            Self::Build => "build",
-            Self::Ci => "ci",
-        }
-    }
 }

@@ -24,5 +24,6 @@ pub mod slash;
 pub mod spend;
 pub mod state_directory;
 pub mod status;
+pub mod text;
 pub mod usage;
 pub mod workflow;

@@ -32,6 +32,7 @@ use crate::plan::operation::Operation;
 use crate::plan::patch::Patch;
 use crate::plan::sound::{check_incoming, check_size, sound};
 use crate::plan::task::{Phase, REPLAN_PREFIX, Task, TaskId, TaskStatus};
+use crate::text::one_line;
 
 /// The most tasks of a plan.
 pub const TASKS_MAX: usize = 1_000;
@@ -320,8 +321,7 @@ impl Plan {
 
     /// Checks what can be checked before any operation, and returns the reason as one line.
     fn preflight(&self, operations: &[Operation], reason: &str) -> Result<String, PlanDenied> {
-        let words: Vec<&str> = reason.split_whitespace().collect();
-        let reason = words.join(" ");
+        let reason = one_line(reason);
         if reason.is_empty() {
             return Err(PlanDenied::NoReason);
         }

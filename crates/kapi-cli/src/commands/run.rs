@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use kapi_core::goal::contract::{NetworkMode, Surface};
 use kapi_core::id::GoalId;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::workflow::branch::BranchType;
 use kapi_engine::project::Project;
 
 use crate::context::Context;
@@ -64,8 +65,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
     /// The branch type; default: fix for a task that begins with "fix", feat otherwise
-    #[arg(long = "type", value_name = "TYPE", value_enum)]
-    pub(crate) branch_type: Option<naming::BranchType>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = naming::branch_types())]
+    pub(crate) branch_type: Option<BranchType>,
     /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<Sandbox>,

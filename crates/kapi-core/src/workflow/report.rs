@@ -4,6 +4,7 @@
 
 use crate::goal::quote::visible;
 use crate::spend::day::Day;
+use crate::text;
 use crate::workflow::pending::{Approval, Means};
 use crate::workflow::state::Workflow;
 
@@ -87,8 +88,7 @@ pub fn quoted(text: &str) -> String {
 /// Returns a text in one line, with nothing hidden.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    visible(&words.join(" "))
+    visible(&text::one_line(text))
 }
 
 /// Returns an approval as a line: what, which bytes, by whom, how, when.

@@ -9,6 +9,7 @@ mod file_of_each;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kapi_core::text::one_line;
 use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::state::{Status, Workflow};
@@ -119,7 +120,7 @@ pub(crate) fn row(workflow: &Workflow) -> WorkflowEntry {
     WorkflowEntry {
         id: workflow.id.clone(),
         mode: workflow.mode(),
-        purpose: one_line(&workflow.purpose, PURPOSE_CHARS_MAX),
+        purpose: cut(&workflow.purpose, PURPOSE_CHARS_MAX),
         status: workflow.status,
         phase: phase.to_owned(),
         subphase: subphase.map(str::to_owned),
@@ -217,10 +218,9 @@ fn about(workflow: &Workflow) -> Option<String> {
     let spec = mode.handover()?;
     let intents = spec.intent.iter().map(|item| item.text.as_str());
     let words: Vec<&str> = std::iter::once(spec.goal.as_str()).chain(intents).collect();
-    Some(one_line(&words.join(" "), ABOUT_CHARS_MAX))
+    Some(cut(&words.join(" "), ABOUT_CHARS_MAX))
 }
 
-fn one_line(text: &str, chars_max: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(chars_max).collect()
+fn cut(text: &str, chars_max: usize) -> String {
+    one_line(text).chars().take(chars_max).collect()
 }

@@ -2,6 +2,8 @@
 //!
 //! A fence that is longer than any within it, and lines without control characters.
 
+use kapi_core::text::one_line;
+
 /// The longest text of an output that an answer repeats, in bytes; the data has all of it.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
@@ -10,7 +12,7 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 pub fn line(text: &str) -> String {
     let plain = text.chars().map(|c| if is_plain(c) { c } else { ' ' });
     let line: String = plain.collect();
-    line.split_whitespace().collect::<Vec<&str>>().join(" ")
+    one_line(&line)
 }
 
 /// Returns a text of many lines between two fences that it does not hold.

@@ -11,6 +11,7 @@ use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::LoopState;
 use kapi_core::kernel::task::{End, FailureKind, LoopRun, Phase, PhaseStatus, Report, Task};
 use kapi_core::kernel::value::Value;
+use kapi_core::text::one_line;
 use kapi_engine::kernel::worker::Hands;
 
 use super::allowance::Allowance;
@@ -100,7 +101,7 @@ impl LoopExecution<'_> {
                     (PhaseStatus::Error, Some(words))
                 }
             };
-            let detail = detail.map(|text| one_line(&text));
+            let detail = detail.map(|text| detail_line(&text));
             let recorded = self
                 .hands
                 .end_phase(phase, status, detail, Some(&self.report));
@@ -320,9 +321,8 @@ fn end_words(end: &End) -> String {
     }
 }
 
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut line = words.join(" ");
+fn detail_line(text: &str) -> String {
+    let mut line = one_line(text);
     line.truncate(line.floor_char_boundary(DETAIL_BYTES_MAX));
     line
 }

@@ -4,6 +4,7 @@
 
 use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::task::{End, Failure, FailureKind, PhaseStatus, State, Task};
+use kapi_core::text::shortened;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::{TaskView, duration_ms, next, status_word};
 
@@ -107,12 +108,7 @@ pub(crate) fn head(task: &Task, now_ms: i64) -> String {
 
 /// Returns a text in one line of bounded length.
 pub(crate) fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= DESCRIPTION_CHARS_MAX {
-        return line;
-    }
-    let cut: String = line.chars().take(DESCRIPTION_CHARS_MAX - 1).collect();
-    format!("{cut}…")
+    shortened(text, DESCRIPTION_CHARS_MAX)
 }
 
 /// Returns a mark for where a task stands.

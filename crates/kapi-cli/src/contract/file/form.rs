@@ -1,5 +1,6 @@
 //! A contract as it is written in a file: its keys and what each of them may be.
 
+use kapi_core::workflow::branch::BranchType;
 use kapi_settings::fault::short;
 use kapi_settings::scalar::{NumberText, Scalar, Text, Whole, scalar};
 use kapi_settings::setting::{OneOrMany, Setting};
@@ -8,7 +9,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::commands::run::{Network, Openness, Sandbox, TestsName};
 use crate::contract::working::{GoalTypeName, PhaseName, RemindersName};
-use crate::naming::BranchType;
 
 /// The most entries of one list.
 const LIST_MAX: usize = 4_096;

@@ -7,6 +7,7 @@ use crate::goal::quote::fenced;
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task::{Task, TaskId};
+use crate::text::shortened;
 
 /// Notes that are given back.
 const NOTES_MAX: usize = 6;
@@ -88,13 +89,7 @@ fn lessons_part(plan: &Plan) -> Option<String> {
 }
 
 fn line(text: &str) -> String {
-    let one = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if one.chars().count() > LINE_CHARS_MAX {
-        let cut: String = one.chars().take(LINE_CHARS_MAX).collect();
-        format!("{cut}…")
-    } else {
-        one
-    }
+    shortened(text, LINE_CHARS_MAX)
 }
 
 #[cfg(test)]

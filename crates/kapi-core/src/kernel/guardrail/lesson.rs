@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::goal::quote::{head, visible};
+use crate::text::one_line;
 
 /// The longest lesson in bytes; what is longer is cut.
 pub const LESSON_BYTES_MAX: usize = 500;
@@ -39,8 +40,7 @@ impl Lesson {
     /// # Errors
     /// When there is no letter or digit in it.
     pub fn clean(text: &str) -> Result<Self, LessonError> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let line = visible(&words.join(" "))
+        let line = visible(&one_line(text))
             .replace("<!--", "<! --")
             .replace("-->", "-- >")
             .replace("--!>", "-- !>");

@@ -6,6 +6,7 @@
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
+use crate::text::one_line;
 use crate::workflow::command::Command;
 use crate::workflow::decide::{Given, engine, going_on, wrong_phase};
 use crate::workflow::denied::Why;
@@ -95,7 +96,7 @@ pub(super) fn rested(workflow: &Workflow, effect: &EffectId, outcome: &Outcome) 
         worker: worker.id.clone(),
         status,
         goal,
-        note: Some(one_line(&note)),
+        note: Some(note_line(&note)),
         terminal: None,
         isolated: worktree_of(outcome),
         task: None,
@@ -221,7 +222,6 @@ pub(super) fn close(workflow: &Workflow) -> Vec<Event> {
     .collect()
 }
 
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(NOTE_CHARS_MAX).collect()
+fn note_line(text: &str) -> String {
+    one_line(text).chars().take(NOTE_CHARS_MAX).collect()
 }

@@ -17,6 +17,7 @@ use kapi_core::kernel::id::LoopNameForm;
 use kapi_core::kernel::request::{Priority, RETRIES_MAX, Retry, TIMEOUT_MS_MAX, TaskBudget};
 use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::text::one_line;
 use kapi_settings::fault::{Faults, did_you_mean, short};
 use kapi_settings::node::Node;
 use kapi_settings::read::read;
@@ -181,7 +182,7 @@ pub(super) fn definition(
     Some(Definition {
         description: match form.description {
             // A folded text has line breaks where the file has them.
-            Some(text) => text.0.split_whitespace().collect::<Vec<_>>().join(" "),
+            Some(text) => one_line(&text.0),
             None => format!("Loop: {name}"),
         },
         name,

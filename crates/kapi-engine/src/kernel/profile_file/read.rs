@@ -4,6 +4,7 @@
 //! is honoured.
 
 use kapi_core::kernel::request::PROMPT_BYTES_MAX;
+use kapi_core::text::one_line;
 use kapi_settings::fault::{Fault, Faults, short};
 use kapi_settings::node::{Entry, Node, Value};
 use kapi_settings::read::read;
@@ -136,10 +137,9 @@ fn claude(mut root: Node, faults: &mut Faults) -> Option<AgentProfile> {
 }
 
 fn plain(name: String, description: &Word, model: Option<Word>) -> AgentProfile {
-    let words: Vec<&str> = description.0.split_whitespace().collect();
     AgentProfile {
         name,
-        description: words.join(" "),
+        description: one_line(&description.0),
         backend: None,
         // The model of whoever asks; here the configuration's.
         model: model

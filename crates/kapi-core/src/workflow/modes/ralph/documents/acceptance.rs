@@ -1,9 +1,10 @@
 //! `acceptance.md`: every criterion and the evidence that speaks for it.
 
 use crate::workflow::evidence::{Evidence, Weight};
-use crate::workflow::modes::ralph::documents::markdown::{code, line};
+use crate::workflow::modes::ralph::documents::markdown::code;
 use crate::workflow::modes::ralph::event::Accepted;
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
@@ -26,11 +27,11 @@ fn one(workflow: &Workflow, ralph: &Ralph, accepted: &Accepted) -> String {
         .find(|found| found.id == accepted.criterion);
     let text = criterion.map_or("", |found| &found.text);
     let mut lines = vec![
-        format!("## {}: {}", accepted.criterion, line(text)),
+        format!("## {}: {}", accepted.criterion, one_line(text)),
         String::new(),
     ];
     if let Some(exempt) = criterion.and_then(|found| found.exempt.as_ref()) {
-        lines.push(format!("No command can show it: {}\n", line(exempt)));
+        lines.push(format!("No command can show it: {}\n", one_line(exempt)));
     }
     for number in &accepted.evidence {
         let at = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -48,11 +49,11 @@ pub(in crate::workflow::modes::ralph) fn entry(number: u32, found: &Evidence) ->
     let by = found
         .verifier
         .as_ref()
-        .map(|by| format!(", by {}", line(by)));
+        .map(|by| format!(", by {}", one_line(by)));
     format!(
         "- Evidence {number} ({weight}, {}): {} ({}){}",
-        line(&found.kind),
-        line(&found.summary),
+        one_line(&found.kind),
+        one_line(&found.summary),
         code(&found.reference),
         by.unwrap_or_default()
     )

@@ -1,9 +1,10 @@
 //! `consensus.md`: every attempt, who said what, and where they did not agree.
 
-use crate::workflow::modes::ralph::documents::markdown::{line, lines, list, quote};
+use crate::workflow::modes::ralph::documents::markdown::{lines, list, quote};
 use crate::workflow::modes::ralph::documents::plan::same_agent;
 use crate::workflow::modes::ralph::plan::{Attempt, Consensus, Plan};
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
@@ -19,7 +20,7 @@ fn attempt(attempt: &Attempt) -> String {
         attempt.cycle, attempt.number
     )];
     if let Some((by, plan)) = &attempt.thesis {
-        let head = format!("### Thesis, by {}", line(&by.to_string()));
+        let head = format!("### Thesis, by {}", one_line(&by.to_string()));
         parts.push(format!(
             "{head}\n\n{}\n\n{}",
             quote(&plan.summary),
@@ -36,7 +37,7 @@ fn tasks(plan: &Plan) -> String {
     let tasks: Vec<String> = plan
         .tasks
         .iter()
-        .map(|task| format!("{}: {}", task.id, line(&task.title)))
+        .map(|task| format!("{}: {}", task.id, one_line(&task.title)))
         .collect();
     list(&tasks)
 }
@@ -57,17 +58,17 @@ fn antithesis(attempt: &Attempt) -> Option<String> {
                 .synthesis
                 .as_ref()
                 .and_then(|(_, found)| found.answers.get(at));
-            let answer = answer.map(|text| format!("\n  - Answer: {}", line(text)));
+            let answer = answer.map(|text| format!("\n  - Answer: {}", one_line(text)));
             format!(
                 "{weight}{}{}",
-                line(&objection.text),
+                one_line(&objection.text),
                 answer.unwrap_or_default()
             )
         })
         .collect();
     Some(format!(
         "### Antithesis, by {}\n\nStrongest argument:\n\n{}\n\nTension:\n\n{}\n\nObjections:\n\n{}",
-        line(&by.to_string()),
+        one_line(&by.to_string()),
         quote(&said.strongest),
         quote(&said.tension),
         list(&objections)
@@ -82,7 +83,7 @@ fn synthesis(attempt: &Attempt) -> Option<String> {
     };
     Some(format!(
         "### Synthesis, by {}: {verdict}\n\n{}\n\n{}\n\nDissent that is left:\n\n{}",
-        line(&by.to_string()),
+        one_line(&by.to_string()),
         quote(&found.plan.summary),
         tasks(&found.plan),
         lines(&found.dissent)

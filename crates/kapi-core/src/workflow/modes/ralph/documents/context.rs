@@ -2,9 +2,10 @@
 
 use crate::workflow::limits;
 use crate::workflow::link::Relation;
-use crate::workflow::modes::ralph::documents::markdown::{block, code, line, list, quote};
+use crate::workflow::modes::ralph::documents::markdown::{block, code, list, quote};
 use crate::workflow::modes::ralph::prompt::spec_text;
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
@@ -25,7 +26,7 @@ pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph
     let mut parts = vec![
         format!("# Context of {}", workflow.id),
         quote(&workflow.purpose),
-        format!("Started by {}. {source}", line(&workflow.started_by)),
+        format!("Started by {}. {source}", one_line(&workflow.started_by)),
         format!("It begins at {}.", code(&ralph.base)),
         format!(
             "## Terms\n\n{}",

@@ -1,21 +1,16 @@
 //! The little Markdown that artifacts need; foreign text cannot break out of its place in it.
 
 use crate::goal::quote::{fenced, visible};
-
-/// Returns a text as one line, as it may stand in a paragraph, a heading or a list.
-pub(in crate::workflow::modes::ralph) fn line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    visible(&words.join(" "))
-}
+use crate::workflow::report::one_line;
 
 /// Returns a text as one cell of a table.
 pub(in crate::workflow::modes::ralph) fn cell(text: &str) -> String {
-    line(text).replace('|', "\\|")
+    one_line(text).replace('|', "\\|")
 }
 
 /// Returns a text as a command or a name, in a line.
 pub(in crate::workflow::modes::ralph) fn code(text: &str) -> String {
-    let text = line(text);
+    let text = one_line(text);
     if text.contains('`') {
         format!("`` {text} ``")
     } else {
@@ -52,6 +47,6 @@ pub(in crate::workflow::modes::ralph) fn list<S: AsRef<str>>(items: &[S]) -> Str
 
 /// Returns a list of foreign texts, each as one line.
 pub(in crate::workflow::modes::ralph) fn lines(items: &[String]) -> String {
-    let lines: Vec<String> = items.iter().map(|item| line(item)).collect();
+    let lines: Vec<String> = items.iter().map(|item| one_line(item)).collect();
     list(&lines)
 }

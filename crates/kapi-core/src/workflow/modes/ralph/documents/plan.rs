@@ -2,7 +2,7 @@
 
 use crate::plan::task::TaskId;
 use crate::workflow::modes::ralph::decide::best;
-use crate::workflow::modes::ralph::documents::markdown::{cell, code, line, lines, list, quote};
+use crate::workflow::modes::ralph::documents::markdown::{cell, code, lines, list, quote};
 use crate::workflow::modes::ralph::effects::branch_name;
 use crate::workflow::modes::ralph::graph::runs_alone;
 use crate::workflow::modes::ralph::plan::sound::doubts;
@@ -10,6 +10,7 @@ use crate::workflow::modes::ralph::plan::{
     Attempt, Consensus, Criterion, Isolation, Plan, PlanTask,
 };
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
@@ -109,13 +110,13 @@ fn options(plan: &Plan) -> String {
         .map(|option| {
             let fate = match &option.rejected {
                 None => "Chosen.".to_owned(),
-                Some(why) if is_only => format!("Chosen; there is no other: {}", line(why)),
-                Some(why) => format!("Rejected: {}", line(why)),
+                Some(why) if is_only => format!("Chosen; there is no other: {}", one_line(why)),
+                Some(why) => format!("Rejected: {}", one_line(why)),
             };
             format!(
                 "**{}**: {} {fate}",
-                line(&option.name),
-                line(&option.summary)
+                one_line(&option.name),
+                one_line(&option.summary)
             )
         })
         .collect();
@@ -150,12 +151,12 @@ fn task(task: &PlanTask) -> String {
     let criteria = if task.criteria.is_empty() {
         String::new()
     } else {
-        format!("\n\nServes {}.", line(&task.criteria.join(", ")))
+        format!("\n\nServes {}.", one_line(&task.criteria.join(", ")))
     };
     format!(
         "### {}: {}\n\n{}{criteria}\n\nVerified by:\n\n{}",
         task.id,
-        line(&task.title),
+        one_line(&task.title),
         quote(&task.description),
         list(&verify)
     )
@@ -164,12 +165,12 @@ fn task(task: &PlanTask) -> String {
 fn criterion(criterion: &Criterion) -> String {
     let proof = match (&criterion.verify, &criterion.exempt) {
         (Some(verify), _) => format!("verified by {}", code(verify)),
-        (None, Some(exempt)) => format!("no command: {}", line(exempt)),
+        (None, Some(exempt)) => format!("no command: {}", one_line(exempt)),
         (None, None) => "no command".to_owned(),
     };
     format!(
         "{}: {} ({proof})",
-        line(&criterion.id),
-        line(&criterion.text)
+        one_line(&criterion.id),
+        one_line(&criterion.text)
     )
 }

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 
 use crate::goal::contract::Judge;
 use crate::workflow::modes::ralph::documents::acceptance::entry;
-use crate::workflow::modes::ralph::documents::markdown::{code, line, lines, list, quote};
+use crate::workflow::modes::ralph::documents::markdown::{code, lines, list, quote};
 use crate::workflow::modes::ralph::documents::plan::same_agent;
 use crate::workflow::modes::ralph::documents::verify;
 use crate::workflow::modes::ralph::graph;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::pending::{Approval, Means};
+use crate::workflow::report::one_line;
 use crate::workflow::state::{Status, Workflow};
 
 /// Returns the document.
@@ -54,8 +55,8 @@ fn scope(workflow: &Workflow, ralph: &Ralph) -> String {
     // A plan often repeats what its spec leaves out.
     let excluded: Vec<String> = excluded
         .iter()
-        .map(|text| line(text))
-        .chain(spec.map(|item| line(&item.text)))
+        .map(|text| one_line(text))
+        .chain(spec.map(|item| one_line(&item.text)))
         .filter(|text| named.insert(text.clone()))
         .collect();
     format!(
@@ -136,13 +137,13 @@ fn approval(approval: &Approval) -> String {
     let accepted = if approval.accepted.is_empty() {
         String::new()
     } else {
-        format!(", accepting: {}", line(&approval.accepted.join("; ")))
+        format!(", accepting: {}", one_line(&approval.accepted.join("; ")))
     };
     format!(
         "{} with SHA-256 {} was approved by {} {means}{accepted}.",
         code(approval.decision.artifact()),
         code(&approval.sha256),
-        line(&approval.by)
+        one_line(&approval.by)
     )
 }
 
@@ -158,7 +159,7 @@ fn stand(state: &TaskState) -> String {
         Stand::Landed { head } => format!("landed as {}", code(head)),
         Stand::Rested { status, reason } => {
             let why = reason.as_deref().unwrap_or("no reason was given");
-            format!("rests: {} ({})", status.as_str(), line(why))
+            format!("rests: {} ({})", status.as_str(), one_line(why))
         }
     };
     let tries = if state.attempt > 1 {
@@ -170,7 +171,7 @@ fn stand(state: &TaskState) -> String {
     format!(
         "{}: {} {stand}{tries}{goal}.",
         state.task.id,
-        line(&state.task.title)
+        one_line(&state.task.title)
     )
 }
 
@@ -183,8 +184,12 @@ fn options(ralph: &Ralph) -> String {
         .iter()
         .map(|option| {
             let why = option.rejected.as_ref();
-            let why = why.map_or_else(|| "chosen".to_owned(), |why| line(why));
-            format!("{}: {} ({why})", line(&option.name), line(&option.summary))
+            let why = why.map_or_else(|| "chosen".to_owned(), |why| one_line(why));
+            format!(
+                "{}: {} ({why})",
+                one_line(&option.name),
+                one_line(&option.summary)
+            )
         })
         .collect();
     list(&options)
@@ -234,7 +239,7 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
         .iter()
         .flat_map(|approval| &approval.accepted);
     let mut known: Vec<String> = accepted
-        .map(|risk| format!("Accepted: {}", line(risk)))
+        .map(|risk| format!("Accepted: {}", one_line(risk)))
         .collect();
     known.extend(ralph.attempts.last().and_then(same_agent));
     let reviews = ralph.reviews.iter();
@@ -255,7 +260,7 @@ fn risks(workflow: &Workflow, ralph: &Ralph) -> String {
         Judge::Agent(_) => {}
     }
     let held = workflow.blocked.iter();
-    known.extend(held.map(|blocked| format!("It is held up: {}", line(&blocked.reason))));
+    known.extend(held.map(|blocked| format!("It is held up: {}", one_line(&blocked.reason))));
     let planned = ralph
         .plan
         .as_deref()
@@ -285,7 +290,7 @@ fn follow_up(workflow: &Workflow, ralph: &Ralph) -> String {
     let left: Vec<String> = left
         .iter()
         .filter(|finding| !finding.must_fix)
-        .map(|finding| format!("{}: {}", finding.category.words(), line(&finding.title)))
+        .map(|finding| format!("{}: {}", finding.category.words(), one_line(&finding.title)))
         .collect();
     let next = match workflow.status {
         Status::Completed => "Integrate the branch, or merge it by hand after looking at it.",

@@ -1,8 +1,9 @@
 //! `review.md`: every review, bound to the commit it looked at, correctness before simplicity.
 
-use crate::workflow::modes::ralph::documents::markdown::{code, line, list, quote};
+use crate::workflow::modes::ralph::documents::markdown::{code, list, quote};
 use crate::workflow::modes::ralph::review::{Finding, Review};
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
@@ -31,7 +32,7 @@ fn one(workflow: &Workflow, review: &Review, is_current: bool) -> String {
             } else {
                 ""
             },
-            line(&review.by.to_string())
+            one_line(&review.by.to_string())
         ),
     ];
     if review.by.agent == workflow.terms.agent {
@@ -61,7 +62,7 @@ fn finding(finding: &Finding) -> String {
     format!(
         "{weight}[{}] {}{place}\n  - {}",
         finding.category.words(),
-        line(&finding.title),
-        line(&finding.detail)
+        one_line(&finding.title),
+        one_line(&finding.detail)
     )
 }

@@ -4,8 +4,9 @@ use crate::goal::outcome::VerifyRun;
 use crate::goal::quote::tail;
 use crate::workflow::evidence::{BASELINE, Evidence, STRAYED};
 use crate::workflow::modes::ralph::decide::short;
-use crate::workflow::modes::ralph::documents::markdown::{block, cell, code, line, list};
+use crate::workflow::modes::ralph::documents::markdown::{block, cell, code, list};
 use crate::workflow::modes::ralph::state::Ralph;
+use crate::workflow::report::one_line;
 use crate::workflow::state::Workflow;
 
 /// The most bytes of one command's output that are repeated.
@@ -26,7 +27,7 @@ fn is_run(found: &Evidence) -> bool {
 pub(in crate::workflow::modes::ralph) fn strayed(workflow: &Workflow) -> Vec<String> {
     let found = workflow.evidence.iter();
     let found = found.filter(|found| found.kind == STRAYED);
-    found.map(|found| line(&found.summary)).collect()
+    found.map(|found| one_line(&found.summary)).collect()
 }
 
 /// Returns the document.
@@ -86,7 +87,7 @@ fn last(ralph: &Ralph) -> Option<String> {
     if !seen.is_empty() {
         let seen: Vec<String> = seen
             .iter()
-            .map(|seen| line(seen.trim_start_matches("- ")))
+            .map(|seen| one_line(seen.trim_start_matches("- ")))
             .collect();
         parts.push(format!("What it does to the checks:\n\n{}", list(&seen)));
     }
