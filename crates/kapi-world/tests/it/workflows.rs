@@ -345,7 +345,7 @@ fn work(task: &str, attempt: u32, base: &str, verify: &str) -> Effect {
         verify: vec![verify.to_owned()],
         base: base.to_owned(),
         budget: terms("").budget,
-        branch_type: BranchType::Feat,
+        branch_type: plan().branch_type,
         checks: CheckPolicy {
             already_green: task.starts_with("F-"),
             ..CheckPolicy::default()
