@@ -39,6 +39,9 @@ pub struct PersonQuestion<'a> {
 }
 
 /// The rules of one mode, implemented by its part of the state.
+///
+/// What only some modes have (something that follows an approval, a handover, a question, a branch)
+/// is nothing unless the mode says otherwise.
 pub trait ModeRules {
     /// Returns the table of the mode.
     fn spec(&self) -> &'static ModeSpec;
@@ -71,10 +74,14 @@ pub trait ModeRules {
     ) -> Result<Vec<Event>, Why>;
 
     /// Returns what follows an approval; the workflow is as it stands after it.
-    fn after_approval(&self, workflow: &Workflow, given: &Given) -> Vec<Event>;
+    fn after_approval(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// Returns what follows a person's word to go on; the workflow is as it stands after it.
-    fn after_unblock(&self, workflow: &Workflow, given: &Given) -> Vec<Event>;
+    fn after_unblock(&self, _: &Workflow, _: &Given) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// Decides what follows what a person wants changed.
     ///
@@ -107,13 +114,17 @@ pub trait ModeRules {
     fn beginning(&self) -> Begin;
 
     /// Returns what it hands over to the workflow that goes on from it, as far as that is drafted.
-    fn handover(&self) -> Option<&Spec>;
+    fn handover(&self) -> Option<&Spec> {
+        None
+    }
 
     /// Returns the commit that it began at, where there is a repository.
     fn base(&self) -> Option<&str>;
 
     /// Returns the question that waits for its person.
-    fn open_question(&self) -> Option<PersonQuestion<'_>>;
+    fn open_question(&self) -> Option<PersonQuestion<'_>> {
+        None
+    }
 
     /// Returns how far it has come, as `snapshot.json` counts it.
     fn counts(&self) -> Vec<(&'static str, usize)>;
@@ -123,8 +134,12 @@ pub trait ModeRules {
 
     /// Returns the request that records that it goes on in another workflow; `None` where no other
     /// goes on from it.
-    fn succeeded_by(&self, mode: Mode, workflow: GoalId) -> Option<ModeCommand>;
+    fn succeeded_by(&self, _: Mode, _: GoalId) -> Option<ModeCommand> {
+        None
+    }
 
     /// Returns the branch that it works for, once there is one.
-    fn branch(&self) -> Option<&Branch>;
+    fn branch(&self) -> Option<&Branch> {
+        None
+    }
 }

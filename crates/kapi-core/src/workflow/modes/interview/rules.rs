@@ -2,7 +2,6 @@
 
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
-use crate::workflow::branch::Branch;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -53,15 +52,6 @@ impl ModeRules for Interview {
         given: &Given,
     ) -> Result<Vec<Event>, Why> {
         decide::report(workflow, self, effect, outcome, given)
-    }
-
-    /// What comes next is chosen by starting it.
-    fn after_approval(&self, _: &Workflow, _: &Given) -> Vec<Event> {
-        Vec::new()
-    }
-
-    fn after_unblock(&self, _: &Workflow, _: &Given) -> Vec<Event> {
-        Vec::new()
     }
 
     fn after_revision(
@@ -147,9 +137,5 @@ impl ModeRules for Interview {
     fn succeeded_by(&self, mode: Mode, workflow: GoalId) -> Option<ModeCommand> {
         let command = InterviewCommand::Branch { mode, workflow };
         Some(ModeCommand::Interview(command))
-    }
-
-    fn branch(&self) -> Option<&Branch> {
-        None
     }
 }

@@ -1,21 +1,20 @@
 //! Ralph as a mode: its rules, plan and documents behind the seam that every mode has.
 
 use crate::actor::Actor;
-use crate::id::{EffectId, GoalId};
+use crate::id::EffectId;
 use crate::workflow::branch::Branch;
 use crate::workflow::decide::{Given, going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
-use crate::workflow::handover::Spec;
-use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
+use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::ralph::begin::RalphBegin;
 use crate::workflow::modes::ralph::spec::SPEC;
 use crate::workflow::modes::ralph::state::{Ralph, Stand, TaskState};
 use crate::workflow::modes::ralph::{decide, documents, effects, evolve};
-use crate::workflow::modes::{Begin, Mode, ModeCommand, ModeEvent};
+use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 
@@ -100,16 +99,8 @@ impl ModeRules for Ralph {
         })
     }
 
-    fn handover(&self) -> Option<&Spec> {
-        None
-    }
-
     fn base(&self) -> Option<&str> {
         Some(&self.base)
-    }
-
-    fn open_question(&self) -> Option<PersonQuestion<'_>> {
-        None
     }
 
     fn counts(&self) -> Vec<(&'static str, usize)> {
@@ -128,10 +119,6 @@ impl ModeRules for Ralph {
     fn counts_words(&self) -> Option<String> {
         let (landed, all) = (n_landed(self), self.tasks.len());
         (all > 0).then(|| format!("{landed} of {all} tasks have landed."))
-    }
-
-    fn succeeded_by(&self, _: Mode, _: GoalId) -> Option<ModeCommand> {
-        None
     }
 
     fn branch(&self) -> Option<&Branch> {
