@@ -12,6 +12,7 @@ use kapi_core::goal::outcome::{
 use kapi_core::goal::words;
 use kapi_core::plan::delta::PlanDelta;
 use kapi_core::plan::task::{Phase, TaskId};
+use kapi_core::text::counted;
 
 use crate::amount;
 use crate::contract::short;
@@ -199,7 +200,7 @@ fn turn_ended(turn: u32, verdict: TurnVerdict) -> String {
 fn raised(raise: &Raise) -> String {
     let mut parts = Vec::new();
     if raise.turns > 0 {
-        parts.push(format!("{} turns", raise.turns));
+        parts.push(counted(raise.turns, "turn"));
     }
     if raise.tokens > 0 {
         parts.push(format!("{} tokens", amount::tokens(raise.tokens)));

@@ -7,6 +7,7 @@ use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::proof::inspection::proof_lines;
+use kapi_core::text::counted;
 use kapi_world::launching::merge::gate;
 
 use crate::amount;
@@ -90,7 +91,7 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
     work(ui, goal);
     checks(ui, goal);
     let total = goal.spent.total();
-    let mut spent = vec![format!("{} turns", goal.spent.turns)];
+    let mut spent = vec![counted(goal.spent.turns, "turn")];
     if total.tokens() > 0 {
         spent.push(format!("{} tokens", amount::tokens(total.tokens())));
     }

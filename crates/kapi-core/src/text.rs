@@ -1,6 +1,8 @@
-//! Texts that people and agents wrote, made into one line.
+//! Texts for people: one line of what somebody wrote, and a number with its noun.
 //!
 //! Changes white space alone: what is hidden in a text is shown by `goal::quote::visible`.
+
+use std::fmt;
 
 /// Returns a text as one line: its words, with one space between them.
 #[must_use]
@@ -19,9 +21,17 @@ pub fn shortened(text: &str, chars_max: usize) -> String {
     format!("{cut}…")
 }
 
+/// Returns a number with its noun, which takes an `s` unless the number is 1.
+#[must_use]
+pub fn counted(count: impl fmt::Display, noun: &str) -> String {
+    let count = count.to_string();
+    let ending = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{one_line, shortened};
+    use super::{counted, one_line, shortened};
 
     #[test]
     fn white_space_of_any_kind_becomes_one_space() {
@@ -32,5 +42,11 @@ mod tests {
     fn only_what_is_longer_is_cut() {
         assert_eq!(shortened("ä ö", 3), "ä ö");
         assert_eq!(shortened("ä ö ü", 4), "ä ö…");
+    }
+
+    #[test]
+    fn one_thing_has_no_s() {
+        let counts = [0, 1, 2].map(|n| counted(n, "turn"));
+        assert_eq!(counts, ["0 turns", "1 turn", "2 turns"]);
     }
 }

@@ -8,6 +8,7 @@ mod evidence;
 use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
+use kapi_core::text::counted;
 use kapi_engine::audit::audit_goal;
 use kapi_engine::damage::{Damage, KERNEL};
 use kapi_engine::kernel::audit::audit_kernel;
@@ -208,9 +209,11 @@ fn remember(project: &Project<'_>, rows: [&[Row]; 2], others: [&Option<Row>; 4])
 fn human(context: &Context, rows: &[Row]) {
     for row in rows {
         let verdict = if row.ok { "whole" } else { "DAMAGED" };
-        context
-            .ui
-            .line(&format!("{}  {} events  {verdict}", row.id, row.events));
+        context.ui.line(&format!(
+            "{}  {}  {verdict}",
+            row.id,
+            counted(row.events, "event")
+        ));
         for fault in &row.faults {
             context.ui.line(&format!("  {fault}"));
         }

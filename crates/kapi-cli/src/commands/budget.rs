@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             for line in lines(&goal) {
                 context.ui.line(&line);
             }
-            if is_raise {
+            if is_raise && !goal.status.is_terminal() {
                 context
                     .ui
                     .line(&format!("Go on with `kapi resume {:03}`.", id.index()));

@@ -5,6 +5,7 @@ mod health;
 
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
+use kapi_core::text::counted;
 use kapi_engine::damage::Damage;
 use kapi_engine::project::{Listed, Project, Standing};
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
@@ -327,15 +328,11 @@ fn human(ui: Ui, view: &View, all: bool, hidden: Hidden) {
 }
 
 fn not_shown(ui: Ui, n_goals: usize, hidden: Hidden) {
-    let counted = |n: usize, what: &str| match n {
-        0 => None,
-        1 => Some(format!("1 {what}")),
-        n => Some(format!("{n} {what}s")),
-    };
+    let some = |n: usize, what: &str| (n > 0).then(|| counted(n, what));
     let kinds = [
-        counted(n_goals, "ended goal"),
-        counted(hidden.ended, "ended workflow"),
-        counted(hidden.older, "older workflow"),
+        some(n_goals, "ended goal"),
+        some(hidden.ended, "ended workflow"),
+        some(hidden.older, "older workflow"),
     ];
     let what: Vec<String> = kinds.into_iter().flatten().collect();
     if !what.is_empty() {

@@ -7,6 +7,7 @@ use kapi_core::goal::contract::{Contract, Distill, JudgeUnavailable, Reminders, 
 use kapi_core::goal::state::Goal;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::proof::precedence::CheckPart;
+use kapi_core::text::counted;
 
 use crate::amount;
 use crate::context::Context;
@@ -77,7 +78,7 @@ pub(crate) fn rows(contract: &Contract) -> Vec<(&'static str, String)> {
     if let Some(hidden) = &contract.hidden {
         rows.push((
             "hidden",
-            format!("{} files from {}", hidden.files, hidden.source),
+            format!("{} from {}", counted(hidden.files, "file"), hidden.source),
         ));
     }
     rows.push(("agent", contract.agent.clone()));
@@ -290,7 +291,7 @@ fn list(items: &[String]) -> String {
 
 /// Returns limits in words.
 pub(crate) fn budget_words(budget: &Budget) -> String {
-    let mut parts = vec![format!("{} turns", budget.turns)];
+    let mut parts = vec![counted(budget.turns, "turn")];
     parts.extend(
         budget
             .tokens

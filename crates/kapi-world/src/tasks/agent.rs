@@ -10,6 +10,7 @@ use kapi_core::goal::outcome::AgentEnd;
 use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
 use kapi_core::spend::account::Role;
 use kapi_core::status::mapping::Mapping;
+use kapi_core::text::counted;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::process;
 
@@ -332,8 +333,7 @@ fn ran(id: &SandboxId, bounds: &Bounds<'_>, launched: LaunchResult, mut end: End
 fn left(id: &SandboxId, work: &Work) -> String {
     let files = match work.n_files {
         0 => return String::new(),
-        1 => "1 file".to_owned(),
-        n => format!("{n} files"),
+        n => counted(n, "file"),
     };
     match &work.branch {
         Some(branch) => format!("; its work until then ({files}) is on branch {branch}"),

@@ -11,7 +11,7 @@ use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::LoopState;
 use kapi_core::kernel::task::{End, FailureKind, LoopRun, Phase, PhaseStatus, Report, Task};
 use kapi_core::kernel::value::Value;
-use kapi_core::text::one_line;
+use kapi_core::text::{counted, one_line};
 use kapi_engine::kernel::worker::Hands;
 
 use super::allowance::Allowance;
@@ -260,10 +260,7 @@ impl LoopExecution<'_> {
         }
         // Where nothing was changed, what it looked at is what the next run compares with.
         work.commit = work.commit.or(ran.start);
-        let n_files = match work.n_files {
-            1 => "1 file".to_owned(),
-            n => format!("{n} files"),
-        };
+        let n_files = counted(work.n_files, "file");
         let at = work.branch.as_ref().map(|branch| format!(" on {branch}"));
         let files = format!(
             "exit {}, {n_files}{}",

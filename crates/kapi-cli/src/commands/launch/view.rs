@@ -2,6 +2,7 @@
 //!
 //! The shapes of `--json` are documented in `docs/json.md`.
 
+use kapi_core::text::counted;
 use kapi_core::usage::Usage;
 use kapi_wire::status::SandboxMode;
 use kapi_world::launching::finish::ChangedPathView;
@@ -144,7 +145,11 @@ pub(crate) fn launched(ui: Ui, plan: &LaunchPlan, launched: &LaunchResult, notes
         (None, _) => "ended well".to_owned(),
         (Some(_), code) => format!("ended with exit code {code}"),
     };
-    ui.line(&format!("Sandbox {} {end}; {n} paths changed.", record.id));
+    ui.line(&format!(
+        "Sandbox {} {end}; {} changed.",
+        record.id,
+        counted(n, "path")
+    ));
     for change in launched.changed.iter().take(PATHS_MAX) {
         ui.line(&format!("  {:<9} {}", change.change, change.path));
     }

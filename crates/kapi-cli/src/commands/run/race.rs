@@ -10,6 +10,7 @@ use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
+use kapi_core::text::counted;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 
@@ -426,7 +427,7 @@ fn together(contracts: &[&Contract]) -> String {
         .iter()
         .map(|contract| u64::from(contract.budget.turns))
         .sum();
-    let mut parts = vec![format!("{turns} turns")];
+    let mut parts = vec![counted(turns, "turn")];
     let sum = |limit: &dyn Fn(&Contract) -> Option<u64>| {
         let limits: Option<Vec<u64>> = contracts.iter().map(|contract| limit(contract)).collect();
         limits.map(|limits| {

@@ -1,5 +1,6 @@
 //! `kapi sandbox diff`: what a sandbox changed, as a list and as a patch.
 
+use kapi_core::text::counted;
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::finish::ChangedPathView;
 use kapi_world::launching::merge;
@@ -60,9 +61,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 .ui
                 .line(&format!("{:<9} {}", change.change, change.path));
         }
-        context
-            .ui
-            .line(&format!("{} paths changed.", found.changed.len()));
+        context.ui.line(&format!(
+            "{} changed.",
+            counted(found.changed.len(), "path")
+        ));
     } else {
         context.ui.raw(&found.patch);
         if found.is_cut {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use kapi_core::deletions::Deletions;
+use kapi_core::text::counted;
 use kapi_world::launching::merge::{
     self, Conflicts, MergePlan, MergeResult, Rehearsal, RiskyChanges,
 };
@@ -144,10 +145,15 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
     let left = merged.obstacles;
     if args.dry_run {
         ui.line(&format!(
-            "{n} paths; {left} cannot be taken over. Nothing was changed."
+            "{}; {left} cannot be taken over. Nothing was changed.",
+            counted(n, "path")
         ));
     } else if merged.applied {
-        ui.line(&format!("Took over {} of {n} paths.", n - left));
+        ui.line(&format!(
+            "Took over {} of {}.",
+            n - left,
+            counted(n, "path")
+        ));
         if merged.not_selected > 0 || left > 0 {
             ui.line(&format!("  next      kapi sandbox diff {id}"));
         } else {

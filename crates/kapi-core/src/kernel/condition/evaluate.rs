@@ -7,6 +7,7 @@ use crate::kernel::condition::expression::{Context, Expression};
 use crate::kernel::condition::{
     Answer, Condition, Facts, FileIs, GitIs, Held, Question, Reason, RunResult, Verdict, glob,
 };
+use crate::text::counted;
 
 /// Paths that a reason names.
 const PATHS_SHOWN: usize = 3;
@@ -248,13 +249,6 @@ fn asked(leaf: &Condition) -> String {
         Condition::Changed { globs } => {
             format!("{} changed since the last run's commit", globs.join(", "))
         }
-    }
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use kapi_core::text::counted;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::machine::audit::StreamFault;
@@ -142,7 +143,10 @@ impl Looked<'_> {
         let n_records = audit.records;
         self.good(
             CLASS,
-            format!("{n_records} events; fold and snapshot agree with them"),
+            format!(
+                "{}; fold and snapshot agree with it",
+                counted(n_records, "event")
+            ),
         )
     }
 
