@@ -97,6 +97,15 @@ pub fn discover(directory: &Path) -> Result<Discovery, Failure> {
     })
 }
 
+/// Returns the names that make a directory a project, sorted; a `*` stands for any characters.
+///
+/// # Errors
+/// When the table that comes with Kapi cannot be read.
+pub fn marks() -> Result<Vec<String>, Failure> {
+    let profiles = profiles()?;
+    Ok(profiles.marks().into_iter().map(str::to_owned).collect())
+}
+
 /// Finds the projects that changed files belong to: for each the nearest one above it. The paths are
 /// relative to `top`, the top of a working tree. Nothing is started.
 ///

@@ -81,7 +81,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             "there is no project that Kapi knows in {}",
             directory.display()
         );
-        let hint = "`--path` names another directory; the README lists what makes one a project.";
+        let marks = checks::marks().map_err(|failure| Error::world(&failure))?;
+        let hint = format!(
+            "`--path` names another directory. A project has one of these: {}.",
+            marks.join(", ")
+        );
         return Err(Error::new(Exit::NotFound, text).with_hint(hint));
     }
     let (book, setting) = setting(context, args, &discovery)?;

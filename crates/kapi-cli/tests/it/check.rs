@@ -326,7 +326,7 @@ fn wrong_options_and_places_have_their_exit_codes() {
     }
     fs::remove_file(env.repository().join("Makefile")).unwrap();
     env.kapi(&["check"])
-        .assert_error(6, &["no project", "hint: "]);
+        .assert_error(6, &["no project", "hint: ", "Cargo.toml, "]);
     env.kapi(&["check", "--path", "nowhere"])
         .assert_error(6, &["nowhere"]);
     assert!(!env.home().join(".ilchul").exists(), "nothing was made");

@@ -34,12 +34,14 @@ pub struct Declared {
 }
 
 impl Directory {
-    /// Tells whether it has an entry of a name; `*.x` is any name with that end.
+    /// Tells whether it has an entry of a name, in which `*` stands for any characters.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        match name.strip_prefix('*') {
-            Some(end) => self.names.iter().any(|found| found.ends_with(end)),
-            None => self.names.contains(name),
+        if name.contains('*') {
+            let pattern = Glob::new(name);
+            self.names.iter().any(|found| pattern.matches(found))
+        } else {
+            self.names.contains(name)
         }
     }
 

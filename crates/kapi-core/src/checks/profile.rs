@@ -3,6 +3,8 @@
 //! The table itself is `profiles.toml`, where each key is explained. Reading it is the caller's
 //! business: nothing here knows its notation.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use super::place::Directory;
@@ -34,6 +36,9 @@ pub struct Profile {
     /// Files that do so only where no directory above is one.
     #[serde(default)]
     pub hints: Vec<String>,
+    /// Files that do so only at the top of everything that is looked at.
+    #[serde(default)]
+    pub top: Vec<String>,
     /// Files beside which a hint means nothing.
     #[serde(default)]
     pub unless: Vec<String>,
@@ -139,9 +144,19 @@ impl Profiles {
         let is_named = |profile: &Profile| {
             directory.has_any(&profile.markers)
                 || directory.has_any(&profile.hints)
+                || (directory.path.is_empty() && directory.has_any(&profile.top))
                 || directory.has_any(&profile.covered_by)
         };
         self.all.iter().any(is_named) || mise::FILES.iter().any(|name| directory.has(name))
+    }
+
+    /// Returns the names that make a directory a project, sorted.
+    #[must_use]
+    pub fn marks(&self) -> BTreeSet<&str> {
+        let profiles = self.all.iter();
+        let names = profiles.flat_map(|one| [&one.markers, &one.hints, &one.top]);
+        let names = names.flatten().map(String::as_str);
+        names.chain(mise::FILES).collect()
     }
 
     /// Returns the files whose text selection asks for, sorted.

@@ -74,7 +74,8 @@ fn is_marked(profile: &Profile, directory: &Directory) -> bool {
 }
 
 fn is_hinted(profile: &Profile, directory: &Directory) -> bool {
-    directory.has_any(&profile.hints)
+    let is_at_top = directory.path.is_empty() && directory.has_any(&profile.top);
+    (is_at_top || directory.has_any(&profile.hints))
         && !directory.has_any(&profile.unless)
         && has_content(profile, directory)
 }

@@ -394,6 +394,22 @@ fn rivals_in_one_directory_are_told_apart() {
 }
 
 #[test]
+fn a_test_file_alone_makes_a_project_of_the_top_and_of_nothing_below_it() {
+    for name in ["test_a.py", "a_test.py", "conftest.py", "pytest.ini"] {
+        let root = only_root(directory("", &[("a.py", ""), (name, "")]));
+        assert_eq!(root.profiles, ["python"], "{name}");
+        assert!(providers(&root).contains(&"test python".to_owned()));
+    }
+    let below = [
+        directory("", &[("a.py", ""), ("tests", "")]),
+        directory("tests", &[("test_a.py", "")]),
+    ];
+    assert_eq!(select::roots(&profiles(), &ecosystems(), &below), []);
+    let other = directory("", &[("attest_a.py", ""), ("test_a.pyc", "")]);
+    assert_eq!(select::roots(&profiles(), &ecosystems(), &[other]), []);
+}
+
+#[test]
 fn what_a_project_does_not_ask_for_is_declined_with_a_reason() {
     let npm = |scripts| with_scripts(directory("", &[("package-lock.json", "")]), scripts);
     let root = only_root(npm(&[]));
