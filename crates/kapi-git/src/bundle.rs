@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::reference::plain::RefChange;
 use crate::repository::{ObjectFormat, Repository};
 

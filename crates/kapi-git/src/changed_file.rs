@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::change::{ChangeKind, RawChange};
 use crate::command::GitError;
-use crate::diff::{ChangeKind, PLAIN, Patch, RawChange, unexpected};
+use crate::diff::{PLAIN, Patch, unexpected};
 use crate::id::CommitId;
 use crate::repository::{Repository, path_of};
 

@@ -8,34 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::change::{Change, ChangeKind, Entry, RawChange};
 use crate::command::{Call, GitError};
 use crate::id::CommitId;
 use crate::repository::comparisons::Compared;
 use crate::repository::{ObjectFormat, Repository, path_of};
-
-/// One path that differs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
-    /// The path, relative to the root of the tree.
-    pub path: PathBuf,
-    /// What happened to it.
-    pub kind: ChangeKind,
-}
-
-/// What happened to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeKind {
-    /// It is new.
-    Added,
-    /// Its content differs.
-    Modified,
-    /// It is gone.
-    Deleted,
-    /// Only whether it may be executed differs.
-    Mode,
-    /// It was a file, link or submodule and is now another of these.
-    Type,
-}
 
 /// A patch, perhaps only its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,23 +60,6 @@ pub struct TrackedFile {
     pub path: PathBuf,
     /// Its content as git has it.
     pub bytes: Vec<u8>,
-}
-
-/// One file of a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) mode: String,
-    pub(crate) object: String,
-    pub(crate) path: PathBuf,
-}
-
-/// One path that differs between two trees: what it is, and what it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RawChange {
-    pub(crate) entry: Entry,
-    pub(crate) kind: ChangeKind,
-    pub(crate) mode_before: String,
-    pub(crate) object_before: String,
 }
 
 impl Repository {

@@ -8,11 +8,11 @@ pub mod bring;
 
 use std::path::{Path, PathBuf};
 
-use crate::candidate::Author;
+use crate::author::Author;
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart, TreeId};
 use crate::owned_dir::{self, DirError};
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::{Repository, path_of};
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::WorkspaceError;

@@ -5,6 +5,8 @@
 
 pub mod changes;
 pub mod commit;
+pub mod error;
+pub mod fill_plan;
 pub mod materialise;
 pub mod names;
 pub mod spread;

@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod author;
 pub mod bundle;
 pub mod candidate;
+pub mod change;
 pub mod changed_file;
 pub mod checkout;
 pub mod command;
@@ -23,11 +25,13 @@ pub mod private_view;
 pub mod publish;
 pub mod push;
 pub mod reachable;
+pub mod refused_path;
 pub mod repository;
 pub mod rescue;
 pub mod workspace;
 
 mod protected;
+mod ref_name;
 mod reference;
 mod scratch;
 mod sweep;

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::candidate::Author;
+use crate::author::Author;
 use crate::command::GitError;
 use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};

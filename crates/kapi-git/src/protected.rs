@@ -11,8 +11,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::change::Entry;
 use crate::checkout::{CheckoutError, CheckoutPlan, line, submodules};
-use crate::diff::{Entry, entries_of, pathspecs};
+use crate::diff::{entries_of, pathspecs};
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::{ObjectFormat, Repository};
 use crate::scratch::{Objects, Scratch};

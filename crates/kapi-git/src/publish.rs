@@ -5,7 +5,7 @@
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::DirError;
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::reference::plain::RefChange;
 use crate::repository::Repository;
 use crate::workspace::{Workspace, WorkspaceError, goal_ref};

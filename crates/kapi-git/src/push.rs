@@ -15,7 +15,7 @@ use kapi_sys::process::ProcessEnd;
 use self::answer::{pull_request_url, tip_of, without_credentials};
 use crate::command::{Call, Exit, GitError};
 use crate::id::CommitId;
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 
 /// A remote, and how long and as whom to talk to it.

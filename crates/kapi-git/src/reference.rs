@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use self::plain::{Files, RefChange};
 use crate::command::GitError;
 use crate::id::CommitId;
+use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 
 impl Repository {
@@ -151,9 +152,4 @@ impl Repository {
         self.ref_value(&branch_ref(name))
             .map(|value| value.is_some())
     }
-}
-
-/// Returns the full name of a branch.
-pub(crate) fn branch_ref(name: &str) -> String {
-    format!("refs/heads/{name}")
 }

@@ -22,8 +22,7 @@ use self::comparisons::Comparisons;
 use self::settings::Setting;
 use crate::command::{Call, Git, GitError};
 use crate::id::{CommitId, TreeId};
-use crate::reference::branch_ref;
-use crate::reference::plain::is_plain_name;
+use crate::ref_name::{branch_ref, is_plain_name};
 
 /// The most alternate object directories followed from one repository.
 const OBJECT_DIRS_MAX: usize = 32;

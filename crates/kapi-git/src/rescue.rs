@@ -9,11 +9,12 @@ mod owned;
 
 use std::path::PathBuf;
 
-use crate::candidate::{Author, CandidateError};
+use crate::author::Author;
+use crate::candidate::CandidateError;
 use crate::command::GitError;
 use crate::id::{CommitId, IdError, RefPart, TreeId};
 use crate::owned_dir::DirError;
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 use crate::workspace::{Workspace, WorkspaceError};
 

@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::candidate::{Refused, Why};
+use crate::refused_path::{Refused, Why};
 
 /// The most entries one walk looks at.
 const ENTRIES_MAX: usize = 4_000_000;

@@ -10,12 +10,12 @@ mod hint;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::candidate::{Refused, Why};
 use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, DirError, failed};
 use crate::private_view::Shown;
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
+use crate::refused_path::{Refused, Why};
 use crate::repository::Repository;
 use crate::sweep;
 

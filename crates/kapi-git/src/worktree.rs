@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::command::GitError;
 use crate::id::RefPart;
 use crate::owned_dir::{self, DirError, failed};
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::{Repository, path_of};
 use crate::workspace::{WorkspaceError, goal_ref};
 

@@ -10,7 +10,7 @@ use std::{fs, io, thread};
 
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::outcome::Failure;
-use kapi_git::candidate::Author;
+use kapi_git::author::Author;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
 use kapi_git::private_view::{PrivateViewPlan, Shown};

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{CheckoutError, CheckoutPlan};
-use crate::diff::Entry;
+use crate::change::Entry;
 use crate::id::CommitId;
 use crate::owned_dir::{self, failed};
 use crate::repository::Repository;

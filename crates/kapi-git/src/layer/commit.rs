@@ -4,35 +4,34 @@
 //! layer: it gets copies of what changed, with the rules that apply, and the base's directories
 //! that change. Files that the agent did not touch are never taken from below.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::direct::{Contents, Conversion, Dirs};
+use super::error::{BYTES_MAX, LayerCommitError};
 use super::ignored::{self, Order, RULE_FILES, Sources};
 use super::import::{self, Edit};
-use super::plan::{Masks, Touched};
+use super::plan::{Masks, Taken, Touched};
 use super::staging::Staging;
 use super::store::Store;
 use super::survey::{Survey, What};
 use super::trees::{TreeEntry, Trees};
 use super::walk::{self, Note};
-use super::{Layer, LayerError, dirtied, index, retouched};
+use super::{Layer, dirtied, index, retouched};
+use crate::candidate;
 use crate::candidate::{
-    self, CHANGES_MAX, Candidate, CandidateError, CandidatePlan, FILE_BYTES_MAX, Refused,
-    SEARCH_CALLS_MAX, Search, Why, lfs,
+    CHANGES_MAX, Candidate, CandidateError, CandidatePlan, SEARCH_CALLS_MAX, Search, lfs,
 };
+use crate::change::Change;
 use crate::command::GitError;
-use crate::diff::Change;
 use crate::id::{CommitId, TreeId};
 use crate::owned_dir::{self, DirError};
 use crate::reference::plain::RefChange;
+use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::{Workspace, goal_ref};
-
-/// The most bytes one commit takes from a layer.
-pub const BYTES_MAX: u64 = 8 << 30;
 
 /// The commit to make from a layer.
 #[derive(Debug, Clone, Copy)]
@@ -73,36 +72,6 @@ pub struct LayerCandidate {
     pub notes: Vec<Note>,
     /// What both the person and the agent changed, by path.
     pub dirtied: Vec<PathBuf>,
-}
-
-/// A layer that could not be committed; it is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum LayerCommitError {
-    /// The agent changed files that differ from the base in the person's checkout.
-    #[error(
-        "commit {} and {} more: they held uncommitted changes of the person's",
-        paths.first().map_or(Path::new(""), PathBuf::as_path).display(),
-        paths.len().saturating_sub(1)
-    )]
-    Dirtied {
-        /// The files.
-        paths: Vec<PathBuf>,
-    },
-    /// More content than one commit may take.
-    #[error("commit more than {BYTES_MAX} bytes")]
-    TooManyBytes,
-    /// The layer cannot be read.
-    #[error(transparent)]
-    Layer(#[from] LayerError),
-    /// The commit cannot be made, whatever the files are.
-    #[error(transparent)]
-    Candidate(#[from] CandidateError),
-    /// A file or directory could not be read or written.
-    #[error(transparent)]
-    Dir(#[from] DirError),
-    /// Git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
 }
 
 /// A commit of a layer that no ref names yet.
@@ -253,9 +222,6 @@ impl Repository {
         Ok(Masks::new(paths.into_iter()))
     }
 }
-
-/// Files and links that are taken, with what the base has there.
-pub(crate) type Taken = BTreeMap<PathBuf, Option<TreeEntry>>;
 
 struct Work<'a> {
     repository: &'a Repository,

@@ -9,8 +9,8 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::commit::Taken;
 use super::import::{self, Edit};
+use super::plan::Taken;
 use super::store::{self, Kind, Store};
 use super::survey::{Survey, What};
 use super::trees::{TreeEntry, Trees};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::commit::{LayerCommitError, Taken};
 use super::direct::Conversion;
-use super::plan::Masks;
+use super::error::LayerCommitError;
+use super::plan::{Masks, Taken};
 use super::store::{self, Kind};
 use super::survey::Survey;
 use super::trees::{self, TreeEntry, Trees};

@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::commit::Taken;
-use super::plan::Touched;
+use super::plan::{Taken, Touched};
 use super::trees::TreeEntry;
 use crate::candidate::CandidatePlan;
+use crate::change::{Change, ChangeKind};
 use crate::command::GitError;
-use crate::diff::{Change, ChangeKind};
 use crate::id::{CommitId, TreeId};
 use crate::scratch::Scratch;
 

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::beneath::Root;
-use super::commit::LayerCommitError;
+use super::error::LayerCommitError;
+use super::fill_plan::FillPlan;
 use super::ignored::{self, Order, Sources};
-use super::materialise::FillPlan;
 use super::plan::Masks;
 use super::staging::Staging;
 use super::survey::{Below, Entry, PATH_BYTES_MAX, Survey, What};

@@ -12,35 +12,19 @@ use std::{fs, io};
 use rustix::fs::{FileType, RawDir};
 
 use super::beneath::{self, Root, is_absence};
-use super::commit::LayerCommitError;
+use super::error::LayerCommitError;
+use super::fill_plan::FillPlan;
 use super::ignored::RULE_FILES;
+use super::keep;
 use super::staging::Staging;
 use super::trees::{TreeEntry, Trees};
-use super::{Layer, keep};
 use crate::checkout::line;
-use crate::id::CommitId;
 use crate::owned_dir::{self, DirError, failed};
 use crate::repository::Repository;
 use crate::scratch::{Objects, Scratch};
 
 /// How much of a directory is listed at a time.
 const LIST_BYTES: usize = 32 * 1024;
-
-/// What a layer is to hold.
-#[derive(Debug, Clone, Copy)]
-pub struct FillPlan<'a> {
-    /// The layer; not mounted by anybody now.
-    pub layer: &'a Layer,
-    /// What it lies over: the root of the person's checkout.
-    pub lower: &'a Path,
-    /// The commit that is checked out there.
-    pub base: &'a CommitId,
-    /// The commit to show: the base at first, later what the work has come to.
-    pub content: &'a CommitId,
-    /// The paths of the person's uncommitted changes: shown as in `content`, or hidden when it
-    /// does not have them. An untracked directory is named once for all that is in it.
-    pub masks: &'a [PathBuf],
-}
 
 impl Repository {
     /// Fills a layer with the difference between base and content; what it held before is gone.

@@ -9,9 +9,13 @@ use std::path::{Path, PathBuf};
 use super::content::{self, Relation};
 use super::survey::{Below, Entry, Survey, What};
 use super::trees::{TreeEntry, Trees};
-use crate::candidate::{FILE_BYTES_MAX, Refused, Why, is_kapi_state, link};
+use crate::candidate::{is_kapi_state, link};
 use crate::command::GitError;
+use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
 use crate::repository::ObjectFormat;
+
+/// Files and links that are taken, with what the base has there.
+pub(crate) type Taken = BTreeMap<PathBuf, Option<TreeEntry>>;
 
 /// Paths where the agent did not see what lies below.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::commit::Taken;
 use super::direct::Conversion;
+use super::plan::Taken;
 use super::survey::Survey;
 
 /// The largest file that is read for it; a larger one git looks at.

@@ -3,9 +3,10 @@
 //! The branch is claimed as for a worktree, so that publishing knows no difference. The worktree
 //! is for when the person's checkout has moved on, so that the layer no longer lies over its base.
 
-use super::commit::{LayerCandidate, LayerCommitError, LayerPlan};
+use super::commit::{LayerCandidate, LayerPlan};
+use super::error::LayerCommitError;
 use super::{Layer, LayerError};
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::Repository;
 use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspacePlan, goal_ref};
 

@@ -12,7 +12,8 @@ use super::content::{self, Relation};
 use super::names::is_git_alias;
 use super::survey::{Below, Entry, Survey, What};
 use super::{Layer, LayerError};
-use crate::candidate::{FILE_BYTES_MAX, Refused, Why, is_kapi_state, link};
+use crate::candidate::{is_kapi_state, link};
+use crate::refused_path::{FILE_BYTES_MAX, Refused, Why};
 
 /// What a layer holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

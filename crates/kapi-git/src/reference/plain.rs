@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::id::CommitId;
 use crate::owned_dir;
+use crate::ref_name::is_plain_name;
 use crate::repository::small_file;
 
 /// The largest file of packed refs that is read here.
@@ -22,8 +23,6 @@ const PACKED_BYTES_MAX: u64 = 64 << 20;
 const LOOSE_BYTES_MAX: u64 = 65;
 /// The most files that are looked at below one name.
 const FILES_MAX: usize = 10_000;
-/// The longest name that is handled here; a file name has room for it with `.lock`.
-const NAME_BYTES_MAX: usize = 200;
 
 /// Where the file lies that new refs are names of: git keeps what helps it to find objects there, and
 /// leaves alone what it does not know.
@@ -322,24 +321,6 @@ impl Drop for Locks {
             drop(fs::remove_file(lock));
         }
     }
-}
-
-/// Tells whether git surely takes a full name of a ref, and the file system, too.
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.+=".contains(&b);
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && part.bytes().all(is_plain)
-            && !part.starts_with('.')
-            && !part.ends_with('.')
-            && !part.ends_with(".lock")
-            && !part.contains("..")
-    };
-    let n_parts = name.split('/').count();
-    name.starts_with("refs/")
-        && n_parts >= 2
-        && name.len() <= NAME_BYTES_MAX
-        && name.split('/').all(is_part)
 }
 
 /// Tells whether there is nothing, or a file in the place of a directory.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::diff::RawChange;
+use crate::change::RawChange;
 
 /// Paths that are kept, of all comparisons together.
 const PATHS_MAX: usize = 200_000;
@@ -55,7 +55,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{COMPARISONS_MAX, Compared, Comparisons, PATHS_MAX};
-    use crate::diff::{ChangeKind, Entry, RawChange};
+    use crate::change::{ChangeKind, Entry, RawChange};
 
     fn compared(n: usize) -> Compared {
         Compared {

@@ -11,7 +11,7 @@ use crate::command::GitError;
 use crate::id::{CommitId, RefPart};
 use crate::owned_dir::{self, failed};
 use crate::push::shell_word;
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
 use crate::repository::{Repository, path_of};
 use crate::workspace::{Origin, Workspace, goal_ref};
 

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::candidate::{Refused, Why};
 use crate::owned_dir::{self, DirError, failed};
-use crate::reference::branch_ref;
+use crate::ref_name::branch_ref;
+use crate::refused_path::{Refused, Why};
 use crate::repository::{Repository, path_of};
 use crate::scratch::{Objects, Scratch};
 use crate::workspace::{Workspace, WorkspaceError};

@@ -11,7 +11,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_git::candidate::{Author, Candidate, CandidatePlan};
+use kapi_git::author::Author;
+use kapi_git::candidate::{Candidate, CandidatePlan};
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};
@@ -320,14 +321,15 @@ pub(crate) fn everything(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Returns "path why" for each refused path.
 pub(crate) fn refused(candidate: &Candidate) -> Vec<String> {
-    let line =
-        |found: &kapi_git::candidate::Refused| format!("{} {:?}", found.path.display(), found.why);
+    let line = |found: &kapi_git::refused_path::Refused| {
+        format!("{} {:?}", found.path.display(), found.why)
+    };
     candidate.refused.iter().map(line).collect()
 }
 
 /// Returns "path kind" for each changed path.
 pub(crate) fn changed(candidate: &Candidate) -> Vec<String> {
     let line =
-        |found: &kapi_git::diff::Change| format!("{} {:?}", found.path.display(), found.kind);
+        |found: &kapi_git::change::Change| format!("{} {:?}", found.path.display(), found.kind);
     candidate.changed.iter().map(line).collect()
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 
-use kapi_git::candidate::{Refused, Why};
+use kapi_git::refused_path::{Refused, Why};
 
 use crate::fixture::{
     BRANCH, Fixture, changed, commit, git_in, listing, read, refused, shell, turn, write,

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use kapi_git::id::RefPart;
-use kapi_git::layer::commit::{Dirtied, LayerCommitError};
+use kapi_git::layer::commit::Dirtied;
+use kapi_git::layer::error::LayerCommitError;
 use kapi_git::layer::walk::About;
 use kapi_git::layer::{Layer, LayerError, Marks};
 

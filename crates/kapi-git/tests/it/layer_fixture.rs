@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
-use kapi_git::layer::commit::{Dirtied, LayerCandidate, LayerCommitError, LayerPlan};
-use kapi_git::layer::materialise::FillPlan;
+use kapi_git::layer::commit::{Dirtied, LayerCandidate, LayerPlan};
+use kapi_git::layer::error::LayerCommitError;
+use kapi_git::layer::fill_plan::FillPlan;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::Workspace;

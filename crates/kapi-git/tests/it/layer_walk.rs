@@ -55,8 +55,9 @@ fn lines(walk: &Walk) -> Vec<String> {
 }
 
 fn refusals(walk: &Walk) -> Vec<String> {
-    let line =
-        |found: &kapi_git::candidate::Refused| format!("{} {:?}", found.path.display(), found.why);
+    let line = |found: &kapi_git::refused_path::Refused| {
+        format!("{} {:?}", found.path.display(), found.why)
+    };
     walk.refused.iter().map(line).collect()
 }
 

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::quote::visible;
+use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::ChangedFile;
-use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 
 use crate::failure;

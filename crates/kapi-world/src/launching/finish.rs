@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::Path;
 
 use kapi_git::candidate::{Candidate, CandidatePlan};
-use kapi_git::diff::ChangeKind;
+use kapi_git::change::ChangeKind;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::layer::Layer;
 use kapi_git::layer::commit::{Dirtied, LayerPlan};

@@ -12,7 +12,7 @@ use std::{fs, thread};
 use kapi_core::goal::contract::SandboxLevel;
 use kapi_git::apply::offers;
 use kapi_git::id::CommitId;
-use kapi_git::layer::materialise::FillPlan;
+use kapi_git::layer::fill_plan::FillPlan;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::private_view::PrivateViewPlan;
 use kapi_git::reachable::{History, ReachablePlan, ReachableStore};

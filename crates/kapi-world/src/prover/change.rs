@@ -13,7 +13,7 @@ use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::notice::Notice;
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::proof::role::{Present, Role, Steering, differing_keys};
-use kapi_git::diff::ChangeKind;
+use kapi_git::change::ChangeKind;
 use kapi_git::id::CommitId;
 use kapi_git::repository::Repository;
 

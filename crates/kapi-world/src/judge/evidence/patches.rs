@@ -5,8 +5,8 @@
 
 use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::quote::{fenced, head, tail, visible};
+use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::FileMode;
-use kapi_git::diff::ChangeKind;
 use kapi_git::id::CommitId;
 
 use crate::failure;

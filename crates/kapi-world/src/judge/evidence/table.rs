@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use kapi_core::goal::quote::fenced;
+use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::{FileMode, FileVersion};
-use kapi_git::diff::ChangeKind;
 
 use crate::judge::evidence::kind::FileKind;
 use crate::judge::evidence::{Exhibit, named};

@@ -1,0 +1,43 @@
+//! Why a layer could not be committed or filled.
+//!
+//! Shared by what takes a commit from a layer and what fills one; knows nothing of how either is done.
+
+use std::path::{Path, PathBuf};
+
+use super::LayerError;
+use crate::candidate::CandidateError;
+use crate::command::GitError;
+use crate::owned_dir::DirError;
+
+/// The most bytes one commit takes from a layer.
+pub const BYTES_MAX: u64 = 8 << 30;
+
+/// A layer that could not be committed; it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerCommitError {
+    /// The agent changed files that differ from the base in the person's checkout.
+    #[error(
+        "commit {} and {} more: they held uncommitted changes of the person's",
+        paths.first().map_or(Path::new(""), PathBuf::as_path).display(),
+        paths.len().saturating_sub(1)
+    )]
+    Dirtied {
+        /// The files.
+        paths: Vec<PathBuf>,
+    },
+    /// More content than one commit may take.
+    #[error("commit more than {BYTES_MAX} bytes")]
+    TooManyBytes,
+    /// The layer cannot be read.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// The commit cannot be made, whatever the files are.
+    #[error(transparent)]
+    Candidate(#[from] CandidateError),
+    /// A file or directory could not be read or written.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
