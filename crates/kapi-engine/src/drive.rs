@@ -25,6 +25,7 @@ use crate::flight::{Flight, MESSAGES_MAX, Message, Voice, cut_off, panicked};
 use crate::machine::logged::Logged;
 use crate::meter::{Meter, Reading};
 use crate::opened::OpenGoal;
+use crate::pace::Pace;
 use crate::project::Project;
 use crate::world::{Activity, Watch, World};
 
@@ -42,26 +43,6 @@ pub struct Control<'a> {
     pub monotonic_ms: &'a dyn Fn() -> u64,
     /// How often it looks and reports.
     pub pace: Pace,
-}
-
-/// How often a drive looks and reports while an effect runs, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
-    /// Between two looks at the log and the interrupt.
-    pub look_ms: u64,
-    /// Between two reports of use.
-    pub progress_ms: u64,
-    /// Between two reports of time alone, which is what a kill can make forget.
-    pub heartbeat_ms: u64,
-}
-
-impl Pace {
-    /// The pace of every real run.
-    pub const STANDARD: Self = Self {
-        look_ms: 200,
-        progress_ms: 1_000,
-        heartbeat_ms: 30_000,
-    };
 }
 
 /// Something worth showing.

@@ -8,7 +8,8 @@ use kapi_store::inventory::{GoalEntry, Inventory, goal_ids};
 use kapi_store::timestamp::format_ms;
 
 use crate::error::EngineError;
-use crate::project::{Listed, Project, Standing};
+use crate::goal_listing::{Listed, Standing};
+use crate::project::Project;
 
 /// Returns the inventory as it is on disk, or one made from the streams.
 pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {

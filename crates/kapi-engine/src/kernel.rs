@@ -24,6 +24,7 @@ pub mod profile_file;
 pub mod queue;
 pub mod schedule;
 pub mod shipped;
+pub mod store;
 pub mod template;
 pub mod terms;
 pub mod worker;

@@ -6,12 +6,15 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod contract_hash;
 pub mod contract_yaml;
 pub mod damage;
 pub mod drive;
 pub mod error;
 pub mod evidence;
 mod flight;
+pub mod goal_listing;
+mod goals;
 mod home_record;
 mod inventory;
 mod journey_files;
@@ -20,6 +23,7 @@ pub mod kernel;
 pub mod machine;
 mod meter;
 pub mod opened;
+pub mod pace;
 pub mod places;
 pub mod preferences;
 pub mod project;

@@ -4,7 +4,7 @@
 
 use kapi_core::usage::Usage;
 
-use crate::drive::Pace;
+use crate::pace::Pace;
 use crate::world::Activity;
 
 /// Use since the last report.

@@ -17,7 +17,6 @@ use super::tree::Tree;
 const IN_CIRCLES: &Allowance = &[
     ("crates/kapi-cli", 51),
     ("crates/kapi-core", 51),
-    ("crates/kapi-engine", 23),
     ("crates/kapi-testkit", 7),
     ("crates/kapi-wire", 6),
     ("xtask", 7),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kapi_engine::kernel::log::Store;
+use kapi_engine::kernel::store::Store;
 use kapi_engine::project::Project;
 use kapi_fleet::client::FleetSettings;
 use kapi_world::tasks::travel;

@@ -11,8 +11,8 @@ use kapi_core::goal::state::{Goal, Stage};
 use kapi_core::id::GoalId;
 use serde::{Deserialize, Serialize};
 
+use crate::contract_hash::contract_hash;
 use crate::error::EngineError;
-use crate::project::contract_hash;
 
 /// The layout of the record.
 const VERSION: u32 = 1;

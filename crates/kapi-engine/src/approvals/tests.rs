@@ -22,8 +22,9 @@ use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::approvals::GoalApprovals;
 use crate::approvals::approval::{Approval, Lack};
+use crate::contract_hash::contract_hash;
 use crate::home_record::HomeRecord;
-use crate::project::{Project, contract_hash};
+use crate::project::Project;
 
 fn contract() -> Contract {
     Contract {

@@ -11,10 +11,10 @@ use kapi_fleet::log::NetLog;
 use kapi_store::audit::audit;
 use kapi_store::record::LogRecord;
 
+use super::store::{STREAM, Store};
 use crate::evidence::RecordedRuns;
 use crate::kernel::error::KernelError;
 use crate::kernel::log::files::stream;
-use crate::kernel::log::{STREAM, Store};
 use crate::kernel::queue::TaskMachine;
 use crate::machine::Machine;
 use crate::machine::audit::{StreamAudit, StreamFault};

@@ -21,8 +21,8 @@ use kapi_core::kernel::id::LoopName;
 use kapi_settings::fault::{Fault, Faults};
 use kapi_store::hash::sha256_hex;
 
+use self::place::Files;
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
-use crate::kernel::definition_file::read::Files;
 
 /// Where the specification keeps loops: the nearest one upward, within the project.
 pub const PI_LOOPS: &str = ".pi/loops";

@@ -13,68 +13,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kapi_core::kernel::id::Holder;
-use kapi_fleet::client::FleetSettings;
 use kapi_fleet::error::FleetError;
 use kapi_fleet::watch::{News, NewsWatch};
 use kapi_store::record::{Batch, LogRecord};
 use kapi_sys::lock::Lock;
 use serde_json::value::RawValue;
 
+use super::store::Store;
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
 use crate::kernel::log::fleet::Fleet;
 use crate::kernel::parcels::Parcels;
-use crate::kernel::worker::LEASE_MS;
 use crate::machine::file_log::FileLog;
 use crate::machine::fold::Loaded;
 use crate::places::Place;
 use crate::project::Project;
 
-/// The name of the stream in the ids of its records, in files as on a cluster.
-pub(super) const STREAM: &str = "kernel";
-/// How long a lease lasts without a word on a cluster, in milliseconds.
-const FLEET_LEASE_MS: u64 = 15_000;
 /// How long the leader's lease lasts without a word, in milliseconds: in files it is seen at once
 /// when a leader dies, from afar only by time.
 pub const LEAD_MS: u64 = 5 * 60_000;
 const FLEET_LEAD_MS: u64 = 30_000;
-
-/// Where a project's kernel is kept.
-#[derive(Debug, Clone)]
-pub enum Store {
-    /// In the project's directory, for the processes of one machine.
-    Files,
-    /// On a cluster, for the processes of many.
-    Fleet {
-        /// How to speak with it.
-        settings: FleetSettings,
-        /// What the project is called there: the same on every machine.
-        project: String,
-    },
-}
-
-impl Store {
-    /// Tells whether several machines may share it.
-    #[must_use]
-    pub const fn is_shared(&self) -> bool {
-        match self {
-            Self::Files => false,
-            Self::Fleet { .. } => true,
-        }
-    }
-
-    /// Returns how long a worker's lease lasts without a word, in milliseconds.
-    ///
-    /// From afar only time tells that a worker is gone, so it is short there: longer than a
-    /// request may take, and than a cluster needs to choose another leader.
-    #[must_use]
-    pub const fn lease_ms(&self) -> u64 {
-        match self {
-            Self::Files => LEASE_MS,
-            Self::Fleet { .. } => FLEET_LEASE_MS,
-        }
-    }
-}
 
 /// A kernel's log, and how far it was read.
 pub(super) enum Log<'a> {

@@ -6,8 +6,8 @@
 use kapi_fleet::log::NetLog;
 use kapi_fleet::objects::{FleetObjects, ObjectHead};
 
+use super::store::{STREAM, Store};
 use crate::kernel::error::KernelError;
-use crate::kernel::log::{STREAM, Store};
 
 /// The parcels of one project.
 #[derive(Clone)]

@@ -18,9 +18,10 @@ use kapi_core::kernel::id::{Holder, TaskId};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::Task;
 
+use super::store::Store;
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, Bell, Held, Log, Seat, Store};
+use crate::kernel::log::{Appended, Bell, Held, Log, Seat};
 use crate::kernel::parcels::Parcels;
 use crate::machine::Machine;
 use crate::machine::fold::Fold;

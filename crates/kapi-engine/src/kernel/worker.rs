@@ -22,8 +22,6 @@ use crate::drive::monotonic_ms;
 use crate::kernel::error::KernelError;
 use crate::kernel::queue::{Enlisted, Queue};
 
-/// How long a lease lasts without a word from its holder, in milliseconds.
-pub const LEASE_MS: u64 = 60_000;
 /// The pause after a worker had to give a task back: the first, which doubles, and the longest.
 const SETBACK_MS: u64 = 5_000;
 const SETBACK_MS_MAX: u64 = 10 * 60_000;

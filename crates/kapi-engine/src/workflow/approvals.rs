@@ -18,6 +18,7 @@ use kapi_core::workflow::terms::Terms;
 use kapi_store::canonical::canonical_hash;
 use serde::{Deserialize, Serialize};
 
+use super::error::Lack;
 use crate::error::EngineError;
 use crate::home_record::HomeRecord;
 use crate::project::Project;
@@ -56,31 +57,6 @@ struct Given {
     content: String,
     /// When, in milliseconds since the epoch.
     at_ms: i64,
-}
-
-/// What a workflow says of itself that nobody here gave leave for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lack {
-    /// Nothing is recorded.
-    #[error("your home does not say that you started it in this project")]
-    Nothing,
-    /// It was started as something else.
-    #[error("your home says that you started it with another purpose, other terms or another base")]
-    OtherStart,
-    /// An approval is not there.
-    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.words())]
-    Approval {
-        /// What was decided.
-        decision: Decision,
-        /// The hash that it says was approved.
-        sha256: String,
-    },
-    /// Its limits go further.
-    #[error("it says that its limits were raised further than you raised them")]
-    Limits,
-    /// What is carried out is not what was approved.
-    #[error("what it would carry out is not what you approved")]
-    OtherContent,
 }
 
 /// What a workflow was started as; everything that cannot change while it lives.

@@ -8,12 +8,12 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::audit::audit;
 
+use super::machine::{WorkflowMachine, stream};
 use crate::evidence::RecordedRuns;
 use crate::machine::audit::{StreamAudit, StreamFault};
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::opened::{WorkflowMachine, stream};
 use crate::workflow::run_name::run_name;
 use crate::workflow::snapshot::Snapshot;
 

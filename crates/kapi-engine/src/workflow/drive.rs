@@ -19,12 +19,12 @@ use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
 
-use crate::drive::Pace;
 use crate::error::EngineError;
 use crate::evidence::hash_run;
 use crate::flight::{Flight, MESSAGES_MAX, Message, Voice};
 use crate::machine::logged::Logged;
 use crate::meter::Meter;
+use crate::pace::Pace;
 use crate::project::Project;
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;

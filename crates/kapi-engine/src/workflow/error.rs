@@ -4,6 +4,7 @@
 
 use kapi_core::goal::denied::NOT_APPROVED_HERE;
 use kapi_core::workflow::denied::Denied;
+use kapi_core::workflow::pending::Decision;
 use kapi_core::workflow::slug::SlugError;
 use kapi_core::workflow::target::TargetError;
 use kapi_store::error::StoreError;
@@ -12,8 +13,32 @@ use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
 use crate::machine::error::StreamError;
-use crate::workflow::approvals::Lack;
 use crate::workflow::key::WorkflowKey;
+
+/// What a workflow says of itself that nobody here gave leave for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// Nothing is recorded.
+    #[error("your home does not say that you started it in this project")]
+    Nothing,
+    /// It was started as something else.
+    #[error("your home says that you started it with another purpose, other terms or another base")]
+    OtherStart,
+    /// An approval is not there.
+    #[error("it says that {} ({sha256}) was approved, and you never approved that", .decision.words())]
+    Approval {
+        /// What was decided.
+        decision: Decision,
+        /// The hash that it says was approved.
+        sha256: String,
+    },
+    /// Its limits go further.
+    #[error("it says that its limits were raised further than you raised them")]
+    Limits,
+    /// What is carried out is not what was approved.
+    #[error("what it would carry out is not what you approved")]
+    OtherContent,
+}
 
 /// A request that did not succeed.
 #[derive(Debug, thiserror::Error)]

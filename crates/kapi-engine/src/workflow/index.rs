@@ -19,12 +19,12 @@ use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::DiskError;
 
 use crate::error::EngineError;
-use crate::inventory::read_or_rebuild;
+use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::file_of_each::FileOfEach;
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::opened::OpenWorkflow;
+use crate::workflow::machine::{WorkflowMachine, stream};
 
 /// The most characters of a purpose that the inventory repeats.
 const PURPOSE_CHARS_MAX: usize = 120;
@@ -83,35 +83,6 @@ pub(crate) fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, Engin
     Ok(list(project, None)?.into_iter().filter_map(sound).collect())
 }
 
-/// Brings a workflow's entry up to date, if it is not.
-pub(crate) fn note(
-    project: &Project<'_>,
-    workflow: &Workflow,
-    log_bytes: u64,
-) -> Result<(), EngineError> {
-    let entry = entry(project, workflow, log_bytes);
-    let is_noted = || -> Result<bool, EngineError> {
-        let inventory = Inventory::read(project.disk, &project.layout)?;
-        let known = inventory
-            .as_ref()
-            .and_then(|inventory| inventory.find_workflow(&workflow.id));
-        Ok(known.is_some_and(|known| is_as_new(known, &entry)))
-    };
-    if is_noted()? {
-        return Ok(());
-    }
-    let held = project.lock()?;
-    // Somebody else may have noted it, or more, meanwhile.
-    if is_noted()? {
-        return Ok(());
-    }
-    let mut inventory = read_or_rebuild(project)?;
-    let known = inventory.find_workflow(&workflow.id);
-    let entry = since(known.map(Arc::as_ref), entry);
-    inventory.put_workflow(entry);
-    Ok(inventory.write(project.disk, &project.layout, &held)?)
-}
-
 /// Returns what the inventory repeats of a workflow, apart from when that was and how long its log
 /// was.
 pub(crate) fn row(workflow: &Workflow) -> WorkflowEntry {
@@ -134,7 +105,7 @@ pub(crate) fn row(workflow: &Workflow) -> WorkflowEntry {
     }
 }
 
-fn entry(project: &Project<'_>, workflow: &Workflow, log_bytes: u64) -> WorkflowEntry {
+pub(super) fn entry(project: &Project<'_>, workflow: &Workflow, log_bytes: u64) -> WorkflowEntry {
     WorkflowEntry {
         updated: format_ms(project.clock.now_ms()),
         log_bytes,
@@ -168,20 +139,24 @@ fn standing_of(
     {
         return Ok(Arc::clone(entry));
     }
-    let open = OpenWorkflow::load(project, key)?;
-    let log_bytes = open.log_bytes();
-    let entry = entry(project, &open.into_workflow()?, log_bytes);
+    let open = Opened::<WorkflowMachine>::load(stream(project, key))?;
+    let log_bytes = open.log().position().offset;
+    let not_found = || WorkflowError::NotFound {
+        workflow: key.clone(),
+    };
+    let workflow = open.into_state().ok_or_else(not_found)?;
+    let entry = entry(project, &workflow, log_bytes);
     Ok(Arc::new(since(known.map(Arc::as_ref), entry)))
 }
 
 /// Tells whether an entry says the same as another from a log at least as long.
-fn is_as_new(known: &WorkflowEntry, entry: &WorkflowEntry) -> bool {
+pub(super) fn is_as_new(known: &WorkflowEntry, entry: &WorkflowEntry) -> bool {
     known.log_bytes > entry.log_bytes
         || (known.log_bytes == entry.log_bytes && known.says_the_same(entry))
 }
 
 /// Keeps when it last changed, where it has not.
-fn since(known: Option<&WorkflowEntry>, mut entry: WorkflowEntry) -> WorkflowEntry {
+pub(super) fn since(known: Option<&WorkflowEntry>, mut entry: WorkflowEntry) -> WorkflowEntry {
     if let Some(known) = known.filter(|known| known.says_the_same(&entry)) {
         entry.updated.clone_from(&known.updated);
     }

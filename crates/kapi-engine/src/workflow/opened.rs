@@ -11,22 +11,23 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;
-use kapi_store::stream::LogStream;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
 
+use super::machine::{WorkflowMachine, stream};
 use crate::error::EngineError;
 use crate::json_file::json_file;
-use crate::machine::Machine;
 use crate::machine::logged::Logged;
 use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::workflow::approvals::WorkflowApprovals;
+use crate::workflow::edits::{edits, keep};
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;
+use crate::workflow::index;
 use crate::workflow::key::WorkflowKey;
+use crate::workflow::note::note;
 use crate::workflow::snapshot::Snapshot;
-use crate::workflow::{edited, index};
 
 /// A workflow's stream and its fold.
 pub struct OpenWorkflow<'a> {
@@ -36,21 +37,6 @@ pub struct OpenWorkflow<'a> {
     written: Written,
     /// Whether somebody may have recorded what nobody derived.
     is_behind: bool,
-}
-
-/// What a workflow is folded of; nothing is no workflow.
-#[derive(Debug)]
-pub struct WorkflowMachine;
-
-impl Machine for WorkflowMachine {
-    type State = Option<Workflow>;
-    type Event = Event;
-    const EVENT: &'static str = "an event";
-    const STATE: &'static str = "the state";
-
-    fn evolve(state: &mut Option<Workflow>, logged: &Logged<Event>) {
-        evolve(state, &logged.event);
-    }
 }
 
 /// What a request led to.
@@ -191,8 +177,8 @@ impl<'a> OpenWorkflow<'a> {
         }
         let layout = self.project.layout.workflow(self.key.mode, &self.key.id);
         let disk = self.project.disk;
-        for (name, bytes) in edited::edits(disk, &layout, workflow)? {
-            edited::keep(disk, &layout, name, &bytes)?;
+        for (name, bytes) in edits(disk, &layout, workflow)? {
+            keep(disk, &layout, name, &bytes)?;
         }
         Ok(())
     }
@@ -230,7 +216,7 @@ impl<'a> OpenWorkflow<'a> {
     /// When the disk refuses.
     pub fn note(&self) -> Result<(), EngineError> {
         match self.open.state() {
-            Some(workflow) => index::note(self.project, workflow, self.log_bytes()),
+            Some(workflow) => note(self.project, workflow, self.log_bytes()),
             None => Ok(()),
         }
     }
@@ -291,17 +277,5 @@ impl<'a> OpenWorkflow<'a> {
         WorkflowError::NotFound {
             workflow: self.key.clone(),
         }
-    }
-}
-
-/// Returns a workflow's stream.
-#[must_use]
-pub fn stream<'a>(project: &Project<'a>, key: &WorkflowKey) -> LogStream<'a> {
-    let layout = project.layout.workflow(key.mode, &key.id);
-    LogStream {
-        disk: project.disk,
-        name: key.id.to_string(),
-        dir: layout.dir().to_path_buf(),
-        anchor: project.layout.root().to_path_buf(),
     }
 }

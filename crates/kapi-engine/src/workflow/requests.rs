@@ -13,16 +13,19 @@ use kapi_store::inventory::Inventory;
 use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_sys::lock::Lock;
 
+use super::error::Lack;
+use super::machine::stream;
 use crate::error::EngineError;
+use crate::goal_listing::Listed;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
-use crate::project::{Listed, Project};
-use crate::workflow::approvals::{Lack, WorkflowApprovals};
+use crate::project::Project;
+use crate::workflow::approvals::WorkflowApprovals;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::subject;
 use crate::workflow::index::{self, WorkflowListed};
 use crate::workflow::key::WorkflowKey;
-use crate::workflow::opened::{OpenWorkflow, Submitted, stream};
+use crate::workflow::opened::{OpenWorkflow, Submitted};
 
 /// Everything that a status shows, from one look at the inventory.
 #[derive(Debug)]

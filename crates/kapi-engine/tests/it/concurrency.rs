@@ -7,7 +7,7 @@ use kapi_core::goal::budget::Raise;
 use kapi_core::goal::command::Command;
 use kapi_core::id::Slug;
 use kapi_engine::audit::audit_goal;
-use kapi_engine::project::Standing;
+use kapi_engine::goal_listing::Standing;
 use kapi_sys::clock::StepClock;
 use kapi_sys::lock::Lock;
 use kapi_sys::real_disk::RealDisk;

@@ -21,8 +21,8 @@ use kapi_engine::kernel::door::goal::GoalAsk;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::policy_file::{self, PolicyPlaces};
 use kapi_engine::kernel::queue::Queue;
+use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::kernel::terms::KernelTerms;
-use kapi_engine::kernel::worker::LEASE_MS;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;
 

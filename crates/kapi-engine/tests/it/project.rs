@@ -3,8 +3,9 @@
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Status;
 use kapi_core::id::Slug;
+use kapi_engine::contract_hash::contract_hash;
+use kapi_engine::goal_listing::Standing;
 use kapi_engine::machine::follow::LogCursor;
-use kapi_engine::project::{Standing, contract_hash};
 use kapi_engine::reference::ResolveError;
 use kapi_sys::disk::{Disk as _, replace_derived};
 

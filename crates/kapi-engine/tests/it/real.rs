@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_engine::kernel::log::Store;
+use kapi_engine::kernel::store::Store;
 use kapi_fleet::address::Address;
 use kapi_fleet::client::FleetSettings;
 use kapi_testkit::cluster::Cluster;

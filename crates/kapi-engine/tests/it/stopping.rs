@@ -7,7 +7,8 @@ use kapi_core::goal::effect::Action;
 use kapi_core::goal::event::Stop;
 use kapi_core::goal::outcome::Outcome;
 use kapi_core::goal::state::Status;
-use kapi_engine::drive::{Control, Observed, Pace, drive};
+use kapi_engine::drive::{Control, Observed, drive};
+use kapi_engine::pace::Pace;
 
 use crate::support::{Fixture, Script, contract, kind, person, until_cancelled, usage, well};
 

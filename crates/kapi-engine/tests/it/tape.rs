@@ -20,6 +20,7 @@ use kapi_core::workflow::modes::interview::command::InterviewCommand;
 use kapi_engine::drive;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::kernel::queue::Queue;
+use kapi_engine::pace::Pace;
 use kapi_engine::preferences::{Change, Preferences};
 use kapi_engine::project::Project;
 use kapi_engine::spend::Ledger;
@@ -175,9 +176,9 @@ fn a_goal() {
         person: person(),
         interrupted: &|| false,
         monotonic_ms: &STANDS_STILL,
-        pace: drive::Pace {
+        pace: Pace {
             look_ms: 1,
-            ..drive::Pace::STANDARD
+            ..Pace::STANDARD
         },
     };
     let world = Script(&|effect, _| well(effect));
@@ -280,9 +281,9 @@ fn interview(project: &Project<'_>, key: &WorkflowKey) {
     let control = workflow_drive::Control {
         interrupted: &|| false,
         monotonic_ms: &STANDS_STILL,
-        pace: drive::Pace {
+        pace: Pace {
             look_ms: 1,
-            ..drive::Pace::STANDARD
+            ..Pace::STANDARD
         },
         delays: Delays::NONE,
     };

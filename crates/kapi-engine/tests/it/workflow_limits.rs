@@ -18,7 +18,7 @@ use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_engine::project::Project;
-use kapi_engine::workflow::approvals::Lack;
+use kapi_engine::workflow::error::Lack;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
 

@@ -19,7 +19,7 @@ use kapi_core::workflow::modes::{Begin, ModeAnswer, ModeCommand};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
-use kapi_engine::drive::Pace;
+use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive::{Control, DriveError, Observed, drive};

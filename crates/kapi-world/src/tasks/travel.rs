@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use kapi_core::kernel::task::Task;
-use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::parcels::{Parcel, Parcels};
+use kapi_engine::kernel::store::Store;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::repository::Repository;
 use kapi_sys::cancel::Cancel;

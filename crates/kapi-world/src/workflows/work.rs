@@ -24,8 +24,8 @@ use kapi_core::workflow::effect::{Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Gives;
 use kapi_core::workflow::state::Workflow;
+use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::error::EngineError;
-use kapi_engine::project::contract_hash;
 use kapi_engine::world::Watch;
 
 use crate::run_dir::RunDir;

@@ -14,7 +14,7 @@ use kapi_core::kernel::request::{Origin, Priority, Request, Retry, TaskBudget};
 use kapi_core::kernel::task::{End, Report};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::worker::LEASE_MS;
+use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;

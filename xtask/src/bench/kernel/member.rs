@@ -14,7 +14,8 @@ use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::{End, Report, Task};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::kernel::worker::{Hands, LEASE_MS, Terms, Worker};
+use kapi_engine::kernel::store::LEASE_MS;
+use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::real_disk::RealDisk;
 

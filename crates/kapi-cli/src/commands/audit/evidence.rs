@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use kapi_core::id::GoalId;
 use kapi_engine::damage::{LEDGER, PREFERENCES, PRUNED};
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
-use kapi_engine::kernel::log::Store;
+use kapi_engine::kernel::store::Store;
 use kapi_engine::project::Project;
 use kapi_engine::spend::LedgerHome;
 use kapi_engine::spend::audit::{LedgerAudit, audit_ledger};

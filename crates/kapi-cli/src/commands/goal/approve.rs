@@ -8,8 +8,8 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::event::{ApprovalMeans, Event};
 use kapi_core::goal::state::Status;
 use kapi_engine::approvals::approval::Lack;
+use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::project::contract_hash;
 
 use crate::commands::goal::pick::{self, Picked};
 use crate::commands::goal::{answer, resume, standing};

@@ -6,7 +6,8 @@
 use kapi_core::goal::command::Command;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
-use kapi_engine::project::{Project, Standing};
+use kapi_engine::goal_listing::Standing;
+use kapi_engine::project::Project;
 
 use crate::context::Context;
 use crate::error::Error;

@@ -6,7 +6,8 @@ use kapi_core::goal::event::Stop;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::wait::WaitFor;
 use kapi_core::goal::words;
-use kapi_engine::project::{Listed, Project, Standing};
+use kapi_engine::goal_listing::{Listed, Standing};
+use kapi_engine::project::Project;
 
 use crate::commands::inbox::item::{Item, Line, Waiting};
 use crate::error::{Error, chain};

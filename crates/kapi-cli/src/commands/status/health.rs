@@ -8,7 +8,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use kapi_engine::damage::Damage;
-use kapi_engine::project::{Project, Standing};
+use kapi_engine::goal_listing::Standing;
+use kapi_engine::project::Project;
 use kapi_engine::workflow::index::WorkflowStanding;
 use kapi_engine::workflow::requests::Standings;
 use kapi_world::launching::look::size;

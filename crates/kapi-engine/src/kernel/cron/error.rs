@@ -4,7 +4,98 @@
 
 use std::fmt;
 
-use crate::kernel::cron::field::Field;
+/// The names of the months, as they are written.
+pub(crate) const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+
+/// The names of the weekdays; Sunday is 0.
+pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// A field of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// The second, only when there are six fields.
+    Second,
+    /// The minute.
+    Minute,
+    /// The hour.
+    Hour,
+    /// The day of the month.
+    Day,
+    /// The month.
+    Month,
+    /// The day of the week.
+    Weekday,
+}
+
+impl Field {
+    /// All fields in the order in which they are written.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Second,
+        Self::Minute,
+        Self::Hour,
+        Self::Day,
+        Self::Month,
+        Self::Weekday,
+    ];
+
+    /// Returns the least and the greatest number; 7 is Sunday once more.
+    pub(crate) const fn bounds(self) -> (i8, i8) {
+        match self {
+            Self::Second | Self::Minute => (0, 59),
+            Self::Hour => (0, 23),
+            Self::Day => (1, 31),
+            Self::Month => (1, 12),
+            Self::Weekday => (0, 7),
+        }
+    }
+
+    /// Returns what may stand in it.
+    pub(crate) const fn allowed(self) -> &'static str {
+        match self {
+            Self::Second | Self::Minute => "0 to 59, *, ranges, steps and lists of them",
+            Self::Hour => "0 to 23, *, ranges, steps and lists of them",
+            Self::Day => "1 to 31, *, ?, L, L-1 to L-30, LW, 1W to 31W, ranges, steps and lists",
+            Self::Month => "1 to 12, jan to dec, *, ranges, steps and lists of them",
+            Self::Weekday => {
+                "0 to 7 (0 and 7 are Sunday), sun to sat, *, ?, friL, fri#1 to fri#5, ranges, steps and lists"
+            }
+        }
+    }
+
+    /// Returns the largest step that still reaches a second value.
+    pub(crate) const fn step_max(self) -> i8 {
+        match self {
+            Self::Second | Self::Minute => 59,
+            Self::Hour => 23,
+            Self::Day => 30,
+            Self::Month => 11,
+            Self::Weekday => 6,
+        }
+    }
+
+    pub(crate) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Second | Self::Minute | Self::Hour | Self::Day => &[],
+            Self::Month => &MONTHS,
+            Self::Weekday => &WEEKDAYS,
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day of month",
+            Self::Month => "month",
+            Self::Weekday => "weekday",
+        })
+    }
+}
 
 /// Why a schedule cannot be read.
 #[derive(Debug, thiserror::Error)]

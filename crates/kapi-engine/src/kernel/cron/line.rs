@@ -2,8 +2,9 @@
 //!
 //! Knows how a line is cut; what a part may be is the field's matter.
 
+use super::error::Field;
 use crate::kernel::cron::error::{CronError, Fault};
-use crate::kernel::cron::field::{Field, Part, parse_part};
+use crate::kernel::cron::field::{Part, parse_part};
 
 /// The longest schedule. Every minute of an hour written as a list needs 169 bytes.
 const TEXT_BYTES_MAX: usize = 512;

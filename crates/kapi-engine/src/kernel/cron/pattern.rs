@@ -6,7 +6,8 @@
 use jiff::ToSpan as _;
 use jiff::civil::{Date, DateTime, Time};
 
-use crate::kernel::cron::field::{Field, Part};
+use super::error::Field;
+use crate::kernel::cron::field::Part;
 
 /// The local times of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use kapi_settings::scalar::{Millis, NumberText, Whole, Word};
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
-use crate::kernel::definition_file::read::Files;
+use super::place::Files;
 
 const EXIT_CODE_LEAST: i64 = -(EXIT_CODE_MAX as i64);
 const EXIT_CODE_MOST: i64 = EXIT_CODE_MAX as i64;

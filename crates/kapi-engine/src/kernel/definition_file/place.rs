@@ -22,6 +22,9 @@ const NAMES_MAX: usize = 65_536;
 /// How often a look-up that somebody disturbs is tried again.
 const ATTEMPTS_MAX: usize = 16;
 
+/// Looks up a file of the project.
+pub(crate) type Files<'a> = &'a dyn Fn(&Path) -> Result<Option<String>, PlaceError>;
+
 /// A directory that files are read from.
 #[derive(Debug)]
 pub(in crate::kernel) struct Place {

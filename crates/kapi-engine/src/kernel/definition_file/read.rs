@@ -4,7 +4,6 @@
 //! after a fault, so that a person sees all of them at once.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use kapi_core::kernel::condition::{Condition, ConditionForm};
 use kapi_core::kernel::definition::trigger::Ending;
@@ -26,15 +25,12 @@ use kapi_settings::setting::{OneOrMany, Setting};
 use kapi_settings::yaml;
 use serde::{Deserialize, Deserializer};
 
+use super::place::Files;
 use crate::kernel::condition_file::unknown_zone;
 use crate::kernel::definition_file::body;
 use crate::kernel::definition_file::evals::{self, EvalForm};
 use crate::kernel::definition_file::front_matter::{self, Parts};
-use crate::kernel::definition_file::place::PlaceError;
 use crate::kernel::definition_file::triggers::{self, TriggerForm};
-
-/// Looks up a file of the project.
-pub(super) type Files<'a> = &'a dyn Fn(&Path) -> Result<Option<String>, PlaceError>;
 
 /// The agent programs by name; the others begin with `command:` or `script:`.
 const BACKENDS: &[&str] = &["pi", "claude", "codex", "gemini"];

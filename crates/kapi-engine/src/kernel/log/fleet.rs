@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 
 use crate::kernel::error::KernelError;
 use crate::kernel::history::History;
-use crate::kernel::log::{Appended, STREAM, Understand};
+use crate::kernel::log::{Appended, Understand};
+use crate::kernel::store::STREAM;
 use crate::machine::fold::Loaded;
 
 /// The log, and how far it was read.

@@ -15,8 +15,8 @@ use kapi_core::kernel::request::{Key, Origin, Priority, Request, Retry, TaskBudg
 use kapi_core::kernel::task::{End, Report, State, Task};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::kernel::error::KernelError;
-use kapi_engine::kernel::log::Store;
 use kapi_engine::kernel::queue::{Enlisted, Queue};
+use kapi_engine::kernel::store::Store;
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_engine::project::Project;
 use kapi_fleet::client::FleetSettings;
