@@ -6,33 +6,40 @@
 //! Tour: [`state`] is a workflow, [`decide`] says no, [`evolve`] folds, [`modes`] lists the modes, and
 //! [`mode_rules`] is what each of them knows alone.
 
+// First: its list is a macro that others read.
+#[macro_use]
+pub mod modes;
+
 pub mod branch;
 pub mod candidate;
 pub mod changed;
 pub mod command;
 pub mod decide;
 pub mod denied;
+mod dispatch;
 pub mod documents;
 pub mod effect;
 pub mod event;
 pub mod evidence;
 pub mod evolve;
+pub mod given;
 pub mod guidance;
 pub mod handover;
 pub mod identity;
 pub mod limits;
 pub mod link;
+pub mod mode;
 pub mod mode_rules;
 pub mod mode_spec;
 #[cfg(test)]
 mod model;
-pub mod modes;
 pub mod next_command;
 pub mod outcome;
 pub mod pending;
 pub mod report;
 pub mod role;
 pub mod slug;
+pub mod spent;
 pub mod state;
 #[cfg(test)]
 mod story;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kapi_core::goal::event::Event;
 use kapi_core::id::GoalId;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_store::inventory::{goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::LogStream;

@@ -3,7 +3,7 @@
 //! Pure: given the ids there are, finds the one that is meant or says why it cannot.
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_store::error::StoreError;
 
 /// Names that an error lists at most.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kapi_core::goal::contract::{Race, SandboxLevel};
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_sys::disk::{Disk, replace_durably};
 use kapi_sys::lock::Lock;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 
 use crate::hash::sha256_hex;
 

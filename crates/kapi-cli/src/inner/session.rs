@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;

@@ -10,8 +10,9 @@ mod words;
 
 use std::path::PathBuf;
 
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::modes::interview::command::InterviewCommand;
-use kapi_core::workflow::modes::{Mode, ModeCommand};
 
 use crate::commands::workflow::{approve, resume, start, status};
 use crate::context::Context;

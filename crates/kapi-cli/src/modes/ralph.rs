@@ -5,8 +5,9 @@
 mod words;
 
 use kapi_core::plan::task::TaskId;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::modes::ralph::command::RalphCommand;
-use kapi_core::workflow::modes::{Mode, ModeCommand};
 
 use crate::commands::workflow::{approve, branch, resume, start, status};
 use crate::context::Context;

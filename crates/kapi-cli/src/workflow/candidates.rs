@@ -5,7 +5,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::workflow::candidate::Candidate;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::key::WorkflowKey;
 

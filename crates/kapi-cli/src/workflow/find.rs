@@ -2,7 +2,7 @@
 //!
 //! The rules are the core's; here it is said which one was taken where another was named.
 
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_engine::workflow::key::WorkflowKey;
 
 use crate::context::Context;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::key::WorkflowKey;

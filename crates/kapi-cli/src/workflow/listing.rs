@@ -4,7 +4,7 @@
 
 use std::iter;
 
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};

@@ -5,8 +5,8 @@
 use clap::FromArgMatches as _;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, Judge, TURNS_DEFAULT};
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::{ModeSpec, Party, Repository};
-use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_world::survey::Survey;
 
@@ -294,7 +294,7 @@ fn usd(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::modes::Mode;
+    use kapi_core::workflow::mode::Mode;
 
     use super::{Flags, as_run, usd};
     use crate::amount;

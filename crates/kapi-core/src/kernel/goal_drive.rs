@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 
 /// What a task that drives a goal is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

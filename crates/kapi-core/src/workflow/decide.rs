@@ -10,9 +10,10 @@ use crate::workflow::documents::documents;
 use crate::workflow::effect::{Effect, Uses, next};
 use crate::workflow::event::Event;
 use crate::workflow::evolve::evolve;
-use crate::workflow::limits;
+use crate::workflow::given::Given;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::{Decision, Pending};
+use crate::workflow::spent;
 use crate::workflow::state::{Status, Workflow};
 
 mod effects;
@@ -23,15 +24,6 @@ mod worker;
 
 /// The most bytes of a text that a person or an agent hands over: a purpose, a revision, an answer.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
-
-/// What a decision is given from outside.
-#[derive(Debug, Clone, Copy)]
-pub struct Given {
-    /// The time, in milliseconds since the epoch.
-    pub now_ms: i64,
-    /// SHA-256 of some bytes, in hexadecimal: what an approval is bound to.
-    pub sha256: fn(&[u8]) -> String,
-}
 
 /// Decides a command: the events it leads to, none where it asks for what already holds.
 ///
@@ -103,7 +95,7 @@ fn complete(workflow: &Workflow, mut events: Vec<Event>) -> Vec<Event> {
     if after.status.is_terminal() && !workflow.status.is_terminal() {
         let place = end_of(workflow, &events);
         events.splice(place..place, worker::close(&after));
-    } else if let Some((reason, unblock)) = limits::used_up(&after)
+    } else if let Some((reason, unblock)) = spent::used_up(&after)
         && next(&after).iter().any(uses_something)
     {
         events.push(Event::Blocked { reason, unblock });

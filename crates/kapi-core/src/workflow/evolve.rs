@@ -9,8 +9,8 @@ use crate::usage::Usage;
 use crate::workflow::event::Event;
 use crate::workflow::limits::Raised;
 use crate::workflow::link::{Link, Relation};
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::After;
-use crate::workflow::modes::Mode;
 use crate::workflow::state::{Blocked, Revision, Status, Workflow};
 use crate::workflow::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
 

@@ -3,8 +3,8 @@
 //! A command never chooses guidance; it changes state, and the state's phase names the documents, see
 //! [`crate::workflow::mode_spec::PhaseSpec`]. Each is one `SKILL.md` of its own, part of the program.
 
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::Skill;
-use crate::workflow::modes::Mode;
 use crate::workflow::state::{Status, Workflow};
 
 /// How a change is reviewed, in every mode that reviews.
@@ -44,8 +44,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::body;
+    use crate::workflow::mode::Mode;
     use crate::workflow::mode_spec::Skill;
-    use crate::workflow::modes::Mode;
 
     const LINES_MAX: usize = 120;
 

@@ -1,5 +1,4 @@
-//! Every durable mode there is, in one list: what the lifecycle keeps of each, and whose rules are
-//! asked.
+//! Every durable mode there is, in one list, and what the lifecycle keeps of each.
 //!
 //! The list is all of it. What a mode's types mean stands in the mode's own folder; the names by which
 //! a log knows a mode are written out here, so that no line of a log changes with a type's name.
@@ -7,28 +6,55 @@
 pub mod interview;
 pub mod ralph;
 
-use std::fmt;
-
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::GoalId;
-use crate::workflow::command::Command;
-use crate::workflow::event::Event;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::Link;
-use crate::workflow::mode_rules::ModeRules;
-use crate::workflow::mode_spec::{ContextRule, ModeSpec};
+use crate::workflow::mode::Mode;
 use crate::workflow::role::RoleSpec;
 
-/// Makes of the list what is one of every mode's: the enumerations, and the way to the mode that one of
-/// their values is of.
-macro_rules! modes {
+/// The list, handed to a macro that makes something of it.
+macro_rules! every_mode {
+    ($make:ident) => {
+        $make! {
+            there are {
+                DeepInterview "deep-interview",
+                "Context creation: what a person wants, asked until it is clear.",
+                as Interview "interview" in interview {
+                    state: crate::workflow::modes::interview::state::Interview,
+                    begin: crate::workflow::modes::interview::begin::InterviewBegin,
+                    event: crate::workflow::modes::interview::event::InterviewEvent,
+                    command: crate::workflow::modes::interview::command::InterviewCommand,
+                    answer: crate::workflow::modes::interview::step::Step,
+                    carried: spec as Option<Box<crate::workflow::handover::Spec>>,
+                }
+                Ralph "ralph",
+                "Governed build: plan, approval, execution, review, closeout.",
+                as Ralph "ralph" in ralph {
+                    state: crate::workflow::modes::ralph::state::Ralph,
+                    begin: crate::workflow::modes::ralph::begin::RalphBegin,
+                    event: crate::workflow::modes::ralph::event::RalphEvent,
+                    command: crate::workflow::modes::ralph::command::RalphCommand,
+                    answer: crate::workflow::modes::ralph::answer::RalphAnswer,
+                    carried: plan as Option<Box<crate::workflow::modes::ralph::plan::Plan>>,
+                }
+            }
+            there will be {
+                Autoresearch "autoresearch", "Governed optimisation of a metric.";
+                Integrate "integrate", "Governed integration of branches.";
+            }
+        }
+    };
+}
+
+/// Makes of the list what is one of every mode's, and the way to the mode that one of them is of.
+macro_rules! parts {
     (
         there are { $(
             $(#[cfg($($cfg:tt)*)])?
-            $mode:ident $name:literal, $about:literal, as $tag:ident $word:literal {
-                spec: $spec:path,
+            $mode:ident $name:literal, $about:literal, as $tag:ident $word:literal in $folder:ident {
                 state: $state:ty,
                 begin: $begin:ty,
                 event: $event:ty,
@@ -39,40 +65,6 @@ macro_rules! modes {
         )+ }
         there will be { $($later:ident $later_name:literal, $later_about:literal;)* }
     ) => {
-        /// A durable mode.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum Mode {
-            $($(#[cfg($($cfg)*)])? #[doc = $about] #[serde(rename = $name)] $mode,)+
-            $(#[doc = $later_about] #[serde(rename = $later_name)] $later,)*
-        }
-
-        impl Mode {
-            /// Every mode there is, those included that there are only by name yet.
-            pub const ALL: [Self; [
-                $($(#[cfg($($cfg)*)])? $name,)+ $($later_name,)*
-            ].len()] = [
-                $($(#[cfg($($cfg)*)])? Self::$mode,)+ $(Self::$later,)*
-            ];
-
-            /// Returns the name, which is also the name of its directory and its command.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$mode => $name,)+
-                    $(Self::$later => $later_name,)*
-                }
-            }
-
-            /// Returns the table; `None` for a mode that there is only by name yet.
-            #[must_use]
-            pub const fn spec(self) -> Option<&'static ModeSpec> {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$mode => Some(&$spec),)+
-                    $(Self::$later => None,)*
-                }
-            }
-        }
-
         /// The mode's own part of a workflow.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -81,21 +73,6 @@ macro_rules! modes {
         }
 
         impl Body {
-            /// Returns what the mode decides, wants and shows.
-            #[must_use]
-            pub fn rules(&self) -> &dyn ModeRules {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$tag(state) => &**state,)+
-                }
-            }
-
-            /// Returns how the mode folds.
-            pub fn rules_mut(&mut self) -> &mut dyn ModeRules {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$tag(state) => &mut **state,)+
-                }
-            }
-
             /// Returns what an approval lets be carried out.
             #[must_use]
             pub const fn carried(&self) -> Carried<'_> {
@@ -199,15 +176,6 @@ macro_rules! modes {
             $($(#[cfg($($cfg)*)])? #[doc = $about] $tag($command),)+
         }
 
-        impl ModeCommand {
-            /// Returns the table of the mode that it is of.
-            pub(crate) const fn spec(&self) -> &'static ModeSpec {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$tag(_) => &$spec,)+
-                }
-            }
-        }
-
         /// What an agent answered, in the shape it was asked for.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ModeAnswer {
@@ -231,88 +199,7 @@ macro_rules! modes {
                 }
             }
         }
-
-        $(
-            $(#[cfg($($cfg)*)])?
-            impl From<$event> for Event {
-                fn from(event: $event) -> Self {
-                    Self::Mode(ModeEvent::$tag(event))
-                }
-            }
-
-            $(#[cfg($($cfg)*)])?
-            impl From<$command> for Command {
-                fn from(command: $command) -> Self {
-                    Self::Mode(ModeCommand::$tag(command))
-                }
-            }
-        )+
     };
 }
 
-modes! {
-    there are {
-        DeepInterview "deep-interview",
-        "Context creation: what a person wants, asked until it is clear.",
-        as Interview "interview" {
-            spec: interview::spec::SPEC,
-            state: interview::state::Interview,
-            begin: interview::begin::InterviewBegin,
-            event: interview::event::InterviewEvent,
-            command: interview::command::InterviewCommand,
-            answer: interview::step::Step,
-            carried: spec as Option<Box<Spec>>,
-        }
-        Ralph "ralph",
-        "Governed build: plan, approval, execution, review, closeout.",
-        as Ralph "ralph" {
-            spec: ralph::spec::SPEC,
-            state: ralph::state::Ralph,
-            begin: ralph::begin::RalphBegin,
-            event: ralph::event::RalphEvent,
-            command: ralph::command::RalphCommand,
-            answer: ralph::answer::RalphAnswer,
-            carried: plan as Option<Box<ralph::plan::Plan>>,
-        }
-    }
-    there will be {
-        Autoresearch "autoresearch", "Governed optimisation of a metric.";
-        Integrate "integrate", "Governed integration of branches.";
-    }
-}
-
-impl Mode {
-    /// The mode that others take their context from.
-    pub const CONTEXT: Self = Self::DeepInterview;
-    /// The mode that takes the work of others over.
-    pub const INTEGRATOR: Self = Self::Integrate;
-
-    /// Returns what one of its workflows is called.
-    #[must_use]
-    pub fn noun(self) -> &'static str {
-        self.spec().map_or(self.as_str(), |spec| spec.noun)
-    }
-
-    /// Reads a name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
-    }
-
-    /// Returns the modes that may begin with what another one hands over.
-    pub fn takers() -> impl Iterator<Item = Self> {
-        let takers = Self::specs().filter(|spec| spec.context == ContextRule::Takes);
-        takers.map(|spec| spec.mode)
-    }
-
-    /// Returns the tables of the modes that there are.
-    pub fn specs() -> impl Iterator<Item = &'static ModeSpec> {
-        Self::ALL.into_iter().filter_map(Self::spec)
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
+every_mode!(parts);

@@ -2,10 +2,10 @@
 //!
 //! Knows commands by their words only; that they exist is tested where they are defined.
 
-use crate::workflow::limits::raise_command;
 use crate::workflow::link::Relation;
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::Stage;
-use crate::workflow::modes::Mode;
+use crate::workflow::spent::raise_command;
 use crate::workflow::state::{Status, Workflow};
 
 /// Returns the commands that make sense now, most useful first; never none.

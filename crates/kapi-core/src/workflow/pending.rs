@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 
 /// What a person is asked to decide, as data of its mode.
 #[derive(Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ pub struct Approval {
 #[cfg(test)]
 mod tests {
     use super::{Decision, DecisionSpec, Gives};
-    use crate::workflow::modes::Mode;
+    use crate::workflow::mode::Mode;
 
     static SEVERAL: DecisionSpec = DecisionSpec {
         name: "approve_several",

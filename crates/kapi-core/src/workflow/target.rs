@@ -3,7 +3,7 @@
 //! A pure table over the rows of the inventory. It never guesses from a part of a name.
 
 use crate::id::GoalId;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 use crate::workflow::state::Status;
 
 /// The most names that are offered where none fits.

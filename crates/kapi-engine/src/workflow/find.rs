@@ -5,7 +5,7 @@
 use kapi_core::id::GoalId;
 use kapi_core::workflow::candidate::{Approved, Candidate, candidates};
 use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status;
 use kapi_core::workflow::target::{self, Row, TargetError};
 use kapi_store::inventory::workflow_entry::WorkflowEntry;

@@ -12,7 +12,8 @@ use kapi_core::goal::command::Command;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::workflow::effect::GoalWork;
-use kapi_core::workflow::limits::{self, GoalAccount};
+use kapi_core::workflow::limits::GoalAccount;
+use kapi_core::workflow::spent;
 use kapi_core::workflow::state::Workflow;
 
 use crate::project::Project;
@@ -38,7 +39,7 @@ pub(super) fn of_effect(workflow: &Workflow, effect: &EffectId) -> Option<GoalId
 
 /// Tells whether what goals use counts against a limit.
 pub(super) fn are_limited(workflow: &Workflow) -> bool {
-    !limits::limit(workflow).is_unlimited()
+    !spent::limit(workflow).is_unlimited()
 }
 
 /// Returns what a goal of the workflow has used so far.

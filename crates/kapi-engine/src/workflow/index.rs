@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kapi_core::text::one_line;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Stage;
-use kapi_core::workflow::modes::Mode;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_store::inventory::{Inventory, workflow_ids};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Workflow;
 
 /// A workflow of a project.

@@ -5,9 +5,10 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::decide::{Given, decide};
+use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::given::Given;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
 use kapi_store::hash::sha256_hex;

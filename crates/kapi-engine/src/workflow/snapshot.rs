@@ -9,7 +9,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::next;
 use kapi_core::workflow::guidance;
 use kapi_core::workflow::link::Link;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Decision;
 use kapi_core::workflow::state::{Blocked, Status, Workflow};

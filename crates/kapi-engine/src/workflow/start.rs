@@ -7,11 +7,13 @@
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::workflow::command::{Command, Start};
-use kapi_core::workflow::decide::{Given, decide};
+use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::denied::{Denied, Why};
+use kapi_core::workflow::given::Given;
 use kapi_core::workflow::handover::Spec;
 use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::modes::{Begin, Mode};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::slug;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;

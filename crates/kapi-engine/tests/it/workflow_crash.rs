@@ -2,11 +2,12 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::decide::{Given, decide};
+use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::denied::Why;
 use kapi_core::workflow::effect::next;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::given::Given;
 use kapi_core::workflow::state::Status;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::sim_disk::Mutation;

@@ -2,8 +2,9 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::modes::ralph::begin::RalphBegin;
-use kapi_core::workflow::modes::{Begin, Mode};
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::Status;
 use kapi_engine::workflow::audit::audit_workflow;

@@ -5,7 +5,7 @@
 
 use kapi_core::id::GoalId;
 use kapi_core::workflow::link::{Link, Relation};
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::pending::Decision;
 use kapi_core::workflow::state::Status;
 use serde::{Deserialize, Serialize};

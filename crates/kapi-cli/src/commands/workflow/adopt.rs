@@ -3,7 +3,7 @@
 //!
 //! The workflow itself stays as it is; the leave is kept in the person's home.
 
-use kapi_core::workflow::limits;
+use kapi_core::workflow::spent;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 
@@ -89,7 +89,7 @@ fn trusted(workflow: &Workflow) -> Vec<(&'static str, String)> {
 
 /// Returns what the whole may use, where that is limited.
 fn whole(workflow: &Workflow) -> Option<String> {
-    let limit = limits::limit(workflow);
+    let limit = spent::limit(workflow);
     let tokens = limit
         .tokens
         .map(|n| format!("{} tokens", amount::tokens(n)));

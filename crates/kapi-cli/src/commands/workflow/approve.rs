@@ -3,7 +3,7 @@
 //! At a terminal after it was shown whole, with `--yes`, or by naming its hash. It does not go on by
 //! itself: that is said, with the command, unless `--go` asks for it.
 
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::{Means, Pending};
 use kapi_engine::workflow::requests::Approving;

@@ -4,7 +4,8 @@
 
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::modes::{Mode, ModeCommand};
+use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::state::Status;
 
 use crate::commands::workflow::adopt::{self, Leave};

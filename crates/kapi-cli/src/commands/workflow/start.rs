@@ -4,8 +4,9 @@
 //! and the number typed then is a row of that list and nothing else.
 
 use kapi_core::id::GoalId;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::{Opening, Stage};
-use kapi_core::workflow::modes::{Begin, Mode};
+use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::PlanApproval;

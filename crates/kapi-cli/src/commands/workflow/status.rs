@@ -2,7 +2,7 @@
 //!
 //! Reads the inventory and no log.
 
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_wire::workflow::row::WorkflowRow;
 use serde::Serialize;
 

@@ -10,7 +10,7 @@ use crate::kernel::task::{End, Phase, PhaseStatus, Report, Trigger};
 use crate::plan;
 use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 
 fn check(event: &KernelEvent, line: &str) {
     assert_eq!(serde_json::to_string(event).unwrap(), line);

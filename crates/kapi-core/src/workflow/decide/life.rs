@@ -6,14 +6,16 @@ use crate::actor::Actor;
 use crate::id::GoalId;
 use crate::workflow::command::Command;
 use crate::workflow::decide::{
-    Given, engine, folded, going_on, human, said, subject, wrong_mode, wrong_phase,
+    engine, folded, going_on, human, said, subject, wrong_mode, wrong_phase,
 };
 use crate::workflow::denied::Why;
 use crate::workflow::effect::next;
 use crate::workflow::event::Event;
-use crate::workflow::limits::{self, Raised};
+use crate::workflow::given::Given;
+use crate::workflow::limits::Raised;
 use crate::workflow::mode_spec::Integration;
 use crate::workflow::pending::{Approval, Means, Pending};
+use crate::workflow::spent;
 use crate::workflow::state::{Status, Workflow};
 
 pub(super) fn approve(
@@ -137,7 +139,7 @@ fn may_use(workflow: &Workflow, events: &[Event]) -> Result<(), Why> {
     let after = folded(workflow, events);
     let is_held_up =
         after.status == Status::Blocked || next(&after).iter().any(super::uses_something);
-    match limits::used_up(&after) {
+    match spent::used_up(&after) {
         Some((reason, unblock)) if is_held_up => Err(Why::NotReady {
             action: "go on",
             reasons: vec![reason, unblock],

@@ -4,9 +4,10 @@
 
 use crate::actor::Actor;
 use crate::workflow::command::Start;
-use crate::workflow::decide::{Given, human, said};
+use crate::workflow::decide::{human, said};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::terms::Terms;
 
 /// The most goals that may be driven at once.

@@ -14,7 +14,7 @@ use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::evolve::evolve;
 use crate::workflow::limits::Raised;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::story::{drafted, interview, says, talk, to_interview};
 use crate::workflow::next_command::next_commands;

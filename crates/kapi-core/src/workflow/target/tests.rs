@@ -1,7 +1,7 @@
 //! The reference's tables of what a token means, row by row.
 
 use crate::id::GoalId;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 use crate::workflow::state::Status;
 use crate::workflow::target::{Row, Target, TargetError, approve, resume};
 

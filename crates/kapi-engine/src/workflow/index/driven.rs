@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status;
 use kapi_sys::lock::LockDirectory;
 

@@ -14,7 +14,7 @@ use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::request::Priority;
 use kapi_core::kernel::task::{End, Failure, FailureKind, Report};
 use kapi_core::usage::Usage;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::door::goal::GoalAsk;
 use kapi_engine::kernel::queue::Queue;

@@ -4,7 +4,7 @@
 //! Walks the tree of commands as it is parsed with.
 
 use clap::CommandFactory as _;
-use kapi_core::workflow::modes::Mode;
+use kapi_core::workflow::mode::Mode;
 
 use crate::args::Args;
 use crate::commands::doctor::modes::{Class, Probe};

@@ -13,7 +13,7 @@ use crate::kernel::id::TaskId;
 use crate::kernel::request::{Key, Request};
 use crate::kernel::task::{End, FailureKind, State, Trigger};
 use crate::plan;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 
 const HERE: &str = "here:/project";
 

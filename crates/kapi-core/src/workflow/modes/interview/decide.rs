@@ -5,14 +5,16 @@
 
 use crate::actor::Actor;
 use crate::id::EffectId;
-use crate::workflow::decide::{Given, human, is_free, said, wrong_phase};
+use crate::workflow::decide::{human, is_free, said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
+use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::event::InterviewEvent;
 use crate::workflow::modes::interview::prompt::effect_id;
 use crate::workflow::modes::interview::state::{Interview, InterviewPhase};
-use crate::workflow::modes::{Mode, ModeAnswer, ModeEvent};
+use crate::workflow::modes::{ModeAnswer, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
 use crate::workflow::handover::Spec;
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::round::{Answer, Contradiction, Question};
 use crate::workflow::modes::interview::score::Score;
 

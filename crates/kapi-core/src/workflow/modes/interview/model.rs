@@ -10,7 +10,8 @@ use crate::workflow::command::Command;
 use crate::workflow::documents::documents;
 use crate::workflow::effect::next;
 use crate::workflow::evidence::{Evidence, Weight};
-use crate::workflow::limits::{self, Raised};
+use crate::workflow::limits::Raised;
+use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::prompt::effect_id;
@@ -24,9 +25,10 @@ use crate::workflow::modes::interview::story::{
 };
 use crate::workflow::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::modes::ralph::command::RalphCommand;
-use crate::workflow::modes::{Body, Mode, ModeAnswer, ModeCommand};
+use crate::workflow::modes::{Body, ModeAnswer, ModeCommand};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
+use crate::workflow::spent;
 use crate::workflow::state::{Status, Workflow};
 use crate::workflow::story::{
     NOW_MS, Story, agent, answered, approve, hash, human, identity, start_interview, terms,
@@ -332,7 +334,7 @@ fn trouble(workflow: &Workflow) -> Vec<(Actor, Command)> {
 fn trouble_key(workflow: &Workflow) -> String {
     let interview = of(workflow);
     let current = effect_id(interview);
-    let left = limits::left(workflow).tokens;
+    let left = spent::left(workflow).tokens;
     format!(
         "{:?} {:?} goal {:?} refused {} failed {:?} under way {} {} left {:?}",
         workflow.status,

@@ -2,13 +2,15 @@
 
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
-use crate::workflow::decide::{Given, going_on, wrong_mode};
+use crate::workflow::decide::{going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::{Link, Relation};
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::interview::begin::InterviewBegin;
@@ -17,7 +19,7 @@ use crate::workflow::modes::interview::event::InterviewEvent;
 use crate::workflow::modes::interview::spec::SPEC;
 use crate::workflow::modes::interview::state::Interview;
 use crate::workflow::modes::interview::{decide, documents, evolve, prompt};
-use crate::workflow::modes::{Begin, Mode, ModeCommand, ModeEvent};
+use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::state::Workflow;
 

@@ -1,12 +1,13 @@
 //! What an interview is as far as it is a table.
 
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
     Stage,
 };
+use crate::workflow::modes::Begin;
 use crate::workflow::modes::interview::begin::InterviewBegin;
 use crate::workflow::modes::interview::state::InterviewPhase;
-use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 

@@ -7,15 +7,16 @@ use crate::goal::budget::Budget;
 use crate::goal::state::Status as GoalStatus;
 use crate::plan::task::TaskId;
 use crate::usage::Usage;
-use crate::workflow::limits::{self, Amounts};
+use crate::workflow::limits::Amounts;
 use crate::workflow::modes::ralph::graph;
 use crate::workflow::modes::ralph::state::{Ralph, Stand, TaskState};
+use crate::workflow::spent;
 use crate::workflow::state::Workflow;
 
 /// Returns what is left and not set aside for a goal at work.
 pub(super) fn free(workflow: &Workflow, ralph: &Ralph) -> Amounts {
     let working = ralph.tasks.values().filter(|state| state.is_working);
-    working.fold(limits::left(workflow), |left, state| {
+    working.fold(spent::left(workflow), |left, state| {
         let allowance = state.allowance.unwrap_or_default();
         left.without(&allowance.less(&used(workflow, state)))
     })

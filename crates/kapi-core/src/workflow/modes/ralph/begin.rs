@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::GoalId;
 use crate::workflow::handover::Spec;
 use crate::workflow::link::{Link, Relation};
-use crate::workflow::modes::Mode;
+use crate::workflow::mode::Mode;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase};
 
 /// A Ralph workflow's beginning.

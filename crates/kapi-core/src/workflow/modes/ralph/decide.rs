@@ -6,9 +6,10 @@
 use crate::actor::Actor;
 use crate::goal::outcome::VerifyRun;
 use crate::id::EffectId;
-use crate::workflow::decide::{Given, human, said, wrong_phase};
+use crate::workflow::decide::{human, said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::modes::ralph::command::RalphCommand;
 use crate::workflow::modes::ralph::decide::draft::Draft;
 use crate::workflow::modes::ralph::event::RalphEvent;

@@ -28,7 +28,7 @@ fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> O
     let action = match want {
         Want::Ask(role) => Action::Ask(Box::new(question(workflow, ralph, role))),
         Want::Prepare => Action::Prepare {
-            branch: branch_name(workflow, ralph)?,
+            branch: ralph.branch_name(&workflow.id)?,
             base: ralph.base.clone(),
             checks: Box::new(verification(
                 workflow,
@@ -47,12 +47,6 @@ fn effect(workflow: &Workflow, ralph: &Ralph, id: EffectId, want: Want<'_>) -> O
         workflow: workflow.id.clone(),
         action,
     })
-}
-
-/// Returns the name of the branch that the plan asks for.
-pub(super) fn branch_name(workflow: &Workflow, ralph: &Ralph) -> Option<String> {
-    let kind = ralph.plan.as_ref()?.branch_type.as_str();
-    Some(format!("{kind}/ralph-{}", workflow.id.slug()))
 }
 
 fn question(workflow: &Workflow, ralph: &Ralph, role: RalphRole) -> AgentQuestion {

@@ -3,11 +3,12 @@
 use crate::actor::Actor;
 use crate::id::EffectId;
 use crate::workflow::branch::Branch;
-use crate::workflow::decide::{Given, going_on, wrong_mode};
+use crate::workflow::decide::{going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
 use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::mode_rules::{After, ModeRules};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::ralph::begin::RalphBegin;

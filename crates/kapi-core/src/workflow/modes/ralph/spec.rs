@@ -1,14 +1,15 @@
 //! What Ralph is as far as it is a table.
 
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
+use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
     Stage,
 };
+use crate::workflow::modes::Begin;
 use crate::workflow::modes::ralph::begin::RalphBegin;
 use crate::workflow::modes::ralph::role::RalphRole;
 use crate::workflow::modes::ralph::state::RalphPhase;
-use crate::workflow::modes::{Begin, Mode};
 use crate::workflow::pending::{Decision, DecisionSpec, Gives};
 
 /// The table.

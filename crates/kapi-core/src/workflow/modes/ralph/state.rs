@@ -174,5 +174,13 @@ pub struct Account {
     pub follow_up: Vec<String>,
 }
 
+impl Ralph {
+    /// Returns the name of the branch that the plan asks for.
+    pub(super) fn branch_name(&self, id: &GoalId) -> Option<String> {
+        let kind = self.plan.as_ref()?.branch_type.as_str();
+        Some(format!("{kind}/ralph-{}", id.slug()))
+    }
+}
+
 #[cfg(test)]
 mod tests;

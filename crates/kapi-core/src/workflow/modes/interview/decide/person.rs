@@ -2,9 +2,10 @@
 //!
 //! Only here does an answer become a person's.
 
-use crate::workflow::decide::{Given, said, wrong_phase};
+use crate::workflow::decide::{said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::decide::interview_event;
 use crate::workflow::modes::interview::event::InterviewEvent;

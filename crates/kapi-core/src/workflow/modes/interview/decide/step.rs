@@ -2,8 +2,9 @@
 //!
 //! The rule's words go back to the interviewer.
 
-use crate::workflow::decide::{Given, asked, folded};
+use crate::workflow::decide::{asked, folded};
 use crate::workflow::event::Event;
+use crate::workflow::given::Given;
 use crate::workflow::modes::Body;
 use crate::workflow::modes::interview::decide::interview_event;
 use crate::workflow::modes::interview::draft::{self, RESTATEMENTS_MAX};

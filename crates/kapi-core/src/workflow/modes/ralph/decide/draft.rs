@@ -4,10 +4,10 @@
 
 use crate::goal::state::Status as GoalStatus;
 use crate::usage::Usage;
-use crate::workflow::decide::Given;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
-use crate::workflow::limits::{self, Amounts};
+use crate::workflow::given::Given;
+use crate::workflow::limits::Amounts;
 use crate::workflow::modes::ModeEvent;
 use crate::workflow::modes::ralph::decide::is_active;
 use crate::workflow::modes::ralph::event::RalphEvent;
@@ -15,6 +15,7 @@ use crate::workflow::modes::ralph::role::RalphRole;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::modes::ralph::want::wants;
 use crate::workflow::modes::ralph::{allowance, evolve, graph};
+use crate::workflow::spent;
 use crate::workflow::state::{Status, Workflow};
 
 /// The most answers of one role in a row that are refused before a person is asked.
@@ -180,7 +181,7 @@ impl<'a> Draft<'a> {
 
     fn block_on_rested(&mut self) {
         if self.free().is_used_up()
-            && let Some((reason, unblock)) = limits::used_up(&self.with_use())
+            && let Some((reason, unblock)) = spent::used_up(&self.with_use())
         {
             // Only more of it helps, whatever else rests.
             self.block(reason, unblock);

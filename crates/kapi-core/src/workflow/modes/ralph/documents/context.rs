@@ -1,17 +1,17 @@
 //! `context.md`: what the build starts from.
 
-use crate::workflow::limits;
 use crate::workflow::link::Relation;
 use crate::workflow::modes::ralph::documents::markdown::{block, code, list, quote};
 use crate::workflow::modes::ralph::prompt::spec_text;
 use crate::workflow::modes::ralph::state::Ralph;
 use crate::workflow::report::one_line;
+use crate::workflow::spent;
 use crate::workflow::state::Workflow;
 
 /// Returns the document.
 pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {
     let terms = &workflow.terms;
-    let allowed = limits::limit(workflow);
+    let allowed = spent::limit(workflow);
     let source = workflow
         .links
         .iter()

@@ -3,7 +3,6 @@
 use crate::plan::task::TaskId;
 use crate::workflow::modes::ralph::decide::best;
 use crate::workflow::modes::ralph::documents::markdown::{cell, code, lines, list, quote};
-use crate::workflow::modes::ralph::effects::branch_name;
 use crate::workflow::modes::ralph::graph::runs_alone;
 use crate::workflow::modes::ralph::plan::sound::doubts;
 use crate::workflow::modes::ralph::plan::{
@@ -21,7 +20,7 @@ pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph
     let attempt = attempt_of(ralph, plan);
     let mut parts = vec![format!("# Plan of {}", workflow.id)];
     parts.push(quote(&workflow.purpose));
-    if let Some(branch) = branch_name(workflow, ralph) {
+    if let Some(branch) = ralph.branch_name(&workflow.id) {
         parts.push(format!(
             "Branch: {}, from {}.",
             code(&branch),

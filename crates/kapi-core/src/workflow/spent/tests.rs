@@ -5,7 +5,8 @@ use crate::id::GoalId;
 use crate::plan::task::TaskId;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
-use crate::workflow::limits::{Amounts, GoalAccount, Raised, left, limit, used, used_up};
+use crate::workflow::limits::{Amounts, GoalAccount, Raised};
+use crate::workflow::spent::{left, limit, used, used_up};
 use crate::workflow::state::{Status, Workflow};
 use crate::workflow::story::{Story, agent, human, identity, start_interview, terms};
 
