@@ -30,6 +30,8 @@ usage: cargo xtask <command>
   ci                the gate: everything a commit must pass, tests last
   test [filter…]    install what the tests need and run them
   tidy              the rules of STYLE.md that a program can check
+  quality           the figures of the code: size, complexity, duplication, coupling, names
+                    (--coverage: what tests reach, too; installs cargo-tarpaulin)
   layers            the directions of dependency
   peers             install what the tests need, and nothing else
   dist              build the program as it is shipped: one static file
@@ -72,6 +74,7 @@ fn run() -> anyhow::Result<()> {
             ci::test(&root, filter)
         }
         ["tidy"] => tidy::run(&root),
+        ["quality", options @ ..] => tidy::quality::run(&root, options),
         ["layers"] => layers::run(&root),
         ["peers"] => peers::ensure_for_tests(&root),
         ["dist"] => {

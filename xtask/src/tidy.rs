@@ -8,6 +8,7 @@ mod imports;
 mod machine;
 mod modes;
 mod once;
+pub(crate) mod quality;
 mod ratchet;
 mod shapes;
 mod source;

@@ -29,8 +29,19 @@ type Path = Vec<String>;
 
 /// No file imports, by way of others, itself.
 pub(super) fn imports_go_one_way(tree: &Tree) -> Vec<Fault> {
-    let sources = sources(tree);
-    let package = Package::all(&sources);
+    beyond(IN_CIRCLES, circles(&sources(tree)))
+}
+
+/// Returns how many pairs of files there are of which one imports the other, within one crate.
+pub(super) fn count(sources: &[SourceFile]) -> usize {
+    let packages = Package::all(sources);
+    let imports = packages.values().flat_map(Package::imports);
+    imports.map(|(_, imported)| imported.len()).sum()
+}
+
+/// Returns the files that import themselves, each with its crate.
+pub(super) fn circles(sources: &[SourceFile]) -> Vec<(String, Fault)> {
+    let package = Package::all(sources);
     let mut found = Vec::new();
     for package in package.values() {
         let imports = package.imports();
@@ -46,7 +57,7 @@ pub(super) fn imports_go_one_way(tree: &Tree) -> Vec<Fault> {
             found.push((file.package.clone(), fault));
         }
     }
-    beyond(IN_CIRCLES, found)
+    found
 }
 
 /// Returns the files of the shortest way back to a file, if one leads there.

@@ -1,10 +1,10 @@
 //! Rules about shapes that read worse than what they stand for: parameters packed into tuples, and
 //! types that are named by a participle.
 
-use proc_macro2::{Delimiter, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenTree};
 
 use super::Fault;
-use super::code::{is_punct, is_word, sources, split_at_commas};
+use super::code::{SourceFile, is_punct, is_word, sources, split_at_commas};
 use super::ratchet::{Allowance, beyond};
 use super::tree::Tree;
 
@@ -93,8 +93,13 @@ const NOUNS: &[&str] = &[
 
 /// A tuple in a parameter list hides a parameter from the limit of five.
 pub(super) fn parameters_have_a_name_each(tree: &Tree) -> Vec<Fault> {
+    beyond(TUPLES, tuple_parameters(&sources(tree)))
+}
+
+/// Returns the parameters that are tuples, each with its crate.
+pub(super) fn tuple_parameters(sources: &[SourceFile]) -> Vec<(String, Fault)> {
     let mut found = Vec::new();
-    for file in sources(tree) {
+    for file in sources {
         let mut names = Vec::new();
         tuples(&file.tokens, &mut names);
         found.extend(names.into_iter().map(|(line, name)| {
@@ -106,7 +111,7 @@ pub(super) fn parameters_have_a_name_each(tree: &Tree) -> Vec<Fault> {
             (file.package.clone(), fault)
         }));
     }
-    beyond(TUPLES, found)
+    found
 }
 
 fn tuples(tokens: &[TokenTree], found: &mut Vec<(usize, String)>) {
@@ -155,26 +160,35 @@ fn is_packed(parameter: &[TokenTree]) -> bool {
 
 /// A type is a thing, and a participle says only what was done to it.
 pub(super) fn types_are_nouns(tree: &Tree) -> Vec<Fault> {
+    beyond(PARTICIPLES, participles(&sources(tree)))
+}
+
+/// Returns the types that are participles, each with its crate.
+pub(super) fn participles(sources: &[SourceFile]) -> Vec<(String, Fault)> {
     let mut found = Vec::new();
-    for file in sources(tree) {
-        let pairs = file.tokens.windows(2);
-        let types = pairs.filter_map(|pair| match pair {
-            [word, TokenTree::Ident(name)] if is_word(word, "struct") || is_word(word, "enum") => {
-                Some((name.span().start().line, name.to_string()))
-            }
-            _ => None,
-        });
-        let bare = types.filter(|(_, name)| is_participle(name));
-        found.extend(bare.map(|(line, name)| {
+    for file in sources {
+        let bare = types(file).filter(|name| is_participle(&name.to_string()));
+        found.extend(bare.map(|name| {
             let fault = Fault {
                 path: file.path.clone(),
-                line,
+                line: name.span().start().line,
                 message: format!("`{name}` is a participle: say what the thing is"),
             };
             (file.package.clone(), fault)
         }));
     }
-    beyond(PARTICIPLES, found)
+    found
+}
+
+/// Returns the names of the structs and enums of a file, outside functions and modules.
+pub(super) fn types(file: &SourceFile) -> impl Iterator<Item = &Ident> {
+    let pairs = file.tokens.windows(2);
+    pairs.filter_map(|pair| match pair {
+        [word, TokenTree::Ident(name)] if is_word(word, "struct") || is_word(word, "enum") => {
+            Some(name)
+        }
+        _ => None,
+    })
 }
 
 fn is_participle(name: &str) -> bool {
