@@ -13,7 +13,7 @@ use crate::tool::{Tool, find};
 /// A program of the system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
-    /// The program looked for on the search path.
+    /// The program looked for on the search path, or the whole path of a file.
     program: &'static str,
     /// The Debian package that brings it.
     package: &'static str,
@@ -76,6 +76,7 @@ pub(crate) const FOR_CORPORA: &[Peer] = &[
 pub(crate) const FOR_REAL_PROJECTS: &[Peer] = &[
     peer("cmake", "cmake", "projects in C"),
     peer("apt-get", "apt", "projects from the system's sources"),
+    peer("/usr/share/java/junit4.jar", "junit4", "projects in Java"),
 ];
 
 /// What the benchmarks stand beside.
@@ -151,14 +152,16 @@ pub(crate) fn ensure(root: &Path, peers: &[Peer]) -> anyhow::Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = still.iter().map(|peer| peer.program).collect();
-    bail!(
-        "find {} on the search path after installing it",
-        names.join(", ")
-    )
+    bail!("find {} after installing it", names.join(", "))
 }
 
 fn is_installed(program: &str) -> bool {
-    find(program).is_some()
+    let path = Path::new(program);
+    if path.is_absolute() {
+        path.is_file()
+    } else {
+        find(program).is_some()
+    }
 }
 
 fn missing(peers: &[Peer], is_installed: impl Fn(&str) -> bool) -> Vec<Peer> {

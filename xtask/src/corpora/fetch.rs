@@ -57,7 +57,7 @@ impl PackageClient {
             Self::Pip => {
                 "python3 -m venv venv\n\
                  venv/bin/pip --quiet --disable-pip-version-check download --no-deps \
-                 --no-binary :all: --dest . \"$package==$version\"\n\
+                 --no-binary \"$package\" --dest . \"$package==$version\"\n\
                  mkdir unpacked && tar xzf ./*.tar.gz -C unpacked --strip-components=1"
             }
             Self::Cargo => {

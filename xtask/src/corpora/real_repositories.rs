@@ -208,7 +208,7 @@ impl RealProject {
             find(program).with_context(|| format!("find {program} on the search path"))?;
         }
         let name =
-            format!("{}-{}-{}", self.client.name(), self.name, self.version).replace('/', "-");
+            format!("{}-{}-{}", self.client.name(), self.package, self.version).replace('/', "-");
         let cache = place.join("packages").join(&name);
         if cache.is_dir() {
             return Ok(cache);
