@@ -154,9 +154,12 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     list.untried
         .iter()
         .for_each(|line| talk(&format!("not tried: {line}")));
-    if options.is_whole() {
-        let text = serde_json::to_string(&results).context("write the results")?;
-        write(&place.join(REAL_RESULTS), &text)?;
+    if options.is_whole() || options.write {
+        let stored = place.join(REAL_RESULTS);
+        let known = page::read_results(&stored)?;
+        let text =
+            serde_json::to_string(&updated(&list, known, &results)).context("write the results")?;
+        write(&stored, &text)?;
     }
     if options.write {
         page::write(root, &place)?;
@@ -175,10 +178,39 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     bail!("meet every expectation: {failures} projects came out otherwise")
 }
 
+/// Returns the last result of each project that is listed, in the order of the list.
+fn updated(list: &ProjectList, known: Vec<RealResult>, new: &[RealResult]) -> Vec<RealResult> {
+    let mut results: Vec<RealResult> = new.to_vec();
+    let is_new = |one: &RealResult| {
+        new.iter()
+            .any(|other| one.is_of(&other.ecosystem, &other.name))
+    };
+    results.extend(known.into_iter().filter(|one| !is_new(one)));
+    let place = |one: &RealResult| {
+        let mut projects = list.project.iter();
+        projects.position(|project| one.is_of(&project.ecosystem, &project.title()))
+    };
+    results.retain(|one| place(one).is_some());
+    results.sort_by_key(place);
+    results
+}
+
+impl RealResult {
+    /// Tells whether it is of this project.
+    fn is_of(&self, ecosystem: &str, title: &str) -> bool {
+        self.ecosystem == ecosystem && self.name == title
+    }
+}
+
 impl RealProject {
+    /// Returns its name with its version.
+    fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+
     fn empty_result(&self) -> RealResult {
         RealResult {
-            name: format!("{} {}", self.name, self.version),
+            name: self.title(),
             ecosystem: self.ecosystem.clone(),
             verify: self.verify.clone(),
             wrong: None,
