@@ -25,3 +25,4 @@ pub mod requests;
 pub mod run_name;
 pub mod snapshot;
 pub mod start;
+mod timer;

@@ -76,6 +76,7 @@ fn begun(begin: Begin) -> Workflow {
             },
             tokens: None,
             usd_micros: None,
+            wall_ms: None,
             jobs: 2,
             verify_timeout_ms: 60_000,
             question_timeout_ms: 60_000,

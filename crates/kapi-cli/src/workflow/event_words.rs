@@ -53,6 +53,7 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         | Event::EffectIntended { .. }
         | Event::EffectUsed { .. }
         | Event::GoalUsed { .. }
+        | Event::TimeUsed { .. }
         | Event::RunRecorded { .. }
         | Event::EffectEnded { failed: None, .. } => return None,
         Event::Mode(event) => {
@@ -74,6 +75,7 @@ pub(crate) const fn means(means: Means) -> &'static str {
 fn raised(more: &Raised) -> String {
     let tokens = (more.tokens > 0).then(|| format!("{} tokens", amount::tokens(more.tokens)));
     let usd = (more.usd_micros > 0).then(|| amount::usd(more.usd_micros));
-    let parts: Vec<String> = tokens.into_iter().chain(usd).collect();
+    let time = (more.wall_ms > 0).then(|| amount::duration(more.wall_ms));
+    let parts: Vec<String> = [tokens, usd, time].into_iter().flatten().collect();
     parts.join(" and ")
 }

@@ -56,6 +56,9 @@ pub(crate) struct Flags {
     /// US dollars at most for the whole: questions and goals together
     #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
+    /// Time at most for the whole, as long as agents or checks are at work (90m, 2h)
+    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    pub(crate) wall: Option<u64>,
     /// Goals that are driven at once [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(JOBS_MAX)))]
     pub(crate) jobs: Option<u32>,
@@ -181,6 +184,7 @@ fn with_repository(
             network,
             tokens: budget.tokens,
             usd_micros: budget.usd_micros,
+            wall_ms: flags.wall,
             budget,
             jobs: flags.jobs.unwrap_or(JOBS_DEFAULT),
             verify_timeout_ms,
@@ -228,6 +232,7 @@ fn without_commit(
             network,
             tokens: budget.tokens,
             usd_micros: budget.usd_micros,
+            wall_ms: flags.wall,
             budget,
             jobs: flags.jobs.unwrap_or(JOBS_DEFAULT),
             verify_timeout_ms: VERIFY_TIMEOUT_MS,

@@ -3,6 +3,7 @@
 //! The agents are scripts that say what they used.
 
 use crate::environment::Environment;
+use crate::program::Output;
 use crate::workflow_support::{Machine, last};
 
 /// A machine whose first two tasks use more than a thousand tokens together.
@@ -199,4 +200,52 @@ fn records_of_what_has_ended_are_written_again_by_the_command_that_is_named() {
     let mended = env.kapi(&["doctor", "--modes", "--mend"]);
     assert_eq!(mended.code, 0, "{mended:?}");
     assert_eq!(std::fs::read(&spec).unwrap(), right);
+}
+
+#[test]
+fn the_time_of_the_whole_is_limited_in_every_mode_and_a_person_raises_it() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let check = |output: &Output, mode: &str, index: &str| {
+        let view = last(output);
+        assert_eq!(output.code, 5, "{view:#}\n{}", output.stderr);
+        assert_eq!(view["status"], "blocked", "{view:#}");
+        let blocked = view["blocked"].to_string();
+        assert!(
+            blocked.contains("the time for the whole workflow"),
+            "{blocked}"
+        );
+        let raise = format!("kapi {mode} resume {index} --wall +30m");
+        assert!(blocked.contains(&raise), "{blocked}");
+        env.kapi(&[mode, "resume", index])
+            .assert_error(3, &["not_ready", "--wall +30m"]);
+        view["id"].as_str().unwrap().to_owned()
+    };
+    let answers = env.root().join("answers.yaml").display().to_string();
+    let asked = machine.interview(&["--answers", &answers, "--wall", "1ms", "--json"]);
+    check(&asked, "deep-interview", "001");
+    let raise = ["--wall", "+1h", "--answers", &answers, "--json"];
+    let drafted = env.kapi(&[&["deep-interview", "resume", "1"], &raise[..]].concat());
+    assert_eq!(
+        last(&drafted)["pending"]["decision"],
+        "approve_interview_spec"
+    );
+
+    let options = ["--unlinked", "--wall", "1ms", "--json"];
+    let planned = machine.ralph(&["greet", "people"], &options);
+    let id = check(&planned, "ralph", "002");
+    assert!(events_of(&machine, &id, "time_used") > 0);
+    env.kapi(&["ralph", "resume", "2", "--tokens", "+5"])
+        .assert_error(2, &["malformed", "has none"]);
+    let raised = env.kapi(&["ralph", "resume", "2", "--wall", "+1h", "--json"]);
+    let view = last(&raised);
+    assert_eq!(
+        view["pending"]["decision"], "approve_ralph_plan",
+        "{view:#}"
+    );
+    let context = machine.document("ralph", &id, "context.md");
+    assert!(
+        context.contains("Time at work, all in all: 3600 s"),
+        "{context}"
+    );
 }

@@ -34,7 +34,7 @@ pub enum Command {
     },
     /// Go on after something was mended.
     Unblock {},
-    /// Allow more tokens or money for the whole.
+    /// Allow more tokens, money or time for the whole.
     RaiseLimits {
         /// What is added.
         more: Raised,
@@ -64,6 +64,11 @@ pub enum Command {
         goal: GoalId,
         /// What, altogether.
         account: GoalAccount,
+    },
+    /// Report for how long somebody was at work; recorded only where time is limited.
+    UseTime {
+        /// Milliseconds since the last report.
+        ms: u64,
     },
     /// Record the files of a run that is over, before how it ended is reported.
     RecordRun {

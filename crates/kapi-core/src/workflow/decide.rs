@@ -69,6 +69,7 @@ fn request(
         Command::RecordEvidence(evidence) => evidence::record(workflow, actor, evidence),
         Command::Intend { effect } => effects::intend(workflow, actor, effect, given),
         Command::Progress { effect, usage } => effects::progress(workflow, actor, effect, *usage),
+        Command::UseTime { ms } => effects::use_time(workflow, actor, *ms),
         Command::RecordRun { effect, files } => effects::record_run(workflow, actor, effect, files),
         Command::RecordGoalUse { goal, account } => {
             effects::goal_use(workflow, actor, goal, account)

@@ -170,6 +170,11 @@ pub enum Event {
         /// The task it is of, and what it used altogether.
         account: GoalAccount,
     },
+    /// Somebody was at work for it; recorded only where its time is limited.
+    TimeUsed {
+        /// For how many milliseconds since the last report.
+        ms: u64,
+    },
     /// An effect ended.
     EffectEnded {
         /// Which.

@@ -55,6 +55,7 @@ fn begin(event: &Event) -> Option<Workflow> {
         used: Usage::default(),
         goals: BTreeMap::new(),
         raised: Raised::default(),
+        wall_used_ms: 0,
         body,
     })
 }
@@ -86,6 +87,9 @@ fn apply(workflow: &mut Workflow, event: &Event) {
         }
         Event::Unblocked {} => unblocked(workflow),
         Event::LimitsRaised { more, .. } => workflow.raised.add(more),
+        Event::TimeUsed { ms } => {
+            workflow.wall_used_ms = workflow.wall_used_ms.saturating_add(*ms);
+        }
         Event::Abandoned { .. } => end(workflow, Status::Abandoned),
         Event::Failed { .. } => end(workflow, Status::Failed),
         Event::Completed {} => end(workflow, Status::Completed),

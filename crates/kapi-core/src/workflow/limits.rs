@@ -15,6 +15,18 @@ pub struct Raised {
     pub tokens: u64,
     /// Millionths of a US dollar.
     pub usd_micros: u64,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wall_ms: u64,
+}
+
+/// Tells whether nothing is to be written: what came later is not in the logs of before.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+pub(super) const fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }
 
 impl Raised {
@@ -22,18 +34,21 @@ impl Raised {
     pub const fn add(&mut self, more: &Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.usd_micros = self.usd_micros.saturating_add(more.usd_micros);
+        self.wall_ms = self.wall_ms.saturating_add(more.wall_ms);
     }
 
     /// Tells whether nothing was added.
     #[must_use]
     pub const fn is_zero(&self) -> bool {
-        self.tokens == 0 && self.usd_micros == 0
+        self.tokens == 0 && self.usd_micros == 0 && self.wall_ms == 0
     }
 
     /// Tells whether it goes further than another in anything.
     #[must_use]
     pub const fn exceeds(&self, other: &Self) -> bool {
-        self.tokens > other.tokens || self.usd_micros > other.usd_micros
+        self.tokens > other.tokens
+            || self.usd_micros > other.usd_micros
+            || self.wall_ms > other.wall_ms
     }
 }
 

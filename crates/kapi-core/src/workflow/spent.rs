@@ -1,6 +1,7 @@
 //! What a workflow may use as a whole, what it has used, and what is left of it.
 //!
-//! One sum: questions to agents and the accounts of all its goals. A used-up limit holds the workflow
+//! One sum: questions to agents and the accounts of all its goals; time is counted while anything is
+//! under way, whoever waits for whom. A used-up limit holds the workflow
 //! up until a person raises it; going on alone allows nothing more. Knows no goal but its account.
 
 use crate::usage::Usage;
@@ -34,13 +35,27 @@ pub fn left(workflow: &Workflow) -> Amounts {
     limit(workflow).less(&used(workflow))
 }
 
+/// Returns for how many milliseconds somebody may be at work altogether; `None` is no limit.
+#[must_use]
+pub fn time_limit_ms(workflow: &Workflow) -> Option<u64> {
+    let limit_ms = workflow.terms.wall_ms?;
+    Some(limit_ms.saturating_add(workflow.raised.wall_ms))
+}
+
+/// Returns how many milliseconds are left of that; `None` is no limit.
+#[must_use]
+pub fn time_left_ms(workflow: &Workflow) -> Option<u64> {
+    let limit_ms = time_limit_ms(workflow)?;
+    Some(limit_ms.saturating_sub(workflow.wall_used_ms))
+}
+
 /// Returns why nothing more may be used, and how that is changed; `None` while something is left.
 #[must_use]
 pub fn used_up(workflow: &Workflow) -> Option<(String, String)> {
-    let (what, _) = spent(workflow)?;
+    let spent = spent(workflow)?;
     let command = raise_command(workflow)?;
     Some((
-        format!("the {what} for the whole workflow are used up: questions and goals together"),
+        spent.reason.to_owned(),
         format!("raise the limit and go on: {command}"),
     ))
 }
@@ -48,21 +63,40 @@ pub fn used_up(workflow: &Workflow) -> Option<(String, String)> {
 /// Returns the command that allows more; `None` while something is left.
 #[must_use]
 pub fn raise_command(workflow: &Workflow) -> Option<String> {
-    let (_, option) = spent(workflow)?;
+    let option = spent(workflow)?.option;
     let (mode, index) = (workflow.mode(), workflow.id.index());
     Some(format!("kapi {mode} resume {index:03} {option}"))
 }
 
-/// Returns what is used up, and the option that raises it.
-fn spent(workflow: &Workflow) -> Option<(&'static str, &'static str)> {
+/// What is used up.
+struct Spent {
+    /// In a sentence.
+    reason: &'static str,
+    /// The option that raises it.
+    option: &'static str,
+}
+
+fn spent(workflow: &Workflow) -> Option<Spent> {
     let left = left(workflow);
-    if left.tokens == Some(0) {
-        Some(("tokens", "--tokens +1000000"))
+    let (reason, option) = if left.tokens == Some(0) {
+        (
+            "the tokens for the whole workflow are used up: questions and goals together",
+            "--tokens +1000000",
+        )
     } else if left.usd_micros == Some(0) {
-        Some(("dollars", "--usd +5"))
+        (
+            "the dollars for the whole workflow are used up: questions and goals together",
+            "--usd +5",
+        )
+    } else if time_left_ms(workflow) == Some(0) {
+        (
+            "the time for the whole workflow is used up: as long as agents or checks were at work",
+            "--wall +30m",
+        )
     } else {
-        None
-    }
+        return None;
+    };
+    Some(Spent { reason, option })
 }
 
 #[cfg(test)]

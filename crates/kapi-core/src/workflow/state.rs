@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::evidence::Evidence;
-use crate::workflow::limits::{GoalAccount, Raised};
+use crate::workflow::limits::{GoalAccount, Raised, is_zero};
 use crate::workflow::link::Link;
 use crate::workflow::mode::Mode;
 use crate::workflow::modes::Body;
@@ -57,6 +57,9 @@ pub struct Workflow {
     /// What a person added to the limits of its terms.
     #[serde(default)]
     pub raised: Raised,
+    /// For how many milliseconds somebody was at work for it, as far as its time is limited.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wall_used_ms: u64,
     /// The mode's own part.
     pub body: Body,
 }

@@ -28,6 +28,9 @@ pub struct Terms {
     pub tokens: Option<u64>,
     /// The most micro-dollars for everything, questions and goals together; `None` is no limit.
     pub usd_micros: Option<u64>,
+    /// The most milliseconds that somebody may be at work for it; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
     /// Goals that may be driven at once.
     pub jobs: u32,
     /// Milliseconds one verify command may take.

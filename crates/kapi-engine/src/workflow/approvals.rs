@@ -220,6 +220,7 @@ const fn goes_on(command: &Command) -> bool {
         Command::Abandon { .. }
         | Command::RecordEvidence(_)
         | Command::Progress { .. }
+        | Command::UseTime { .. }
         | Command::RecordRun { .. }
         | Command::RecordGoalUse { .. }
         | Command::Report { .. }

@@ -16,6 +16,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, Places, Uses, next};
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::outcome::Outcome;
+use kapi_core::workflow::spent::time_left_ms;
 use kapi_core::workflow::state::Workflow;
 use kapi_sys::lock::LockError;
 
@@ -32,6 +33,7 @@ use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::OpenWorkflow;
 use crate::workflow::run_name::run_name;
 use crate::workflow::start::relink;
+use crate::workflow::timer::Timer;
 use crate::workflow::{flight, goals};
 use crate::world::{Activity, Watch};
 
@@ -129,6 +131,7 @@ pub fn drive(
         not_before: BTreeMap::new(),
         overtaken: 0,
         accounted_ms: 0,
+        timer: Timer::default(),
         is_stopping: false,
     };
     drive.account_all()?;
@@ -161,6 +164,8 @@ struct Drive<'a, 'o> {
     overtaken: u32,
     /// When the accounts of goals at work were last taken over.
     accounted_ms: u64,
+    /// For how long anything was under way.
+    timer: Timer,
     /// Nothing more is begun, and the workflow stays as it is.
     is_stopping: bool,
 }
@@ -179,10 +184,13 @@ impl Drive<'_, '_> {
             for (_, unwanted) in flights.iter().filter(|(id, _)| !is_wanted(id)) {
                 unwanted.cancel.raise();
             }
+            let began_ms = self.now_ms();
             let later = self.begin(crew, flights, (&wanted, sender))?;
             if flights.is_empty() && later == Later::Nothing {
-                return Ok(());
+                return self.use_time();
             }
+            // From before it began, so that nothing it does is missed.
+            self.timer.look(began_ms, !flights.is_empty());
             self.attend(flights, receiver)?;
         }
     }
@@ -304,6 +312,11 @@ impl Drive<'_, '_> {
             message = receiver.try_recv().ok();
         }
         let now_ms = self.now_ms();
+        self.timer.look(now_ms, !flights.is_empty());
+        let left_ms = time_left_ms(self.open.workflow()?);
+        if left_ms.is_some_and(|left_ms| self.timer.is_due(left_ms, &self.control.pace)) {
+            self.use_time()?;
+        }
         let mut due = Vec::new();
         for flight in flights.values_mut() {
             if flight.meter.is_due(now_ms, &self.control.pace) {
@@ -314,6 +327,15 @@ impl Drive<'_, '_> {
             self.submit(&Command::Progress { effect, usage })?;
         }
         self.account_under_way(flights, now_ms)
+    }
+
+    /// Reports for how long anything was under way, where that is limited.
+    fn use_time(&mut self) -> Result<(), WorkflowError> {
+        let ms = self.timer.take();
+        if ms == 0 || time_left_ms(self.open.workflow()?).is_none() {
+            return Ok(());
+        }
+        self.submit(&Command::UseTime { ms })
     }
 
     /// Takes over what goals at work have used, as often as progress is told, where that counts

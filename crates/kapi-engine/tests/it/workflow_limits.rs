@@ -13,6 +13,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::{Action, Effect, GoalWork};
+use kapi_core::workflow::event::Event;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
@@ -25,14 +26,18 @@ use kapi_engine::workflow::requests::Approving;
 
 use crate::support::{contract, person, usage};
 use crate::workflow_driving::{argued, built};
-use crate::workflow_support::Governed;
+use crate::workflow_support::{Governed, until_cancelled};
 
 const TOKENS: u64 = 1_000;
 
 fn raise(tokens: u64) -> Command {
     let usd_micros = 0;
     Command::RaiseLimits {
-        more: Raised { tokens, usd_micros },
+        more: Raised {
+            tokens,
+            usd_micros,
+            wall_ms: 0,
+        },
     }
 }
 
@@ -194,4 +199,46 @@ fn limits_that_nobody_here_raised_are_not_gone_on_with() {
         let refused = project.submit_workflow(&key, &actor, &raise(5));
         assert_eq!(refused.unwrap_err().denied_code(), Some("not_human"));
     }
+}
+
+#[test]
+fn time_at_work_is_counted_and_stopped_at_its_limit() {
+    let governed = Governed::new();
+    let project = governed.project();
+    let key = built(&project, |terms| terms.wall_ms = Some(40_000));
+    let stopped = governed
+        .drive(&key, &|_, watch| until_cancelled(watch))
+        .unwrap();
+    assert_eq!(stopped.status, Status::Blocked);
+    let blocked = stopped.blocked.clone().unwrap();
+    assert!(
+        blocked.reason.contains("the time for the whole"),
+        "{blocked:?}"
+    );
+    assert!(blocked.unblock.ends_with("--wall +30m"), "{blocked:?}");
+    assert!(stopped.wall_used_ms >= 40_000 && stopped.in_flight.is_empty());
+    let reports = project.workflow_log(&key).unwrap();
+    let reports = reports
+        .iter()
+        .filter(|it| matches!(it.event, Event::TimeUsed { .. }));
+    assert!(
+        reports.count() >= 2,
+        "a crash would forget half a minute at most"
+    );
+
+    let more = Raised {
+        tokens: 0,
+        usd_micros: 0,
+        wall_ms: 3_600_000,
+    };
+    for command in [Command::RaiseLimits { more }, Command::Unblock {}] {
+        project.submit_workflow(&key, &person(), &command).unwrap();
+    }
+    let planned = drive(&governed, &key, &Mutex::new(Vec::new()));
+    assert!(planned.pending.is_some());
+    assert!(planned.wall_used_ms > stopped.wall_used_ms);
+
+    let unlimited = built(&project, |_| {});
+    let planned = drive(&governed, &unlimited, &Mutex::new(Vec::new()));
+    assert_eq!(planned.wall_used_ms, 0, "nobody counts what is not limited");
 }

@@ -133,6 +133,7 @@ pub(crate) fn terms() -> Terms {
         },
         tokens: None,
         usd_micros: None,
+        wall_ms: None,
         jobs: 2,
         verify_timeout_ms: 60_000,
         question_timeout_ms: 60_000,

@@ -34,7 +34,7 @@ kinds! {
     [
         Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, LimitsRaised, Abandoned, Failed, Completed,
         Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
-        WorkerClosed, EffectIntended, EffectUsed, RunRecorded, GoalUsed, EffectEnded,
+        WorkerClosed, EffectIntended, EffectUsed, RunRecorded, GoalUsed, TimeUsed, EffectEnded,
     ]
     Mode => of_mode
 }

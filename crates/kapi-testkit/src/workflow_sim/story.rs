@@ -44,6 +44,7 @@ const SESSION: &str = "session-1";
 pub(super) const PROGRESS_MS: u64 = 1_000;
 /// What a workflow may use: more than any story does.
 const TOKENS: u64 = 1_000_000;
+const WALL_MS: u64 = 24 * 60 * 60 * 1_000;
 /// What one process does at most; more means that it never comes to rest.
 const DEEDS_MAX: u32 = 100;
 
@@ -269,6 +270,7 @@ fn terms() -> Terms {
         },
         tokens: Some(TOKENS),
         usd_micros: None,
+        wall_ms: Some(WALL_MS),
         jobs: 2,
         verify_timeout_ms: 1_000,
         question_timeout_ms: 1_000,

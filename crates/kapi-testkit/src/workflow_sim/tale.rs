@@ -166,6 +166,7 @@ fn rough(workflow: &Workflow, ralph: &Ralph) -> Option<Deed> {
                 let more = Raised {
                     tokens: 1_000,
                     usd_micros: 0,
+                    wall_ms: 0,
                 };
                 return by_person(Command::RaiseLimits { more });
             }

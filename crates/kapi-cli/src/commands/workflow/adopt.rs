@@ -93,10 +93,9 @@ fn whole(workflow: &Workflow) -> Option<String> {
     let tokens = limit
         .tokens
         .map(|n| format!("{} tokens", amount::tokens(n)));
-    let parts: Vec<String> = tokens
-        .into_iter()
-        .chain(limit.usd_micros.map(amount::usd))
-        .collect();
+    let usd = limit.usd_micros.map(amount::usd);
+    let time = spent::time_limit_ms(workflow).map(amount::duration);
+    let parts: Vec<String> = [tokens, usd, time].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 

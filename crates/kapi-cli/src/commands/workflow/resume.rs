@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// US dollars to add to the limit of the whole (+2.50)
     #[arg(long, value_name = "+USD", value_parser = amount::parse_usd_micros, allow_hyphen_values = true)]
     usd: Option<u64>,
+    /// Time to add to the limit of the whole (+30m)
+    #[arg(long, value_name = "+TIME", value_parser = amount::parse_duration_ms, allow_hyphen_values = true)]
+    wall: Option<u64>,
     /// Make a workflow yours that came from elsewhere, after seeing what you trust by that
     #[arg(long)]
     adopt: bool,
@@ -131,13 +134,14 @@ pub(crate) fn run(
 
 /// Allows more for the whole, where that is asked for.
 fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Error> {
-    if args.tokens.is_none() && args.usd.is_none() {
-        return Ok(());
-    }
     let more = Raised {
         tokens: args.tokens.unwrap_or(0),
         usd_micros: args.usd.unwrap_or(0),
+        wall_ms: args.wall.unwrap_or(0),
     };
+    if [args.tokens, args.usd, args.wall] == [None; 3] {
+        return Ok(());
+    }
     let submitted = found.submit(context, &Command::RaiseLimits { more })?;
     for line in submitted
         .recorded

@@ -63,6 +63,15 @@ pub(super) fn progress(
     Ok(vec![Event::EffectUsed { effect, usage }])
 }
 
+/// Takes the time that somebody was at work, where that is limited.
+pub(super) fn use_time(workflow: &Workflow, actor: &Actor, ms: u64) -> Result<Vec<Event>, Why> {
+    engine(actor, "report how long somebody was at work")?;
+    if ms == 0 || workflow.terms.wall_ms.is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::TimeUsed { ms }])
+}
+
 pub(super) fn record_run(
     workflow: &Workflow,
     actor: &Actor,

@@ -158,22 +158,20 @@ pub(super) fn raise(
     let by = human(actor, "raise the limits")?.to_owned();
     going_on(workflow, "raise the limits")?;
     let terms = &workflow.terms;
-    let unlimited = match more {
-        Raised {
-            tokens: 0,
-            usd_micros: 0,
-        } => Some("raise the limits by nothing"),
-        Raised { tokens: 1.., .. } if terms.tokens.is_none() => {
-            Some("raise the limit of tokens: the workflow has none")
-        }
-        Raised {
-            usd_micros: 1.., ..
-        } if terms.usd_micros.is_none() => Some("raise the limit of money: the workflow has none"),
-        Raised { .. } => None,
-    };
-    if let Some(rule) = unlimited {
-        let rule = rule.to_owned();
+    if more.is_zero() {
+        let rule = "raise the limits by nothing".to_owned();
         return Err(Why::Malformed { rule });
+    }
+    let kinds = [
+        ("tokens", more.tokens, terms.tokens),
+        ("money", more.usd_micros, terms.usd_micros),
+        ("time", more.wall_ms, terms.wall_ms),
+    ];
+    for (kind, more, limit) in kinds {
+        if more > 0 && limit.is_none() {
+            let rule = format!("raise the limit of {kind}: the workflow has none");
+            return Err(Why::Malformed { rule });
+        }
     }
     let at_ms = given.now_ms;
     Ok(vec![Event::LimitsRaised { more, by, at_ms }])

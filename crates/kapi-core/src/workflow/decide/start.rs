@@ -47,7 +47,7 @@ fn sound(terms: &Terms) -> Result<(), Why> {
     if terms.question_timeout_ms == 0 || terms.verify_timeout_ms == 0 {
         return malformed("begin with a time limit of nothing");
     }
-    if terms.tokens == Some(0) || terms.usd_micros == Some(0) {
+    if [terms.tokens, terms.usd_micros, terms.wall_ms].contains(&Some(0)) {
         return malformed("begin with a budget of nothing");
     }
     if terms.verify.iter().any(|command| command.trim().is_empty()) {

@@ -274,6 +274,7 @@ fn a_used_up_budget_holds_up_whoever_would_ask_next_and_no_one_else() {
     let more = Raised {
         tokens: 50,
         usd_micros: 0,
+        wall_ms: 0,
     };
     story.tell(&human(), &Command::RaiseLimits { more });
     story.tell(&human(), &Command::Unblock {});

@@ -38,6 +38,7 @@ const SHARED: &[&str] = &[
     "effect_used",
     "run_recorded",
     "goal_used",
+    "time_used",
     "effect_ended",
 ];
 

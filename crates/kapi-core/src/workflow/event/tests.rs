@@ -22,6 +22,7 @@ use crate::workflow::modes::ralph::spec::APPROVE_PLAN;
 use crate::workflow::modes::{Begin, ModeEvent};
 use crate::workflow::pending::{Approval, Means, Pending};
 use crate::workflow::story::terms;
+use crate::workflow::terms::Terms;
 use crate::workflow::worker::{Capability, Closeout, Worker, WorkerId, WorkerStatus};
 
 fn check(event: &Event, line: &str) {
@@ -191,6 +192,7 @@ fn what_is_used_and_allowed_reads_back() {
                 more: Raised {
                     tokens: 5,
                     usd_micros: 0,
+                    wall_ms: 0,
                 },
                 by: "somebody".to_owned(),
                 at_ms: 7,
@@ -211,6 +213,34 @@ fn what_is_used_and_allowed_reads_back() {
     ] {
         check(&event, line);
     }
+}
+
+#[test]
+fn time_reads_back() {
+    check(
+        &Event::TimeUsed { ms: 30_000 },
+        r#"{"type":"time_used","data":{"ms":30000}}"#,
+    );
+    check(
+        &Event::LimitsRaised {
+            more: Raised {
+                tokens: 0,
+                usd_micros: 0,
+                wall_ms: 1_800_000,
+            },
+            by: "somebody".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"limits_raised","data":{"more":{"tokens":0,"usd_micros":0,"wall_ms":1800000},"by":"somebody","at_ms":7}}"#,
+    );
+    let mut limited = terms();
+    limited.wall_ms = Some(7_200_000);
+    let line = TERMS.replace(
+        r#""usd_micros":null,"jobs""#,
+        r#""usd_micros":null,"wall_ms":7200000,"jobs""#,
+    );
+    assert_eq!(serde_json::to_string(&limited).unwrap(), line);
+    assert_eq!(serde_json::from_str::<Terms>(&line).unwrap(), limited);
 }
 
 #[test]

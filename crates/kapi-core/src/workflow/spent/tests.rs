@@ -6,7 +6,7 @@ use crate::plan::task::TaskId;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::limits::{Amounts, GoalAccount, Raised};
-use crate::workflow::spent::{left, limit, used, used_up};
+use crate::workflow::spent::{left, limit, time_left_ms, time_limit_ms, used, used_up};
 use crate::workflow::state::{Status, Workflow};
 use crate::workflow::story::{Story, agent, human, identity, start_interview, terms};
 
@@ -26,7 +26,11 @@ fn usage(tokens: u64, usd_micros: u64) -> Usage {
 }
 
 fn raise(tokens: u64, usd_micros: u64) -> Command {
-    let more = Raised { tokens, usd_micros };
+    let more = Raised {
+        tokens,
+        usd_micros,
+        wall_ms: 0,
+    };
     Command::RaiseLimits { more }
 }
 
@@ -128,4 +132,48 @@ fn going_on_alone_allows_nothing_more() {
     );
     story.tell(&human(), &Command::Unblock {});
     assert_eq!(story.workflow().status, Status::Active);
+}
+
+#[test]
+fn time_at_work_is_limited_and_raised_like_the_rest() {
+    let mut limited = terms();
+    limited.wall_ms = Some(60_000);
+    let mut story = Story::begin(&start_interview(limited, None));
+    let used = |ms| Command::UseTime { ms };
+    let denied = story.ask(&human(), &used(1)).unwrap_err();
+    assert_eq!(denied.why.code(), "not_engine");
+    story.tell(&Actor::Engine, &used(59_999));
+    assert_eq!(story.workflow().status, Status::Active);
+    assert_eq!(time_left_ms(story.workflow()), Some(1));
+    story.tell(&Actor::Engine, &used(30_001));
+    assert_eq!(story.workflow().status, Status::Blocked);
+    let denied = story.ask(&human(), &Command::Unblock {}).unwrap_err();
+    assert_eq!(denied.why.code(), "not_ready");
+    assert_eq!(
+        denied.next_commands[0],
+        "kapi deep-interview resume 001 --wall +30m"
+    );
+    let text = serde_json::to_string(story.workflow()).unwrap();
+    assert!(text.contains(r#""wall_used_ms":90000"#), "{text}");
+    assert_eq!(
+        &serde_json::from_str::<Workflow>(&text).unwrap(),
+        story.workflow()
+    );
+    let more = |wall_ms| Command::RaiseLimits {
+        more: Raised {
+            tokens: 0,
+            usd_micros: 0,
+            wall_ms,
+        },
+    };
+    story.tell(&human(), &more(60_000));
+    story.tell(&human(), &Command::Unblock {});
+    assert_eq!(time_limit_ms(story.workflow()), Some(120_000));
+    assert_eq!(time_left_ms(story.workflow()), Some(30_000));
+
+    let mut unlimited = Story::begin(&start_interview(terms(), None));
+    let events = unlimited.ask(&Actor::Engine, &used(1)).unwrap();
+    assert_eq!(events, [], "nobody counts what is not limited");
+    let denied = unlimited.ask(&human(), &more(1)).unwrap_err();
+    assert_eq!(denied.why.code(), "malformed");
 }

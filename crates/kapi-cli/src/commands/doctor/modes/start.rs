@@ -129,6 +129,7 @@ fn terms() -> Terms {
         },
         tokens: None,
         usd_micros: None,
+        wall_ms: None,
         jobs: 1,
         verify_timeout_ms: TIME_MS,
         question_timeout_ms: TIME_MS,

@@ -80,6 +80,7 @@ fn shared(workflow: &Workflow) -> Vec<Command> {
             more: Raised {
                 tokens: 1_000,
                 usd_micros: 0,
+                wall_ms: 0,
             },
         },
         Command::Abandon {

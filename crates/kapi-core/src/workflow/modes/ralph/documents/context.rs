@@ -23,24 +23,24 @@ pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph
     let limit = |limit: Option<u64>, unit: &str| {
         limit.map_or_else(|| "no limit".to_owned(), |n| format!("{n} {unit}"))
     };
+    let mut agreed = vec![
+        format!("Works and plans: {}", code(&terms.agent)),
+        format!("Objects and reviews: {}", code(terms.reviewer())),
+        format!("Goals at once: {}", terms.jobs.max(1)),
+        format!(
+            "For everything, questions and goals together: {}, {}",
+            limit(allowed.tokens, "tokens"),
+            limit(allowed.usd_micros, "micro-dollars")
+        ),
+    ];
+    let time_ms = spent::time_limit_ms(workflow);
+    agreed.extend(time_ms.map(|ms| format!("Time at work, all in all: {} s", ms / 1_000)));
     let mut parts = vec![
         format!("# Context of {}", workflow.id),
         quote(&workflow.purpose),
         format!("Started by {}. {source}", one_line(&workflow.started_by)),
         format!("It begins at {}.", code(&ralph.base)),
-        format!(
-            "## Terms\n\n{}",
-            list(&[
-                format!("Works and plans: {}", code(&terms.agent)),
-                format!("Objects and reviews: {}", code(terms.reviewer())),
-                format!("Goals at once: {}", terms.jobs.max(1)),
-                format!(
-                    "For everything, questions and goals together: {}, {}",
-                    limit(allowed.tokens, "tokens"),
-                    limit(allowed.usd_micros, "micro-dollars")
-                ),
-            ])
-        ),
+        format!("## Terms\n\n{}", list(&agreed)),
     ];
     for (title, entries) in [
         ("Every task and the whole must pass", &terms.verify),

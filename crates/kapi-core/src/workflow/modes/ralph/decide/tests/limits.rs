@@ -42,7 +42,11 @@ fn uses(build: &mut Build, (goal, task): (&str, &str), tokens: u64) {
 fn raise(tokens: u64) -> Command {
     let usd_micros = 0;
     Command::RaiseLimits {
-        more: Raised { tokens, usd_micros },
+        more: Raised {
+            tokens,
+            usd_micros,
+            wall_ms: 0,
+        },
     }
 }
 
