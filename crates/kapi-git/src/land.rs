@@ -1,4 +1,4 @@
-//! Landing: a proved commit goes on a branch of ours, by plumbing alone.
+//! Landing: a proved commit, or a range of them, goes on a branch of ours, by plumbing alone.
 //!
 //! No tree is checked out to merge, and no hook, filter or driver is run. What comes of it is a
 //! function of the plan, so that doing it twice gives the same commit; the branch moves by compare
@@ -46,8 +46,10 @@ pub struct LandPlan<'a> {
     pub head: &'a CommitId,
     /// What the commit was made on.
     pub base: &'a CommitId,
-    /// The commit: one on `base`.
+    /// The commit.
     pub commit: &'a CommitId,
+    /// What lands with it.
+    pub carries: Carries,
     /// The message of a merged commit.
     pub message: &'a str,
     /// Author and committer of a merged commit.
@@ -56,6 +58,20 @@ pub struct LandPlan<'a> {
     pub at_unix_seconds: i64,
     /// A directory of ours for git's own files, made anew.
     pub scratch: &'a Path,
+}
+
+/// What of a history lands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carries {
+    /// The commit alone, which is one on its base. It becomes one commit on the branch: itself where
+    /// the branch is at its base.
+    One,
+    /// Everything from the base to the commit. It becomes a merge of both: the branch's commit is its
+    /// first parent, so each landing stays one step of the branch.
+    Range {
+        /// The most commits that it may be.
+        commits_max: u32,
+    },
 }
 
 /// What came of a landing.
@@ -106,6 +122,24 @@ pub enum LandError {
         /// Its base.
         base: CommitId,
     },
+    /// What should land does not go on from its base.
+    #[error("land {commit}: it does not go on from {base}")]
+    NotOnBase {
+        /// The commit.
+        commit: CommitId,
+        /// Its base.
+        base: CommitId,
+    },
+    /// What should land is more than was agreed.
+    #[error("land {commit}: from {base} on there are more than {commits_max} commits")]
+    TooManyCommits {
+        /// The commit.
+        commit: CommitId,
+        /// Its base.
+        base: CommitId,
+        /// The most that may be.
+        commits_max: u32,
+    },
     /// The branch does not hold what the commit was made on.
     #[error("land on {head}: it does not hold {base}, which the commit was made on")]
     OtherHistory {
@@ -142,6 +176,8 @@ impl LandError {
             Self::NotOurs { .. }
             | Self::BranchMoved { .. }
             | Self::NotOneCommit { .. }
+            | Self::NotOnBase { .. }
+            | Self::TooManyCommits { .. }
             | Self::OtherHistory { .. }
             | Self::GitTooOld { .. } => false,
             Self::Workspace(_) | Self::Dir(_) | Self::Git(_) => true,
@@ -150,8 +186,7 @@ impl LandError {
 }
 
 impl Repository {
-    /// Puts a commit on a branch of ours: as it is where the branch is at its base, and otherwise
-    /// merged into one new commit on the branch. Repeating it is fine.
+    /// Puts what a plan carries on a branch of ours, see [`Carries`]. Repeating it is fine.
     pub fn land(&self, plan: &LandPlan<'_>) -> Result<Landing, LandError> {
         if self.recorded_base(plan.owner)?.is_none() {
             return Err(LandError::NotOurs {
@@ -159,12 +194,7 @@ impl Repository {
                 owner: plan.owner.clone(),
             });
         }
-        if self.parents(plan.commit)? != [plan.base.as_str()] {
-            return Err(LandError::NotOneCommit {
-                commit: plan.commit.clone(),
-                base: plan.base.clone(),
-            });
-        }
+        self.check_carried(plan)?;
         let (target, tree) = match self.target(plan)? {
             Target::Commit(commit, tree) => (commit, tree),
             Target::Conflicts(paths) => return Ok(Landing::Conflicted { paths }),
@@ -193,9 +223,46 @@ impl Repository {
         }
     }
 
+    /// Checks that what should land is what the plan says.
+    fn check_carried(&self, plan: &LandPlan<'_>) -> Result<(), LandError> {
+        let (commit, base) = (plan.commit.clone(), plan.base.clone());
+        match plan.carries {
+            Carries::One if self.parents(&commit)? != [base.as_str()] => {
+                Err(LandError::NotOneCommit { commit, base })
+            }
+            Carries::Range { .. } if !self.is_within(&commit, &base)? => {
+                Err(LandError::NotOnBase { commit, base })
+            }
+            Carries::Range { commits_max }
+                if self.has_more_than((&base, &commit), commits_max)? =>
+            {
+                Err(LandError::TooManyCommits {
+                    commit,
+                    base,
+                    commits_max,
+                })
+            }
+            Carries::One | Carries::Range { .. } => Ok(()),
+        }
+    }
+
+    /// Tells whether there are more commits from one to another.
+    fn has_more_than(
+        &self,
+        (base, commit): (&CommitId, &CommitId),
+        commits_max: u32,
+    ) -> Result<bool, GitError> {
+        let one_more = u64::from(commits_max) + 1;
+        let call = self.call("rev-list").arg(format!("--max-count={one_more}"));
+        let range = format!("{base}..{commit}");
+        let text = call.args([range.as_str(), "--"]).text()?;
+        let n_commits = u64::try_from(text.lines().count()).unwrap_or(u64::MAX);
+        Ok(n_commits > u64::from(commits_max))
+    }
+
     /// Finds what the branch will be, and writes it without naming it.
     fn target(&self, plan: &LandPlan<'_>) -> Result<Target, LandError> {
-        if plan.head == plan.base {
+        if plan.carries == Carries::One && plan.head == plan.base {
             let tree = self.tree_of(plan.commit)?;
             return Ok(Target::Commit(plan.commit.clone(), tree));
         }
@@ -243,8 +310,8 @@ impl Repository {
         Err(moved(actual))
     }
 
-    /// Merges the trees of head and commit. Their merge base is the plan's: the commit's only parent,
-    /// which the head's history holds.
+    /// Merges the trees of head and commit. Of one commit the merge base is the plan's: its only
+    /// parent, which the head's history holds. Of a range it is that or something later that both hold.
     fn merge_trees(
         &self,
         (head, commit): (&CommitId, &CommitId),
@@ -292,9 +359,15 @@ impl Repository {
 
     fn merged_commit(&self, plan: &LandPlan<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
         let date = format!("@{} +0000", plan.at_unix_seconds);
+        let second = match plan.carries {
+            Carries::One => None,
+            Carries::Range { .. } => Some(plan.commit),
+        };
         let text = self
             .call("commit-tree")
-            .args([tree.as_str(), "-p", plan.head.as_str(), "-F", "-"])
+            .args([tree.as_str(), "-p", plan.head.as_str()])
+            .args(second.iter().flat_map(|parent| ["-p", parent.as_str()]))
+            .args(["-F", "-"])
             .env("GIT_AUTHOR_NAME", &plan.author.name)
             .env("GIT_AUTHOR_EMAIL", &plan.author.email)
             .env("GIT_AUTHOR_DATE", &date)

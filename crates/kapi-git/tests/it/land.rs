@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::{CommitId, RefPart};
 use kapi_git::land::bring::Brought;
-use kapi_git::land::{LandError, LandPlan, Landing};
+use kapi_git::land::{Carries, LandError, LandPlan, Landing};
 use kapi_git::repository::Repository;
 use kapi_git::workspace::{Workspace, WorkspacePlan};
 
 use crate::fixture::{AT, Fixture, author, everything, git_in, read, shell, turn, write};
 
 /// The branch of the workflow.
-const WORKFLOW: &str = "feat/ralph-demo";
+pub(crate) const WORKFLOW: &str = "feat/ralph-demo";
 
 /// A branch that tasks land on.
-struct Bench {
-    fixture: Fixture,
+pub(crate) struct Bench {
+    pub(crate) fixture: Fixture,
     repository: Repository,
     branch: Workspace,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::on(Fixture::new())
     }
 
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// Returns a proved commit of a task that began at `base`.
-    fn task(&self, number: u32, base: &CommitId, script: &str) -> CommitId {
+    pub(crate) fn task(&self, number: u32, base: &CommitId, script: &str) -> CommitId {
         let name = format!("{number:03}-task");
         let plan = WorkspacePlan {
             goal: RefPart::parse(&name).expect("goal"),
@@ -58,13 +58,18 @@ impl Bench {
         made.expect("candidate").commit
     }
 
-    fn head(&self) -> CommitId {
+    pub(crate) fn head(&self) -> CommitId {
         let text = self.fixture.git(&["rev-parse", WORKFLOW]);
         CommitId::parse(&text).expect("commit id")
     }
 
-    fn land(
+    fn land(&self, commit: &CommitId, at: (&CommitId, &CommitId)) -> Result<Landing, LandError> {
+        self.land_as(Carries::One, commit, at)
+    }
+
+    pub(crate) fn land_as(
         &self,
+        carries: Carries,
         commit: &CommitId,
         (base, head): (&CommitId, &CommitId),
     ) -> Result<Landing, LandError> {
@@ -74,6 +79,7 @@ impl Bench {
             head,
             base,
             commit,
+            carries,
             message: "T-002: second\n",
             author: &author(),
             at_unix_seconds: AT,
@@ -251,6 +257,7 @@ fn a_branch_that_somebody_moved_or_made_is_left_alone() {
             head: &base,
             base: &base,
             commit: &commit,
+            carries: Carries::One,
             message: "m",
             author: &author(),
             at_unix_seconds: AT,

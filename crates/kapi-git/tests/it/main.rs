@@ -17,6 +17,7 @@ mod fixture;
 mod hidden;
 mod hostile;
 mod land;
+mod land_range;
 mod layer;
 mod layer_fill;
 mod layer_fixture;

@@ -11,7 +11,7 @@ use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::land::bring::Brought;
-use kapi_git::land::{self, LandError, LandPlan};
+use kapi_git::land::{self, Carries, LandError, LandPlan};
 use kapi_git::workspace::Origin;
 
 use crate::failure;
@@ -39,6 +39,7 @@ pub(super) fn land(
         head: &head,
         base: &base,
         commit: &commit,
+        carries: Carries::One,
         message: &landing.message,
         author: &workshop::author(),
         at_unix_seconds: landing.at_s,
