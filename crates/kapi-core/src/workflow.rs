@@ -14,6 +14,7 @@ pub mod branch;
 pub mod candidate;
 pub mod changed;
 pub mod command;
+pub mod conflict;
 pub mod decide;
 pub mod denied;
 mod dispatch;

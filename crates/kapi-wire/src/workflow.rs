@@ -7,6 +7,7 @@ pub mod inbox;
 pub mod modes;
 pub mod row;
 
+use kapi_core::workflow::conflict::Conflict;
 use kapi_core::workflow::evidence::Evidence;
 use kapi_core::workflow::link::Link;
 use kapi_core::workflow::pending::{Approval, Pending};
@@ -56,6 +57,8 @@ pub struct WorkflowView {
     pub workers: Vec<Worker>,
     /// What its completion rests on; the number of each is its place, from 1.
     pub evidence: Vec<Evidence>,
+    /// What did not fit on its branch, and what became of it, oldest first.
+    pub conflicts: Vec<Conflict>,
     /// What the questions to agents used.
     pub usage: UsageView,
     /// The parts of the modes.
@@ -129,6 +132,7 @@ impl WorkflowView {
             links: workflow.links.clone(),
             workers: workflow.workers.clone(),
             evidence: workflow.evidence.clone(),
+            conflicts: workflow.conflicts.clone(),
             usage: UsageView::from(workflow.used),
             parts: Parts::of(&workflow.body),
             next,

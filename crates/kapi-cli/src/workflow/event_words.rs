@@ -40,6 +40,9 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         Event::Failed { reason } => format!("failed: {}", first_line(reason)),
         Event::Completed {} => "completed".to_owned(),
         Event::Integrated { by, .. } => format!("integrated by {by}"),
+        Event::ConflictSettled { what, settlement } => {
+            format!("{what} fits now: {}", first_line(&settlement.why))
+        }
         Event::EffectEnded {
             effect,
             failed: Some(why),
@@ -54,6 +57,8 @@ pub(crate) fn describe(event: &Event) -> Option<String> {
         | Event::EffectUsed { .. }
         | Event::GoalUsed { .. }
         | Event::TimeUsed { .. }
+        // Said by the mode, with what it does about it.
+        | Event::ConflictFound { .. }
         | Event::RunRecorded { .. }
         | Event::EffectEnded { failed: None, .. } => return None,
         Event::Mode(event) => {

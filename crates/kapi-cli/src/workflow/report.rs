@@ -92,6 +92,9 @@ fn summary(ui: Ui, dir: &Path, workflow: &Workflow) {
     for link in &workflow.links {
         ui.line(&format!("  linked   {} {}", link.mode, link.workflow));
     }
+    for conflict in &workflow.conflicts {
+        ui.line(&format!("  conflict {}", first_line(&conflict.words())));
+    }
     if let Some(front) = modes::front(workflow.mode()) {
         (front.summary)(ui, workflow);
     }

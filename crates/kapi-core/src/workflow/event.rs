@@ -11,6 +11,7 @@ use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;
+use crate::workflow::conflict::Settlement;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::limits::{GoalAccount, Raised};
 use crate::workflow::modes::{Begin, ModeEvent};
@@ -101,6 +102,24 @@ pub enum Event {
     EvidenceRecorded {
         /// What.
         evidence: Box<Evidence>,
+    },
+    /// Something did not fit on a branch.
+    ConflictFound {
+        /// What.
+        what: String,
+        /// Where it did not.
+        paths: Vec<String>,
+        /// The commit that it did not fit on.
+        onto: String,
+        /// When, in milliseconds since the epoch.
+        at_ms: i64,
+    },
+    /// The open conflicts of something are settled.
+    ConflictSettled {
+        /// Of what.
+        what: String,
+        /// How.
+        settlement: Settlement,
     },
     /// A worker was recorded.
     WorkerPrepared {

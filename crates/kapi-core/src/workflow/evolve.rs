@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::id::GoalId;
 use crate::usage::Usage;
+use crate::workflow::conflict::{CONFLICTS_MAX, Conflict};
 use crate::workflow::event::Event;
 use crate::workflow::limits::Raised;
 use crate::workflow::link::{Link, Relation};
@@ -49,6 +50,7 @@ fn begin(event: &Event) -> Option<Workflow> {
         revisions: Vec::new(),
         links,
         evidence: Vec::new(),
+        conflicts: Vec::new(),
         workers: Vec::new(),
         in_flight: BTreeMap::new(),
         failures: BTreeMap::new(),
@@ -95,6 +97,7 @@ fn apply(workflow: &mut Workflow, event: &Event) {
         Event::Completed {} => end(workflow, Status::Completed),
         Event::Integrated { by, at_ms } => integrated(workflow, by, *at_ms),
         Event::EvidenceRecorded { evidence } => workflow.evidence.push((**evidence).clone()),
+        Event::ConflictFound { .. } | Event::ConflictSettled { .. } => conflict(workflow, event),
         Event::WorkerPrepared { .. }
         | Event::WorkerDispatched { .. }
         | Event::WorkerRefreshed { .. }
@@ -151,6 +154,30 @@ fn end(workflow: &mut Workflow, status: Status) {
     workflow.status = status;
     workflow.blocked = None;
     workflow.pending = None;
+}
+
+fn conflict(workflow: &mut Workflow, event: &Event) {
+    if let Event::ConflictFound {
+        what,
+        paths,
+        onto,
+        at_ms,
+    } = event
+    {
+        workflow.conflicts.push(Conflict {
+            what: what.clone(),
+            paths: paths.clone(),
+            onto: onto.clone(),
+            at_ms: *at_ms,
+            settled: None,
+        });
+        cap(&mut workflow.conflicts, CONFLICTS_MAX);
+    } else if let Event::ConflictSettled { what, settlement } = event {
+        let conflicts = workflow.conflicts.iter_mut();
+        for open in conflicts.filter(|conflict| conflict.is_open_of(what)) {
+            open.settled = Some(settlement.clone());
+        }
+    }
 }
 
 fn worker(workflow: &mut Workflow, event: &Event) {

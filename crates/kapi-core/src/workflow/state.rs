@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
+use crate::workflow::conflict::Conflict;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::limits::{GoalAccount, Raised, is_zero};
 use crate::workflow::link::Link;
@@ -43,6 +44,9 @@ pub struct Workflow {
     pub links: Vec<Link>,
     /// What its completion rests on; the number of each is its place, from 1.
     pub evidence: Vec<Evidence>,
+    /// What did not fit on its branch, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Conflict>,
     /// What is at work for it.
     pub workers: Vec<Worker>,
     /// What was begun and has not ended, by effect, with when it began.

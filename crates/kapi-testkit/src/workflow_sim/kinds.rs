@@ -33,7 +33,7 @@ kinds! {
     EVERY_SHARED, kind: Event as ""
     [
         Started, DecisionAsked, Approved, Revised, Blocked, Unblocked, LimitsRaised, Abandoned, Failed, Completed,
-        Integrated, EvidenceRecorded, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
+        Integrated, EvidenceRecorded, ConflictFound, ConflictSettled, WorkerPrepared, WorkerDispatched, WorkerRefreshed,
         WorkerClosed, EffectIntended, EffectUsed, RunRecorded, GoalUsed, TimeUsed, EffectEnded,
     ]
     Mode => of_mode

@@ -30,6 +30,8 @@ const SHARED: &[&str] = &[
     "completed",
     "integrated",
     "evidence_recorded",
+    "conflict_found",
+    "conflict_settled",
     "worker_prepared",
     "worker_dispatched",
     "worker_refreshed",

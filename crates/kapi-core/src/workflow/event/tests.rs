@@ -6,6 +6,7 @@ use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::plan::task::TaskId as PlanTaskId;
 use crate::usage::Usage;
+use crate::workflow::conflict::Settlement;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::limits::{GoalAccount, Raised};
@@ -213,6 +214,31 @@ fn what_is_used_and_allowed_reads_back() {
     ] {
         check(&event, line);
     }
+}
+
+#[test]
+fn conflicts_read_back() {
+    check(
+        &Event::ConflictFound {
+            what: "T-002".to_owned(),
+            paths: vec!["src/a.rs".to_owned()],
+            onto: "c0ffee".to_owned(),
+            at_ms: 7,
+        },
+        r#"{"type":"conflict_found","data":{"what":"T-002","paths":["src/a.rs"],"onto":"c0ffee","at_ms":7}}"#,
+    );
+    check(
+        &Event::ConflictSettled {
+            what: "T-002".to_owned(),
+            settlement: Settlement {
+                by: "goal 004-two".to_owned(),
+                commit: Some("c0ffee".to_owned()),
+                why: "done again".to_owned(),
+                at_ms: 8,
+            },
+        },
+        r#"{"type":"conflict_settled","data":{"what":"T-002","settlement":{"by":"goal 004-two","commit":"c0ffee","why":"done again","at_ms":8}}}"#,
+    );
 }
 
 #[test]

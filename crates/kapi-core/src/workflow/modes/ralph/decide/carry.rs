@@ -6,6 +6,7 @@ use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
 use crate::workflow::changed::Changed;
+use crate::workflow::conflict::Settlement;
 use crate::workflow::denied::Why;
 use crate::workflow::evidence::{BASELINE, Evidence, NAMED, STRAYED, Weight};
 use crate::workflow::modes::ralph::decide::draft::{Draft, evidence};
@@ -81,6 +82,14 @@ pub(super) fn landed(draft: &mut Draft<'_>, state: &TaskState, outcome: &Outcome
         merged: *merged,
         changed: Some(changed.clone()),
     });
+    let goal = state.goal.as_ref();
+    let settlement = Settlement {
+        by: goal.map_or_else(|| "its task".to_owned(), |goal| format!("goal {goal}")),
+        commit: Some(head.clone()),
+        why: format!("done again on what had landed, in try {}", state.attempt),
+        at_ms: draft.given.now_ms,
+    };
+    draft.settle_conflicts(id, settlement);
     let how = if *merged {
         ", merged with what had landed meanwhile"
     } else {
@@ -139,6 +148,7 @@ fn strayed(
 /// Takes that a commit does not fit: its owner does it again, a few times.
 pub(super) fn conflicted(draft: &mut Draft<'_>, state: &TaskState, paths: &[String]) {
     let task = state.task.id.clone();
+    draft.conflict(&task, paths);
     if state.sent_back >= SENT_BACK_MAX {
         let n = state.sent_back.saturating_add(1);
         let paths = paths.join(", ");

@@ -80,10 +80,7 @@ pub(super) fn reviewed(
                 because,
             );
         }
-        Verdict::Replan => draft.ralph(RalphEvent::PlanReopened {
-            reason: review.findings.replan.unwrap_or_default(),
-            by_review: true,
-        }),
+        Verdict::Replan => draft.plan_anew(review.findings.replan.unwrap_or_default(), true),
     }
     Ok(())
 }

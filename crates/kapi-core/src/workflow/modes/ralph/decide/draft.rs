@@ -3,7 +3,9 @@
 //! Knows which tasks may begin after every decision, and when nothing more can.
 
 use crate::goal::state::Status as GoalStatus;
+use crate::plan::task::TaskId;
 use crate::usage::Usage;
+use crate::workflow::conflict::Settlement;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::given::Given;
@@ -72,6 +74,42 @@ impl<'a> Draft<'a> {
         });
     }
 
+    /// Records that a task does not fit on the branch.
+    pub(super) fn conflict(&mut self, task: &TaskId, paths: &[String]) {
+        let head = self.now.branch.as_ref().map(|branch| branch.head.clone());
+        self.events.push(Event::ConflictFound {
+            what: task.to_string(),
+            paths: paths.to_vec(),
+            onto: head.unwrap_or_default(),
+            at_ms: self.given.now_ms,
+        });
+    }
+
+    /// Records what became of a task's conflicts, where any are open.
+    pub(super) fn settle_conflicts(&mut self, task: &TaskId, settlement: Settlement) {
+        let what = task.to_string();
+        let mut conflicts = self.workflow.conflicts.iter();
+        if conflicts.any(|conflict| conflict.is_open_of(&what)) {
+            let settled = Event::ConflictSettled { what, settlement };
+            self.events.push(settled);
+        }
+    }
+
+    /// Returns to planning; what did not fit in the old plan is nobody's affair any more.
+    pub(super) fn plan_anew(&mut self, reason: String, by_review: bool) {
+        let tasks: Vec<TaskId> = self.now.tasks.keys().cloned().collect();
+        for task in tasks {
+            let settlement = Settlement {
+                by: "another plan".to_owned(),
+                commit: None,
+                why: reason.clone(),
+                at_ms: self.given.now_ms,
+            };
+            self.settle_conflicts(&task, settlement);
+        }
+        self.ralph(RalphEvent::PlanReopened { reason, by_review });
+    }
+
     /// Holds the workflow up, unless something does already.
     pub(super) fn block(&mut self, reason: String, unblock: String) {
         if !self.is_blocked {
@@ -92,10 +130,7 @@ impl<'a> Draft<'a> {
     /// Returns to planning because a person wants it. Planning first, so that nothing of the old
     /// plan begins once more.
     pub(super) fn reopen(&mut self, reason: String) {
-        self.ralph(RalphEvent::PlanReopened {
-            reason,
-            by_review: false,
-        });
+        self.plan_anew(reason, false);
         self.unblock();
     }
 

@@ -112,6 +112,8 @@ fn conditions(workflow: &Workflow, ralph: &Ralph) -> String {
     items.extend(workflow.approvals.iter().map(approval));
     let tasks = graph::in_order(ralph);
     items.extend(tasks.into_iter().map(stand));
+    let conflicts = workflow.conflicts.iter();
+    items.extend(conflicts.map(|conflict| format!("{}.", one_line(&conflict.words()))));
     let evidence = &workflow.evidence;
     let n_passed = evidence
         .iter()

@@ -2,7 +2,7 @@
 
 use super::{
     Actor, Build, Command, GoalStatus, Outcome, Stand, Status, TaskId, denied, facts, human,
-    in_a_row, landed, parallel, rested, retry, revise, task_id, terms,
+    in_a_row, landed, parallel, reopen, rested, retry, revise, task_id, terms,
 };
 use crate::workflow::effect::Action;
 use crate::workflow::evidence::Weight;
@@ -77,7 +77,10 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
     for n in 1..=4_u32 {
         build.prove("T-001", "c1");
         let events = build.perform("land-T-001", conflict());
-        assert_eq!(facts(&events), ["task_conflicted", "task_begun"]);
+        assert_eq!(
+            facts(&events),
+            ["conflict_found", "task_conflicted", "task_begun"]
+        );
         assert_eq!(build.wanted(), [format!("t001-work-T-001-a{}", n + 1)]);
     }
     let Action::Work(work) = build.effect("work-T-001").action else {
@@ -87,7 +90,10 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
     assert!(work.intent.contains("src/a/x.rs"));
     build.prove("T-001", "c1");
     let events = build.perform("land-T-001", conflict());
-    assert_eq!(facts(&events), ["task_given_up", "blocked"]);
+    assert_eq!(
+        facts(&events),
+        ["conflict_found", "task_given_up", "blocked"]
+    );
     let blocked = build.workflow.blocked.clone().unwrap();
     assert!(
         blocked
@@ -98,6 +104,41 @@ fn a_conflict_goes_back_to_its_owner_and_the_fifth_to_a_person() {
     assert_eq!(blocked.unblock, "kapi ralph resume 011");
     build.ask(&human(), &Command::Unblock {});
     assert_eq!(build.wanted(), ["t001-work-T-001-a6"]);
+
+    let found = build.workflow.conflicts.clone();
+    assert_eq!(found.len(), 5);
+    assert!(found.iter().all(|conflict| {
+        conflict.is_open_of("T-001") && conflict.onto == "h2" && conflict.paths == ["src/a/x.rs"]
+    }));
+    build.prove("T-001", "c6");
+    let events = build.land("T-001", "h3", true);
+    assert_eq!(facts(&events), ["task_landed", "conflict_settled"]);
+    let settled = &build.workflow.conflicts;
+    assert!(settled.iter().all(|conflict| {
+        let settled = conflict.settled.as_ref().unwrap();
+        settled.commit.as_deref() == Some("h3") && settled.why.ends_with("in try 6")
+    }));
+    let report = build.document("decision-report.md");
+    assert!(
+        report.contains("T-001 did not fit on h2 in src/a/x.rs; settled as h3"),
+        "{report}"
+    );
+}
+
+#[test]
+fn conflicts_of_a_plan_that_is_given_up_are_settled_by_the_next() {
+    let mut build = Build::run(terms(), &parallel());
+    build.prove("T-002", "c2");
+    build.land("T-002", "h2", false);
+    build.prove("T-001", "c1");
+    build.perform("land-T-001", conflict());
+    let events = build.ask(&human(), &reopen());
+    assert_eq!(facts(&events)[..2], ["conflict_settled", "plan_reopened"]);
+    let settled = build.workflow.conflicts[0].settled.clone().unwrap();
+    assert_eq!(
+        (settled.by.as_str(), settled.commit),
+        ("another plan", None)
+    );
 }
 
 #[test]
