@@ -23,6 +23,7 @@ pub mod effect;
 pub mod event;
 pub mod evidence;
 pub mod evolve;
+pub mod flow;
 pub mod given;
 pub mod guidance;
 pub mod handover;

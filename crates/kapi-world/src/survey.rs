@@ -11,6 +11,7 @@ use kapi_core::goal::contract::Base;
 use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::scripts;
 use kapi_core::race::DiffSize;
+use kapi_core::workflow::flow::IntegrationBranch;
 use kapi_git::diff::Patch;
 use kapi_git::hidden;
 use kapi_git::id::CommitId;
@@ -201,6 +202,14 @@ impl Survey {
         let tip = self.repository.branch_tip(branch);
         let tip = tip.map_err(|error| failure::plain(&error))?;
         Ok(tip.map(|tip| tip.to_string()))
+    }
+
+    /// Returns where the integration branch is, if there is one.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn integration_branch(&self) -> Result<Option<String>, Failure> {
+        self.branch_tip(IntegrationBranch::DEV.as_str())
     }
 
     /// Returns the commit of every branch, by its name.

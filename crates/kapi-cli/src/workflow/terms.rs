@@ -105,6 +105,10 @@ pub(crate) fn draw(
             let mut drawn = with_repository(context, &survey, spec, flags, said)?;
             if repository == Repository::Required {
                 drawn.notes.extend(branch::notes(&survey));
+                if let Some(commit) = &drawn.commit {
+                    let note = branch::beside_integration(&survey, commit)?;
+                    drawn.notes.extend(note);
+                }
             }
             Ok(drawn)
         }
@@ -271,7 +275,8 @@ fn as_run(spec: &ModeSpec, flags: &Flags, purpose: &str) -> Result<run::Args, Er
     add("turns", flags.turns.map(|turns| turns.to_string()));
     add("tokens", flags.tokens.map(|tokens| tokens.to_string()));
     add("usd", flags.usd.map(usd));
-    add("base", flags.base.clone());
+    let base = flags.base.as_deref().or_else(|| spec.base.revision());
+    add("base", base.map(str::to_owned));
     for command in &flags.verify {
         add("verify", Some(command.clone()));
     }
@@ -299,7 +304,9 @@ fn usd(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kapi_core::workflow::flow::BaseRule;
     use kapi_core::workflow::mode::Mode;
+    use kapi_core::workflow::mode_spec::ModeSpec;
 
     use super::{Flags, as_run, usd};
     use crate::amount;
@@ -333,6 +340,14 @@ mod tests {
         assert_eq!(args.base.as_deref(), Some("HEAD~1"));
         let interview = as_run(Mode::DeepInterview.spec().unwrap(), &flags, "x").unwrap();
         assert_eq!(interview.judge.as_deref(), Some("none"));
+        let on_dev = ModeSpec {
+            base: BaseRule::Dev,
+            ..*Mode::Ralph.spec().unwrap()
+        };
+        let unsaid = as_run(&on_dev, &Flags::default(), "x").unwrap();
+        assert_eq!(unsaid.base.as_deref(), Some("dev"));
+        let said = as_run(&on_dev, &flags, "x").unwrap();
+        assert_eq!(said.base.as_deref(), Some("HEAD~1"));
         assert_eq!(amount::parse_usd_micros(&usd(420_000)).unwrap(), 420_000);
     }
 }

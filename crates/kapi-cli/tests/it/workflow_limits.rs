@@ -249,3 +249,25 @@ fn the_time_of_the_whole_is_limited_in_every_mode_and_a_person_raises_it() {
         "{context}"
     );
 }
+
+#[test]
+fn what_begins_beside_the_integration_branch_is_told_so() {
+    let machine = Machine::new();
+    let env = &machine.env;
+    let told = |options: &[&str]| {
+        let options = [&["--unlinked", "--no-drive"], options].concat();
+        let begun = machine.ralph(&["greet", "people"], &options);
+        assert_eq!(begun.code, 0, "{}", begun.stderr);
+        begun
+            .stderr
+            .contains("Branch dev has work that this does not begin with")
+    };
+    assert!(!told(&[]), "there is no such branch");
+    env.git(&["branch", "dev"]);
+    assert!(!told(&[]), "it has nothing more");
+    env.git(&["checkout", "-q", "dev"]);
+    env.git(&["commit", "-q", "--allow-empty", "-m", "integrated"]);
+    env.git(&["checkout", "-q", "-"]);
+    assert!(told(&[]));
+    assert!(!told(&["--base", "dev"]));
+}

@@ -5,6 +5,7 @@
 //! [`crate::workflow::mode_rules`].
 
 use crate::id::GoalId;
+use crate::workflow::flow::BaseRule;
 use crate::workflow::mode::Mode;
 use crate::workflow::modes::Begin;
 use crate::workflow::pending::DecisionSpec;
@@ -33,6 +34,8 @@ pub struct ModeSpec {
     pub context: ContextRule,
     /// Whether it needs a repository.
     pub repository: Repository,
+    /// Where its workflows begin.
+    pub base: BaseRule,
     /// Whether somebody else is asked to object and review.
     pub reviewer: Party,
     /// Whether somebody judges what it makes.

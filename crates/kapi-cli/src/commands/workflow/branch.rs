@@ -4,6 +4,7 @@
 //! Told before anything is spent on it, with the command that helps. Knows names only.
 
 use kapi_core::workflow::branch::BranchType;
+use kapi_core::workflow::flow::IntegrationBranch;
 use kapi_world::survey::Survey;
 
 use crate::config::Config;
@@ -27,6 +28,21 @@ pub(crate) fn check(
         error.exit = Exit::Denied;
         error
     })
+}
+
+/// Returns a note where work begins beside the integration branch: what is there is not in its base.
+pub(crate) fn beside_integration(survey: &Survey, base: &str) -> Result<Option<String>, Error> {
+    let world = |failure| Error::world(&failure);
+    let Some(tip) = survey.integration_branch().map_err(world)? else {
+        return Ok(None);
+    };
+    if survey.contains(base, &tip).map_err(world)? {
+        return Ok(None);
+    }
+    let branch = IntegrationBranch::DEV;
+    Ok(Some(format!(
+        "Branch {branch} has work that this does not begin with; `--base {branch}` begins there."
+    )))
 }
 
 /// Returns a note for each type of branch that could not be made, beside the one that is looked at

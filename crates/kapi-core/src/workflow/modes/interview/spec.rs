@@ -1,5 +1,6 @@
 //! What an interview is as far as it is a table.
 
+use crate::workflow::flow::BaseRule;
 use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
@@ -26,6 +27,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     }],
     context: ContextRule::Gives,
     repository: Repository::Optional,
+    base: BaseRule::Head,
     reviewer: Party::NotAsked,
     judge: Party::NotAsked,
     open,

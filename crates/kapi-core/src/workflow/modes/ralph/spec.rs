@@ -1,5 +1,6 @@
 //! What Ralph is as far as it is a table.
 
+use crate::workflow::flow::BaseRule;
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
@@ -30,6 +31,7 @@ pub(crate) static SPEC: ModeSpec = ModeSpec {
     skills: &[RALPLAN, RALPH, CODE_REVIEW, CODE_SIMPLIFIER],
     context: ContextRule::Takes,
     repository: Repository::Required,
+    base: BaseRule::Head,
     reviewer: Party::Asked,
     judge: Party::Asked,
     open,
