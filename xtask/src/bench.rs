@@ -9,6 +9,7 @@ mod ground;
 mod invocation;
 mod kernel;
 mod launch;
+mod launcher;
 mod machine;
 mod options;
 mod part;

@@ -14,6 +14,7 @@ mod page;
 mod plan;
 pub(crate) mod real_repositories;
 mod releases;
+mod results;
 mod shell;
 mod summary;
 

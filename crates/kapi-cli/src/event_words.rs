@@ -7,11 +7,12 @@ use kapi_core::goal::consent::Asked;
 use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
 use kapi_core::goal::journey::Declared;
 use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, ProviderFailure, VerifyReport,
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, ProviderFailure,
 };
 use kapi_core::goal::words;
 use kapi_core::plan::delta::PlanDelta;
 use kapi_core::plan::task::{Phase, TaskId};
+use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::text::counted;
 
 use crate::amount;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
-use kapi_core::proof::inspection::proof_lines;
+use kapi_core::proof::verify_report::proof_lines;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::text::counted;
 use kapi_world::launching::merge::gate;
 

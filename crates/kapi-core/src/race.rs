@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::goal::outcome::{Checks, VerifyRun};
 use crate::goal::state::{Goal, Status};
+use crate::proof::verify_run::{Checks, VerifyRun};
 
 /// What a lane's result rests on, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

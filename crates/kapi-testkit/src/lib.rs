@@ -11,6 +11,8 @@ pub mod model_server;
 pub mod oracle;
 pub mod sim;
 mod sim_case;
+pub mod sim_mistake;
 pub mod sim_scenario;
+pub mod sim_tree;
 pub mod sim_world;
 pub mod workflow_sim;

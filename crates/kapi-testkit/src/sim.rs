@@ -9,6 +9,7 @@ use kapi_sys::sim_disk::Survival;
 use crate::crash::{Boundary, Crash};
 use crate::oracle::Violation;
 use crate::sim_case::{Ran, run_case};
+use crate::sim_mistake::Mistake;
 use crate::sim_scenario::{SCENARIOS, Scenario};
 
 /// What to simulate.
@@ -30,36 +31,6 @@ pub enum Effort {
     /// Every first crash, and after it every second crash in this many.
     EveryPair(u64),
 }
-
-/// A mistake that an oracle must notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mistake {
-    /// Files are never synced.
-    NoFileSync,
-    /// Directories are never synced.
-    NoDirSync,
-    /// Torn tails are never cut.
-    NoTailRepair,
-    /// Effects are performed before their intent is on disk.
-    EffectBeforeIntent,
-    /// Different effects share one id.
-    ReusedEffectId,
-    /// An agent that is started again finds what its cut-off attempt left.
-    NoRestore,
-    /// The proved commit goes to a branch of the person's.
-    WrongBranch,
-}
-
-/// Every mistake there is.
-pub const MISTAKES: [Mistake; 7] = [
-    Mistake::NoFileSync,
-    Mistake::NoDirSync,
-    Mistake::NoTailRepair,
-    Mistake::EffectBeforeIntent,
-    Mistake::ReusedEffectId,
-    Mistake::NoRestore,
-    Mistake::WrongBranch,
-];
 
 /// What was simulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

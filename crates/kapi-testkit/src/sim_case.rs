@@ -27,9 +27,10 @@ use crate::crash::{Boundary, Crash, Story, tell};
 use crate::oracle::{
     Oracle, Violation, causes, check_durability, check_files, check_once, failed, read_log,
 };
-use crate::sim::Mistake;
+use crate::sim_mistake::Mistake;
 use crate::sim_scenario::{BRANCH, OTHER_JUDGE, ROOT, Scenario, person, project};
-use crate::sim_world::{Durable, SimClock, SimWorld, not_owned};
+use crate::sim_tree::SimClock;
+use crate::sim_world::{Durable, SimWorld, not_owned};
 
 /// When every simulation begins, in milliseconds since the epoch.
 const START_MS: i64 = 1_787_392_800_000;

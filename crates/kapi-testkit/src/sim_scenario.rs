@@ -16,7 +16,7 @@ use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;
 
-use crate::sim_world::{Files, SimClock, commit_id, tree_id};
+use crate::sim_tree::{Files, SimClock, commit_id, tree_id};
 
 /// The project of every simulation.
 pub const ROOT: &str = "/project";

@@ -5,50 +5,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kapi_core::goal::effect::{Action, AgentTask, Effect, VerifyTask};
 use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Failure, JudgeAnswer, JudgeRun, Outcome,
-    ProviderFailure, ProviderFailureKind, VerifyReport, VerifyRun,
+    AgentEnd, AgentRun, Candidate, Failure, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
+    ProviderFailureKind,
 };
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch, World};
-use kapi_store::hash::sha256_hex;
-use kapi_sys::clock::Clock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 
 use crate::oracle::{Oracle, Violation, check_performed, read_log};
-use crate::sim::Mistake;
+use crate::sim_mistake::Mistake;
 use crate::sim_scenario::{AgentScript, JudgeScript, PROTECTED_FILE, Scenario};
-
-/// Files by name: a tree.
-pub type Files = BTreeMap<String, String>;
-
-/// A clock that moves only when somebody waits.
-#[derive(Debug, Clone)]
-pub struct SimClock(Arc<AtomicI64>);
-
-impl SimClock {
-    /// Returns a clock that stands at this many milliseconds since the epoch.
-    #[must_use]
-    pub fn new(now_ms: i64) -> Self {
-        Self(Arc::new(AtomicI64::new(now_ms)))
-    }
-
-    fn wait_until(&self, until_ms: i64) {
-        self.0.fetch_max(until_ms, Ordering::SeqCst);
-    }
-}
-
-impl Clock for SimClock {
-    fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use crate::sim_tree::{Files, SimClock, commit_id, tree_id};
 
 /// What a crash does not take away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -383,18 +358,6 @@ const USED: Usage = Usage {
     output_tokens: 10,
     usd_micros: Some(50),
 };
-
-/// Returns the id of a commit; equal content, parent and time make an equal id.
-#[must_use]
-pub fn commit_id(files: &Files, parent: &str, at_s: i64) -> String {
-    sha256_hex(format!("{files:?} {parent} {at_s}").as_bytes())
-}
-
-/// Returns the id of a tree.
-#[must_use]
-pub fn tree_id(files: &Files) -> String {
-    sha256_hex(format!("{files:?}").as_bytes())
-}
 
 /// Builds the complaint that something of the person's was changed.
 pub(crate) fn not_owned(what: &str) -> Violation {

@@ -6,11 +6,13 @@
 pub mod answer;
 pub mod input;
 pub mod output;
+pub mod schema;
 pub mod told;
 
 use serde_json::Value;
 
-use crate::tools::{Tool, schema};
+use crate::kernel_tools::schema::kernel_schema;
+use crate::tools::Tool;
 
 /// A tool of the kernel, under the names of oh-my-creampi.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +147,7 @@ pub fn listing() -> Vec<Value> {
         serde_json::json!({
             "name": tool.name(),
             "description": tool.description(),
-            "inputSchema": schema::kernel_schema(tool),
+            "inputSchema": kernel_schema(tool),
         })
     };
     KernelTool::ALL.into_iter().map(entry).collect()

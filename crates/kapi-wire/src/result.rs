@@ -1,10 +1,12 @@
 //! The last line of `kapi run --json`: how a goal came out.
 
-use kapi_core::goal::outcome::{Checks, JudgeAnswer, JudgeRun, VerifyReport, VerifyRun};
+use kapi_core::goal::outcome::{JudgeAnswer, JudgeRun};
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
 use kapi_core::proof::assess::Grade;
 use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use serde::Serialize;
 

@@ -10,6 +10,7 @@ pub mod schema;
 pub mod set;
 pub mod state;
 pub mod task;
+pub mod value_schema;
 
 use serde_json::Value;
 

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{Failure, JudgeRun, VerifyReport};
+use kapi_core::goal::outcome::{Failure, JudgeRun};
 use kapi_core::goal::prompt;
 use kapi_core::goal::prompt::judge::{NamedReport, Subject};
 use kapi_core::proof::baseline;
 use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
 use kapi_core::proof::downloads::{Downloads, Lacking};
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
 use kapi_git::repository::range::Range;

@@ -7,9 +7,11 @@
 use std::path::Path;
 
 use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::Activity;
 use kapi_git::id::{CommitId, TreeId};

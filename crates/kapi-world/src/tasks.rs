@@ -27,9 +27,9 @@ pub mod travel;
 use std::path::PathBuf;
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
+use kapi_core::proof::verify_report::VerifyReport;
 use kapi_engine::evidence::hash_run;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;

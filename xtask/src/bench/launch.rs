@@ -3,54 +3,18 @@
 //! From the start of the command to its end: configuration, workspace, status, sandbox, the agent,
 //! the commit. Every launch is a sandbox and a branch of its own in a home of the bench's own.
 
-use std::cell::Cell;
-use std::fs;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, ensure};
-use serde::Deserialize;
+use std::path::Path;
 
 use super::comparison::{Side, gap, measured, not_run};
 use super::invocation::Invocation;
+use super::launcher::Launcher;
 use super::sample::by_turns;
-use super::sandbox::{self, IMAGE, TRUE};
+use super::sandbox::{self, TRUE};
 use super::table::{Quantity, Row, Table};
-use super::{Place, program, tree};
-use crate::tool::Tool;
+use super::{Place, program};
 
 const ROUNDS: usize = 25;
 const TREE_ROUNDS: usize = 10;
-/// The agent: one line that changes one file.
-const AGENT: &str = "command:echo changed >> made.txt";
-/// What the container level needs on hosts where podman's own choices fail.
-const CONFIG: &str = "runtime = \"runc\"\nulimits = [\"nofile=1024:2048\", \"nproc=1000:1000\"]\n";
-
-/// A home to launch from.
-#[derive(Debug)]
-pub(super) struct Launcher<'a> {
-    place: &'a Place,
-    home: PathBuf,
-    /// How many were launched, so that every one has a name of its own.
-    n_launched: Cell<u32>,
-}
-
-/// A launch that is over.
-#[derive(Debug)]
-pub(super) struct Launched {
-    pub(super) took: Duration,
-    /// The branch that its work was committed to.
-    pub(super) branch: String,
-}
-
-/// What is read of a launch's answer.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    exit_code: i32,
-    changed: Vec<serde_json::Value>,
-}
 
 /// Measures launches at every level.
 pub(super) fn levels(place: &Place) -> anyhow::Result<Table> {
@@ -127,77 +91,4 @@ pub(super) fn over(
         &format!("on {least} files"),
         pair,
     ))
-}
-
-impl<'a> Launcher<'a> {
-    /// Makes an empty home with the bench's configuration.
-    pub(super) fn new(place: &'a Place, directory: &Path) -> anyhow::Result<Self> {
-        let home = directory.join("home");
-        let config = home.join(".config/kapi");
-        fs::create_dir_all(&config).with_context(|| format!("create {}", config.display()))?;
-        let mut file =
-            File::create(config.join("config.toml")).context("create a configuration")?;
-        write!(file, "[sandbox]\nimage = \"{IMAGE}\"\n{CONFIG}")
-            .context("write a configuration")?;
-        Ok(Self {
-            place,
-            home,
-            n_launched: Cell::new(0),
-        })
-    }
-
-    /// Returns where measuring happens.
-    pub(super) fn place(&self) -> &'a Place {
-        self.place
-    }
-
-    /// Launches once, makes sure that the work was committed, and returns how long it took.
-    fn launch(&self, project: &Path, options: &[&str]) -> anyhow::Result<Duration> {
-        let launched = self.launch_agent(project, AGENT, options)?;
-        Ok(launched.took)
-    }
-
-    /// Launches a shell command that changes one file.
-    pub(super) fn launch_agent(
-        &self,
-        project: &Path,
-        agent: &str,
-        options: &[&str],
-    ) -> anyhow::Result<Launched> {
-        let number = self.n_launched.get();
-        self.n_launched.set(number + 1);
-        let (id, branch) = (format!("b{number}"), format!("bench/launch-{number}"));
-        let (kapi, path) = (self.place.kapi.to_string_lossy(), project.to_string_lossy());
-        let fixed = [
-            "launch",
-            &id,
-            &path,
-            "--json",
-            "--task",
-            "measure",
-            "--agent",
-            agent,
-            "--branch",
-            &branch,
-            "--no-push",
-        ];
-        let args = [&fixed[..], options].concat();
-        let tool = Tool::new(project, &kapi, &args)
-            .env("HOME", &self.home)
-            .env("XDG_CONFIG_HOME", self.home.join(".config"));
-        let started = Instant::now();
-        let told = tool.read()?;
-        let took = started.elapsed();
-        let answer: Answer = serde_json::from_str(&told).context("read a launch's answer")?;
-        ensure!(
-            answer.exit_code == 0 && answer.changed.len() == 1,
-            "launch an agent that changes one file: {told}"
-        );
-        Ok(Launched { took, branch })
-    }
-
-    /// Removes the home and every workspace in it.
-    pub(super) fn remove(self) -> anyhow::Result<()> {
-        tree::remove_all(&self.home)
-    }
 }

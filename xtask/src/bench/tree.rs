@@ -16,14 +16,14 @@ use anyhow::{Context as _, ensure};
 
 use self::layered::Layered;
 use self::worktree::Worktree;
-use super::Place;
 use super::comparison::measured;
 use super::ground::Ground;
-use super::launch::{self, Launcher};
+use super::launcher::{Launcher, remove_all};
 use super::options::size_name;
 use super::sample::{Pair, by_turns};
 use super::sandbox::{self, Overlay, TRUE};
 use super::table::{Quantity, Row, Table};
+use super::{Place, launch};
 use crate::output::talk;
 use crate::tool::Tool;
 
@@ -266,15 +266,6 @@ fn made(directory: &Path, n_files: u32) -> anyhow::Result<Tree> {
     let seconds = started.elapsed().as_secs_f64();
     talk(&format!("It took {seconds:.1} s."));
     Ok(tree)
-}
-
-/// Removes a directory with layers in it.
-pub(super) fn remove_all(directory: &Path) -> anyhow::Result<()> {
-    let shown = directory.to_string_lossy();
-    // The kernel's own directory in a layer cannot be entered without this.
-    Tool::new(Path::new("/"), "chmod", &["-R", "u+rwx", &shown]).read()?;
-    Tool::new(Path::new("/"), "rm", &["-rf", &shown]).read()?;
-    Ok(())
 }
 
 impl Changes {

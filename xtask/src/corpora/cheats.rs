@@ -9,14 +9,16 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context as _, bail};
-use serde::{Deserialize, Serialize};
 
 use super::case_directory::{CaseDirectory, write};
-use super::ecosystem::{self, Ecosystem, Expectation};
+use super::ecosystem::Ecosystem;
 use super::entry::Request;
 use super::outcome::CaseOutcome;
 use super::plan::{BY_HAND, PlannedRun, plan};
-use super::{CorpusOptions, page, program_under_test, releases, summary, target_directory};
+use super::results::{CaseResult, RESULTS, read_results};
+use super::{
+    CorpusOptions, ecosystem, page, program_under_test, releases, summary, target_directory,
+};
 use crate::output::{say, talk};
 use crate::peers;
 use crate::tool::find;
@@ -27,29 +29,6 @@ const DEADLINE: Duration = Duration::from_secs(180);
 const PREPARATION: Duration = Duration::from_secs(600);
 /// The file in a cache that says it is whole, and for which preparation.
 const PREPARED: &str = ".prepared";
-/// Where the results of the last whole run lie, below the corpora's place.
-pub(super) const RESULTS: &str = "cheats.json";
-
-/// What came of one run.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-pub(super) struct CaseResult {
-    /// The ecosystem.
-    pub(super) ecosystem: String,
-    /// The change.
-    pub(super) case: String,
-    /// Its kind.
-    pub(super) kind: String,
-    /// What was expected.
-    pub(super) expect: Expectation,
-    /// The way.
-    pub(super) way: String,
-    /// What came of it.
-    pub(super) outcome: CaseOutcome,
-    /// Whether that is what was expected.
-    pub(super) as_expected: bool,
-    /// How long it took.
-    pub(super) took_ms: u64,
-}
 
 /// Runs the corpus of cheats and honest changes.
 ///
@@ -102,7 +81,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         let known = if options.is_whole() {
             Vec::new()
         } else {
-            page::read_results(&place.join(RESULTS))?
+            read_results(&place.join(RESULTS))?
         };
         let text = serde_json::to_string(&merged(known, &results)).context("write the results")?;
         write(&place.join(RESULTS), &text)?;

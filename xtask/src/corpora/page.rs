@@ -10,13 +10,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
-use serde::de::DeserializeOwned;
 
-use super::cheats::{CaseResult, RESULTS};
 use super::ecosystem::Expectation;
 use super::outcome::CaseOutcome;
 use super::plan::BY_HAND;
-use super::real_repositories::{REAL_RESULTS, RealResult};
+use super::results::{CaseResult, REAL_RESULTS, RESULTS, RealResult, read_results};
 use crate::output::talk;
 use crate::tool::Tool;
 
@@ -53,15 +51,6 @@ pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
     replace_durably(&RealDisk, &root.join(DOCUMENT), text.as_bytes())?;
     talk(&format!("The tables are in {DOCUMENT}."));
     Ok(())
-}
-
-pub(super) fn read_results<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
-    let reading = || format!("read {}", path.display());
-    match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).with_context(reading),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error).with_context(reading),
-    }
 }
 
 fn cheats(results: &[CaseResult]) -> String {

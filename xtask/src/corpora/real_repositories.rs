@@ -9,13 +9,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::case_directory::{CaseDirectory, write};
 use super::entry::{Entry, Request};
 use super::fetch::PackageClient;
 use super::outcome::CaseOutcome;
+use super::results::{REAL_RESULTS, RealResult, read_results};
 use super::shell::Shell;
 use super::{CorpusOptions, page, program_under_test, target_directory};
 use crate::output::{say, talk};
@@ -28,8 +29,6 @@ const LIST: &str = "xtask/corpus/realrepos.toml";
 const DEADLINE: Duration = Duration::from_secs(600);
 /// How often the command is timed by hand, and by the prover.
 const TIMES: usize = 3;
-/// Where the results of the last whole run lie, below the corpora's place.
-pub(super) const REAL_RESULTS: &str = "realrepos.json";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,50 +68,6 @@ struct RealProject {
     bug: String,
     /// What the wrong fix makes of the bug.
     wrong: String,
-}
-
-/// What came of one project.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-pub(super) struct RealResult {
-    /// Its name and version.
-    pub(super) name: String,
-    /// Its ecosystem.
-    pub(super) ecosystem: String,
-    /// Its command.
-    pub(super) verify: String,
-    /// What came of the wrong fix, and of the right one; nothing where it could not be tried.
-    pub(super) wrong: Option<CaseOutcome>,
-    pub(super) right: Option<CaseOutcome>,
-    /// The same of both by `kapi prove`.
-    #[serde(default)]
-    pub(super) by_prove: Option<[CaseOutcome; 2]>,
-    /// Milliseconds of the command by hand and in the prover, each the median and the spread.
-    pub(super) by_hand_ms: Option<[u64; 2]>,
-    pub(super) proved_ms: Option<[u64; 2]>,
-    /// Why it could not be tried.
-    pub(super) untried: Option<String>,
-}
-
-impl RealResult {
-    fn is_as_expected(&self) -> bool {
-        let pairs = [
-            self.wrong.as_ref().zip(self.right.as_ref()),
-            self.by_prove.as_ref().map(|[wrong, right]| (wrong, right)),
-        ];
-        pairs.into_iter().all(|pair| {
-            pair.is_some_and(|(wrong, right)| {
-                matches!(wrong, CaseOutcome::Refused(_) | CaseOutcome::Waits(_))
-                    && matches!(right, CaseOutcome::Accepted | CaseOutcome::Named(_))
-            })
-        })
-    }
-
-    /// Returns the cost of the command in the prover beside the same by hand.
-    pub(super) fn ratio(&self) -> Option<String> {
-        let ([by_hand, _], [proved, _]) = (self.by_hand_ms?, self.proved_ms?);
-        let hundredths = proved.saturating_mul(100) / by_hand.max(1);
-        Some(format!("{}.{:02}", hundredths / 100, hundredths % 100))
-    }
 }
 
 /// Tries the real projects that the options ask for.
@@ -156,7 +111,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         .for_each(|line| talk(&format!("not tried: {line}")));
     if options.is_whole() || options.write {
         let stored = place.join(REAL_RESULTS);
-        let known = page::read_results(&stored)?;
+        let known = read_results(&stored)?;
         let text =
             serde_json::to_string(&updated(&list, known, &results)).context("write the results")?;
         write(&stored, &text)?;

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::cheats::CaseResult;
 use super::ecosystem::Expectation;
 use super::outcome::CaseOutcome;
 use super::plan::BY_HAND;
+use super::results::CaseResult;
 
 /// Sums over the results of a run.
 #[derive(Debug, Default)]

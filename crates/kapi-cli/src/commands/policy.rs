@@ -4,7 +4,7 @@
 
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::kernel::policy::{self, Decision, PolicyRequest, RequestKind};
-use kapi_core::kernel::request::TaskBudget;
+use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_engine::kernel::policy_file;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::policy::{PolicyView, effect_word};

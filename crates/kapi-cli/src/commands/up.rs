@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::State;
+use kapi_core::kernel::task_state::State;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_engine::world::Activity;
 use serde_json::json;

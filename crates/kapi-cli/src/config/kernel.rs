@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use kapi_core::kernel::command::Overflow;
-use kapi_core::kernel::request::Priority;
+use kapi_core::kernel::task_terms::Priority;
 use kapi_settings::scalar::{Count, Text, UsdMicros};
 use kapi_settings::setting::Setting;
 use serde::Deserialize;

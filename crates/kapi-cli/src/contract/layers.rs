@@ -3,9 +3,8 @@
 //! Only reads; whose word counts is decided by the core.
 
 use kapi_core::goal::contract::{Judge, TURNS_DEFAULT};
-use kapi_core::proof::precedence::{
-    Addition, Authority, CheckPart, CheckSettings, ResolvedChecks, SettingsLayer, resolve,
-};
+use kapi_core::proof::attribution::{Addition, Authority, CheckPart};
+use kapi_core::proof::precedence::{CheckSettings, ResolvedChecks, SettingsLayer, resolve};
 
 use crate::commands::run::Args;
 use crate::config::goal;

@@ -5,8 +5,8 @@
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, Distill, JudgeUnavailable, Reminders, Surface, Working};
 use kapi_core::goal::state::Goal;
+use kapi_core::proof::attribution::CheckPart;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
-use kapi_core::proof::precedence::CheckPart;
 use kapi_core::text::counted;
 
 use crate::amount;

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::{Report, State, Task};
+use kapi_core::kernel::task::{Report, Task};
+use kapi_core::kernel::task_state::State;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::command::Overflow;
-use kapi_core::kernel::request::Priority;
+use kapi_core::kernel::task_terms::Priority;
 use kapi_engine::kernel::creampi_file::{self, CreampiConfig, CreampiError};
 use kapi_engine::kernel::terms::{BackendTerms, KernelTerms};
 use kapi_engine::project::Project;

@@ -447,8 +447,9 @@ fn exited(
     commit: &str,
     task: kapi_core::goal::effect::VerifyTask,
     exit_code: i32,
-) -> kapi_core::goal::outcome::VerifyReport {
-    use kapi_core::goal::outcome::{Checks, VerifyReport, VerifyRun};
+) -> kapi_core::proof::verify_report::VerifyReport {
+    use kapi_core::proof::verify_report::VerifyReport;
+    use kapi_core::proof::verify_run::{Checks, VerifyRun};
 
     let run = |command: String| VerifyRun {
         command,

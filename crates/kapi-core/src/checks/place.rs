@@ -4,8 +4,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::profile::Workspace;
+use serde::Deserialize;
+
 use crate::glob::Glob;
+
+/// A notation in which a project lists its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workspace {
+    /// `[workspace]` of a `Cargo.toml`.
+    Cargo,
+    /// `workspaces` of a `package.json`, or `pnpm-workspace.yaml`.
+    Node,
+    /// `[tool.uv.workspace]` of a `pyproject.toml`.
+    Uv,
+    /// `workspace` of a `deno.json`.
+    Deno,
+    /// `<module>` of a `pom.xml`.
+    Maven,
+    /// `apps_path` of a `mix.exs`.
+    Mix,
+}
 
 /// One directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::place::Directory;
+use super::place::{Directory, Workspace};
 use super::{Verb, mise};
 
 /// The table that comes with Kapi.
@@ -58,24 +58,6 @@ pub struct Profile {
     compile: Option<Step>,
     test: Option<Step>,
     build: Option<Step>,
-}
-
-/// A notation in which a project lists its members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Workspace {
-    /// `[workspace]` of a `Cargo.toml`.
-    Cargo,
-    /// `workspaces` of a `package.json`, or `pnpm-workspace.yaml`.
-    Node,
-    /// `[tool.uv.workspace]` of a `pyproject.toml`.
-    Uv,
-    /// `workspace` of a `deno.json`.
-    Deno,
-    /// `<module>` of a `pom.xml`.
-    Maven,
-    /// `apps_path` of a `mix.exs`.
-    Mix,
 }
 
 /// How one verb is checked, and when.

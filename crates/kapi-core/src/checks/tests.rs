@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::place::{Declared, Directory};
-use super::profile::{Profiles, TABLE, Workspace};
+use super::place::{Declared, Directory, Workspace};
+use super::profile::{Profiles, TABLE};
 use super::settle::{Found, Mise, needs, settle};
 use super::{Choice, Fate, Root, Verb, select};
 use crate::proof::ecosystem::{self, Table};

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::goal::event::TurnVerdict;
-use crate::goal::outcome::{VerifyReport, VerifyRun};
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::VerifyRun;
 
 /// The most distinct results remembered; the oldest is forgotten first.
 pub const REMEMBERED_MAX: usize = 64;

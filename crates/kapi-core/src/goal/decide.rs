@@ -19,6 +19,7 @@ mod person;
 mod proof;
 mod report;
 mod tool;
+mod turn_end;
 
 /// Decides a command at a time given in milliseconds since the epoch.
 ///

@@ -10,11 +10,12 @@ use crate::goal::budget::{Limit, Raise};
 use crate::goal::consent::Asked;
 use crate::goal::contract::Contract;
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{AgentRun, Candidate, Failure, JudgeRun, ProviderFailure, VerifyReport};
+use crate::goal::outcome::{AgentRun, Candidate, Failure, JudgeRun, ProviderFailure};
 use crate::goal::wait::Wait;
 use crate::id::{EffectId, GoalId};
 use crate::plan::delta::PlanDelta;
 use crate::plan::task::{Phase, TaskId};
+use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
 
 mod account;

@@ -8,15 +8,14 @@ use crate::goal::consent::Consent;
 use crate::goal::contract::{Contract, Distill, JudgeUnavailable};
 use crate::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use crate::goal::journey::{Declared, Journey, Note};
-use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict, VerifyReport,
-};
+use crate::goal::outcome::{AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict};
 use crate::goal::state::{Goal, InFlight, Stage, Status};
 use crate::goal::wait::{Wait, WaitFor};
 use crate::id::{EffectId, GoalId};
 use crate::plan::Plan;
 use crate::plan::delta::PlanDelta;
 use crate::plan::task::Phase;
+use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
 
 /// Applies one event.

@@ -5,8 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::proof::inspection::Inspection;
-use crate::proof::tally::Tally;
+use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
 
 /// The result of one performed effect.
@@ -200,84 +199,6 @@ pub struct Candidate {
     pub files_changed: u32,
     /// What was left out of the commit and why ("vendor/x: nested repository"), capped.
     pub left_out: Vec<String>,
-}
-
-/// What the verify commands showed on one commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VerifyReport {
-    /// The commit that was checked out.
-    pub commit: String,
-    /// Its tree.
-    pub tree: String,
-    /// Protected files that the candidate changes.
-    pub tampered: Vec<String>,
-    /// Each command that ran, in order.
-    pub runs: Vec<VerifyRun>,
-    /// What the change does to the checks themselves.
-    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
-    pub inspection: Box<Inspection>,
-}
-
-/// One verify command's run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VerifyRun {
-    /// The shell command.
-    pub command: String,
-    /// With or without the hidden checks.
-    pub checks: Checks,
-    /// Its exit code, 128 plus the signal if a signal ended it, `None` if it was killed.
-    pub exit_code: Option<i32>,
-    /// Whether it was killed at its time limit.
-    pub timed_out: bool,
-    /// Milliseconds it took.
-    pub duration_ms: u64,
-    /// The end of its output, capped.
-    pub output_tail: String,
-    /// How many bytes of output there were.
-    pub output_bytes: u64,
-    /// How many tests it reports, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tally: Option<Tally>,
-}
-
-/// Which checks a verify command ran on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checks {
-    /// Those the agent can see.
-    Visible,
-    /// With the hidden files copied over the checkout.
-    Hidden,
-}
-
-impl VerifyRun {
-    /// Tells whether the command exited 0 in time.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.exit_code == Some(0) && !self.timed_out
-    }
-}
-
-impl VerifyReport {
-    /// Returns every run that was made for it, those with a part of the base put back included.
-    pub fn all_runs(&self) -> impl Iterator<Item = &VerifyRun> {
-        let seen = &self.inspection;
-        let reruns = [
-            &seen.with_base_checks,
-            &seen.with_base_tests,
-            &seen.with_base_steering,
-            &seen.on_base_code,
-        ];
-        self.runs.iter().chain(reruns.into_iter().flatten())
-    }
-
-    /// Tells whether every command passed and nothing protected was touched.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.tampered.is_empty() && self.runs.iter().all(VerifyRun::passed)
-    }
 }
 
 /// What asking a judge came to.

@@ -4,11 +4,13 @@
 
 use crate::goal::contract::{Contract, SandboxLevel, Surface, Working};
 use crate::goal::event::TurnVerdict;
-use crate::goal::outcome::{Checks, JudgeAnswer, VerifyReport, VerifyRun};
+use crate::goal::outcome::JudgeAnswer;
 use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
 use crate::goal::words;
 use crate::proof::assess::Objection;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::{Checks, VerifyRun};
 
 pub mod blocks;
 mod journey;

@@ -2,10 +2,11 @@
 //!
 //! Asked by the rules and by the fold alike, so that both go by the same answer.
 
-use crate::goal::outcome::{JudgeAnswer, Verdict, VerifyReport};
+use crate::goal::outcome::{JudgeAnswer, Verdict};
 use crate::goal::state::Goal;
 use crate::proof::assess::{self, Grade, Objection};
-use crate::proof::precedence::{Authority, CheckPart};
+use crate::proof::attribution::{Authority, CheckPart};
+use crate::proof::verify_report::VerifyReport;
 
 impl Goal {
     /// Returns what stands against a report of this goal whose commands pass.
@@ -74,8 +75,8 @@ mod tests {
     use crate::goal::contract::Judge;
     use crate::goal::state::Goal;
     use crate::goal::story::{contract, goal_of};
+    use crate::proof::attribution::{Addition, Authority, CheckPart};
     use crate::proof::fixture::{report, run};
-    use crate::proof::precedence::{Addition, Authority, CheckPart};
 
     /// Tells whether checks that rest on a changed recipe are left to the judge.
     fn is_left_to_the_judge(goal: &Goal) -> bool {

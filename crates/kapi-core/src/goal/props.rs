@@ -276,7 +276,7 @@ fn check_state(state: Option<&Goal>) {
         assert!(
             goal.verify
                 .as_ref()
-                .is_some_and(crate::goal::outcome::VerifyReport::passed)
+                .is_some_and(crate::proof::verify_report::VerifyReport::passed)
         );
     }
     assert!(

@@ -12,9 +12,10 @@ use crate::goal::consent::Consent;
 use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use crate::goal::journey::Journey;
-use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun, VerifyReport};
+use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun};
 use crate::goal::wait::{Wait, WaitFor};
 use crate::id::{EffectId, GoalId};
+use crate::proof::verify_report::VerifyReport;
 
 /// The fold of a goal's events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,8 +14,8 @@ use crate::goal::event::{ApprovalMeans, Event, Stop};
 use crate::goal::evolve::evolve;
 use crate::goal::journey::Declared;
 use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind, Verdict, VerifyReport, VerifyRun,
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
+    ProviderFailureKind, Verdict,
 };
 use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
@@ -23,6 +23,8 @@ use crate::id::{EffectId, GoalId};
 use crate::proof::attribution::Attribution;
 use crate::proof::fixture::{report, run};
 use crate::proof::policy::CheckPolicy;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::{Checks, VerifyRun};
 use crate::usage::Usage;
 
 /// Something that happens to a goal.

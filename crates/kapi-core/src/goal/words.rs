@@ -3,10 +3,12 @@
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind, VerifyReport, VerifyRun};
+use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
 use crate::proof::assess::Grade;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::VerifyRun;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::task_state::State;
 use crate::kernel::command::Capacity;
 use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::state::Kernel;
-use crate::kernel::task::{State, Task};
+use crate::kernel::task::Task;
 
 /// The time after which a waiting task counts as one step more urgent, in milliseconds.
 const AGEING_MS: u64 = 15 * 60 * 1_000;

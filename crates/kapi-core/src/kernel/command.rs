@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::loop_run::Trigger;
 use crate::evidence::EvidenceFile;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
 use crate::kernel::request::Request;
-use crate::kernel::task::{Phase, PhaseStatus, Report, Trigger};
+use crate::kernel::task::{Phase, PhaseStatus, Report};
 use crate::usage::Usage;
 
 /// A request to decide.

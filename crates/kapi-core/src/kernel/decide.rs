@@ -7,6 +7,7 @@ mod attempt;
 mod lead;
 mod submit;
 
+use super::task_state::State;
 use crate::actor::Actor;
 use crate::kernel::command::Command;
 use crate::kernel::denied::Denied;
@@ -14,7 +15,7 @@ use crate::kernel::event::KernelEvent;
 use crate::kernel::id::{Fence, TaskId};
 use crate::kernel::request::Origin;
 use crate::kernel::state::Kernel;
-use crate::kernel::task::{End, Report, State};
+use crate::kernel::task::{End, Report};
 
 /// What a request comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::task_terms::{Priority, Retry, TaskBudget};
 use crate::kernel::condition::{self, Condition};
 use crate::kernel::definition::eval::{Check, Eval};
 use crate::kernel::definition::trigger::{Ending, Trigger};
 use crate::kernel::id::LoopName;
-use crate::kernel::request::{Priority, Retry, TaskBudget};
 use crate::kernel::value::Value;
 use crate::proof::policy::CheckPolicy;
 

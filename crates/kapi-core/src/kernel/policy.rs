@@ -15,10 +15,10 @@ use kapi_settings::fault::{Fault, Faults};
 use kapi_settings::node::Node;
 use serde::{Deserialize, Serialize};
 
+use super::task_terms::TaskBudget;
 use crate::goal::contract::NetworkMode;
 use crate::kernel::condition::window::{LocalTime, Window};
 use crate::kernel::policy::classic::Classic;
-use crate::kernel::request::TaskBudget;
 
 /// Why a request was refused, in the words of the original.
 pub const DENIED: &str = "policy denied request";

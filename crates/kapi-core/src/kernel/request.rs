@@ -4,9 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loop_run::LoopRun;
+use super::task_terms::{Priority, Retry, TaskBudget};
 use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::id::{LoopName, TaskId};
-use crate::kernel::task::LoopRun;
 use crate::proof::policy::CheckPolicy;
 
 /// The longest prompt in bytes.
@@ -85,62 +86,6 @@ pub struct Request {
     pub goal: Option<Box<GoalDrive>>,
 }
 
-/// What one attempt may use; what is absent has no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TaskBudget {
-    /// Tokens, read and written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Millionths of a US dollar.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usd_micros: Option<u64>,
-    /// Wall clock in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_ms: Option<u64>,
-}
-
-impl TaskBudget {
-    /// Tells whether nothing is limited.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
-        self.tokens.is_none() && self.usd_micros.is_none() && self.time_ms.is_none()
-    }
-}
-
-/// How urgent a task is. One that waits gains a step every quarter of an hour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// When nothing else waits.
-    Low,
-    /// As everything.
-    #[default]
-    Normal,
-    /// Before everything else.
-    High,
-}
-
-impl Priority {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )]
-    const fn is_normal(&self) -> bool {
-        matches!(self, Self::Normal)
-    }
-
-    /// Returns the step, the higher the more urgent.
-    #[must_use]
-    pub const fn step(self) -> u64 {
-        match self {
-            Self::Low => 0,
-            Self::Normal => 1,
-            Self::High => 2,
-        }
-    }
-}
-
 /// What makes two requests the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,33 +95,6 @@ pub struct Key {
     /// How long it holds after the request, in milliseconds. While the task has not ended it
     /// holds in any case; when it fails it ends.
     pub ttl_ms: u64,
-}
-
-/// When and how often a failed attempt is tried again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Retry {
-    /// How often at most.
-    pub times: u32,
-    /// The pause before the first, in milliseconds; each further one is twice as long.
-    pub backoff_ms: u64,
-    /// The longest pause, in milliseconds.
-    pub backoff_ms_max: u64,
-}
-
-impl Retry {
-    /// What is not written must read back as it was, also where it comes to nothing.
-    fn is_unsaid(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Returns the pause before the retry with this number, from 1.
-    #[must_use]
-    pub fn pause_ms(&self, number: u32) -> u64 {
-        let doublings = number.saturating_sub(1).min(32);
-        let pause = self.backoff_ms.saturating_mul(1_u64 << doublings);
-        pause.min(self.backoff_ms_max)
-    }
 }
 
 /// Who asked for a task.

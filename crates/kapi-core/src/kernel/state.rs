@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::task_state::State;
 use crate::kernel::definition::Definition;
 use crate::kernel::handoff::Handoff;
 use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
-use crate::kernel::task::{State, Task};
+use crate::kernel::task::Task;
 use crate::spend::day::Day;
 use crate::usage::Usage;
 

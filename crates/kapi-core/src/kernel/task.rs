@@ -3,64 +3,21 @@
 //! Only data and what follows from it at a glance. Which changes are allowed stands in `decide`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::definition::Definition;
+use super::loop_run::LoopRun;
+use super::task_state::State;
 use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::handoff::{EvalResult, Handoff};
-use crate::kernel::id::{Fence, Holder, LoopName, TaskId};
+use crate::kernel::id::{Fence, Holder, TaskId};
 use crate::kernel::request::Request;
-use crate::kernel::value::Value;
 use crate::proof::assess::Grade;
 use crate::proof::inspection::Inspection;
 use crate::usage::Usage;
 
 /// The longest output that the log keeps, in bytes; the whole of it stands in the run's transcript.
 pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
-
-/// Where a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It waits for a worker.
-    Pending,
-    /// A worker has it and has launched nothing yet.
-    Leased,
-    /// A worker may have launched its agent.
-    Running,
-    /// It came to a good end.
-    Completed,
-    /// It came to a bad end.
-    Failed,
-    /// Somebody did not want it any more.
-    Cancelled,
-}
-
-impl State {
-    /// Tells whether nothing becomes of it any more.
-    #[must_use]
-    pub const fn is_ended(self) -> bool {
-        match self {
-            Self::Pending | Self::Leased | Self::Running => false,
-            Self::Completed | Self::Failed | Self::Cancelled => true,
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Pending => "pending",
-            Self::Leased => "leased",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        })
-    }
-}
 
 /// A worker's right to a task, for a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,86 +99,6 @@ impl Task {
     pub fn phase(&self) -> Option<Phase> {
         self.loop_run()?;
         Phase::ALL.get(self.phases.len()).copied()
-    }
-}
-
-/// One run of a loop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoopRun {
-    /// The definition as it was when the run was asked for.
-    pub definition: Definition,
-    /// What set it off.
-    pub trigger: Trigger,
-    /// The inputs that whoever triggered it gave, instead of the definition's.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub inputs: BTreeMap<String, Value>,
-    /// What came with the trigger.
-    #[serde(default)]
-    pub payload: Value,
-    /// How many runs set each other off before this one.
-    #[serde(default)]
-    pub depth: u32,
-}
-
-impl LoopRun {
-    /// Returns the loop's name.
-    #[must_use]
-    pub const fn name(&self) -> &LoopName {
-        &self.definition.name
-    }
-}
-
-/// What set a run off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Trigger {
-    /// Somebody asked.
-    Manual {
-        /// In whose words.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        source: Option<String>,
-    },
-    /// Its schedule.
-    Cron {
-        /// The instant that was due, in milliseconds since the epoch.
-        due_at_ms: i64,
-    },
-    /// Something happened.
-    Event {
-        /// What, for people: "file src/**", "loop nightly".
-        source: String,
-        /// Which occurrence: the same one sets off one run.
-        mark: String,
-    },
-    /// Another run of a loop.
-    Retrigger {
-        /// Which.
-        task: TaskId,
-    },
-}
-
-impl Trigger {
-    /// Returns the type as the specification names it.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Manual { .. } => "manual",
-            Self::Cron { .. } => "cron",
-            Self::Event { .. } => "event",
-            Self::Retrigger { .. } => "retrigger",
-        }
-    }
-
-    /// Returns where it came from, for people.
-    #[must_use]
-    pub fn source(&self) -> Option<String> {
-        match self {
-            Self::Manual { source } => source.clone(),
-            Self::Cron { .. } => None,
-            Self::Event { source, .. } => Some(source.clone()),
-            Self::Retrigger { task } => Some(task.to_string()),
-        }
     }
 }
 

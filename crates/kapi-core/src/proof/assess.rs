@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::{VerifyReport, VerifyRun};
+use super::verify_report::VerifyReport;
+use super::verify_run::VerifyRun;
 use crate::proof::policy::{CheckPolicy, TestPolicy};
 use crate::proof::tally::{TestsLost, lost};
 

@@ -3,19 +3,9 @@
 //! A check that fails there is what the work is for. One that cannot work there at all proves
 //! nothing, whatever is done.
 
-use crate::goal::outcome::{VerifyReport, VerifyRun};
-use crate::proof::missing::{Certainty, missing};
-
-/// Why a command cannot work where it is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
-    /// The command.
-    pub command: String,
-    /// Why, as a fragment.
-    pub reason: String,
-    /// What mends it.
-    pub remedy: String,
-}
+use super::obstacle::{Obstacle, obstacle_of};
+use super::verify_report::VerifyReport;
+use super::verify_run::VerifyRun;
 
 /// Returns the first command that cannot work. What is only likely to be missing may be what the work
 /// itself is to make, and is no obstacle.
@@ -28,17 +18,6 @@ pub fn obstacle(report: &VerifyReport) -> Option<Obstacle> {
 #[must_use]
 pub fn is_green(report: &VerifyReport) -> bool {
     report.runs.iter().all(VerifyRun::passed)
-}
-
-/// Returns why a run could not work, where it could not.
-#[must_use]
-pub fn obstacle_of(run: &VerifyRun) -> Option<Obstacle> {
-    let found = missing(&run.output_tail, run.exit_code?)?;
-    (found.certainty == Certainty::Certain).then(|| Obstacle {
-        command: run.command.clone(),
-        reason: found.to_string(),
-        remedy: found.remedy,
-    })
 }
 
 #[cfg(test)]

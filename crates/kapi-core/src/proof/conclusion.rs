@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::{JudgeAnswer, JudgeRun, Verdict, VerifyReport};
+use super::verify_report::VerifyReport;
+use crate::goal::outcome::{JudgeAnswer, JudgeRun, Verdict};
 use crate::goal::words;
 use crate::proof::assess::{self, Grade};
 use crate::proof::baseline;

@@ -1,6 +1,7 @@
 //! Reports for tests: one run of one command, and what it is made of.
 
-use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
+use super::verify_report::VerifyReport;
+use super::verify_run::{Checks, VerifyRun};
 
 /// Returns a run of `test` that ended so; without an exit code it ran out of time.
 pub(crate) fn run(exit_code: Option<i32>, output: &str) -> VerifyRun {

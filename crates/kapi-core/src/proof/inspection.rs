@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::{VerifyReport, VerifyRun};
+use super::verify_run::VerifyRun;
 use crate::goal::quote::visible_line;
-use crate::proof::baseline;
 use crate::proof::downloads::Lacking;
 use crate::proof::notice::Notice;
+use crate::proof::obstacle::obstacle_of;
 
 /// What a change does to the checks that are to prove it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ impl Inspection {
             && self
                 .on_base_code
                 .iter()
-                .all(|run| baseline::obstacle_of(run).is_none())
+                .all(|run| obstacle_of(run).is_none())
     }
 
     /// Tells whether the checks pass with the base's steering files, or none were changed.
@@ -211,24 +211,7 @@ impl Strength {
     }
 }
 
-/// Returns what a report says of its proof beside the runs, a line each, for people and judges.
-#[must_use]
-pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !report.tampered.is_empty() {
-        lines.push(format!(
-            "- protected files changed: {}",
-            names(&report.tampered)
-        ));
-    }
-    lines.extend(report.inspection.lines());
-    // Where a command fails, its output says so.
-    let lacking = report.inspection.lacking.iter().filter(|_| report.passed());
-    lines.extend(lacking.map(|it| format!("- {}", it.why)));
-    lines
-}
-
-fn names(paths: &[String]) -> String {
+pub(super) fn names(paths: &[String]) -> String {
     let paths: Vec<String> = paths.iter().map(|path| visible_line(path)).collect();
     paths.join(", ")
 }

@@ -2,9 +2,10 @@
 //!
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
-use crate::goal::outcome::{Failure, VerifyReport};
+use crate::goal::outcome::Failure;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
+use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
 use crate::workflow::changed::Changed;
 use crate::workflow::identity::Identity;

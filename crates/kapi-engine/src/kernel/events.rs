@@ -108,7 +108,7 @@ mod tests {
     use kapi_core::kernel::definition::trigger::{Ending, EventSource};
     use kapi_core::kernel::id::{LoopName, TaskId};
     use kapi_core::kernel::state::{Kernel, LastRun, LoopState};
-    use kapi_core::kernel::task::State;
+    use kapi_core::kernel::task_state::State;
 
     use super::{is_mark_of, mark, result_of, words};
 

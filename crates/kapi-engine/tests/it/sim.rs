@@ -1,7 +1,8 @@
 //! The crash simulation, and the proof that its oracles see planted mistakes.
 
 use kapi_testkit::oracle::Oracle;
-use kapi_testkit::sim::{Effort, MISTAKES, Mistake, Options, simulate};
+use kapi_testkit::sim::{Effort, Options, simulate};
+use kapi_testkit::sim_mistake::{MISTAKES, Mistake};
 
 /// Printed by every failure; `cargo xtask sim --seed N` shows it again.
 const SEED: u64 = 1;

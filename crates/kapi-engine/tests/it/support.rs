@@ -12,13 +12,15 @@ use kapi_core::goal::contract::{
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::{ApprovalMeans, Event};
 use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind, Verdict, VerifyReport, VerifyRun,
+    AgentEnd, AgentRun, Candidate, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
+    ProviderFailureKind, Verdict,
 };
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{Control, DriveError, Observed, drive};
 use kapi_engine::pace::Pace;

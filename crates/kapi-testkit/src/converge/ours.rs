@@ -13,8 +13,7 @@ use kapi_core::goal::effect::{Action, AgentPurpose, VerifyTask, next};
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Claim, JudgeAnswer, JudgeRun, Outcome, Verdict,
-    VerifyReport, VerifyRun,
+    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Outcome, Verdict,
 };
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::tool::ToolCall;
@@ -23,6 +22,8 @@ use kapi_core::plan::patch::Patch;
 use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 
 use super::executor::{Executor, Kind, Tree, Turn};

@@ -11,6 +11,7 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
+use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Body;
 use kapi_core::workflow::state::{Status, Workflow};
 use kapi_engine::machine::logged::Logged;
@@ -23,7 +24,9 @@ use kapi_store::inventory::workflow_ids;
 use kapi_sys::sim_disk::SimDisk;
 
 use crate::oracle::{Oracle, Violation, check_durability, failed, read_log};
-use crate::workflow_sim::story::MODES;
+
+/// Returns the mode of every workflow of the story.
+pub(crate) const MODES: [Mode; 2] = [Mode::DeepInterview, Mode::Ralph];
 
 /// Where the workflows came to rest: what must be equal however often the power failed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]

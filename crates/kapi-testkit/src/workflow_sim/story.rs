@@ -11,7 +11,6 @@ use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::{Status, Workflow};
@@ -29,6 +28,7 @@ use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
 
+use super::world::PROGRESS_MS;
 use crate::crash::Story;
 use crate::oracle::{Oracle, Violation, failed};
 use crate::workflow_sim::check::{self, Rest};
@@ -40,8 +40,7 @@ const ROOT: &str = "/project";
 const HOME: &str = "/person";
 const NOW_MS: i64 = 1_795_348_800_000;
 const SESSION: &str = "session-1";
-/// How long an effect runs before what it used is recorded.
-pub(super) const PROGRESS_MS: u64 = 1_000;
+
 /// What a workflow may use: more than any story does.
 const TOKENS: u64 = 1_000_000;
 const WALL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -279,6 +278,3 @@ fn terms() -> Terms {
         plan_approval: PlanApproval::Ask,
     }
 }
-
-/// Returns the mode of every workflow of the story.
-pub(super) const MODES: [Mode; 2] = [Mode::DeepInterview, Mode::Ralph];

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kapi_core::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::effect::{Action, AgentQuestion, Effect, GoalWork, Landing};
@@ -31,7 +33,6 @@ use kapi_sys::sim_disk::SimDisk;
 
 use crate::oracle::{Oracle, Violation, read_log};
 use crate::workflow_sim::answers;
-use crate::workflow_sim::story::PROGRESS_MS;
 use crate::workflow_sim::tale::Tale;
 
 /// What asking an agent uses.
@@ -43,6 +44,9 @@ const USED: Usage = Usage {
 
 /// How often an agent looks whether somebody knows what it used, once a millisecond.
 const LOOKS_MAX: u32 = 60_000;
+
+/// How long an effect runs before what it used is recorded.
+pub(crate) const PROGRESS_MS: u64 = 1_000;
 
 /// The world of one story.
 pub(super) struct World {

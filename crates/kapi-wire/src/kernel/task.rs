@@ -2,8 +2,10 @@
 
 use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::handoff::EvalResult;
-use kapi_core::kernel::request::{Origin, Priority, TaskBudget};
-use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, State, Task};
+use kapi_core::kernel::request::Origin;
+use kapi_core::kernel::task::{End, FailureKind, PhaseRecord, Task};
+use kapi_core::kernel::task_state::State;
+use kapi_core::kernel::task_terms::{Priority, TaskBudget};
 use kapi_core::proof::assess::Grade;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::proof::policy::CheckPolicy;

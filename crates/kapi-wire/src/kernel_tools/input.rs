@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::kernel_tools::KernelTool;
 use crate::kernel_tools::answer::Answer;
-use crate::tools::schema;
+use crate::tools::value_schema;
 
 /// The longest timeout that is read, in seconds; what is allowed is decided elsewhere.
 const SECONDS_MAX: u64 = 100 * 365 * 24 * 60 * 60;
@@ -30,7 +30,7 @@ pub struct TaskInput {
     #[schemars(with = "String")]
     pub agent: Option<String>,
     /// Seconds it may take, 0 for no limit; the configured time if left out
-    #[schemars(schema_with = "schema::seconds")]
+    #[schemars(schema_with = "value_schema::seconds")]
     pub timeout_sec: Option<Value>,
 }
 
@@ -75,7 +75,7 @@ pub struct GuardrailInput {
     #[schemars(with = "String")]
     pub lesson: Option<String>,
     /// How much it matters; info if left out
-    #[schemars(schema_with = "schema::severity")]
+    #[schemars(schema_with = "value_schema::severity")]
     pub severity: Option<String>,
 }
 

@@ -6,7 +6,8 @@
 use kapi_core::kernel::guardrail::{Entry, LessonState};
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::state::LoopState;
-use kapi_core::kernel::task::{End, Phase, PhaseRecord, PhaseStatus, State, Task};
+use kapi_core::kernel::task::{End, Phase, PhaseRecord, PhaseStatus, Task};
+use kapi_core::kernel::task_state::State;
 use serde_json::{Value, json};
 
 use crate::kernel::task::{duration_ms, status_word};

@@ -9,8 +9,8 @@ use kapi_core::plan::task::{Phase, TaskId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::schema;
 use crate::tools::task::{OperationInput, PatchInput, TaskInput};
+use crate::tools::value_schema;
 
 /// Input of `until_done_set`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct SetInput {
     /// How you decide where nothing was said
     pub decision_style: String,
     /// ticket: something is shipped; exploratory: something is found out
-    #[schemars(schema_with = "schema::goal_type")]
+    #[schemars(schema_with = "value_schema::goal_type")]
     pub goal_type: GoalType,
     /// What can be looked at: logs, metrics, staging addresses, flame graphs, sandboxes
     pub surfaces: Vec<SurfaceInput>,
@@ -35,7 +35,7 @@ pub struct SetInput {
     pub verify_command: Option<String>,
     /// The phase the work starts in; analysis if left out
     #[serde(default)]
-    #[schemars(schema_with = "schema::phase")]
+    #[schemars(schema_with = "value_schema::phase")]
     pub start_phase: Option<Phase>,
     /// How many turns it may take
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct ProgressInput {
     pub note: String,
     /// The phase from now on
     #[serde(default)]
-    #[schemars(schema_with = "schema::phase")]
+    #[schemars(schema_with = "value_schema::phase")]
     pub phase: Option<Phase>,
 }
 
@@ -171,7 +171,7 @@ pub enum UntilInput {
         /// Its path, relative to the working directory
         path: String,
         /// exists, gone, or changed since now
-        #[schemars(schema_with = "schema::file_state")]
+        #[schemars(schema_with = "value_schema::file_state")]
         until: FileState,
     },
     /// A command exits 0 on the work so far, in a sandbox

@@ -2,31 +2,15 @@
 //!
 //! Without references: some clients pass a schema on to models that cannot follow one.
 
-use kapi_core::goal::contract::GoalType;
-use kapi_core::kernel::guardrail::Severity;
-use kapi_core::plan::task::{Phase, TaskStatus};
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use crate::kernel_tools::KernelTool;
-use crate::kernel_tools::input::{
-    GuardrailInput, LoopStatusInput, LoopTriggerInput, TaskIdInput, TaskInput,
-};
 use crate::tools::Tool;
 use crate::tools::input::{
     BlockInput, CompleteInput, DistillInput, PlanInput, ProgressInput, ReplanInput, SetInput,
     StatusInput, TaskUpdateInput, WaitInput,
 };
-
-/// All states of a task, in the order of its life.
-pub const TASK_STATUSES: [TaskStatus; 5] = [
-    TaskStatus::Pending,
-    TaskStatus::InProgress,
-    TaskStatus::Done,
-    TaskStatus::Blocked,
-    TaskStatus::Skipped,
-];
 
 /// Returns the schema of a tool's input.
 #[must_use]
@@ -49,26 +33,7 @@ pub fn input_schema(tool: Tool) -> Value {
     }
 }
 
-/// Returns the schema of the input of one of the kernel's tools.
-#[must_use]
-pub fn kernel_schema(tool: KernelTool) -> Value {
-    match tool {
-        KernelTool::Task => demanding(of::<TaskInput>(), &["description", "prompt"]),
-        KernelTool::Status | KernelTool::Cancel => demanding(of::<TaskIdInput>(), &["taskId"]),
-        KernelTool::LoopTrigger => demanding(of::<LoopTriggerInput>(), &["loopName"]),
-        KernelTool::LoopStatus => of::<LoopStatusInput>(),
-        KernelTool::GuardrailAdd => demanding(of::<GuardrailInput>(), &["domain", "lesson"]),
-    }
-}
-
-/// Names what must be given: its absence is read, so that it is answered in the words of the
-/// specification.
-fn demanding(mut schema: Value, required: &[&str]) -> Value {
-    schema["required"] = Value::from(required.to_vec());
-    schema
-}
-
-fn of<Input: JsonSchema>() -> Value {
+pub(crate) fn of<Input: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -138,32 +103,4 @@ fn simplify(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(simplify),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-pub(super) fn phase(_: &mut SchemaGenerator) -> Schema {
-    words(&Phase::ALL.map(Phase::as_str))
-}
-
-pub(super) fn task_status(_: &mut SchemaGenerator) -> Schema {
-    words(&TASK_STATUSES.map(TaskStatus::as_str))
-}
-
-pub(super) fn goal_type(_: &mut SchemaGenerator) -> Schema {
-    words(&[GoalType::Ticket, GoalType::Exploratory].map(GoalType::as_str))
-}
-
-pub(super) fn file_state(_: &mut SchemaGenerator) -> Schema {
-    words(&["exists", "gone", "changed"])
-}
-
-pub(crate) fn severity(_: &mut SchemaGenerator) -> Schema {
-    words(&[Severity::Info, Severity::Warning, Severity::Critical].map(Severity::word))
-}
-
-pub(crate) fn seconds(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "number", "minimum": 0})
-}
-
-fn words(words: &[&str]) -> Schema {
-    json_schema!({"type": "string", "enum": words})
 }

@@ -6,7 +6,8 @@
 
 use kapi_core::checks::mise;
 use kapi_core::goal::contract::{Contract, Judge, Surface, TURNS_MAX};
-use kapi_core::proof::precedence::{Authority, CheckPart, CheckSettings, SettingsLayer, resolve};
+use kapi_core::proof::attribution::{Authority, CheckPart};
+use kapi_core::proof::precedence::{CheckSettings, SettingsLayer, resolve};
 
 use crate::tools::Refused;
 use crate::tools::input::{JudgeModelInput, SetInput};

@@ -9,7 +9,7 @@ use kapi_core::plan::task::{ContextReference, Phase, Prerequisite, Task, TaskId,
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::tools::schema;
+use crate::tools::value_schema;
 
 /// One task of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -21,11 +21,11 @@ pub struct TaskInput {
     /// What is to be done
     pub title: String,
     /// The phase of the work while this task is the current one
-    #[schemars(schema_with = "schema::phase")]
+    #[schemars(schema_with = "value_schema::phase")]
     pub phase: Phase,
     /// Where it stands; pending if left out
     #[serde(default)]
-    #[schemars(schema_with = "schema::task_status")]
+    #[schemars(schema_with = "value_schema::task_status")]
     pub status: TaskStatus,
     /// Ids of tasks that must have ended before
     #[serde(default)]
@@ -156,10 +156,10 @@ pub enum OperationInput {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchInput {
     /// Where it stands from now on
-    #[schemars(schema_with = "schema::task_status")]
+    #[schemars(schema_with = "value_schema::task_status")]
     pub status: Option<TaskStatus>,
     /// Its phase
-    #[schemars(schema_with = "schema::phase")]
+    #[schemars(schema_with = "value_schema::phase")]
     pub phase: Option<Phase>,
     /// All of its prerequisites
     #[schemars(with = "Vec<PrerequisiteInput>")]

@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use kapi_core::checks::place::{Declared, Directory};
-use kapi_core::checks::profile::Workspace;
+use kapi_core::checks::place::{Declared, Directory, Workspace};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::quote::tail;
 use kapi_core::goal::words;
 use kapi_core::proof::tally::tally;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_engine::world::Activity;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{Checks, Failure, VerifyRun};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::downloads::Lacking;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
 

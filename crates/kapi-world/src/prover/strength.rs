@@ -4,8 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use kapi_core::goal::outcome::{Checks, Failure};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::inspection::Strength;
+use kapi_core::proof::verify_run::Checks;
 
 use super::checkout::{Checkout, PutBack};
 use super::text::TakenBack;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::kernel::request::TaskBudget;
+use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
 
@@ -147,7 +147,7 @@ pub(super) fn linked<T>(wanted: &Cancel, own: &Cancel, work: impl FnOnce() -> T)
 mod tests {
     use std::sync::Mutex;
 
-    use kapi_core::kernel::request::TaskBudget;
+    use kapi_core::kernel::task_terms::TaskBudget;
     use kapi_core::usage::Usage;
     use kapi_sys::cancel::Cancel;
 

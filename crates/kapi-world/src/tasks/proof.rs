@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::{Failure, VerifyReport, VerifyRun};
+use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::words;
 use kapi_core::kernel;
 use kapi_core::kernel::request::Request;
@@ -15,6 +15,8 @@ use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_run::VerifyRun;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::id::CommitId;

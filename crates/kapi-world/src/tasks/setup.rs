@@ -6,8 +6,8 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::kernel::definition::Workspace;
-use kapi_core::kernel::request::TaskBudget;
 use kapi_core::kernel::task::{End, Task};
+use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_engine::kernel::profile_file::tool::{Tool, tool_flags};
 use kapi_engine::kernel::profile_file::{self, Access, AgentProfile};
 

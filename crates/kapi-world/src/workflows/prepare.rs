@@ -6,7 +6,8 @@
 use std::fs;
 
 use kapi_core::goal::outcome::Failure;
-use kapi_core::proof::baseline::{self, Obstacle};
+use kapi_core::proof::baseline;
+use kapi_core::proof::obstacle::Obstacle;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;

@@ -5,10 +5,11 @@
 
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
-use kapi_core::goal::outcome::{self, VerifyReport};
+use kapi_core::goal::outcome;
 use kapi_core::id::GoalId;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;

@@ -2,8 +2,9 @@
 //! work.
 
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::request::TaskBudget;
-use kapi_core::kernel::task::{FailureKind, Phase, State};
+use kapi_core::kernel::task::{FailureKind, Phase};
+use kapi_core::kernel::task_state::State;
+use kapi_core::kernel::task_terms::TaskBudget;
 
 use crate::conditions::with;
 use crate::machine::{Ask, Machine, failure, shell};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use kapi_core::kernel::condition::ConditionForm;
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::task::{End, PhaseStatus, State, Task};
+use kapi_core::kernel::task::{End, PhaseStatus, Task};
+use kapi_core::kernel::task_state::State;
 use kapi_settings::fault::Faults;
 use kapi_settings::{read as settings, yaml};
 

@@ -1,7 +1,8 @@
 //! What counts as well done: each kind of eval passes a real run or is its end.
 
 use kapi_core::kernel::definition::Definition;
-use kapi_core::kernel::task::{FailureKind, State, Task};
+use kapi_core::kernel::task::{FailureKind, Task};
+use kapi_core::kernel::task_state::State;
 
 use crate::machine::{Machine, failure};
 

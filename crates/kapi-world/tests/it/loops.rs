@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use kapi_core::kernel::request::Retry;
-use kapi_core::kernel::task::{FailureKind, PhaseStatus, State, Task};
+use kapi_core::kernel::task::{FailureKind, PhaseStatus, Task};
+use kapi_core::kernel::task_state::State;
+use kapi_core::kernel::task_terms::Retry;
 
 use crate::machine::{Machine, failure};
 

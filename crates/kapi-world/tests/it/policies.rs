@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::kernel::task::{FailureKind, PhaseStatus, State};
+use kapi_core::kernel::task::{FailureKind, PhaseStatus};
+use kapi_core::kernel::task_state::State;
 use kapi_engine::world::Activity;
 
 use crate::conditions::with;

@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
-use kapi_core::kernel::request::TaskBudget;
-use kapi_core::kernel::task::{End, FailureKind, State};
+use kapi_core::kernel::task::{End, FailureKind};
+use kapi_core::kernel::task_state::State;
+use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_core::spend::caps::Caps;
 use kapi_engine::world::Activity;
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use kapi_core::kernel::request::Retry;
-use kapi_core::kernel::task::{End, FailureKind, State};
+use kapi_core::kernel::task::{End, FailureKind};
+use kapi_core::kernel::task_state::State;
+use kapi_core::kernel::task_terms::Retry;
 use kapi_engine::world::Activity;
 
 use crate::machine::{Machine, failure, shell};

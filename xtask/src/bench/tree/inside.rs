@@ -9,7 +9,7 @@ use super::make::git;
 use super::worktree::Worktree;
 use super::{Tree, rounds};
 use crate::bench::comparison::measured;
-use crate::bench::launch::Launcher;
+use crate::bench::launcher::Launcher;
 use crate::bench::sample::Pair;
 use crate::bench::table::Row;
 use crate::tool::Tool;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use super::make::{git, paths};
-use super::{Changes, Tree, remove_all};
+use super::{Changes, Tree};
+use crate::bench::launcher::remove_all;
 use crate::bench::sandbox::{self, Overlay};
 use crate::bench::{Place, part};
 

@@ -8,7 +8,7 @@ use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::{Answer, decide};
 use kapi_core::kernel::definition::Definition;
 use kapi_core::kernel::id::LoopName;
-use kapi_core::kernel::task::Trigger;
+use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::value::Value;
 use kapi_engine::kernel::door::{KeyAsk, LoopAsk};
 use kapi_sys::clock::Clock as _;

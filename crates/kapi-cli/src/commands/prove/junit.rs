@@ -1,9 +1,9 @@
 //! A proof as `JUnit` XML, for the reports of CI servers: one test case for each check, and one for the
 //! verdict.
 
-use kapi_core::goal::outcome::{Checks, VerifyRun};
 use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
+use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_world::prove::ChangeProof;
 
 use super::view::headline;

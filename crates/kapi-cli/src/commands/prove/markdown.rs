@@ -1,9 +1,9 @@
 //! A proof as Markdown, for the description or a comment of a pull request.
 
-use kapi_core::goal::outcome::{VerifyReport, VerifyRun};
 use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
-use kapi_core::proof::inspection::proof_lines;
+use kapi_core::proof::verify_report::{VerifyReport, proof_lines};
+use kapi_core::proof::verify_run::VerifyRun;
 use kapi_wire::result::JudgeView;
 use kapi_world::prove::ChangeProof;
 

@@ -2,10 +2,10 @@
 //!
 //! The fields are documented in `docs/json.md`.
 
-use kapi_core::goal::outcome::VerifyReport;
 use kapi_core::goal::words;
 use kapi_core::proof::assess::{self, Grade};
-use kapi_core::proof::inspection::{Inspection, proof_lines};
+use kapi_core::proof::inspection::Inspection;
+use kapi_core::proof::verify_report::{VerifyReport, proof_lines};
 use kapi_wire::result::{JudgeView, VerifyView};
 use kapi_world::prove::ChangeProof;
 use serde::Serialize;
@@ -102,7 +102,7 @@ fn lines(proof: &ChangeProof) -> Vec<String> {
 }
 
 fn runs(name: &str, report: &VerifyReport) -> Vec<String> {
-    let line = |run: &kapi_core::goal::outcome::VerifyRun| {
+    let line = |run: &kapi_core::proof::verify_run::VerifyRun| {
         let tally = run
             .tally
             .map_or_else(String::new, |tally| format!(" ({tally})"));

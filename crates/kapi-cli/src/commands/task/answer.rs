@@ -3,7 +3,8 @@
 //! The same for every verb, and the exit code with it.
 
 use kapi_core::kernel::goal_drive::GoalDrive;
-use kapi_core::kernel::task::{End, Failure, FailureKind, PhaseStatus, State, Task};
+use kapi_core::kernel::task::{End, Failure, FailureKind, PhaseStatus, Task};
+use kapi_core::kernel::task_state::State;
 use kapi_core::text::shortened;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::task::{TaskView, duration_ms, next, status_word};

@@ -3,7 +3,8 @@
 use std::io::Read as _;
 
 use kapi_core::kernel::definition::BACKOFF_MS_MAX_DEFAULT;
-use kapi_core::kernel::request::{Origin, Priority, RETRIES_MAX, Retry, TaskBudget};
+use kapi_core::kernel::request::{Origin, RETRIES_MAX};
+use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_engine::kernel::door::{KeyAsk, TaskAsk};
 use kapi_engine::kernel::profile_file::AgentProfile;
 

@@ -10,7 +10,8 @@ use std::thread::Scope;
 
 use kapi_core::kernel::admission;
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::{Report, State, Task};
+use kapi_core::kernel::task::{Report, Task};
+use kapi_core::kernel::task_state::State;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};

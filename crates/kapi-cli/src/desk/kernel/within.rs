@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
-use kapi_core::kernel::request::TaskBudget;
 use kapi_core::kernel::task::Task;
+use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_engine::kernel::queue::Queue;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;

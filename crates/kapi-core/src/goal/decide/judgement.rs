@@ -4,9 +4,9 @@
 //! One that cannot be reached is tried again for days: the goal is parked with its verified work, and
 //! nothing but the judge is run again.
 
+use super::turn_end::end_turn;
 use crate::goal::contract::JudgeUnavailable;
 use crate::goal::decide::again::{Again, again};
-use crate::goal::decide::report::end_turn;
 use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::outcome::{JudgeAnswer, JudgeRun, ProviderFailure, ProviderFailureKind, Verdict};
 use crate::goal::state::Goal;

@@ -1,12 +1,12 @@
 //! The rules for checks that cannot run, and for checks that pass and prove nothing.
 
-use crate::goal::decide::report::end_turn;
+use super::turn_end::end_turn;
 use crate::goal::event::{Event, Stop, TurnVerdict};
-use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Goal;
 use crate::goal::wait::{Wait, WaitFor};
 use crate::proof::assess::Objection;
 use crate::proof::baseline;
+use crate::proof::verify_report::VerifyReport;
 
 /// A command that cannot work on the base will not work on the result: nothing is spent on it.
 pub(super) fn baseline_events(report: &VerifyReport, elapsed_ms: u64) -> Vec<Event> {

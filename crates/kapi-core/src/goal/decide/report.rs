@@ -2,7 +2,7 @@
 //!
 //! An outcome is accepted only for the effect that was intended, and only in its own kind.
 
-use crate::goal::breaker::Tripped;
+use super::turn_end::end_turn;
 use crate::goal::decide::again::{Again, again, quota_wait};
 use crate::goal::decide::judgement::judge_events;
 use crate::goal::decide::proof::{baseline_events, lacking, objected};
@@ -11,13 +11,13 @@ use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::journey::Declared;
 use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Checks, Claim, Outcome, ProviderFailure, ProviderFailureKind,
-    VerifyReport,
+    AgentEnd, AgentRun, Candidate, Claim, Outcome, ProviderFailure, ProviderFailureKind,
 };
 use crate::goal::state::{Goal, Stage, Status};
 use crate::goal::wait::Wait;
 use crate::id::EffectId;
-use crate::plan::{CLEAN_END_PROMPTS_MAX, CleanEnd, Plan};
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::Checks;
 use crate::usage::Usage;
 
 /// Attempts at one agent turn while its provider keeps failing.
@@ -357,55 +357,6 @@ fn failed_verdict(report: &VerifyReport) -> TurnVerdict {
     match failed.map(|run| run.checks) {
         Some(Checks::Hidden) => TurnVerdict::HiddenFailed,
         Some(Checks::Visible) | None => TurnVerdict::VerifyFailed,
-    }
-}
-
-pub(super) fn end_turn(goal: &Goal, ended: Event, verdict: TurnVerdict) -> Vec<Event> {
-    let mut events = vec![
-        ended,
-        Event::TurnEnded {
-            turn: goal.turn,
-            verdict,
-        },
-    ];
-    let after = folded(goal, &events);
-    if let Some(stop) = idle_stop(goal, &after, verdict) {
-        events.push(Event::GoalStopped { stop });
-        return events;
-    }
-    let stop = match after.breaker.tripped(goal.contract.stall_after) {
-        Some(Tripped::Still(turns)) => Some(Stop::NoProgress { turns }),
-        Some(Tripped::SameFailure(turns)) => Some(Stop::SameFailure { turns }),
-        None => None,
-    };
-    // What was not counted cannot have tripped it now.
-    if verdict.is_counted() && !after.is_persons_turn {
-        events.extend(stop.map(|stop| Event::GoalStopped { stop }));
-    }
-    events
-}
-
-/// Returns the stop of a turn in which the agent did nothing, or was reminded in vain.
-///
-/// A turn in which a person spoke is theirs: answering them is not spinning.
-fn idle_stop(before: &Goal, after: &Goal, verdict: TurnVerdict) -> Option<Stop> {
-    let is_over = |plan: &Plan| plan.clean_end() == CleanEnd::Pause;
-    if verdict == TurnVerdict::Unclaimed && before.journey.plan.as_ref().is_some_and(is_over) {
-        return Some(Stop::CleanEnd {
-            nudges: CLEAN_END_PROMPTS_MAX,
-        });
-    }
-    let is_idle = after.is_unchanged && after.score == Some(0) && !after.is_persons_turn;
-    if !is_idle || verdict == TurnVerdict::PersonSpoke {
-        return None;
-    }
-    let is_refused = before.consent.refused_in_turn > 0;
-    match before.consent.asked.last().filter(|_| is_refused) {
-        Some(asked) => Some(Stop::ConsentNeeded {
-            pattern: asked.pattern.clone(),
-            command: asked.command.clone(),
-        }),
-        None => Some(Stop::SpinGuard),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::goal::command::Command;
 use crate::goal::contract::{Contract, Judge, JudgeUnavailable, OfWorkflow};
 use crate::goal::event::{ApprovalMeans, TurnVerdict};
 use crate::goal::outcome::{
-    AgentRun, Checks, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
+    AgentRun, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
 };
 use crate::goal::state::Status;
 use crate::goal::story::Step::{self, Agent, Begins, Ends, Engine, Person, Reports, Uses};
@@ -17,6 +17,7 @@ use crate::goal::story::{
 };
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
+use crate::proof::verify_run::Checks;
 
 #[expect(
     clippy::needless_pass_by_value,

@@ -5,12 +5,12 @@
 //! itself is added by the world. Knows no judge.
 
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{Checks, VerifyReport, VerifyRun};
 use crate::goal::quote::{fenced, head, visible};
 use crate::goal::state::Goal;
 use crate::plan::Plan;
 use crate::plan::task_list::task_list;
-use crate::proof::inspection::proof_lines;
+use crate::proof::verify_report::{VerifyReport, proof_lines};
+use crate::proof::verify_run::{Checks, VerifyRun};
 
 /// The first words of every question to a judge.
 pub const OPENING: &str = "You are the judge of a goal";
@@ -217,9 +217,10 @@ fn section(title: &str, text: &str, bytes_max: usize) -> String {
 mod tests {
     use super::{TOKEN_MARK, instructions, of_goal};
     use crate::goal::journey::Declared;
-    use crate::goal::outcome::{Candidate, Checks, VerifyRun};
+    use crate::goal::outcome::Candidate;
     use crate::goal::story::{contract, goal_of};
     use crate::proof::fixture::{report, run};
+    use crate::proof::verify_run::{Checks, VerifyRun};
 
     #[test]
     fn the_token_stands_where_it_is_named_and_where_it_goes() {

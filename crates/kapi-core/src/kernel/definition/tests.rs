@@ -6,8 +6,8 @@ use super::eval::{Better, Bound, Check, Eval, Expect, Millionths};
 use super::trigger::{Ending, EventSource, Misfire, Trigger};
 use super::{Definition, InputError, Learn, Retrigger, Source, Workspace};
 use crate::kernel::id::LoopName;
-use crate::kernel::request::{Priority, Retry, TaskBudget};
-use crate::kernel::task::State;
+use crate::kernel::task_state::State;
+use crate::kernel::task_terms::{Priority, Retry, TaskBudget};
 use crate::kernel::value::Value;
 use crate::proof::policy::CheckPolicy;
 

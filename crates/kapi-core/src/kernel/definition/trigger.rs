@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::id::LoopName;
-use crate::kernel::task::State;
+use crate::kernel::task_state::State;
 
 /// The zone of a schedule that names none.
 pub const ZONE_DEFAULT: &str = "UTC";

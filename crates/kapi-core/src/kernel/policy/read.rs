@@ -12,7 +12,7 @@ use crate::goal::contract::NetworkMode;
 use crate::kernel::condition::window::{DaysForm, HoursForm, Window, ZoneForm};
 use crate::kernel::policy::classic::{Classic, plain_name};
 use crate::kernel::policy::{Effect, Part, PolicySource, RULES_MAX, RequestKind, Rule, When};
-use crate::kernel::request::TaskBudget;
+use crate::kernel::task_terms::TaskBudget;
 
 /// The most entries of one list.
 const LIST_MAX: usize = 128;

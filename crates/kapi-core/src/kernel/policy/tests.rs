@@ -10,7 +10,7 @@ use kapi_settings::fault::Faults;
 use kapi_settings::yaml;
 
 use super::{Decision, Policy, PolicyRequest, PolicySource, RequestKind, evaluate, read};
-use crate::kernel::request::TaskBudget;
+use crate::kernel::task_terms::TaskBudget;
 
 fn source(text: &str) -> PolicySource {
     let mut faults = Faults::of("policy.yaml".to_owned());

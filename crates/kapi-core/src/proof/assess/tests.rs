@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{Grade, Objection, grade, objection};
-use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::proof::fixture::{report, run};
 use crate::proof::inspection::Inspection;
 use crate::proof::policy::{CheckPolicy, TestPolicy};
 use crate::proof::tally::Tally;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::VerifyRun;
 
 fn ran(exit_code: i32, passed: u64) -> VerifyRun {
     VerifyRun {

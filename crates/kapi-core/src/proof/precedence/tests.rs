@@ -1,10 +1,8 @@
 //! Several parties speak: the person's word holds, and every attempt against it is named.
 
-use super::{
-    Addition, Authority, CheckPart, CheckSettings, RefusedSetting, SettingsLayer, resolve,
-};
+use super::{CheckSettings, SettingsLayer, resolve};
 use crate::goal::contract::Judge;
-use crate::proof::attribution::Attribution;
+use crate::proof::attribution::{Addition, Attribution, Authority, CheckPart, RefusedSetting};
 use crate::proof::policy::TestPolicy;
 
 fn layer(by: Authority, settings: CheckSettings) -> SettingsLayer {

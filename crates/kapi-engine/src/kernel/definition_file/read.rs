@@ -13,7 +13,8 @@ use kapi_core::kernel::definition::{
     Retrigger, Source, TIMEOUT_MS_DEFAULT, VERIFY_MAX, VERSION_MAX, Workspace,
 };
 use kapi_core::kernel::id::LoopNameForm;
-use kapi_core::kernel::request::{Priority, RETRIES_MAX, Retry, TIMEOUT_MS_MAX, TaskBudget};
+use kapi_core::kernel::request::{RETRIES_MAX, TIMEOUT_MS_MAX};
+use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::text::one_line;

@@ -9,7 +9,7 @@ use std::path::Path;
 use kapi_core::kernel::definition::eval::{Better, Bound, Check, Expect, Millionths};
 use kapi_core::kernel::definition::trigger::{Ending, EventSource, Misfire, Trigger};
 use kapi_core::kernel::definition::{Definition, Learn, Workspace};
-use kapi_core::kernel::request::{Priority, Retry, TaskBudget};
+use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_core::kernel::value::Value;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 

@@ -9,9 +9,8 @@ use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::policy::{self, Constraints, Decision, Limit, Violation};
-use kapi_core::kernel::request::{
-    DESCRIPTION_BYTES_MAX, Key, Origin, PROMPT_BYTES_MAX, Priority, Request, Retry, TaskBudget,
-};
+use kapi_core::kernel::request::{DESCRIPTION_BYTES_MAX, Key, Origin, PROMPT_BYTES_MAX, Request};
+use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_store::canonical::canonical_hash;
 
 use crate::kernel::door::Door;

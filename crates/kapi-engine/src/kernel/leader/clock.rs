@@ -4,7 +4,8 @@
 //! none.
 
 use kapi_core::kernel::definition::trigger::{Misfire, Trigger as SetOffBy};
-use kapi_core::kernel::task::{State, Trigger};
+use kapi_core::kernel::loop_run::Trigger;
+use kapi_core::kernel::task_state::State;
 use kapi_core::kernel::value::Value;
 
 use crate::kernel::error::KernelError;

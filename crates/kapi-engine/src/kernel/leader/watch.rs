@@ -5,7 +5,7 @@
 
 use kapi_core::kernel::definition::trigger::EventSource;
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::Trigger;
+use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::value::Value;
 
 use crate::kernel::error::KernelError;

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::policy::{Decision, PolicyRequest, RequestKind, evaluate};
-use kapi_core::kernel::request::TaskBudget;
+use kapi_core::kernel::task_terms::TaskBudget;
 use proptest::prelude::proptest;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;

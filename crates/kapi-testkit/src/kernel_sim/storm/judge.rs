@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::event::{KernelEvent, Setback};
 use kapi_core::kernel::id::TaskId;
-use kapi_core::kernel::task::{End, State};
+use kapi_core::kernel::task::End;
+use kapi_core::kernel::task_state::State;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::store::Store;
 use kapi_engine::machine::logged::to_logged;

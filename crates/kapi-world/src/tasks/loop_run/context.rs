@@ -7,7 +7,8 @@ use kapi_core::kernel::definition::Learn;
 use kapi_core::kernel::definition::eval::Check;
 use kapi_core::kernel::handoff::{Handoff, handoff_words, stale_words};
 use kapi_core::kernel::state::LastRun;
-use kapi_core::kernel::task::{End, State};
+use kapi_core::kernel::task::End;
+use kapi_core::kernel::task_state::State;
 use kapi_engine::kernel::freshness::{self, Freshness};
 use kapi_engine::kernel::template::{Last, Scope, Template};
 

@@ -10,8 +10,10 @@ use crate::kernel::decide::tests::{
 };
 use crate::kernel::goal_drive::GoalDrive;
 use crate::kernel::id::TaskId;
+use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Request};
-use crate::kernel::task::{End, FailureKind, State, Trigger};
+use crate::kernel::task::{End, FailureKind};
+use crate::kernel::task_state::State;
 use crate::plan;
 use crate::workflow::mode::Mode;
 

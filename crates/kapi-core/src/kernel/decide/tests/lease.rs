@@ -8,8 +8,9 @@ use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::attempt::LOSSES_MAX;
 use crate::kernel::event::{KernelEvent, Setback};
 use crate::kernel::id::Fence;
-use crate::kernel::request::Retry;
-use crate::kernel::task::{End, FailureKind, Report, State};
+use crate::kernel::task::{End, FailureKind, Report};
+use crate::kernel::task_state::State;
+use crate::kernel::task_terms::Retry;
 use crate::usage::Usage;
 
 const fn retry(times: u32) -> Retry {

@@ -10,8 +10,10 @@ use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::Answer;
 use crate::kernel::definition::{COOLDOWN_MS_MAX, DEPTH_MAX, Definition};
 use crate::kernel::id::TaskId;
-use crate::kernel::request::Retry;
-use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report, State, Trigger};
+use crate::kernel::loop_run::Trigger;
+use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report};
+use crate::kernel::task_state::State;
+use crate::kernel::task_terms::Retry;
 
 fn manual() -> Trigger {
     Trigger::Manual { source: None }

@@ -6,7 +6,8 @@ use crate::kernel::admission::{Waits, waits};
 use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::tests::{Desk, LEASE_MS, NOW, give_back, plain};
 use crate::kernel::state::Kernel;
-use crate::kernel::task::{End, Report, State};
+use crate::kernel::task::{End, Report};
+use crate::kernel::task_state::State;
 use crate::usage::Usage;
 
 const DAY_MS: i64 = 86_400_000;

@@ -11,7 +11,8 @@ use crate::actor::Actor;
 use crate::kernel::command::{Command, Hold};
 use crate::kernel::decide::decide;
 use crate::kernel::id::{Fence, TaskId};
-use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report, Trigger};
+use crate::kernel::loop_run::Trigger;
+use crate::kernel::task::{End, FailureKind, Phase, PhaseStatus, Report};
 use crate::usage::Usage;
 
 /// Where a task can stand, with the lease that was the last to be given for it.

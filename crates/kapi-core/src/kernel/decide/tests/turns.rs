@@ -7,8 +7,10 @@ use crate::kernel::admission::{Waits, waits};
 use crate::kernel::command::Overflow;
 use crate::kernel::denied::Denied;
 use crate::kernel::id::TaskId;
-use crate::kernel::request::{Priority, Request, Retry};
-use crate::kernel::task::{End, FailureKind, Trigger};
+use crate::kernel::loop_run::Trigger;
+use crate::kernel::request::Request;
+use crate::kernel::task::{End, FailureKind};
+use crate::kernel::task_terms::{Priority, Retry};
 
 fn of(user: &str, priority: Priority) -> Request {
     Request {

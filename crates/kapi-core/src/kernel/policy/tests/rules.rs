@@ -6,7 +6,7 @@ use super::{PolicyRequest, decide, evaluate, loop_run, policy, said, source, tas
 use crate::goal::contract::NetworkMode;
 use crate::kernel::condition::window::{LocalTime, Weekday};
 use crate::kernel::policy::{Constraints, Limit, Policy, Violation};
-use crate::kernel::request::TaskBudget;
+use crate::kernel::task_terms::TaskBudget;
 
 /// A rule that denies when `when` is so: these requests, and not those.
 fn check(when: &str, denied: &[PolicyRequest], passed: &[PolicyRequest]) {

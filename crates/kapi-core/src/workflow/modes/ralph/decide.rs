@@ -4,8 +4,8 @@
 //! changes nothing. Every decision ends with the tasks that may begin then.
 
 use crate::actor::Actor;
-use crate::goal::outcome::VerifyRun;
 use crate::id::EffectId;
+use crate::proof::verify_run::VerifyRun;
 use crate::workflow::decide::{human, said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;

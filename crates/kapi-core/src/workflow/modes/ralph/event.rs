@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
+use crate::proof::verify_report::VerifyReport;
 use crate::workflow::changed::Changed;
 use crate::workflow::identity::Identity;
 use crate::workflow::limits::Amounts;

@@ -2,9 +2,9 @@
 //!
 //! A fact about a task or an attempt that is not there changes nothing.
 
-use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::plan::task::TaskId;
+use crate::proof::verify_report::VerifyReport;
 use crate::workflow::branch::Branch;
 use crate::workflow::limits::Amounts;
 use crate::workflow::modes::ralph::event::RalphEvent;

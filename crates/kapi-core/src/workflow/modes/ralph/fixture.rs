@@ -3,10 +3,12 @@
 use crate::actor::Actor;
 use crate::goal::budget::Budget;
 use crate::goal::contract::{Judge, NetworkMode, SandboxLevel};
-use crate::goal::outcome::{Checks, Failure, VerifyReport, VerifyRun};
+use crate::goal::outcome::Failure;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::{EffectId, GoalId};
 use crate::plan::task::TaskId;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::{Checks, VerifyRun};
 use crate::usage::Usage;
 use crate::workflow::branch::BranchType;
 use crate::workflow::changed::Changed;

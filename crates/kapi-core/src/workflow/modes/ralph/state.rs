@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::outcome::VerifyReport;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::plan::task::TaskId;
+use crate::proof::verify_report::VerifyReport;
 use crate::workflow::branch::Branch;
 use crate::workflow::changed::Changed;
 use crate::workflow::handover::Spec;

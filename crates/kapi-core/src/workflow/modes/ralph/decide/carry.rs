@@ -2,9 +2,10 @@
 //!
 //! A proof is Kapi's own verdict on a commit; whatever an agent says of its work is not asked here.
 
-use crate::goal::outcome::{VerifyReport, VerifyRun};
 use crate::goal::quote::tail;
 use crate::goal::state::Status as GoalStatus;
+use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_run::VerifyRun;
 use crate::workflow::changed::Changed;
 use crate::workflow::conflict::Settlement;
 use crate::workflow::denied::Why;

@@ -4,8 +4,8 @@
 //! Completion rests on what Kapi saw at the branch's last commit; a reviewer's and an accountant's
 //! words are told, and prove nothing.
 
-use crate::goal::outcome::VerifyReport;
 use crate::plan::task::TaskId;
+use crate::proof::verify_report::VerifyReport;
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};

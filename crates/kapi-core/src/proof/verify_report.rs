@@ -1,0 +1,62 @@
+//! What verify commands showed on one commit.
+//!
+//! Data alone: outcomes carry it, the proof reads it.
+
+use serde::{Deserialize, Serialize};
+
+use super::inspection::{Inspection, names};
+use super::verify_run::VerifyRun;
+
+/// What the verify commands showed on one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyReport {
+    /// The commit that was checked out.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+    /// Protected files that the candidate changes.
+    pub tampered: Vec<String>,
+    /// Each command that ran, in order.
+    pub runs: Vec<VerifyRun>,
+    /// What the change does to the checks themselves.
+    #[serde(default, skip_serializing_if = "Inspection::is_empty")]
+    pub inspection: Box<Inspection>,
+}
+
+impl VerifyReport {
+    /// Returns every run that was made for it, those with a part of the base put back included.
+    pub fn all_runs(&self) -> impl Iterator<Item = &VerifyRun> {
+        let seen = &self.inspection;
+        let reruns = [
+            &seen.with_base_checks,
+            &seen.with_base_tests,
+            &seen.with_base_steering,
+            &seen.on_base_code,
+        ];
+        self.runs.iter().chain(reruns.into_iter().flatten())
+    }
+
+    /// Tells whether every command passed and nothing protected was touched.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.tampered.is_empty() && self.runs.iter().all(VerifyRun::passed)
+    }
+}
+
+/// Returns what a report says of its proof beside the runs, a line each, for people and judges.
+#[must_use]
+pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !report.tampered.is_empty() {
+        lines.push(format!(
+            "- protected files changed: {}",
+            names(&report.tampered)
+        ));
+    }
+    lines.extend(report.inspection.lines());
+    // Where a command fails, its output says so.
+    let lacking = report.inspection.lacking.iter().filter(|_| report.passed());
+    lines.extend(lacking.map(|it| format!("- {}", it.why)));
+    lines
+}

@@ -1,0 +1,45 @@
+//! JSON Schemas of single values that a type alone does not describe.
+//!
+//! Knows no tool: the inputs name these, and `schema.rs` puts the inputs together.
+
+use kapi_core::goal::contract::GoalType;
+use kapi_core::kernel::guardrail::Severity;
+use kapi_core::plan::task::{Phase, TaskStatus};
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// All states of a task, in the order of its life.
+pub const TASK_STATUSES: [TaskStatus; 5] = [
+    TaskStatus::Pending,
+    TaskStatus::InProgress,
+    TaskStatus::Done,
+    TaskStatus::Blocked,
+    TaskStatus::Skipped,
+];
+
+pub(crate) fn phase(_: &mut SchemaGenerator) -> Schema {
+    words(&Phase::ALL.map(Phase::as_str))
+}
+
+pub(crate) fn task_status(_: &mut SchemaGenerator) -> Schema {
+    words(&TASK_STATUSES.map(TaskStatus::as_str))
+}
+
+pub(crate) fn goal_type(_: &mut SchemaGenerator) -> Schema {
+    words(&[GoalType::Ticket, GoalType::Exploratory].map(GoalType::as_str))
+}
+
+pub(crate) fn file_state(_: &mut SchemaGenerator) -> Schema {
+    words(&["exists", "gone", "changed"])
+}
+
+pub(crate) fn severity(_: &mut SchemaGenerator) -> Schema {
+    words(&[Severity::Info, Severity::Warning, Severity::Critical].map(Severity::word))
+}
+
+pub(crate) fn seconds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "minimum": 0})
+}
+
+pub(crate) fn words(words: &[&str]) -> Schema {
+    json_schema!({"type": "string", "enum": words})
+}
