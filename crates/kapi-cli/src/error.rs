@@ -194,7 +194,9 @@ impl Error {
     /// Builds an error from a reference that does not name one goal.
     pub(crate) fn resolve(error: &ResolveError) -> Self {
         let exit = match error {
-            ResolveError::Unknown { .. } | ResolveError::Workflow { .. } => Exit::NotFound,
+            ResolveError::Unknown { .. }
+            | ResolveError::Workflow { .. }
+            | ResolveError::OtherKind { .. } => Exit::NotFound,
             ResolveError::Ambiguous { .. } => Exit::Usage,
             ResolveError::Store(_) => Exit::Failed,
         };

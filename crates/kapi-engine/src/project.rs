@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use kapi_core::goal::event::Event;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::mode::Mode;
+use kapi_store::error::StoreError;
 use kapi_store::inventory::{goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
 use kapi_store::stream::LogStream;
@@ -19,6 +20,7 @@ use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
 use crate::reference::{ResolveError, find};
+use crate::workflow::key::WorkflowKey;
 
 /// A project directory, seen by one process.
 #[derive(Clone)]
@@ -75,18 +77,29 @@ impl Project<'_> {
         let Err(ResolveError::Unknown { .. }) = found else {
             return found;
         };
-        for mode in Mode::ALL {
-            let workflows = workflow_ids(self.disk, &self.layout, mode, None)?;
-            if let Ok(id) = find(reference, &workflows) {
-                let reference = reference.to_owned();
+        for key in self.workflow_keys()? {
+            if find(reference, std::slice::from_ref(&key.id)).is_ok() {
                 return Err(ResolveError::Workflow {
-                    reference,
-                    id,
-                    mode,
+                    reference: reference.to_owned(),
+                    id: key.id,
+                    mode: key.mode,
                 });
             }
         }
         found
+    }
+
+    /// Returns the names of all workflows, whatever their logs say.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn workflow_keys(&self) -> Result<Vec<WorkflowKey>, StoreError> {
+        let mut keys = Vec::new();
+        for mode in Mode::ALL {
+            let ids = workflow_ids(self.disk, &self.layout, mode, None)?;
+            keys.extend(ids.into_iter().map(|id| WorkflowKey { mode, id }));
+        }
+        Ok(keys)
     }
 
     /// Returns who drives a goal right now, if anybody does. Asks the real file system.

@@ -1,13 +1,183 @@
-//! How people name a goal: by index, by slug, or by both.
+//! How people name a thing: a goal or a workflow by index, slug or both, a task by its number, a
+//! launch by its id.
 //!
-//! Pure: given the ids there are, finds the one that is meant or says why it cannot.
+//! Pure: given the names there are, finds what is meant or says why it cannot.
+
+use std::fmt;
 
 use kapi_core::id::GoalId;
+use kapi_core::kernel::id::TaskId;
 use kapi_core::workflow::mode::Mode;
 use kapi_store::error::StoreError;
 
+use crate::workflow::key::WorkflowKey;
+
 /// Names that an error lists at most.
 const CANDIDATES_MAX: usize = 10;
+
+/// What a reference names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A goal.
+    Goal(GoalId),
+    /// A workflow.
+    Workflow(WorkflowKey),
+    /// A task.
+    Task(TaskId),
+    /// The sandbox of a launch, by its id.
+    Launch(String),
+}
+
+/// The kinds of what a reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubjectKind {
+    /// A goal.
+    Goal,
+    /// A workflow.
+    Workflow,
+    /// A task.
+    Task,
+    /// A launch.
+    Launch,
+}
+
+/// The names there are in a project. Tasks are asked for one by one: there may be very many.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// Of goals.
+    pub goals: &'a [GoalId],
+    /// Of workflows.
+    pub workflows: &'a [WorkflowKey],
+    /// Of launches.
+    pub launches: &'a [String],
+}
+
+impl Subject {
+    /// Returns which kind it is of.
+    #[must_use]
+    pub const fn kind(&self) -> SubjectKind {
+        match self {
+            Self::Goal(_) => SubjectKind::Goal,
+            Self::Workflow(_) => SubjectKind::Workflow,
+            Self::Task(_) => SubjectKind::Task,
+            Self::Launch(_) => SubjectKind::Launch,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    /// Writes the reference that names it alone, whatever else there is.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Goal(id) => write!(out, "goal/{}", id.index()),
+            Self::Workflow(key) => write!(out, "workflow/{}", key.id.index()),
+            Self::Task(id) => write!(out, "{id}"),
+            Self::Launch(id) => write!(out, "launch/{id}"),
+        }
+    }
+}
+
+impl SubjectKind {
+    const ALL: [Self; 4] = [Self::Goal, Self::Workflow, Self::Task, Self::Launch];
+
+    /// Returns its name, which stands before `/` in a reference.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Goal => "goal",
+            Self::Workflow => "workflow",
+            Self::Task => "task",
+            Self::Launch => "launch",
+        }
+    }
+
+    /// Reads the kind that a reference names, and the name behind it; `None` for a bare word.
+    #[must_use]
+    pub fn of(reference: &str) -> Option<(Self, &str)> {
+        let (word, name) = match reference.split_once('/') {
+            Some(parts) => parts,
+            None if reference.starts_with("task_") => ("task", reference),
+            None => return None,
+        };
+        let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == word)?;
+        Some((kind, name))
+    }
+}
+
+impl fmt::Display for SubjectKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// Returns everything that a reference fits, goals first.
+///
+/// A bare number is that of a goal or a workflow; only where there is none, of a task or a launch.
+///
+/// # Errors
+/// When `is_task` cannot tell whether there is a task.
+pub fn fitting<E>(
+    reference: &str,
+    names: &Names<'_>,
+    is_task: &dyn Fn(TaskId) -> Result<bool, E>,
+) -> Result<Vec<Subject>, E> {
+    let (kind, name) = match SubjectKind::of(reference) {
+        Some((kind, name)) => (Some(kind), name),
+        None => (None, reference),
+    };
+    let is_meant = |of: SubjectKind| kind.is_none_or(|kind| kind == of);
+    let mut ids: Vec<GoalId> = Vec::new();
+    if is_meant(SubjectKind::Goal) {
+        ids.extend_from_slice(names.goals);
+    }
+    if is_meant(SubjectKind::Workflow) {
+        ids.extend(names.workflows.iter().map(|key| key.id.clone()));
+    }
+    let called = called(name, &ids);
+    let mut found: Vec<Subject> = Vec::new();
+    if is_meant(SubjectKind::Goal) {
+        let goals = names.goals.iter().filter(|id| called.contains(id));
+        found.extend(goals.cloned().map(Subject::Goal));
+    }
+    if is_meant(SubjectKind::Workflow) {
+        let workflows = names.workflows.iter();
+        let workflows = workflows.filter(|key| called.contains(&key.id));
+        found.extend(workflows.cloned().map(Subject::Workflow));
+    }
+    if kind.is_none() && !found.is_empty() && number(name).is_some() {
+        return Ok(found);
+    }
+    if is_meant(SubjectKind::Task)
+        && let Ok(id) = TaskId::parse(name)
+        && is_task(id)?
+    {
+        found.push(Subject::Task(id));
+    }
+    if is_meant(SubjectKind::Launch) {
+        let launches = names.launches.iter().filter(|id| *id == name);
+        found.extend(launches.cloned().map(Subject::Launch));
+    }
+    Ok(found)
+}
+
+fn number(name: &str) -> Option<u32> {
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| name.parse().ok()).flatten()
+}
+
+/// Returns the ids that a name fits. An index wins over a slug made of digits.
+fn called(name: &str, ids: &[GoalId]) -> Vec<GoalId> {
+    let matching = |fits: &dyn Fn(&GoalId) -> bool| -> Vec<GoalId> {
+        ids.iter().filter(|id| fits(id)).cloned().collect()
+    };
+    let index = number(name);
+    let by_index = matching(&|id| index == Some(id.index()));
+    if by_index.is_empty() {
+        matching(&|id| id.slug().as_str() == name || id.to_string() == name)
+    } else {
+        by_index
+    }
+}
 
 /// A reference that does not lead to one goal.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +208,14 @@ pub enum ResolveError {
         /// Its mode.
         mode: Mode,
     },
+    /// It says itself that it means something else.
+    #[error("find a goal called {reference:?}: that is a {kind}")]
+    OtherKind {
+        /// What was asked for.
+        reference: String,
+        /// What it says it is.
+        kind: SubjectKind,
+    },
     /// The goals could not be listed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -60,9 +238,10 @@ impl ResolveError {
                 Some(format!("say which one: {}.", names(candidates)))
             }
             Self::Workflow { id, mode, .. } => Some(format!(
-                "`kapi status {index:03}` shows it, `kapi {mode} resume {index:03}` goes on with it.",
+                "`kapi show {index:03}` shows it, `kapi {mode} resume {index:03}` goes on with it.",
                 index = id.index()
             )),
+            Self::OtherKind { reference, .. } => Some(format!("`kapi show {reference}` shows it.")),
             Self::Store(error) => error.hint(),
         }
     }
@@ -71,23 +250,17 @@ impl ResolveError {
 /// Finds the goal that a reference means. An index wins over a slug made of digits.
 ///
 /// # Errors
-/// When none or several fit.
+/// When none or several fit, or it names something else.
 pub fn find(reference: &str, ids: &[GoalId]) -> Result<GoalId, ResolveError> {
-    let matching = |fits: &dyn Fn(&GoalId) -> bool| -> Vec<GoalId> {
-        ids.iter().filter(|id| fits(id)).cloned().collect()
+    let name = match SubjectKind::of(reference) {
+        Some((SubjectKind::Goal, name)) => name,
+        Some((kind, _)) => {
+            let reference = reference.to_owned();
+            return Err(ResolveError::OtherKind { reference, kind });
+        }
+        None => reference,
     };
-    let is_number = !reference.is_empty() && reference.bytes().all(|byte| byte.is_ascii_digit());
-    let index: Option<u32> = if is_number {
-        reference.parse().ok()
-    } else {
-        None
-    };
-    let by_index = matching(&|id| index == Some(id.index()));
-    let mut candidates = if by_index.is_empty() {
-        matching(&|id| id.slug().as_str() == reference || id.to_string() == reference)
-    } else {
-        by_index
-    };
+    let mut candidates = called(name, ids);
     let reference = reference.to_owned();
     match candidates.len() {
         1 => Ok(candidates.remove(0)),
@@ -109,8 +282,63 @@ pub fn find(reference: &str, ids: &[GoalId]) -> Result<GoalId, ResolveError> {
 #[cfg(test)]
 mod tests {
     use kapi_core::id::GoalId;
+    use kapi_core::kernel::id::TaskId;
+    use kapi_core::workflow::mode::Mode;
 
-    use super::find;
+    use super::{Names, Subject, find, fitting};
+    use crate::workflow::key::WorkflowKey;
+
+    /// Looks a reference up among two goals, two workflows, tasks 1 to 20 and three launches.
+    fn fits(reference: &str) -> String {
+        let goal = |name: &str| GoalId::parse(name).unwrap();
+        let workflow = |name: &str| WorkflowKey {
+            mode: Mode::Ralph,
+            id: goal(name),
+        };
+        let launches = ["2", "9", "fix-login"].map(str::to_owned);
+        let names = Names {
+            goals: &[goal("001-fix-login"), goal("003-7")],
+            workflows: &[workflow("002-fix-login"), workflow("004-plan")],
+            launches: &launches,
+        };
+        let is_task = |id: TaskId| -> Result<bool, ()> { Ok((1..=20).contains(&id.number())) };
+        let found = fitting(reference, &names, &is_task).unwrap();
+        let found: Vec<String> = found.iter().map(Subject::to_string).collect();
+        found.join(" ")
+    }
+
+    #[test]
+    fn a_reference_names_what_the_table_of_references_says() {
+        for (reference, expected) in [
+            // A number is a goal's or a workflow's as long as one has it.
+            ("1", "goal/1"),
+            ("002", "workflow/2"),
+            ("003-7", "goal/3"),
+            ("7", "goal/3"),
+            ("plan", "workflow/4"),
+            // Otherwise a task's or a launch's, or both.
+            ("17", "task_17"),
+            ("9", "task_9 launch/9"),
+            ("21", ""),
+            // A kind that is named is certain.
+            ("goal/1", "goal/1"),
+            ("goal/2", ""),
+            ("workflow/2", "workflow/2"),
+            ("workflow/fix-login", "workflow/2"),
+            ("task_1", "task_1"),
+            ("task/1", "task_1"),
+            ("task/task_1", "task_1"),
+            ("launch/2", "launch/2"),
+            ("launch/1", ""),
+            // A word that fits several things names none of them alone.
+            ("fix-login", "goal/1 workflow/2 launch/fix-login"),
+            ("fix", ""),
+            ("", ""),
+            ("ralph/2", ""),
+        ] {
+            assert_eq!(fits(reference), expected, "{reference}");
+        }
+    }
 
     fn check(reference: &str, expected: &str) {
         let names = [
@@ -160,6 +388,15 @@ mod tests {
                 ),
             );
         }
+    }
+
+    #[test]
+    fn a_goal_may_be_said_to_be_one_and_nothing_else_is() {
+        check("goal/7", "007-add-tests");
+        check(
+            "task_7",
+            "find a goal called \"task_7\": that is a task; `kapi show task_7` shows it.",
+        );
     }
 
     #[test]

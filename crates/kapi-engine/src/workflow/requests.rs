@@ -159,7 +159,19 @@ impl Project<'_> {
     /// # Errors
     /// When there is no such workflow, or its log is damaged.
     pub fn workflow_log(&self, key: &WorkflowKey) -> Result<Vec<Logged<Event>>, WorkflowError> {
-        let logged = LogCursor::default().follow(&stream(self, key))?;
+        self.workflow_log_since(key, &mut LogCursor::default())
+    }
+
+    /// Returns the events of a workflow that came since the last call with this cursor.
+    ///
+    /// # Errors
+    /// When there is no such workflow, or its log is damaged.
+    pub fn workflow_log_since(
+        &self,
+        key: &WorkflowKey,
+        cursor: &mut LogCursor,
+    ) -> Result<Vec<Logged<Event>>, WorkflowError> {
+        let logged = cursor.follow(&stream(self, key))?;
         logged.ok_or_else(|| WorkflowError::NotFound {
             workflow: key.clone(),
         })
