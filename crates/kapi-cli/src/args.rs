@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
     explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
-    run, sandbox, service, show, spend, status, task, up,
+    run, sandbox, service, show, spend, status, task, up, wait,
 };
 use crate::modes;
 
@@ -48,12 +48,14 @@ pub(crate) enum Command {
     Status(status::Args),
     /// Detach this session from its workflow; nothing else changes
     Clear(clear::Args),
-    /// Show one goal: contract, evidence, spend
+    /// Show one goal, workflow, task or launch in full
     Show(show::Args),
-    /// Print a goal's events
+    /// Print what happened to it: events, or what its agent said
     Log(log::Args),
-    /// Show what a goal changed
+    /// Show what it changed
     Diff(diff::Args),
+    /// Wait until it has ended or needs you, and exit as it did
+    Wait(wait::Args),
     /// Let a goal go on
     Resume(resume::Args),
     /// Hand single tasks to agents, and see what becomes of them
@@ -72,9 +74,9 @@ pub(crate) enum Command {
     Up(up::Args),
     /// Let the system run `kapi up` for this project; only when asked
     Service(service::Args),
-    /// Stop a goal for good
+    /// End a goal, a workflow, a task or a launch for good
     Cancel(cancel::Args),
-    /// Raise a goal's limits
+    /// Show what it may use and has used, or raise its limits
     Budget(budget::Args),
     /// Show where money and tokens went, and what today may still cost
     Spend(spend::Args),

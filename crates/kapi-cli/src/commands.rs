@@ -33,4 +33,5 @@ pub(crate) mod spend;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod up;
+pub(crate) mod wait;
 pub(crate) mod workflow;

@@ -12,7 +12,7 @@ use crate::args::{Args, Command};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
     explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
-    run, sandbox, service, show, spend, status, task, up,
+    run, sandbox, service, show, spend, status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -39,6 +39,7 @@ mod naming;
 mod profile;
 mod progress;
 mod report;
+mod subject;
 mod trust;
 mod ui;
 mod webhook;
@@ -101,6 +102,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Loop(args) => loops::run(context, args),
         Command::Service(args) => service::run(context, args),
         Command::Diff(args) => diff::run(context, args),
+        Command::Wait(args) => wait::run(context, args),
         Command::Resume(args) => resume::run(context, args),
         Command::Task(args) => task::run(context, args),
         Command::Guardrail(args) => guardrail::run(context, args),

@@ -237,7 +237,7 @@ fn approve(request: &Request<'_>, shell: &Shell) -> anyhow::Result<Ended> {
             .map(|&word| word.to_owned())
             .collect::<Vec<_>>()
     };
-    let detail = shell.run(request.kapi, &words(&["goal", "detail", "1", "--json"]), "")?;
+    let detail = shell.run(request.kapi, &words(&["show", "1", "--all", "--json"]), "")?;
     let shown: Value = serde_json::from_str(&detail.stdout).with_context(|| {
         format!(
             "read the contract that was proposed: {}",

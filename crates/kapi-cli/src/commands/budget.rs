@@ -1,21 +1,39 @@
-//! `kapi budget`: raise a goal's limits. Raising does not start it.
+//! `kapi budget`: what a goal, a workflow, a task or a launch may use and has used; raising it.
+//!
+//! Finds what is meant. Raising does not start anything.
 
-use kapi_core::goal::budget::{Budget, Raise};
-use kapi_core::goal::command::Command;
-use kapi_core::goal::state::Goal;
-use serde::Serialize;
+pub(crate) mod goal;
+mod launch;
+mod task;
+mod workflow;
 
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::Format;
+use crate::subject::{Meaning, Silence, SubjectArgs};
+
+/// What other processes are told about who holds a lock.
+const OWNER: &str = "kapi budget";
 
 /// Options of `kapi budget`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal: its index, its slug, or both
-    reference: String,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    #[command(flatten)]
+    raise: RaiseArgs,
+    /// Set the number of turns, those taken included (1 to 20000; above 500 asks first)
+    #[arg(long, value_name = "N", conflicts_with = "turns")]
+    set_turns: Option<u64>,
+    /// Set more than 500 turns without being asked at the terminal
+    #[arg(short, long, requires = "set_turns")]
+    yes: bool,
+}
+
+/// What is added to limits.
+#[derive(Debug, clap::Args)]
+struct RaiseArgs {
     /// Turns to add (+10)
     #[arg(long, value_name = "+N", value_parser = amount::parse_count, allow_hyphen_values = true)]
     turns: Option<u64>,
@@ -30,116 +48,53 @@ pub(crate) struct Args {
     wall: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
-struct View {
-    id: String,
-    budget: Limits,
-    spent: Limits,
-}
-
-#[derive(Debug, Serialize)]
-struct Limits {
-    turns: u32,
-    tokens: Option<u64>,
-    usd_micros: Option<u64>,
-    wall_ms: Option<u64>,
+impl RaiseArgs {
+    /// Tells whether anything is added.
+    const fn is_raise(&self) -> bool {
+        self.turns.is_some() || self.tokens.is_some() || self.usd.is_some() || self.wall.is_some()
+    }
 }
 
 /// Raises the limits, or shows them when nothing is raised.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let (project, id) = context.find_sound_goal(&args.reference, "kapi budget")?;
-    let failed = |error| Error::engine(&error, &id.to_string());
-    let raise = Raise {
-        turns: u32::try_from(args.turns.unwrap_or(0))
-            .map_err(|_| Error::usage("--turns is larger than any turn budget"))?,
-        tokens: args.tokens.unwrap_or(0),
-        usd_micros: args.usd.unwrap_or(0),
-        wall_ms: args.wall.unwrap_or(0),
-    };
-    let is_raise =
-        args.turns.is_some() || args.tokens.is_some() || args.usd.is_some() || args.wall.is_some();
-    let goal = if is_raise {
-        let command = Command::RaiseBudget(raise);
-        project
-            .submit(&id, &context.actor, &command)
-            .map_err(failed)?
-            .goal
+    let context = &args.subject.context(context)?;
+    let changes = args.raise.is_raise() || args.set_turns.is_some();
+    let silence = if changes {
+        Silence::UnderWay
     } else {
-        project.load(&id).map_err(failed)?
+        Silence::Latest
     };
-    match context.ui.format {
-        Format::Json => context.ui.json(&view(&goal)),
-        Format::Human => {
-            for line in lines(&goal) {
-                context.ui.line(&line);
+    match args.subject.find(context, silence)? {
+        Meaning::Goal(id) => match args.set_turns {
+            Some(turns) => {
+                let goal = goal::set_turns(context, Some(&id.to_string()), turns, args.yes)?;
+                Ok(goal::give(context, &goal, changes))
             }
-            if is_raise && !goal.status.is_terminal() {
-                context
-                    .ui
-                    .line(&format!("Go on with `kapi resume {:03}`.", id.index()));
-            }
+            None => goal::budget(context, &id, &args.raise),
+        },
+        Meaning::Workflow(_) | Meaning::Task(_) | Meaning::Launch(_)
+            if args.set_turns.is_some() || args.raise.turns.is_some() =>
+        {
+            Err(Error::usage("only a goal has a limit of turns"))
         }
-    }
-    Ok(Exit::Success)
-}
-
-fn view(goal: &Goal) -> View {
-    let Budget {
-        turns,
-        tokens,
-        usd_micros,
-        wall_ms,
-    } = goal.budget;
-    let total = goal.spent.total();
-    View {
-        id: goal.id.to_string(),
-        budget: Limits {
-            turns,
-            tokens,
-            usd_micros,
-            wall_ms,
-        },
-        spent: Limits {
-            turns: goal.spent.turns,
-            tokens: Some(total.tokens()),
-            usd_micros: total.usd_micros,
-            wall_ms: Some(goal.spent.wall_ms),
-        },
-    }
-}
-
-/// Returns what was spent of each limit, one a line.
-pub(crate) fn lines(goal: &Goal) -> Vec<String> {
-    let total = goal.spent.total();
-    let row = |name: &str, spent: String, limit: Option<String>| {
-        format!(
-            "{name:<8} {spent} of {}",
-            limit.unwrap_or_else(|| "no limit".to_owned())
+        Meaning::Workflow(key) => workflow::budget(context, key, &args.raise),
+        Meaning::Task(id) if changes => Err(Error::new(
+            Exit::Denied,
+            format!("the limits of {id} stand as it was submitted"),
         )
-    };
-    let budget = &goal.budget;
-    vec![
-        row(
-            "turns",
-            goal.spent.turns.to_string(),
-            Some(budget.turns.to_string()),
-        ),
-        row(
-            "tokens",
-            amount::tokens(total.tokens()),
-            budget.tokens.map(amount::tokens),
-        ),
-        row(
-            "money",
-            total
-                .usd_micros
-                .map_or_else(|| "unknown".to_owned(), amount::usd),
-            budget.usd_micros.map(amount::usd),
-        ),
-        row(
-            "time",
-            amount::duration(goal.spent.wall_ms),
-            budget.wall_ms.map(amount::duration),
-        ),
-    ]
+        .with_hint("submit it anew with other ones: `kapi task run --help` lists them.")),
+        Meaning::Task(id) => task::budget(context, id),
+        Meaning::Launch(_) if changes => Err(Error::new(
+            Exit::Denied,
+            "a launch has no limit that could be raised",
+        )
+        .with_hint("`kapi launch … --timeout` gives the next one its time.")),
+        Meaning::Launch(place) => launch::budget(context, &place),
+    }
+}
+
+/// Returns what was spent of a limit, in a line.
+fn row(name: &str, spent: &str, limit: Option<String>) -> String {
+    let limit = limit.unwrap_or_else(|| "no limit".to_owned());
+    format!("{name:<8} {spent} of {limit}")
 }

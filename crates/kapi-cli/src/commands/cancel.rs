@@ -1,46 +1,51 @@
-//! `kapi cancel`: stop a goal for good. Its worktree, branch and record stay.
+//! `kapi cancel`: end a goal, a workflow, a task or a launch for good. What it did so far is kept.
+//!
+//! Finds what is meant and asks a person at a terminal once more.
 
-use kapi_core::goal::command::Command;
-use kapi_wire::result::ResultView;
-use kapi_world::launching::clean::goals;
+pub(crate) mod goal;
+mod launch;
+mod task;
+mod workflow;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::ui::Format;
+use crate::subject::{Meaning, Silence, SubjectArgs};
+
+/// What other processes are told about who holds a lock.
+const OWNER: &str = "kapi cancel";
 
 /// Options of `kapi cancel`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal: its index, its slug, or both
-    reference: String,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Why, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// End it without being asked at the terminal
+    #[arg(short, long)]
+    yes: bool,
 }
 
-/// Cancels a goal.
+/// Ends it.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let (project, id) = context.find_sound_goal(&args.reference, "kapi cancel")?;
-    let command = Command::Cancel {
-        reason: args.reason.clone(),
+    let context = &args.subject.context(context)?;
+    let meaning = args.subject.find(context, Silence::UnderWay)?;
+    let name = match &meaning {
+        Meaning::Goal(id) => format!("goal {id}"),
+        Meaning::Workflow(key) => format!("workflow {}", key.id),
+        Meaning::Task(id) => id.to_string(),
+        Meaning::Launch(place) => format!("launch {}", place.id().as_str()),
     };
-    let submitted = project
-        .submit(&id, &context.actor, &command)
-        .map_err(|error| Error::engine(&error, &id.to_string()))?;
-    if let Err(error) = goals::remove_homes(&context.place(&project, &id)?) {
-        context
-            .ui
-            .say(&format!("note: failed to {}", error.message));
+    let is_sure = args.yes || context.ui.confirm(&format!("End {name} for good?")) != Some(false);
+    if !is_sure {
+        return Err(Error::new(Exit::Denied, format!("{name} goes on")));
     }
-    match context.ui.format {
-        Format::Json => context.ui.json(&ResultView::from(&submitted.goal)),
-        Format::Human => {
-            context.ui.line(&format!("Goal {id} is cancelled."));
-            if let Some(worktree) = &submitted.goal.workspace {
-                context.ui.line(&format!("Its work stays in {worktree}."));
-            }
-        }
+    match meaning {
+        Meaning::Goal(id) => goal::cancel(context, &id, args.reason.as_deref()),
+        Meaning::Workflow(key) => workflow::cancel(context, key, args.reason.as_deref()),
+        Meaning::Task(id) => task::cancel(context, id, args.reason.as_deref()),
+        Meaning::Launch(place) => launch::cancel(context, &place),
     }
-    Ok(Exit::Success)
 }

@@ -17,12 +17,13 @@ use kapi_world::launching::clean::{
 use kapi_world::launching::place::SandboxId;
 use serde::Serialize;
 
-use super::launch::{is_json, resolved, sandboxes};
+use super::launch::is_json;
 use super::sandbox::book;
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::{directory, sandboxes};
 
 /// Options of `kapi cleanup`.
 #[derive(Debug, Clone, clap::Args)]
@@ -129,9 +130,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 fn plan(context: &Context, args: &Args) -> Result<CleanPlan, Error> {
     let now_ms = context.clock.now_ms();
     let project_key = match (&args.project, args.all) {
-        (Some(project), _) => Some(project_key(&resolved(context, project)?)),
+        (Some(project), _) => Some(project_key(&directory(context, project)?)),
         (None, true) => None,
-        (None, false) => Some(project_key(&resolved(context, &context.cwd)?)),
+        (None, false) => Some(project_key(&directory(context, &context.cwd)?)),
     };
     let ids: Result<Vec<SandboxId>, _> = args.ids.iter().map(|id| SandboxId::parse(id)).collect();
     let choice = |is_wanted: bool| {
@@ -174,10 +175,10 @@ fn lent(
 /// Returns the project that is meant, or the one of the working directory.
 fn root(context: &Context, args: &Args) -> Result<PathBuf, Error> {
     match &args.project {
-        Some(project) => resolved(context, project),
+        Some(project) => directory(context, project),
         None => {
             let root = context.project_root();
-            resolved(context, &root.unwrap_or_else(|_| context.cwd.clone()))
+            directory(context, &root.unwrap_or_else(|_| context.cwd.clone()))
         }
     }
 }
@@ -269,7 +270,7 @@ fn confirm(context: &Context, args: &Args, things: &[CleanTarget]) -> Result<(),
         None => Err(Error::usage(
             "removing what holds work needs a yes, and nobody is at a terminal",
         )
-        .with_hint("look at it with `kapi sandbox diff`, then add `--yes`.")),
+        .with_hint("look at it with `kapi diff launch/<id>`, then add `--yes`.")),
     }
 }
 

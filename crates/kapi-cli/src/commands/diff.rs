@@ -1,93 +1,40 @@
-//! `kapi diff`: what a goal changed against its base, proved or not.
+//! `kapi diff`: what a goal, a workflow, a task or a launch changed.
+//!
+//! Finds what is meant; what of each kind is compared with what is in a file of its own.
 
-use kapi_world::survey::Survey;
-use serde::Serialize;
+mod commits;
+mod goal;
+mod launch;
+mod task;
+mod workflow;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-use crate::trust::Trust;
-use crate::ui::Format;
+use crate::subject::{Meaning, Silence, SubjectArgs};
 
 /// The most of a patch that is shown.
 const PATCH_BYTES_MAX: usize = 64 << 20;
+/// What other processes are told about who looks.
+const OWNER: &str = "kapi diff";
 
 /// Options of `kapi diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal: its index, its slug, or both
-    reference: String,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    /// Only list the paths
+    #[arg(long)]
+    stat: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct View<'a> {
-    id: String,
-    base: &'a str,
-    commit: Option<&'a str>,
-    proved: bool,
-    /// Whether the patch goes on after its last byte here.
-    cut: bool,
-    patch: String,
-    #[serde(flatten)]
-    trust: &'a Trust,
-}
-
-/// Prints the patch.
+/// Prints the change.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let (project, id) = context.find_goal(&args.reference, "kapi diff")?;
-    let goal = project
-        .load(&id)
-        .map_err(|error| Error::engine(&error, &id.to_string()))?;
-    let trust = Trust::of(context, &project, &goal);
-    let candidate = goal
-        .candidate
-        .as_ref()
-        .map(|candidate| candidate.commit.as_str());
-    let commit = goal.result.as_deref().or(candidate);
-    let base = goal.contract.base.commit.as_str();
-    let (patch, cut) = match commit {
-        None => (Vec::new(), false),
-        Some(commit) => {
-            let book = context.book(&context.config(Some(project.layout.root()))?);
-            let patch = Survey::of(&book, project.layout.root())
-                .and_then(|survey| survey.diff(base, commit, PATCH_BYTES_MAX))
-                .map_err(|failure| Error::world(&failure))?;
-            (patch.bytes, patch.is_cut)
-        }
-    };
-    let proved = goal.result.is_some();
-    match context.ui.format {
-        Format::Json => {
-            context.ui.json(&View {
-                id: id.to_string(),
-                base,
-                commit,
-                proved,
-                cut,
-                patch: String::from_utf8_lossy(&patch).into_owned(),
-                trust: &trust,
-            });
-        }
-        Format::Human => {
-            context.ui.raw(&patch);
-            for warning in trust.warnings(&goal) {
-                context.ui.say(&format!("warning: {warning}."));
-            }
-            if cut {
-                context
-                    .ui
-                    .say("The patch is longer; `git diff` of the commits shows all of it.");
-            }
-            if commit.is_none() {
-                context
-                    .ui
-                    .say("No turn has ended yet, so there is no change to show.");
-            } else if !proved {
-                context
-                    .ui
-                    .say("This work is not proved: no branch points at it.");
-            }
-        }
+    let context = &args.subject.context(context)?;
+    match args.subject.find(context, Silence::Latest)? {
+        Meaning::Goal(id) => goal::diff(context, &id, args.stat),
+        Meaning::Workflow(key) => workflow::diff(context, key, args.stat),
+        Meaning::Task(id) => task::diff(context, id, args.stat),
+        Meaning::Launch(place) => launch::diff(context, &place, args.stat),
     }
-    Ok(Exit::Success)
 }

@@ -3,28 +3,26 @@
 //! Which goal a verb is about is decided once, in `pick`; what it may do is the core's affair.
 
 mod allow;
-mod answer;
+pub(crate) mod answer;
 mod approve;
 mod ask;
 mod autopilot;
-mod budget;
-mod cancel;
-mod detail;
+pub(crate) mod detail;
 mod help;
 mod judge;
 mod look;
 mod new;
+mod park;
 mod pause;
-mod pick;
+pub(crate) mod pick;
 mod reject;
-mod reopen;
-mod resume;
+pub(crate) mod reopen;
+pub(crate) mod resume;
 mod say;
 mod setup;
 mod slash;
 mod standing;
 mod status;
-mod wait;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -47,10 +45,6 @@ enum Verb {
     Approve(approve::Args),
     /// Turn a proposed contract down
     Reject(reject::Args),
-    /// Show where a goal stands, in one line
-    Status(status::Args),
-    /// Show the whole contract and everything that was recorded beside it
-    Detail(pick::Args),
     /// Show the task list as YAML
     Tasks(pick::Args),
     /// Show where tasks.yaml is
@@ -61,12 +55,6 @@ enum Verb {
     ReplanLog(pick::Args),
     /// Stop the loop and keep the goal
     Pause(pick::Args),
-    /// Let the loop go on; a goal out of turns gets its first number of turns again
-    Resume(resume::Args),
-    /// End the goal for good
-    Cancel(cancel::Args),
-    /// Change the turn budget (1 to 20000; above 500 asks first)
-    Budget(budget::Args),
     /// Ask a side question without touching the loop
     Ask(ask::Args),
     /// Say something to the agent: it cuts into the turn and the loop goes on with it
@@ -74,7 +62,7 @@ enum Verb {
     /// Allow what the agent asked about
     Allow(allow::Args),
     /// Park the goal until something is so; a parked goal costs nothing
-    Wait(Box<wait::Args>),
+    Park(Box<park::Args>),
     /// Not accept a result that is done, and go on
     Reopen(reopen::Args),
     /// Skip the approval dialog of later goals here, or stop skipping it
@@ -93,20 +81,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Verb::New(args) => new::run(context, args),
         Verb::Approve(args) => approve::run(context, args),
         Verb::Reject(args) => reject::run(context, args),
-        Verb::Status(args) => status::run(context, args),
-        Verb::Detail(args) => detail::run(context, args),
         Verb::Tasks(args) => look::tasks(context, args),
         Verb::Plan(args) => look::plan(context, args),
         Verb::Northstar(args) => look::northstar(context, args),
         Verb::ReplanLog(args) => look::replan_log(context, args),
         Verb::Pause(args) => pause::run(context, args),
-        Verb::Resume(args) => resume::run(context, args),
-        Verb::Cancel(args) => cancel::run(context, args),
-        Verb::Budget(args) => budget::run(context, args),
         Verb::Ask(args) => ask::run(context, args),
         Verb::Say(args) => say::run(context, args),
         Verb::Allow(args) => allow::run(context, args),
-        Verb::Wait(args) => wait::run(context, args),
+        Verb::Park(args) => park::run(context, args),
         Verb::Reopen(args) => reopen::run(context, args),
         Verb::Autopilot(args) => autopilot::run(context, args),
         Verb::Judge(args) => judge::run(context, args),

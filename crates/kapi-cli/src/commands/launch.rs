@@ -10,14 +10,14 @@ use std::sync::{Mutex, PoisonError};
 
 use kapi_core::status::mapping::Mapping;
 use kapi_engine::world::Activity;
-use kapi_store::layout::{HomeLayout, project_key};
+use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::status::timestamp;
 use kapi_world::asking::check_agent;
 use kapi_world::book::Book;
 use kapi_world::launching::booked;
 use kapi_world::launching::context::LaunchHandlers;
-use kapi_world::launching::place::{SandboxId, Sandboxes};
+use kapi_world::launching::place::SandboxId;
 use kapi_world::launching::plan::{BranchPlan, Conduct, LaunchPlan, ModeChoice, Push};
 use kapi_world::launching::run::{self, LaunchResult};
 
@@ -27,6 +27,7 @@ use crate::exit_code::Exit;
 use crate::profile::flags::Flags;
 use crate::profile::launch::{LaunchProfile, resolve};
 use crate::profile::message::Values;
+use crate::subject::launches::{directory, sandboxes};
 use crate::ui::Format;
 use crate::{amount, container, driving};
 
@@ -69,7 +70,7 @@ pub(crate) struct Args {
 /// Launches an agent.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("launch an agent")?;
-    let project = resolved(context, &args.project)?;
+    let project = directory(context, &args.project)?;
     let profile = resolve(context, &project, &args.flags)?;
     for note in &profile.notes {
         context.ui.say(&format!("note: {note}"));
@@ -134,26 +135,6 @@ fn perform(
         launched,
         notes.into_inner().unwrap_or_else(PoisonError::into_inner),
     ))
-}
-
-/// Returns the person's sandboxes.
-pub(crate) fn sandboxes(context: &Context) -> Sandboxes {
-    Sandboxes {
-        state_dir: HomeLayout::new(&context.home).state_dir().to_path_buf(),
-    }
-}
-
-/// Returns a project's directory without links, dots and the like.
-pub(crate) fn resolved(context: &Context, project: &Path) -> Result<PathBuf, Error> {
-    let path = context.cwd.join(project);
-    let found = fs::canonicalize(&path).ok().filter(|found| found.is_dir());
-    found.ok_or_else(|| {
-        Error::new(
-            Exit::NotFound,
-            format!("there is no directory {}", path.display()),
-        )
-        .with_hint("give the project's directory after the id.")
-    })
 }
 
 /// Returns what runs may use, as the profile has it.

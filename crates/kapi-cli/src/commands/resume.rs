@@ -1,35 +1,75 @@
 //! `kapi resume`: let a goal go on, after a stop, an interruption or a crash.
 //!
-//! A goal whose contract was never approved is approved here first.
+//! A goal whose contract was never approved is approved here first, and one that is done is only taken
+//! up again by somebody who does not accept the result.
 
 use kapi_core::goal::command::Command;
 use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::state::Status;
+use kapi_core::id::GoalId;
 
+use crate::commands::goal::pick::Picked;
+use crate::commands::goal::resume::refuse_driven;
+use crate::commands::goal::{answer, reopen};
 use crate::commands::run::race;
 use crate::context::Context;
 use crate::contract::{isolation, words};
 use crate::driving::{self, WhenParked};
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::{Meaning, Silence, SubjectArgs};
+
+/// What other processes are told about who holds a lock.
+const OWNER: &str = "kapi resume";
 
 /// Options of `kapi resume`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The goal: its index, its slug, or both (7, fix-login, 007-fix-login)
-    reference: String,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Approve the contract without being asked, if it was not approved yet
     #[arg(short, long)]
     yes: bool,
     /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
     #[arg(long)]
     park: bool,
+    /// Record it and do not go on yet
+    #[arg(long, conflicts_with = "park")]
+    no_run: bool,
 }
 
-/// Resumes a goal.
+/// Lets a goal go on; of everything else it says what does.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("resume a goal")?;
-    let (project, id) = context.find_sound_goal(&args.reference, "kapi resume")?;
+    let context = &args.subject.context(context)?;
+    let refused = |text: String| Error::new(Exit::Denied, text);
+    match args.subject.find(context, Silence::UnderWay)? {
+        Meaning::Goal(id) => goal(context, &id, args),
+        Meaning::Workflow(key) => {
+            let (mode, index) = (key.mode, key.id.index());
+            let text = format!("workflow {} is resumed by its mode", key.id);
+            Err(refused(text)
+                .with_hint(format!("`kapi {mode} resume {index:03}` goes on with it.")))
+        }
+        Meaning::Task(id) => Err(refused(format!(
+            "{id} is not resumed: whoever works on the queue goes on with it"
+        ))
+        .with_hint(format!(
+            "`kapi up --once` works on it; `kapi task retry {id}` submits it once more when it has \
+             ended."
+        ))),
+        Meaning::Launch(place) => {
+            let id = place.id().as_str();
+            let text = format!("launch/{id} is not resumed: another launch goes on from its work");
+            Err(refused(text).with_hint(format!(
+                "`kapi launch {id} <project> --task \"<what is left>\"` goes on in its sandbox."
+            )))
+        }
+    }
+}
+
+fn goal(context: &Context, id: &GoalId, args: &Args) -> Result<Exit, Error> {
+    let (project, id) = context.find_sound_goal(&id.to_string(), OWNER)?;
     let failed = |error| Error::engine(&error, &id.to_string());
     let config = context.config(Some(project.layout.root()))?;
     let goal = project.load(&id).map_err(failed)?;
@@ -47,12 +87,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         };
         return race::resume(context, &project, &config, going);
     }
-    if let Some(holder) = project.driver(&id).map_err(failed)? {
-        return Err(
-            Error::new(Exit::Busy, format!("goal {id} is being driven by {holder}"))
-                .with_hint(format!("watch it with `kapi log {} -f`.", id.index())),
-        );
+    let picked = Picked { project, id, goal };
+    refuse_driven(&picked)?;
+    if matches!(picked.goal.status, Status::Done | Status::Unverified) && !picked.goal.is_driven() {
+        return challenge(context, &picked, args.no_run);
     }
+    let Picked { project, id, goal } = picked;
+    let failed = |error| Error::engine(&error, &id.to_string());
     let begun = if goal.status == Status::Proposed {
         let notes = isolation::isolation_note(&goal.contract);
         words::show(context, &goal.contract, &notes);
@@ -65,6 +106,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             .map_err(failed)?
             .recorded
     };
+    if args.no_run {
+        let goal = project.load(&id).map_err(failed)?;
+        let line = format!("Goal {} is {}.", goal.id, goal.status);
+        return Ok(answer::give(context, &goal, &[line]));
+    }
     if goal.contract.network == NetworkMode::Open {
         context.ui.say(
             "note: the network of this goal is `open`: its sandbox reaches everything that this \
@@ -78,4 +124,27 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     };
     let when_parked = WhenParked::asked(args.park);
     driving::drive_and(context, &run, begun, &driving::interrupts()?, when_parked)
+}
+
+/// A result that is done is only taken up again by somebody who does not accept it.
+fn challenge(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
+    let id = &picked.id;
+    let question = format!("Goal {id} is done. Not accept the result, and go on with it?");
+    match context.ui.confirm(&question) {
+        Some(true) => reopen::take_up(
+            context,
+            picked,
+            "the person resumed it: they do not accept the result as it is",
+            no_run,
+        ),
+        Some(false) => Err(Error::new(Exit::Denied, "the result stays accepted")),
+        None => Err(Error::new(
+            Exit::Denied,
+            format!("goal {id} is {}, so it is not resumed", picked.goal.status),
+        )
+        .with_hint(format!(
+            "say what is wrong with it: `kapi goal reopen {:03} \"<reason>\"`.",
+            id.index()
+        ))),
+    }
 }

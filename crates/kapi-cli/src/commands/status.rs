@@ -22,7 +22,7 @@ use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 use crate::trust::MovedBranch;
 use crate::ui::{Format, Ui};
-use crate::workflow::{find, listing, report, session};
+use crate::workflow::{listing, session};
 
 /// The most workflows that are listed for a person who does not ask for all; every one that changed at
 /// the very time of the last of them is listed as well.
@@ -31,8 +31,8 @@ const SHOWN_MAX: usize = 50;
 /// Options of `kapi status`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The workflow or goal to look at; everything in the project if none is named
-    #[arg(value_name = "WORKFLOW")]
+    /// What `kapi show` is to show; everything in the project if nothing is named
+    #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Show everything: what has ended as well, and however many there are
     #[arg(short, long)]
@@ -77,7 +77,7 @@ struct Row {
 /// Lists goals and workflows, or shows the one that is named.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if let Some(reference) = &args.reference {
-        return one(context, reference);
+        return show::run(context, &show::Args::of(reference));
     }
     let project = match context.project_root() {
         Ok(root) => context.project(&root, "kapi status"),
@@ -150,17 +150,6 @@ fn hide(workflows: &mut Vec<WorkflowListed>, attached: Option<&str>) -> Hidden {
     });
     hidden.older -= workflows.len();
     hidden
-}
-
-/// Shows one workflow, or one goal.
-fn one(context: &Context, reference: &str) -> Result<Exit, Error> {
-    match find::any(context, reference)? {
-        Some(found) => {
-            report::looked_at(context.ui, &found.dir(), &found.workflow);
-            Ok(Exit::Success)
-        }
-        None => show::run(context, &show::Args::of(reference)),
-    }
 }
 
 fn goal_rows(project: &Project<'_>, goals: &[Listed]) -> Result<Vec<Row>, Error> {

@@ -1,18 +1,15 @@
 //! `kapi task`: hand work to agents and see what becomes of it.
 //!
-//! Which task is worked on when, and by whom, is the kernel's affair; nothing here decides it.
+//! Which task is worked on when, and by whom, is the kernel's affair; nothing here decides it. Looking
+//! at one, waiting for it and ending it are verbs of every kind of work.
 
 mod adopt;
-mod answer;
-mod cancel;
-mod follow;
+pub(crate) mod answer;
+pub(crate) mod follow;
 mod list;
-mod logs;
 mod retry;
 mod run;
-mod status;
 pub(crate) mod submitted;
-mod wait;
 
 use kapi_core::kernel::id::TaskId;
 
@@ -36,16 +33,8 @@ pub(crate) struct Args {
 enum Verb {
     /// Submit a task and work on it
     Run(Box<run::Args>),
-    /// Show one task
-    Status(Reference),
     /// List the tasks that have not ended
     List(list::Args),
-    /// Not have a task done after all
-    Cancel(cancel::Args),
-    /// Print what the agent of a task did
-    Logs(logs::Args),
-    /// Wait until a task has ended
-    Wait(wait::Args),
     /// Submit a task that has ended once more
     Retry(retry::Args),
     /// Take over a queue that came with a copied directory or an archive
@@ -65,11 +54,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let context = &context.with_store(args.store.as_deref());
     match &args.verb {
         Verb::Run(args) => run::run(context, args),
-        Verb::Status(args) => status::run(context, args),
         Verb::List(args) => list::run(context, args),
-        Verb::Cancel(args) => cancel::run(context, args),
-        Verb::Logs(args) => logs::run(context, args),
-        Verb::Wait(args) => wait::run(context, args),
         Verb::Retry(args) => retry::run(context, args),
         Verb::Adopt => adopt::run(context),
     }

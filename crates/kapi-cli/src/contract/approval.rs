@@ -50,7 +50,7 @@ pub(crate) fn check_hash(named: &str, recorded: &str) -> Result<(), Error> {
         Exit::Denied,
         format!("the contract has the hash {recorded}, and {named} was approved"),
     )
-    .with_hint("look at it with `kapi goal detail`, and approve the hash that it has now."))
+    .with_hint("look at it with `kapi show`, and approve the hash that it has now."))
 }
 
 /// Tells whether a text can name a hash.

@@ -12,10 +12,10 @@ use kapi_world::tasks::leavings::SweepReport;
 use kapi_world::tasks::room::MachineCapacity;
 use kapi_world::tasks::{Performer, PerformerSettings};
 
-use crate::commands::launch::sandboxes;
 use crate::driving;
 use crate::error::Error;
 use crate::kernel::{Kernel, person_dir};
+use crate::subject::launches::sandboxes;
 use crate::workflow::world::failure;
 
 /// Tasks of which a worker that starts takes away at most what dead workers left.

@@ -3,7 +3,6 @@
 //! The rules are the core's; here it is said which one was taken where another was named.
 
 use kapi_core::workflow::mode::Mode;
-use kapi_engine::workflow::key::WorkflowKey;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -62,13 +61,4 @@ fn without_any(sought: &Sought<'_>, error: Error) -> Error {
     );
     let hint = format!("start one with `kapi {} \"<purpose>\"`.", sought.mode);
     Error::new(Exit::NotFound, text).with_hint(hint)
-}
-
-/// Finds a workflow of any mode, to look at it; none where a goal may be meant.
-pub(crate) fn any<'a>(context: &'a Context, reference: &str) -> Result<Option<Found<'a>>, Error> {
-    let project = context.project(&context.project_root()?, "kapi status");
-    let key: Option<WorkflowKey> = project
-        .find_workflow(reference)
-        .map_err(|error| Error::workflow(&error))?;
-    key.map(|key| Found::load(project, key)).transpose()
 }

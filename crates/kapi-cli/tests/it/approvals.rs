@@ -44,17 +44,16 @@ fn abandoned(env: &Environment, agent: &str) {
     running.signal(Signal::KILL);
     drop(running);
     env.await_no_process();
-    assert_eq!(env.json(&["goal", "status", "1"])["status"], "active");
+    assert_eq!(env.json(&["show", "1"])["status"], "active");
 }
 
-const VERBS: [&[&str]; 10] = [
+const VERBS: [&[&str]; 9] = [
     &["resume", "1"],
-    &["goal", "resume", "1"],
-    &["goal", "resume", "1", "--no-run"],
+    &["resume", "1", "--no-run"],
     &["goal", "ask", "1", "what is it?"],
     &["goal", "say", "1", "go on"],
-    &["goal", "wait", "1", "--for", "1s"],
-    &["goal", "budget", "1", "9"],
+    &["goal", "park", "1", "--for", "1s"],
+    &["budget", "1", "--set-turns", "9"],
     &["budget", "1", "--turns", "+1"],
     &["resume", "1", "--yes"],
     &["goal", "allow", "1", "git push"],
@@ -125,7 +124,7 @@ fn another_person_s_home_holds_no_approval_until_they_give_it_by_hash() {
     let wrong = env.kapi(&["goal", "approve", "1", "--hash", &"0".repeat(64)]);
     assert_eq!(wrong.code, 3, "{wrong:?}");
     assert_refused(&env.kapi(&["resume", "1"]));
-    let hash = env.json(&["goal", "detail", "1"])["contract_hash"].clone();
+    let hash = env.json(&["show", "1", "--all"])["contract_hash"].clone();
     let before = log_in(&env.repository());
     let given = env.kapi(&[
         "goal",
@@ -140,7 +139,7 @@ fn another_person_s_home_holds_no_approval_until_they_give_it_by_hash() {
         "{given:?}"
     );
     assert_eq!(log_in(&env.repository()), before, "the log stays as it is");
-    let resumed = env.json(&["goal", "resume", "1", "--no-run"]);
+    let resumed = env.json(&["resume", "1", "--no-run"]);
     assert_eq!(resumed["status"], "active");
     // Once is enough, and what is approved already is not approved again.
     let again = env.kapi(&["goal", "approve", "1", "--yes"]);
@@ -240,14 +239,14 @@ fn an_approval_stands_in_the_home_and_nowhere_in_the_project() {
         .path();
     let file = key.join(format!("{FIRST}.json"));
     let record: Value = crate::program::parse(&std::fs::read_to_string(&file).unwrap());
-    let detail = env.json(&["goal", "detail", "1"]);
+    let detail = env.json(&["show", "1", "--all"]);
     assert_eq!(record["contract_hash"], detail["contract_hash"]);
     assert_eq!(record["given"], "contract");
     assert_eq!(record["budget"]["turns"], 2);
     // Without it a done goal is not taken up again either.
     std::fs::remove_file(&file).unwrap();
     assert_refused(&env.kapi(&["goal", "reopen", "1", "not good"]));
-    assert_eq!(env.json(&["goal", "status", "1"])["status"], "done");
+    assert_eq!(env.json(&["show", "1"])["status"], "done");
 }
 
 #[test]

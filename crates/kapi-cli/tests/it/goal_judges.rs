@@ -93,7 +93,7 @@ fn another_installed_agent_judges_by_default_and_that_is_said() {
         output.stderr.contains("\n  judge     codex\n"),
         "{output:?}"
     );
-    let detail = env.json(&["goal", "detail", "1"]);
+    let detail = env.json(&["show", "1", "--all"]);
     assert_eq!(
         detail["contract"]["judge"],
         json!({"by": "agent", "agent": "codex"})
@@ -125,12 +125,8 @@ fn a_judge_equal_to_the_executor_is_named_as_such_everywhere() {
             "{output:?}"
         );
     }
-    assert_eq!(env.json(&["goal", "status", "1"])["same_model"], true);
-    for args in [
-        &["goal", "status", "1"][..],
-        &["goal", "detail", "1"],
-        &["show", "1"],
-    ] {
+    assert_eq!(env.json(&["show", "1"])["standing"]["same_model"], true);
+    for args in [&["goal", "slash", "status"][..], &["show", "1", "--all"]] {
         let shown = env.kapi(args).stdout;
         assert!(shown.contains("same model"), "{args:?}: {shown}");
     }
@@ -145,7 +141,7 @@ fn a_program_is_judged_by_its_checks_unless_somebody_is_named() {
     let env = Environment::new();
     let output = propose(&env, &["--agent", HONEST]);
     assert!(output.stderr.contains("No judge"), "{output:?}");
-    let detail = env.json(&["goal", "detail", "1"]);
+    let detail = env.json(&["show", "1", "--all"]);
     assert_eq!(detail["contract"]["judge"], json!({"by": "none"}));
 }
 
@@ -154,7 +150,7 @@ fn the_preference_holds_over_files_and_under_flags_and_variables() {
     let mut env = Environment::new();
     env.configure("[goal]\njudge = \"command:exit 1\"\n");
     let judge = |env: &Environment, reference: &str| {
-        env.json(&["goal", "detail", reference])["contract"]["judge"]["agent"].clone()
+        env.json(&["show", reference, "--all"])["contract"]["judge"]["agent"].clone()
     };
     propose(&env, &["--agent", HONEST, "--keep"]);
     assert_eq!(judge(&env, "1"), "command:exit 1");
@@ -226,13 +222,13 @@ fn a_model_that_answers_may_judge_and_one_that_lets_nobody_in_may_not() {
     env.set("JUDGE_KEY", "right");
     let output = propose(&env, &["--agent", HONEST, "--judge", "mine/judge-1"]);
     assert_eq!(output.code, 5, "{output:?}");
-    let judge = env.json(&["goal", "detail", "1"])["contract"]["judge"].clone();
+    let judge = env.json(&["show", "1", "--all"])["contract"]["judge"].clone();
     assert_eq!(judge, json!({"by": "agent", "agent": "mine/judge-1"}));
     // What could judge then is asked again when the contract is approved.
     env.set("JUDGE_KEY", "wrong");
     let refused = env.kapi(&["goal", "approve", "1", "--yes"]);
     refused.assert_error_among_talk(4, &["judge_unavailable: mine/judge-1"]);
-    assert_eq!(env.json(&["goal", "status", "1"])["status"], "proposed");
+    assert_eq!(env.json(&["show", "1"])["status"], "proposed");
 }
 
 /// Specification, the judge's first mode: two vendors, or two sizes of one family.
@@ -262,10 +258,10 @@ fn two_sizes_of_one_family_are_two_models() {
             "{judge}: {output:?}"
         );
     }
-    let judge = env.json(&["goal", "detail", "1"])["contract"]["judge"].clone();
+    let judge = env.json(&["show", "1", "--all"])["contract"]["judge"].clone();
     assert_eq!(
         judge,
         json!({"by": "agent", "agent": "mine/claude-opus-4-7"})
     );
-    assert_eq!(env.json(&["goal", "status", "1"])["same_model"], false);
+    assert_eq!(env.json(&["show", "1"])["standing"]["same_model"], false);
 }

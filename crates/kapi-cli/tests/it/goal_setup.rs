@@ -46,7 +46,7 @@ fn a_draft_is_shown_whole_and_waits_for_its_hash() {
     ] {
         assert!(output.stderr.contains(word), "{word}: {output:?}");
     }
-    let detail = env.json(&["goal", "detail", "1"]);
+    let detail = env.json(&["show", "1", "--all"]);
     assert_eq!(detail["status"], "proposed");
     let contract = &detail["contract"];
     assert_eq!(contract["verify"], json!(["sh test.sh"]));
@@ -79,11 +79,11 @@ fn a_draft_that_was_approved_in_advance_is_worked_on_at_once() {
     let env = Environment::new();
     let run = Run::from(new(&env, &agent(DRAFT), &["--yes", "--json"]));
     run.assert_status("done", 0);
-    assert_eq!(env.json(&["goal", "detail", "1"])["approval"], "yes_flag");
+    assert_eq!(env.json(&["show", "1", "--all"])["approval"], "yes_flag");
     env.kapi(&["goal", "autopilot", "on"]);
     let run = Run::from(new(&env, &agent(DRAFT), &["--json", "--keep"]));
     run.assert_status("done", 0);
-    assert_eq!(env.json(&["goal", "detail", "2"])["approval"], "autopilot");
+    assert_eq!(env.json(&["show", "2", "--all"])["approval"], "autopilot");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_a_person_said_by_flags_stays_in_the_draft() {
     ];
     let output = new(&env, &agent(DRAFT), &flags);
     assert_eq!(output.code, 5, "{output:?}");
-    let contract = env.json(&["goal", "detail", "1"])["contract"].clone();
+    let contract = env.json(&["show", "1", "--all"])["contract"].clone();
     assert_eq!(
         contract["verify"],
         json!(["test -e answer.txt", "sh test.sh"])
@@ -122,7 +122,7 @@ fn an_agent_that_drafts_nothing_blocks_its_setup() {
         "{}",
         run.reason()
     );
-    assert_eq!(env.json(&["goal", "detail", "1"])["approval"], Value::Null);
+    assert_eq!(env.json(&["show", "1", "--all"])["approval"], Value::Null);
     env.kapi(&["goal", "approve", "1", "--yes"])
         .assert_error(3, &["the goal is blocked"]);
     assert_eq!(env.json(&["goal", "reject", "1"])["status"], "cancelled");
@@ -145,6 +145,6 @@ fn a_draft_without_a_judge_is_refused() {
     let judge = "command:exit 1";
     let output = new(&env, &agent, &["--judge", judge, "--keep"]);
     assert_eq!(output.code, 5, "{output:?}");
-    let contract = env.json(&["goal", "detail", "2"])["contract"].clone();
+    let contract = env.json(&["show", "2", "--all"])["contract"].clone();
     assert_eq!(contract["judge"]["agent"], judge);
 }

@@ -20,29 +20,27 @@ fn paused(env: &Environment) {
 fn status_is_one_line_and_one_document() {
     let env = Environment::new();
     assert_eq!(
-        env.json(&["goal", "status"]),
+        env.json(&["goal", "slash", "status"]),
         json!({"goals": [], "ended": []})
     );
-    let nothing = env.kapi(&["goal", "status"]);
+    let nothing = env.kapi(&["goal", "slash", "status"]);
     assert!(nothing.stdout.starts_with("No active goal."), "{nothing:?}");
     paused(&env);
-    let shown = env.kapi(&["goal", "status"]).stdout;
+    let shown = env.kapi(&["goal", "slash", "status"]).stdout;
     assert_eq!(
         shown,
         "Ⅱ 001-make-answer-right paused 1/1: make the answer right (the turn budget is used up)\n"
     );
-    let view = env.json(&["goal", "status", "1"]);
+    let shown = env.json(&["show", "1"]);
+    assert_eq!(shown["type"], "goal");
+    let view = &shown["standing"];
     assert_eq!(view["type"], "goal_status");
     assert_eq!(view["turns"], json!({"used": 1, "max": 1}));
-    assert_eq!(env.json(&["goal", "status"])["goals"][0], view);
-    env.kapi(&["goal", "cancel", "--yes"]);
-    let nothing = env.kapi(&["goal", "status"]);
+    assert_eq!(env.json(&["goal", "slash", "status"])["goals"][0], *view);
+    env.kapi(&["cancel", "--yes"]);
+    let nothing = env.kapi(&["goal", "slash", "status"]);
     assert!(nothing.stdout.starts_with("No active goal."), "{nothing:?}");
-    assert!(
-        env.kapi(&["goal", "status", "1"])
-            .stdout
-            .starts_with("× 001-")
-    );
+    assert!(nothing.stdout.contains("\n× 001-"), "{nothing:?}");
 }
 
 #[test]
@@ -68,7 +66,7 @@ fn looking_verbs_say_what_there_is_not() {
          full, and every verify command exits 0.\"\n  verifyCommand: \"sh test.sh\"\n  askBefore: \
          []\n  decisionStyle: null\n  goalType: \"ticket\"\n  surfaces: []\n"
     );
-    let detail = env.kapi(&["goal", "detail"]).stdout;
+    let detail = env.kapi(&["show", "--all"]).stdout;
     for word in [
         "  ask first –\n",
         "  approved  with --yes\n",
@@ -91,17 +89,20 @@ fn a_goal_is_named_unless_only_one_can_be_meant() {
     paused(&env);
     env.kapi(&["goal", "pause"])
         .assert_error(2, &["2 goals could be meant", "001-", "002-"]);
-    env.kapi(&["goal", "budget", "30"])
-        .assert_error(2, &["2 goals could be meant"]);
-    assert_eq!(env.json(&["goal", "budget", "2", "30"])["turns"]["max"], 30);
-    env.kapi(&["goal", "cancel", "2", "--yes"]);
-    assert_eq!(env.json(&["goal", "budget", "40"])["id"], FIRST);
-    env.kapi(&["goal", "cancel", "--yes"]);
-    env.kapi(&["goal", "cancel", "--yes"])
-        .assert_error(6, &["no goal here is unfinished"]);
+    env.kapi(&["budget", "--set-turns", "30"])
+        .assert_error(2, &["2 things could be meant", "001-", "002-"]);
+    assert_eq!(
+        env.json(&["budget", "2", "--set-turns", "30"])["budget"]["turns"],
+        30
+    );
+    env.kapi(&["cancel", "2", "--yes"]);
+    assert_eq!(env.json(&["budget", "--set-turns", "40"])["id"], FIRST);
+    env.kapi(&["cancel", "--yes"]);
+    env.kapi(&["cancel", "--yes"])
+        .assert_error(6, &["nothing here is unfinished"]);
     // Looking takes the last one then.
     assert_eq!(
-        env.json(&["goal", "detail"])["id"],
+        env.json(&["show", "--all"])["id"],
         "002-make-answer-right-2"
     );
 }
@@ -112,14 +113,15 @@ fn resume_adds_the_first_number_of_turns_and_says_so() {
     paused(&env);
     // The strict command stays strict.
     assert_eq!(env.kapi(&["resume", "1"]).code, 3);
-    let run = Run::from(env.kapi(&["goal", "resume", "--json"]));
+    let slash = ["goal", "slash", "resume", "--json"];
+    let run = Run::from(env.kapi(&slash));
     run.assert_status("paused", 5);
     assert!(run.stderr.contains("1 more are added"), "{}", run.stderr);
     assert_eq!(
-        env.json(&["goal", "status", "1"])["turns"],
+        env.json(&["show", "1"])["standing"]["turns"],
         json!({"used": 2, "max": 2})
     );
-    Run::from(env.kapi(&["goal", "resume", "--json"])).assert_status("done", 0);
+    Run::from(env.kapi(&slash)).assert_status("done", 0);
     let sets = env.events(FIRST);
     let sets: Vec<&Value> = sets
         .iter()
@@ -136,20 +138,26 @@ fn budget_is_1_to_20000_and_asks_above_500() {
     paused(&env);
     let log = env.events(FIRST);
     for bad in ["0", "20001", "99999999999999999999", "5.5", "many"] {
-        env.kapi(&["goal", "budget", bad])
+        env.kapi(&["budget", "--set-turns", bad])
             .assert_error(2, &["turn"]);
     }
-    env.kapi(&["goal", "budget", "501"])
+    env.kapi(&["budget", "--set-turns", "501"])
         .assert_error(3, &["more than 500 turns", "--yes"]);
     env.kapi(&["goal", "slash", "/until-done budget 20000"])
         .assert_error(3, &["more than 500 turns"]);
     assert_eq!(env.events(FIRST), log);
-    assert_eq!(env.json(&["goal", "budget", "500"])["turns"]["max"], 500);
     assert_eq!(
-        env.json(&["goal", "budget", "20000", "--yes"])["turns"]["max"],
+        env.json(&["budget", "--set-turns", "500"])["budget"]["turns"],
+        500
+    );
+    assert_eq!(
+        env.json(&["budget", "--set-turns", "20000", "--yes"])["budget"]["turns"],
         20000
     );
-    assert_eq!(env.json(&["goal", "budget", "2"])["turns"]["max"], 2);
+    assert_eq!(
+        env.json(&["budget", "--set-turns", "2"])["budget"]["turns"],
+        2
+    );
 }
 
 #[test]
@@ -158,7 +166,7 @@ fn pause_stops_a_running_loop_and_keeps_the_goal() {
     let agent = "command:case $KAPI_RUN_ID in *-a1) sleep 3000;; esac; echo 42 > answer.txt";
     let running = env.start_run(agent, &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
-    env.kapi(&["goal", "resume"])
+    env.kapi(&["resume"])
         .assert_error(7, &["being driven", "kapi log 1 -f"]);
     assert_eq!(env.json(&["goal", "pause"])["status"], "paused");
     Run::from(running.finish()).assert_status("paused", 130);
@@ -168,7 +176,7 @@ fn pause_stops_a_running_loop_and_keeps_the_goal() {
         "once is enough"
     );
     env.await_no_process();
-    Run::from(env.kapi(&["goal", "resume", "--json"])).assert_status("done", 0);
+    Run::from(env.kapi(&["resume", "--json"])).assert_status("done", 0);
     env.kapi(&["goal", "pause", "1"])
         .assert_error(3, &["the goal is done"]);
 }
@@ -179,10 +187,10 @@ fn cancel_ends_a_running_loop_for_good() {
     let env = Environment::new();
     let running = env.start_run("command:sleep 3000", &[]);
     env.await_event(FIRST, &|event| event["data"]["effect"] == "t001-agent-a1");
-    let cancelled = env.json(&["goal", "cancel", "--reason", "changed my mind"]);
+    let cancelled = env.json(&["cancel", "--reason", "changed my mind"]);
     assert_eq!(cancelled["status"], "cancelled");
     Run::from(running.finish()).assert_status("cancelled", 5);
-    env.kapi(&["goal", "resume", "1"])
+    env.kapi(&["resume", "1"])
         .assert_error(3, &["the goal is cancelled"]);
 }
 
@@ -206,8 +214,8 @@ fn say_waits_for_a_goal_that_rests() {
     let env = Environment::new();
     paused(&env);
     let said = env.kapi(&["goal", "say", "1", "hurry"]);
-    assert!(said.stdout.contains("kapi goal resume 001"), "{said:?}");
-    assert_eq!(env.json(&["goal", "detail"])["said"], "hurry");
+    assert!(said.stdout.contains("kapi resume 001"), "{said:?}");
+    assert_eq!(env.json(&["show", "--all"])["said"], "hurry");
     env.kapi(&["goal", "say", "1", "  "])
         .assert_error(2, &["there is nothing to say"]);
 }
@@ -218,15 +226,15 @@ fn a_done_result_is_reopened_with_a_reason() {
     let env = Environment::new();
     let agent = "command:echo 42 > answer.txt; cat \"$KAPI_PROMPT_FILE\" > prompt-$KAPI_TURN.txt";
     env.run(agent, &[]).assert_status("done", 0);
-    env.kapi(&["goal", "resume", "1"]).assert_error(
+    env.kapi(&["resume", "1"]).assert_error(
         3,
         &["is done, so it is not resumed", "kapi goal reopen 001"],
     );
-    env.kapi(&["goal", "resume"])
-        .assert_error(6, &["no goal here is unfinished"]);
+    env.kapi(&["resume"])
+        .assert_error(6, &["nothing here is unfinished"]);
     let reopened = env.json(&["goal", "reopen", "explain it", "--no-run"]);
     assert_eq!(reopened["status"], "active");
-    let run = Run::from(env.kapi(&["goal", "resume", "--json"]));
+    let run = Run::from(env.kapi(&["resume", "--json"]));
     run.assert_status("done", 0);
     let prompt = env.show(crate::environment::BRANCH, "prompt-2.txt");
     assert!(prompt.contains("explain it"), "{prompt}");
@@ -242,7 +250,7 @@ fn allow_takes_what_was_asked_about_and_nothing_else() {
     env.kapi(&["goal", "allow", "1", "git push"])
         .assert_error(3, &["not_found", "nothing was asked about"]);
     // A goal out of turns is not parked: it could not go on.
-    env.kapi(&["goal", "wait", "--approval", "the new price"])
+    env.kapi(&["goal", "park", "--approval", "the new price"])
         .assert_error(3, &["the turn budget is used up"]);
     let asks = env.kapi(&[
         "goal",
@@ -263,7 +271,7 @@ fn allow_takes_what_was_asked_about_and_nothing_else() {
     env.kapi(&["goal", "allow", "2", "rm"])
         .assert_error(3, &["not_found", "\"git push\""]);
     env.kapi(&["goal", "allow", "2", "git push"]);
-    let consent = env.json(&["goal", "detail", "2"])["consent"].clone();
+    let consent = env.json(&["show", "2", "--all"])["consent"].clone();
     assert_eq!(consent["allowed"], json!(["git push"]));
 }
 
@@ -299,7 +307,7 @@ fn wait_parks_on_every_condition() {
             Some("approval"),
         ),
     ] {
-        let output = env.kapi(&[&["goal", "wait"][..], flags, &["--json"]].concat());
+        let output = env.kapi(&[&["goal", "park"][..], flags, &["--json"]].concat());
         let Some(condition) = condition else {
             assert!([2, 3, 6].contains(&output.code), "{flags:?}: {output:?}");
             continue;
@@ -307,11 +315,11 @@ fn wait_parks_on_every_condition() {
         assert_eq!(output.code, 0, "{flags:?}: {output:?}");
         assert_eq!(output.document()["status"], "waiting");
         assert_eq!(
-            env.json(&["goal", "detail"])["wait"]["until"]["for"],
+            env.json(&["show", "--all"])["wait"]["until"]["for"],
             condition
         );
     }
-    let wait = env.json(&["goal", "detail"])["wait"].clone();
+    let wait = env.json(&["show", "--all"])["wait"].clone();
     assert!(wait["deadline_ms"].as_i64().unwrap() > wait["since_ms"].as_i64().unwrap());
     env.kapi(&["goal", "allow", "1", "an old price"])
         .assert_error(3, &["not_found", "\"the new price\""]);
@@ -333,17 +341,17 @@ fn ask_answers_beside_the_loop_and_never_touches_it() {
     let answer = env.json(&["goal", "ask", "what is the answer now?"]);
     assert_eq!(answer["type"], "answer");
     assert_eq!(answer["answer"].as_str().unwrap().trim(), "wrong");
-    assert_eq!(env.json(&["goal", "status", "1"])["status"], "active");
+    assert_eq!(env.json(&["show", "1"])["status"], "active");
     let asked = env.await_event(FIRST, &|event| event["type"] == "side_question_answered");
     assert_eq!(asked["data"]["question"], "what is the answer now?");
     assert_eq!(asked["actor"]["kind"], "engine");
     env.kapi(&["goal", "pause"]);
     running.finish();
-    Run::from(env.kapi(&["goal", "resume", "--json"])).assert_status("done", 0);
+    Run::from(env.kapi(&["resume", "--json"])).assert_status("done", 0);
     // The candidate is what is looked at afterwards.
     let answer = env.json(&["goal", "ask", "1", "and now?"]);
     assert_eq!(answer["answer"].as_str().unwrap().trim(), "42");
-    assert_eq!(env.json(&["goal", "status", "1"])["status"], "done");
+    assert_eq!(env.json(&["show", "1"])["status"], "done");
     env.kapi(&["goal", "ask", "1", " "])
         .assert_error(2, &["empty"]);
     await_some("nothing is left", || {
@@ -430,7 +438,7 @@ fn slash_lines_are_read_by_the_specifications_rules() {
     let output = line("/until-done status report on the migration");
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
-        env.json(&["goal", "status", "2"])["goal"],
+        env.json(&["show", "2"])["contract"]["intent"],
         "status report on the migration"
     );
     let output = line("/until-done cancel");

@@ -21,7 +21,7 @@ fn new<'a>(options: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn status(env: &Environment, reference: &str) -> Value {
-    env.json(&["goal", "status", reference])["status"].clone()
+    env.json(&["show", reference])["status"].clone()
 }
 
 #[test]
@@ -62,12 +62,12 @@ fn looking_where_everything_has_ended_shows_what_ended() {
     for _ in 0..2 {
         env.run(HONEST, &[]).assert_status("done", 0);
     }
-    let listed = env.json(&["goal", "status"]);
+    let listed = env.json(&["goal", "slash", "status"]);
     assert_eq!(listed["goals"], json!([]));
     let ended = listed["ended"].as_array().unwrap();
     assert_eq!(ended.len(), 2, "{listed}");
     assert!(ended.iter().all(|goal| goal["status"] == "done"));
-    let human = env.kapi(&["goal", "status"]);
+    let human = env.kapi(&["goal", "slash", "status"]);
     assert_eq!(human.code, 0);
     assert!(human.stdout.starts_with("No active goal. "), "{human:?}");
     assert!(
@@ -75,7 +75,7 @@ fn looking_where_everything_has_ended_shows_what_ended() {
         "{human:?}"
     );
     // The latest is the one to look closer at.
-    let detail = env.json(&["goal", "detail"]);
+    let detail = env.json(&["show", "--all"]);
     assert_eq!(detail["id"], "002-make-answer-right-2");
 }
 
@@ -126,7 +126,7 @@ fn a_goal_is_replaced_when_the_new_contract_is_approved_and_not_before() {
     assert_eq!(env.kapi(&new(&["--replace"])).code, 5);
     let line = needed["approve"].as_str().unwrap().replace("002", "003");
     assert!(line.ends_with(" --replace 001"), "{line}");
-    let hash = env.json(&["goal", "detail", "3"])["contract_hash"].clone();
+    let hash = env.json(&["show", "3", "--all"])["contract_hash"].clone();
     let hash = hash.as_str().unwrap();
     // What cannot be approved ends nothing either.
     let wrong = "0".repeat(64);
@@ -146,7 +146,7 @@ fn a_goal_is_replaced_when_the_new_contract_is_approved_and_not_before() {
         "--json",
     ];
     Run::from(env.kapi(&approve)).assert_status("done", 0);
-    let old = env.json(&["goal", "status", "1"]);
+    let old = env.json(&["show", "1"]);
     assert_eq!(old["status"], "cancelled");
     let reason = old["reason"].as_str().unwrap();
     assert!(reason.contains("replaced by goal 003-"), "{old}");

@@ -91,9 +91,9 @@ fn a_judge_that_is_away_for_an_hour_parks_the_goal_and_a_person_may_name_another
     assert!(changed.stdout.contains("kapi resume 001"), "{changed:?}");
     let up = env.kapi(&["up", "--once"]);
     assert_eq!(up.code, 0, "{up:?}");
-    let goal = env.json(&["goal", "status", "1"]);
+    let goal = env.json(&["show", "1"]);
     assert_eq!(
-        (&goal["status"], &goal["judge"]),
+        (&goal["status"], &goal["standing"]["judge"]),
         (&json!("done"), &json!(DONE)),
         "{goal}"
     );

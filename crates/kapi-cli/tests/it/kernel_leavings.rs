@@ -77,7 +77,7 @@ fn what_a_killed_attempt_had_changed_is_under_one_ref_and_nothing_else_is_left()
     kill_when_begun(&env, env.start(&args), 1);
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
-    let shown = env.json(&["task", "status", "1"]);
+    let shown = env.json(&["show", "task_1"]);
     assert_eq!(shown["state"], "completed", "{shown:#}");
     assert_eq!(leavings(&env), Vec::<PathBuf>::new());
     assert_eq!(branches(&env), ["kapi/task_1-2"]);

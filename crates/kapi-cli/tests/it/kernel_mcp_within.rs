@@ -108,7 +108,7 @@ fn a_run_that_may_submits_for_its_goal_and_sees_only_its_own() {
     assert_eq!(answers[6]["text"], "cancelled: task_2");
     assert_eq!(answers[7]["details"]["taskId"], "task_3", "{answers:?}");
     assert_eq!(answers[8]["details"]["state"], "proposed");
-    let task = env.json(&["task", "status", "task_3"]);
+    let task = env.json(&["show", "task_3"]);
     let request = &task["request"];
     assert_eq!(request["origin"]["by"], "agent");
     assert_eq!(request["origin"]["run"], FIRST);

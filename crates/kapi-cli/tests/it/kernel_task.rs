@@ -90,10 +90,10 @@ fn a_task_is_done_on_a_branch_of_its_own_and_told_field_by_field() {
         "the state ignores itself"
     );
 
-    let mut shown = env.json(&["task", "status", "1"]);
+    let mut shown = env.json(&["show", "task_1"]);
     shown["type"] = json!("result");
     assert_eq!(&shown, last);
-    let log = env.kapi(&["task", "logs", "task_1"]);
+    let log = env.kapi(&["log", "task_1"]);
     // In words, not as the transcript holds it.
     assert!(
         log.stdout.lines().any(|line| line.trim() == "it is right"),
@@ -205,9 +205,9 @@ fn what_is_asked_wrong_is_refused_before_anything_is_written() {
         (&["task", "run", "x", "--timeout", "25h"], 2, "24 hours"),
         (&["task", "run", "x", "--retries", "17"], 2, "17"),
         (&["task", "run", "x", "--priority", "soon"], 2, "soon"),
-        (&["task", "status", "99"], 6, "task not found: task_99"),
-        (&["task", "status", "nonsense"], 2, "task_ and a number"),
-        (&["task", "cancel", "99"], 6, "task not found: task_99"),
+        (&["show", "task_99"], 6, "task not found: task_99"),
+        (&["show", "nonsense"], 2, "task_ and a number"),
+        (&["cancel", "task_99"], 6, "task not found: task_99"),
         (&["task", "retry", "99"], 6, "task not found: task_99"),
     ];
     for (args, code, words) in cases {
@@ -241,20 +241,20 @@ fn an_agent_runs_and_cancels_its_own_tasks_and_nobody_elses() {
     assert_eq!(env.kapi(&detached("a person's")).code, 0);
     let own = as_agent(&env, RUN, &detached("an agent's"));
     assert_eq!(own.document()["id"], "task_2", "{own:?}");
-    let shown = env.json(&["task", "status", "2"]);
+    let shown = env.json(&["show", "task_2"]);
     assert_eq!(
         shown["request"]["origin"],
         json!({"by": "agent", "run": RUN})
     );
     assert_eq!(shown["request"]["depth"], 1);
-    let refused = as_agent(&env, RUN, &["task", "cancel", "1"]);
+    let refused = as_agent(&env, RUN, &["cancel", "task_1"]);
     refused.assert_error(3, &["task_1 was not submitted by agent launch-1-other-1"]);
     // Another run is another agent, and a person may cancel whatever there is.
-    let other = as_agent(&env, "launch-2-other-1", &["task", "cancel", "2"]);
+    let other = as_agent(&env, "launch-2-other-1", &["cancel", "task_2"]);
     other.assert_error(3, &["task_2 was not submitted by"]);
-    let cancelled = as_agent(&env, RUN, &["task", "cancel", "2", "--json"]);
+    let cancelled = as_agent(&env, RUN, &["cancel", "task_2", "--json"]);
     assert_eq!(cancelled.document()["status"], "cancelled");
-    assert_eq!(env.json(&["task", "cancel", "1"])["status"], "cancelled");
+    assert_eq!(env.json(&["cancel", "task_1"])["status"], "cancelled");
 }
 
 #[test]
@@ -291,9 +291,9 @@ fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
     let slow = "command:echo first; while [ ! -e stop ] && [ $((n=n+1)) -lt 40 ]; do sleep 0.05; done; echo last";
     let worker = env.start(&["task", "run", "x", "--json", "--backend", slow]);
     crate::environment::await_some("the task", || {
-        (env.kapi(&["task", "status", "1"]).code == 0).then_some(())
+        (env.kapi(&["show", "task_1"]).code == 0).then_some(())
     });
-    let followed = env.start(&["task", "logs", "1", "-f", "--json"]).finish();
+    let followed = env.start(&["log", "task_1", "-f", "--json"]).finish();
     assert_eq!(followed.code, 0, "{followed:?}");
     let lines: Vec<Value> = followed.stdout.lines().map(parse).collect();
     assert!(
@@ -321,15 +321,12 @@ fn what_a_day_may_cost_holds_the_tasks_after_it() {
     assert_eq!(output.code, 0, "{output:?}");
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
-    let waits = env.json(&["task", "status", "task_2"]);
+    let waits = env.json(&["show", "task_2"]);
     assert_eq!(waits["status"], "queued", "{waits:#}");
     assert!(waits["waits"].to_string().contains("spend"), "{waits:#}");
     // Its person gives more, and it goes on.
     env.configure("[kernel]\nusd_per_day = 5.0\n");
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
-    assert_eq!(
-        env.json(&["task", "status", "task_2"])["status"],
-        "completed"
-    );
+    assert_eq!(env.json(&["show", "task_2"])["status"], "completed");
 }

@@ -23,7 +23,7 @@ fn args<'a>(agent: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 
 fn running(env: &Environment, id: &str) -> Value {
     await_some(&format!("{id} to run"), || {
-        let shown = env.kapi(&["task", "status", id, "--json"]);
+        let shown = env.kapi(&["show", id, "--json"]);
         let shown = (shown.code == 0).then(|| shown.document())?;
         (shown["state"] == "running").then_some(shown)
     })
@@ -67,7 +67,7 @@ fn eight_processes_with_one_key_in_the_same_instant_launch_once() {
         assert_eq!(last(output)["status"], "completed");
     }
     assert_eq!(branches(&env), ["kapi/task_1"]);
-    assert_eq!(env.json(&["task", "status", "1"])["attempts"], 1);
+    assert_eq!(env.json(&["show", "task_1"])["attempts"], 1);
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn a_killed_worker_is_gone_for_whoever_looks_and_for_whoever_cancels() {
     let first = env.start(&args(SLOW, &[]));
     running(&env, "1");
     first.kill();
-    let shown = env.kapi(&["task", "status", "1"]);
+    let shown = env.kapi(&["show", "task_1"]);
     assert!(shown.stderr.contains("worker 1 is gone"), "{shown:?}");
-    let cancelled = env.json(&["task", "cancel", "1", "--reason", "no need"]);
+    let cancelled = env.json(&["cancel", "task_1", "--reason", "no need"]);
     assert_eq!(cancelled["status"], "cancelled", "{cancelled:#}");
-    env.kapi(&["task", "cancel", "1"])
+    env.kapi(&["cancel", "task_1"])
         .assert_error(3, &["task_1 is cancelled"]);
     env.await_no_process();
 }
@@ -136,8 +136,8 @@ fn a_cancel_ends_the_agents_processes_and_the_worker_says_so() {
     let env = Environment::new();
     let mut worker = env.start(&args("command:sleep 300 & sleep 300", &[]));
     running(&env, "1");
-    let waiting = env.start(&["task", "wait", "1", "--json"]);
-    assert_eq!(env.kapi(&["task", "cancel", "1"]).code, 0);
+    let waiting = env.start(&["wait", "task_1", "--json"]);
+    assert_eq!(env.kapi(&["cancel", "task_1"]).code, 0);
     worker.await_line(&|line| line.contains("\"result\"") && line.contains("cancelled"));
     assert_eq!(worker.finish().code, 5);
     let waited = waiting.finish();
@@ -165,7 +165,7 @@ fn a_detached_task_waits_for_a_worker_and_says_which_command_is_one() {
         "{listed:?}"
     );
     assert!(listed.stdout.contains("waits for a worker"), "{listed:?}");
-    let waited = env.kapi(&["task", "wait", "1", "--timeout", "50ms"]);
+    let waited = env.kapi(&["wait", "task_1", "--timeout", "50ms"]);
     waited.assert_error_among_talk(7, &["has not ended"]);
     assert!(waited.stderr.contains("nobody works"), "{waited:?}");
     assert_eq!(env.kapi(&["task", "retry", "1"]).code, 3);
@@ -180,7 +180,7 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
     let refused = env.kapi(&["task", "run", "another", "--backend", HONEST]);
     refused.assert_error(7, &["over capacity (1/1)", "max_concurrent"]);
     assert_eq!(
-        env.kapi(&["task", "status", "2"]).code,
+        env.kapi(&["show", "task_2"]).code,
         6,
         "nothing was recorded"
     );
@@ -190,12 +190,12 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
         let second =
             scope.spawn(|| env.kapi(&["task", "run", "another", "--json", "--backend", HONEST]));
         let waiting = await_some("the second to wait", || {
-            let shown = env.kapi(&["task", "status", "2", "--json"]);
+            let shown = env.kapi(&["show", "task_2", "--json"]);
             (shown.code == 0).then(|| shown.document())
         });
         assert_eq!(waiting["status"], "queued", "{waiting:#}");
         assert_eq!(waiting["waits"], "all 1 places of the project are taken");
-        env.kapi(&["task", "cancel", "1"]);
+        env.kapi(&["cancel", "task_1"]);
         let output = second.join().unwrap();
         assert_eq!(output.code, 0, "{output:?}");
         assert!(output.stdout.contains("all 1 places"), "{output:?}");
@@ -220,7 +220,7 @@ fn places_of_one_profile_are_counted_on_their_own() {
         HONEST,
     ];
     assert_eq!(env.kapi(&detached).code, 0);
-    let waiting = env.json(&["task", "status", "2"]);
+    let waiting = env.json(&["show", "task_2"]);
     assert_eq!(waiting["waits"], "all 1 places of agent oracle are taken");
     // Another profile is not held up by it.
     assert_eq!(
@@ -228,7 +228,7 @@ fn places_of_one_profile_are_counted_on_their_own() {
             .code,
         0
     );
-    env.kapi(&["task", "cancel", "1"]);
+    env.kapi(&["cancel", "task_1"]);
     assert_eq!(first.finish().code, 5);
 }
 
@@ -244,7 +244,7 @@ fn places_of_the_machine_are_shared_by_all_projects_of_a_person() {
     command.args(args(HONEST, &[]));
     let mut second = Running::spawn(command);
     second.await_line(&|line| line.contains("all 1 places of this machine are taken"));
-    env.kapi(&["task", "cancel", "1"]);
+    env.kapi(&["cancel", "task_1"]);
     assert_eq!(first.finish().code, 5);
     let output = second.finish();
     assert_eq!(output.code, 0, "{output:?}");
@@ -262,7 +262,7 @@ fn who_presses_ctrl_c_says_whether_the_task_is_cancelled_or_left() {
         let answers = [("runs by worker 1", "\u{3}"), ("[cancel/leave] ", answer)];
         let output = at_terminal(&env, &asked, &answers);
         assert_eq!(output.code, 130, "{output:?}");
-        let shown = env.json(&["task", "status", "1"]);
+        let shown = env.json(&["show", "task_1"]);
         assert_eq!(shown["status"], status, "{shown:#}");
         env.await_no_process();
     }

@@ -380,7 +380,7 @@ fn a_worktree_shows_what_the_project_includes_and_does_not_commit_it() {
     assert_eq!(env.read("notes/two.txt"), "two\n");
     let listed = env.kapi(&["sandbox", "exec", "1", "--", "cat", ".env.test"]);
     assert_eq!(listed.stdout, "A=1\n", "{listed:?}");
-    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let diff = env.json(&["diff", "launch/1", "--stat"]);
     assert_eq!(diff["changed"].as_array().unwrap().len(), 2, "{diff:#}");
 }
 

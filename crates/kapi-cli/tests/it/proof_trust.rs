@@ -38,7 +38,7 @@ fn new(env: &Environment, agent: &str, options: &[&str]) -> Output {
 }
 
 fn contract(env: &Environment) -> Value {
-    env.json(&["goal", "detail", "1"])["contract"].clone()
+    env.json(&["show", "1", "--all"])["contract"].clone()
 }
 
 fn said(contract: &Value, list: &str) -> Vec<String> {
@@ -217,7 +217,7 @@ fn a_project_tightens_what_the_person_left_open_and_not_what_they_fixed() {
     assert_eq!(open["checks"]["strength"], true);
     let fixed = ["--tests", "free", "--already-green", "--turns", "1"];
     env.run("command:echo 42 > answer.txt", &fixed);
-    let fixed = env.json(&["goal", "detail", "2"])["contract"].clone();
+    let fixed = env.json(&["show", "2", "--all"])["contract"].clone();
     assert_eq!(fixed["checks"]["tests"], "free");
     assert_eq!(fixed["checks"]["already_green"], true);
     assert_eq!(said(&fixed, "refusals"), ["project tests locked"]);
@@ -276,7 +276,7 @@ fn flags_hold_over_a_contract_file_and_that_over_the_project() {
     let copy = copy.display().to_string();
     let again = Run::from(env.kapi(&["run", "--contract", &copy, "--yes", "--json"]));
     assert!(!again.status().is_empty());
-    let second = env.json(&["goal", "detail", "2"])["contract"].clone();
+    let second = env.json(&["show", "2", "--all"])["contract"].clone();
     assert_eq!(second["checks"], contract["checks"]);
     assert_eq!(second["verify"], contract["verify"]);
 }
@@ -331,7 +331,7 @@ fn what_a_task_is_held_to_is_part_of_the_task() {
         ];
         let submitted = env.kapi(&[&usual[..], options].concat()).document();
         let id = submitted["id"].as_str().unwrap().to_owned();
-        let status = env.json(&["task", "status", &id]).to_string();
+        let status = env.json(&["show", &id]).to_string();
         (id, status)
     };
     let (strict, text) = task(&[

@@ -43,7 +43,7 @@ fn a_merge_takes_over_what_was_selected_and_then_the_rest() {
     let plain = plain_project(&env);
     let agent = "echo 1 > a.txt; echo new > n.txt; rm -r sub; ln -s a.txt link; mkfifo pipe";
     launch_on(&env, "1", &plain, agent, &[]);
-    let diff = env.json(&["sandbox", "diff", "1"]);
+    let diff = env.json(&["diff", "launch/1"]);
     assert!(diff["patch"].as_str().unwrap().contains("+new"), "{diff:#}");
     assert_eq!(diff["changed"].as_array().unwrap().len(), 4, "{diff:#}");
     assert!(
@@ -111,7 +111,7 @@ fn a_conflict_is_named_and_nothing_is_overwritten() {
 fn the_work_of_a_branch_is_merged_by_git() {
     let env = Environment::new();
     launch(&env, "1", "echo 42 > answer.txt", &["--branch", "b"]);
-    let diff = env.json(&["sandbox", "diff", "1"]);
+    let diff = env.json(&["diff", "launch/1"]);
     assert!(diff["patch"].as_str().unwrap().contains("+42"), "{diff:#}");
     env.kapi(&["sandbox", "merge", "1"])
         .assert_error(3, &["branch b", "git merge b"]);
@@ -135,7 +135,7 @@ fn a_command_in_a_sandbox_sees_its_files_and_what_it_changes_stays() {
         (9, "made\n"),
         "{output:?}"
     );
-    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let diff = env.json(&["diff", "launch/1", "--stat"]);
     assert_eq!(diff["changed"].as_array().unwrap().len(), 2, "{diff:#}");
     env.kapi(&["sandbox", "exec", "1", "--", "no-such-program"])
         .assert_error(6, &["no-such-program"]);
@@ -168,7 +168,7 @@ fn a_discard_asks_and_keeps_what_git_can_keep() {
     assert_eq!(env.json(&["sandbox", "list"]), serde_json::json!([]));
     let left = env.git(&["for-each-ref", "--format=%(refname)", "refs/kapi/launch*"]);
     assert_eq!(left, "");
-    env.kapi(&["sandbox", "diff", "1"])
+    env.kapi(&["diff", "launch/1"])
         .assert_error(6, &["no sandbox 1", "list"]);
 }
 
@@ -188,11 +188,11 @@ fn files_that_run_by_themselves_are_held_back_until_they_are_asked_for() {
                  sed -i s/t/u/ package.json; sed -i 's/: .p./: \"q\"/' web/package.json";
     launch_on(&env, "1", &plain, agent, &[]);
     let held = [".envrc", ".husky/pre-commit", ".vscode", "web/package.json"];
-    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let diff = env.json(&["diff", "launch/1", "--stat"]);
     let listed = diff["auto_run"].as_array().unwrap().iter();
     let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
     assert_eq!(listed, held, "{diff:#}");
-    let told = env.kapi(&["sandbox", "diff", "1", "--stat"]);
+    let told = env.kapi(&["diff", "launch/1", "--stat"]);
     let line = "runs by itself: .envrc: direnv runs it in a shell that enters the directory\n";
     assert!(told.stderr.contains(line), "{told:?}");
 
@@ -241,7 +241,7 @@ fn what_runs_by_itself_on_a_branch_is_named() {
     let agent = "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; \
                  echo '{\"scripts\": {\"postinstall\": \"x\"}}' > package.json; echo 42 > answer.txt";
     launch(&env, "1", agent, &["--branch", "b"]);
-    let diff = env.json(&["sandbox", "diff", "1", "--stat"]);
+    let diff = env.json(&["diff", "launch/1", "--stat"]);
     let listed = diff["auto_run"].as_array().unwrap().iter();
     let listed: Vec<&str> = listed.map(|one| one["path"].as_str().unwrap()).collect();
     assert_eq!(

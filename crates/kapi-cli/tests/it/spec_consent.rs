@@ -82,6 +82,6 @@ fn edge_18_no_answer_within_30_seconds_is_a_denial() {
         !kinds.iter().any(|kind| kind == "consent_given"),
         "{kinds:?}"
     );
-    let status = env.json(&["goal", "status", "1"]);
+    let status = env.json(&["show", "1"]);
     assert_eq!(status["status"], "blocked", "{status}");
 }

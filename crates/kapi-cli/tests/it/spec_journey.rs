@@ -52,7 +52,7 @@ fn tasks_yaml_and_the_looking_verbs_follow_the_plan_while_the_goal_runs() {
     ] {
         assert!(yaml.contains(line), "{line} in {yaml}");
     }
-    let line = env.kapi(&["goal", "status"]).stdout;
+    let line = env.kapi(&["goal", "slash", "status"]).stdout;
     assert_eq!(
         line,
         "◴ 001-make-answer-right active 0/20 [↺ refactor] 1/3: make the answer right\n"
@@ -73,7 +73,7 @@ fn tasks_yaml_and_the_looking_verbs_follow_the_plan_while_the_goal_runs() {
     env.kapi(&["goal", "pause"]);
     running.finish();
     // The next attempt goes on with the plan that was made.
-    let run = Run::from(env.kapi(&["goal", "resume", "--json"]));
+    let run = Run::from(env.kapi(&["resume", "--json"]));
     run.assert_status("done", 0);
     let yaml = fs::read_to_string(&path).unwrap();
     assert!(yaml.contains("\ncurrentTaskId: null\n"), "{yaml}");
@@ -86,7 +86,7 @@ fn tasks_yaml_and_the_looking_verbs_follow_the_plan_while_the_goal_runs() {
         assert!(distilled.contains(words), "{words} in {distilled}");
     }
     assert_eq!(
-        env.json(&["goal", "status", "1"])["turns"],
+        env.json(&["show", "1"])["standing"]["turns"],
         json!({"used": 1, "max": 20})
     );
 }

@@ -265,7 +265,7 @@ fn ctrl_c_and_a_kill_give_tasks_back_and_a_definition_that_is_gone_is_no_matter(
         running.signal(signal);
         assert_eq!(running.finish().code, 130);
         env.await_no_process();
-        let task = env.json(&["task", "status", "1"]);
+        let task = env.json(&["show", "task_1"]);
         assert_eq!(task["state"], "pending", "{task}");
     }
     // The run carries the definition as it was; a changed file changes it for later runs only.
@@ -273,7 +273,7 @@ fn ctrl_c_and_a_kill_give_tasks_back_and_a_definition_that_is_gone_is_no_matter(
     let before = count(&env, "begun");
     let running = env.start(&["up"]);
     await_count(&env, "begun", before + 1);
-    assert_eq!(env.kapi(&["task", "cancel", "1"]).code, 0);
+    assert_eq!(env.kapi(&["cancel", "task_1"]).code, 0);
     await_count(&env, "ended", 1);
     end(running);
     env.await_no_process();

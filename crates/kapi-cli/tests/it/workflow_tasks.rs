@@ -156,17 +156,17 @@ fn the_work_of_a_plan_is_tasks_of_the_kernel() {
 /// What is asked of a task that drives a goal leads to the goal and the workflow.
 fn assert_pointers(machine: &Machine, id: &str) {
     let env = &machine.env;
-    let shown = env.kapi(&["task", "status", id]);
+    let shown = env.kapi(&["show", id]);
     assert!(shown.stdout.contains(RALPH), "{shown:?}");
     assert!(shown.stdout.contains("kapi log 0"), "{shown:?}");
-    let logs = env.kapi(&["task", "logs", id]);
+    let logs = env.kapi(&["log", id]);
     assert!(logs.stdout.contains("has a log of its own"), "{logs:?}");
-    let logs = env.json(&["task", "logs", id]);
+    let logs = env.json(&["log", id]);
     assert_eq!(logs["type"], "goal_log", "{logs:#}");
     let command = logs["next"][0].as_str().unwrap();
     let args: Vec<&str> = command.split(' ').skip(1).collect();
     assert_eq!(env.kapi(&args).code, 0, "{command}");
-    assert_eq!(env.kapi(&["task", "wait", id]).code, 0);
+    assert_eq!(env.kapi(&["wait", id]).code, 0);
     let again = env.kapi(&["task", "retry", id]);
     again.assert_error(3, &["which asks for it itself", "kapi ralph resume 001"]);
 }
@@ -216,19 +216,19 @@ fn a_cancelled_task_lets_go_of_its_goal_and_the_workflow_is_told() {
     let task = gated.running("T-001");
     let id = task["id"].as_str().unwrap();
     let goal = task["goal"]["goal"].as_str().unwrap();
-    assert_eq!(env.kapi(&["task", "cancel", id]).code, 0);
+    assert_eq!(env.kapi(&["cancel", id]).code, 0);
     let held_up = driver.finish();
     assert_eq!(held_up.code, 5, "{held_up:?}");
     let view = env.json(&["status", "1"]);
     assert_eq!(view["status"], "blocked", "{view:#}");
     let reason = view["blocked"]["reason"].as_str().unwrap();
     assert!(reason.contains(&format!("{id} was cancelled")), "{reason}");
-    assert_eq!(env.json(&["task", "status", id])["state"], "cancelled");
+    assert_eq!(env.json(&["show", id])["state"], "cancelled");
     // Nobody goes on with the goal behind the workflow's back.
     let up = env.kapi(&["up", "--once", "--json"]);
     assert_eq!(up.code, 0, "{up:?}");
     assert_eq!(last(&up)["driven"], json!([]), "{up:?}");
-    assert_eq!(env.json(&["goal", "status", goal])["status"], "active");
+    assert_eq!(env.json(&["show", goal])["status"], "active");
 
     gated.open();
     let done = env.kapi(&["ralph", "resume", "1", "--json"]);

@@ -95,7 +95,7 @@ fn started_by_a_person(machine: &Machine, cli: Cli) -> Command {
 
 /// A person's own agent has something done, waits for it by the shell, and looks at what came of it.
 fn check_from_outside(cli: Cli) {
-    let wait = format!("{KAPI} task wait task_1");
+    let wait = format!("{KAPI} wait task_1");
     let machine = machine(vec![
         task(),
         Step::bash(&wait),
@@ -111,7 +111,7 @@ fn check_from_outside(cli: Cli) {
             "the model never read {words:?}: {output:?}"
         );
     }
-    let task = machine.env.json(&["task", "status", "task_1"]);
+    let task = machine.env.json(&["show", "task_1"]);
     assert_eq!(task["status"], "completed", "{task}");
     assert_eq!(task["request"]["origin"]["by"], "agent");
     let branch = task["work"]["branch"].as_str().unwrap();
@@ -156,7 +156,7 @@ fn check_within(cli: Cli) {
     for words in ["it waits for `kapi up`", "queued"] {
         assert!(read.contains(words), "the model never read {words:?}");
     }
-    let task = machine.env.json(&["task", "status", "task_1"]);
+    let task = machine.env.json(&["show", "task_1"]);
     assert_eq!(task["status"], "queued", "{task}");
     assert_eq!(task["request"]["origin"]["run"], FIRST);
     assert_eq!(task["request"]["depth"], 1);

@@ -124,10 +124,10 @@ impl Denied {
                 status: Status::Setup,
                 ..
             } => Some(format!(
-                "its contract is still being drafted; see `kapi goal detail {reference}`."
+                "its contract is still being drafted; see `kapi show {reference}`."
             )),
             Self::Refused { code, .. } if *code == NOT_APPROVED_HERE => Some(format!(
-                "look at all of it with `kapi goal detail {reference}`; if it is yours, approve it \
+                "look at all of it with `kapi show {reference}`; if it is yours, approve it \
                  here with `kapi goal approve {reference}`."
             )),
             Self::NoGoal

@@ -332,10 +332,7 @@ pub fn next(task: &Task) -> Vec<String> {
     }
     match task.state {
         State::Pending | State::Leased | State::Running => {
-            vec![
-                format!("kapi task wait {id}"),
-                format!("kapi task cancel {id}"),
-            ]
+            vec![format!("kapi wait {id}"), format!("kapi cancel {id}")]
         }
         State::Completed => {
             let work = task.report.as_deref().map(|report| &report.work);
@@ -347,10 +344,7 @@ pub fn next(task: &Task) -> Vec<String> {
                 .collect()
         }
         State::Failed => {
-            vec![
-                format!("kapi task logs {id}"),
-                format!("kapi task retry {id}"),
-            ]
+            vec![format!("kapi log {id}"), format!("kapi task retry {id}")]
         }
         State::Cancelled => vec![format!("kapi task retry {id}")],
     }

@@ -126,7 +126,7 @@ fn go_on(
         && !(plan.mode == ModeChoice::Worktree && earlier.made == WorkspaceKind::Layer)
         && shown::has_layers(earlier.level) == shown::has_layers(plan.level);
     let hint = format!(
-        "look at it with `kapi sandbox diff {id}`, then launch it as before, take it with `kapi \
+        "look at it with `kapi diff launch/{id}`, then launch it as before, take it with `kapi \
          sandbox merge {id}`, or drop it with `kapi sandbox discard {id}`."
     );
     if earlier
@@ -136,7 +136,7 @@ fn go_on(
     {
         let message = format!("sandbox {id} was changed after its work was committed");
         let hint = format!(
-            "look at it with `kapi sandbox diff {id}`; `kapi sandbox discard {id}` keeps it under a \
+            "look at it with `kapi diff launch/{id}`; `kapi sandbox discard {id}` keeps it under a \
              rescue ref."
         );
         return Err(LaunchError::new(LaunchErrorKind::Denied, message, hint));

@@ -154,7 +154,7 @@ pub fn difference(
     now_ms: i64,
 ) -> Result<Difference, LaunchError> {
     let record = known(place)?;
-    let _held = place.hold("kapi sandbox diff")?;
+    let _held = place.hold("kapi diff")?;
     if record.branch.is_some() {
         return branch_difference(book, place, &record, bytes_max, now_ms);
     }

@@ -109,7 +109,7 @@ fn unfinished(task: &Task, work: &GoalWork) -> Refused {
     let failure = Failure {
         message: format!("finish {of_plan}: its task {id} {why}"),
         hint: Some(format!(
-            "look at it with `kapi task status {id}`, then resume the workflow."
+            "look at it with `kapi show {id}`, then resume the workflow."
         )),
     };
     Refused {
@@ -219,7 +219,7 @@ fn other_contract(goal: &Goal) -> Refused {
             "go on with goal {}: its contract is not what the plan says",
             goal.id
         ),
-        hint: Some(format!("look at it with `kapi goal detail {}`.", goal.id)),
+        hint: Some(format!("look at it with `kapi show {}`.", goal.id)),
     })
 }
 

@@ -64,7 +64,7 @@ pub(super) fn compare(place: &Place) -> anyhow::Result<Table> {
     }
     Ok(Table {
         title: "The kernel after many tasks",
-        note: "A task is submitted by a process that has the queue open; the queue is opened by one that has not; `kapi task status` is a whole program. A ratio near 1 means that tasks which have ended cost nothing. The events of each past were written in batches; fold and history are the queue's own work.".to_owned(),
+        note: "A task is submitted by a process that has the queue open; the queue is opened by one that has not; `kapi show` is a whole program. A ratio near 1 means that tasks which have ended cost nothing. The events of each past were written in batches; fold and history are the queue's own work.".to_owned(),
         quantity: Quantity::Time,
         rows,
     })
@@ -119,8 +119,8 @@ fn time_open(past: &Past) -> anyhow::Result<Duration> {
 }
 
 fn status(place: &Place, past: &Past, what: &str, task: &str) -> Invocation {
-    let shown = format!("`kapi task status` of one {what}, after {}", past.n_ended);
+    let shown = format!("`kapi show` of one {what}, after {}", past.n_ended);
     let root: &Path = past.project.layout.root();
     let kapi = place.kapi.to_string_lossy();
-    Invocation::new(&shown, root, &kapi, &["task", "status", task])
+    Invocation::new(&shown, root, &kapi, &["show", task])
 }

@@ -15,10 +15,10 @@ use kapi_store::layout::{HomeLayout, project_key};
 use kapi_world::hidden;
 use kapi_world::launching::place::SandboxId;
 
-use super::super::launch::sandboxes;
 use super::{Row, row};
 use crate::context::Context;
 use crate::error::Error;
+use crate::subject::launches::sandboxes;
 
 /// A goal whose log says this many tenths more than the ledger was not booked whole: a crash forgets
 /// at most what was used since the last report.

@@ -17,7 +17,7 @@ const GOAL_CHARS_MAX: usize = 50;
 
 /// Where a goal stands.
 #[derive(Debug, Serialize)]
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     /// Always `goal_status`.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -53,7 +53,7 @@ struct Turns {
 
 impl<'a> View<'a> {
     /// Builds the view of a goal.
-    pub(super) fn of(goal: &'a Goal) -> Self {
+    pub(crate) fn of(goal: &'a Goal) -> Self {
         let plan = goal.journey.plan.as_ref();
         Self {
             kind: "goal_status",
@@ -77,7 +77,7 @@ impl<'a> View<'a> {
 }
 
 /// Answers with where a goal stands: the document, or these lines.
-pub(super) fn give(context: &Context, goal: &Goal, lines: &[String]) -> Exit {
+pub(crate) fn give(context: &Context, goal: &Goal, lines: &[String]) -> Exit {
     match context.ui.format {
         Format::Json => context.ui.json(&View::of(goal)),
         Format::Human => {
@@ -90,7 +90,7 @@ pub(super) fn give(context: &Context, goal: &Goal, lines: &[String]) -> Exit {
 }
 
 /// Returns where a goal stands in one line.
-pub(super) fn line(goal: &Goal) -> String {
+pub(crate) fn line(goal: &Goal) -> String {
     let mut parts = vec![format!(
         "{} {} {}",
         glyph(goal.status),

@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 standing::carry_out(context, &picked.project, &choice, &picked.id)?;
                 let lines = [
                     format!("The contract of goal {} is approved here.", picked.id),
-                    format!("Go on with `kapi goal resume {:03}`.", picked.id.index()),
+                    format!("Go on with `kapi resume {:03}`.", picked.id.index()),
                 ];
                 Ok(answer::give(context, &picked.goal, &lines))
             }
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         let goal = reload(&picked)?;
         let lines = [
             format!("The contract of goal {} is approved.", goal.id),
-            format!("Begin with `kapi goal resume {:03}`.", goal.id.index()),
+            format!("Begin with `kapi resume {:03}`.", goal.id.index()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }
@@ -167,7 +167,7 @@ pub(super) fn needed(picked: &Picked<'_>) -> Error {
         ),
     )
     .with_hint(format!(
-        "look at it with `kapi goal detail {:03}`, then type `{}`.",
+        "look at it with `kapi show {:03}`, then type `{}`.",
         picked.id.index(),
         approval::line(&picked.id, &picked.goal.contract_hash)
     ))

@@ -1,4 +1,5 @@
-//! `kapi goal detail`: the whole contract, and everything that was recorded beside it.
+//! The whole contract of a goal, and everything that was recorded beside it: `kapi show --all`, and
+//! `/until-done detail`.
 
 use kapi_core::goal::consent::Consent;
 use kapi_core::goal::contract::Contract;
@@ -23,14 +24,33 @@ struct View<'a> {
     contract: &'a Contract,
     contract_hash: &'a str,
     approval: Option<ApprovalMeans>,
+    #[serde(flatten)]
+    beside: Beside<'a>,
+}
+
+/// What was recorded beside the contract.
+#[derive(Debug, Serialize)]
+pub(crate) struct Beside<'a> {
     consent: &'a Consent,
     journey: &'a Journey,
     wait: Option<&'a Wait>,
     said: Option<&'a str>,
 }
 
+impl<'a> Beside<'a> {
+    /// Returns what was recorded of a goal.
+    pub(crate) fn of(goal: &'a Goal) -> Self {
+        Self {
+            consent: &goal.consent,
+            journey: &goal.journey,
+            wait: goal.wait.as_ref(),
+            said: goal.said.as_deref(),
+        }
+    }
+}
+
 /// Shows a goal with everything that stands in its contract.
-pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
     let picked = match pick::looked_at(context, args.reference.as_deref())? {
         Looked::One(picked) => picked,
         Looked::Several(goals) => return Ok(status::which(context, &goals)),
@@ -42,18 +62,18 @@ pub(crate) fn run(context: &Context, args: &pick::Args) -> Result<Exit, Error> {
             contract: &goal.contract,
             contract_hash: &goal.contract_hash,
             approval: goal.approval,
-            consent: &goal.consent,
-            journey: &goal.journey,
-            wait: goal.wait.as_ref(),
-            said: goal.said.as_deref(),
+            beside: Beside::of(goal),
         }),
-        Format::Human => human(context.ui, goal),
+        Format::Human => {
+            context.ui.line(&answer::line(goal));
+            contract(context.ui, goal);
+        }
     }
     Ok(Exit::Success)
 }
 
-fn human(ui: Ui, goal: &Goal) {
-    ui.line(&answer::line(goal));
+/// Prints the whole contract and what was recorded beside it.
+pub(crate) fn contract(ui: Ui, goal: &Goal) {
     ui.line(&format!("Contract {}", goal.contract_hash));
     for line in words::lines(&words::whole(&goal.contract)) {
         ui.line(&line);

@@ -14,28 +14,28 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 
 /// What other processes are told about who holds a lock.
-pub(super) const OWNER: &str = "kapi goal";
+pub(crate) const OWNER: &str = "kapi goal";
 
 /// The goal, for verbs that need no more.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The goal: its index, its slug, or both; may be left out when one goal is unfinished
     #[arg(value_name = "GOAL")]
-    pub(super) reference: Option<String>,
+    pub(crate) reference: Option<String>,
 }
 
 /// A goal that was picked.
-pub(super) struct Picked<'a> {
+pub(crate) struct Picked<'a> {
     /// Its project.
-    pub(super) project: Project<'a>,
+    pub(crate) project: Project<'a>,
     /// Its id.
-    pub(super) id: GoalId,
+    pub(crate) id: GoalId,
     /// The goal.
-    pub(super) goal: Goal,
+    pub(crate) goal: Goal,
 }
 
 /// What there is to look at.
-pub(super) enum Looked<'a> {
+pub(crate) enum Looked<'a> {
     /// The goal that is meant.
     One(Box<Picked<'a>>),
     /// Every goal that could be meant.
@@ -43,7 +43,7 @@ pub(super) enum Looked<'a> {
 }
 
 /// Returns the goal to look at, or all that could be meant: looking is never refused for that.
-pub(super) fn looked_at<'a>(
+pub(crate) fn looked_at<'a>(
     context: &'a Context,
     reference: Option<&str>,
 ) -> Result<Looked<'a>, Error> {
@@ -58,7 +58,7 @@ pub(super) fn looked_at<'a>(
 }
 
 /// Loads goals, in their order.
-pub(super) fn load_all(project: &Project<'_>, ids: &[GoalId]) -> Result<Vec<Goal>, Error> {
+pub(crate) fn load_all(project: &Project<'_>, ids: &[GoalId]) -> Result<Vec<Goal>, Error> {
     ids.iter()
         .map(|id| project.load(id))
         .collect::<Result<_, _>>()
@@ -66,7 +66,7 @@ pub(super) fn load_all(project: &Project<'_>, ids: &[GoalId]) -> Result<Vec<Goal
 }
 
 /// Returns the goal to look at.
-pub(super) fn to_look_at<'a>(
+pub(crate) fn to_look_at<'a>(
     context: &'a Context,
     reference: Option<&str>,
 ) -> Result<Picked<'a>, Error> {
@@ -84,7 +84,7 @@ pub(super) fn to_look_at<'a>(
 }
 
 /// Returns the unfinished goal to change; its whole log is sound.
-pub(super) fn to_change<'a>(
+pub(crate) fn to_change<'a>(
     context: &'a Context,
     reference: Option<&str>,
 ) -> Result<Picked<'a>, Error> {
@@ -94,7 +94,7 @@ pub(super) fn to_change<'a>(
 }
 
 /// Returns the goal of a kind to change; its whole log is sound.
-pub(super) fn one_of<'a>(
+pub(crate) fn one_of<'a>(
     context: &'a Context,
     reference: Option<&str>,
     kind: &str,
@@ -139,7 +139,7 @@ fn only(project: &Project<'_>, is_meant: &dyn Fn(Status) -> bool) -> Result<Opti
 }
 
 /// Returns the goals that stand in a certain way.
-pub(super) fn standing_so(
+pub(crate) fn standing_so(
     project: &Project<'_>,
     is_meant: &dyn Fn(Status) -> bool,
 ) -> Result<Vec<GoalId>, Error> {
@@ -164,7 +164,7 @@ fn latest(project: &Project<'_>) -> Result<GoalId, Error> {
 
 impl Picked<'_> {
     /// Makes a request of it, and returns it as it is afterwards.
-    pub(super) fn submit(&self, context: &Context, command: &Command) -> Result<Goal, Error> {
+    pub(crate) fn submit(&self, context: &Context, command: &Command) -> Result<Goal, Error> {
         let submitted = self
             .project
             .submit(&self.id, &context.actor, command)

@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             ),
         )
         .with_hint(format!(
-            "end it with `kapi goal cancel {:03}`.",
+            "end it with `kapi cancel {:03}`.",
             picked.id.index()
         )));
     }

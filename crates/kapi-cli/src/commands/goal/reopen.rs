@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
 }
 
 /// Records that a result is not accepted, and goes on.
-pub(super) fn take_up(
+pub(crate) fn take_up(
     context: &Context,
     picked: &Picked<'_>,
     reason: &str,
@@ -46,7 +46,7 @@ pub(super) fn take_up(
     if no_run {
         let lines = [
             format!("Goal {} is {} again.", goal.id, goal.status),
-            format!("Go on with `kapi goal resume {:03}`.", goal.id.index()),
+            format!("Go on with `kapi resume {:03}`.", goal.id.index()),
         ];
         return Ok(answer::give(context, &goal, &lines));
     }

@@ -1,7 +1,7 @@
-//! `kapi goal resume`: let the loop go on.
+//! `/until-done resume`: let the loop go on.
 //!
 //! A goal out of turns gets its first number of turns again, which is said. What nobody approved is
-//! not made active by it, and what is done is only taken up again by somebody who says why.
+//! not made active by it.
 
 use kapi_core::goal::budget::Limit;
 use kapi_core::goal::command::{Command, PersonCommand};
@@ -10,69 +10,28 @@ use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Status;
 use kapi_engine::machine::logged::Logged;
 
+use crate::commands::goal::approve;
 use crate::commands::goal::pick::{self, Picked};
-use crate::commands::goal::{answer, approve, reopen};
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
-/// Options of `kapi goal resume`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The goal; may be left out when one goal is unfinished
-    #[arg(value_name = "GOAL")]
-    reference: Option<String>,
-    /// Record it and do not go on yet
-    #[arg(long)]
-    no_run: bool,
-}
-
-/// Lets a goal go on.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+/// Lets the unfinished goal go on.
+pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     context.require_human("resume a goal")?;
-    let reference = args.reference.as_deref();
-    let picked = match reference {
-        Some(_) => pick::one_of(context, reference, "there", &|_| true)?,
-        None => pick::to_change(context, None)?,
-    };
+    let picked = pick::to_change(context, None)?;
     refuse_driven(&picked)?;
-    match picked.goal.status {
-        Status::Proposed => Err(approve::needed(&picked)),
-        Status::Done | Status::Unverified if !picked.goal.is_driven() => {
-            challenge(context, &picked, args.no_run)
-        }
-        Status::Setup
-        | Status::Active
-        | Status::Waiting
-        | Status::Blocked
-        | Status::Stalled
-        | Status::Paused
-        | Status::Impossible
-        | Status::Cancelled
-        | Status::Unverified
-        | Status::Done => go_on(context, &picked, args.no_run),
+    if picked.goal.status == Status::Proposed {
+        return Err(approve::needed(&picked));
     }
-}
-
-fn go_on(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
+    driving::require_approved(&picked.project, &picked.id)?;
     let mut begun = Vec::new();
-    if !picked.goal.status.is_terminal() || picked.goal.is_driven() {
-        driving::require_approved(&picked.project, &picked.id)?;
-    }
     if !picked.goal.is_driven() {
-        begun.extend(more_turns(context, picked)?);
-        begun.extend(recorded(context, picked, &Command::Resume)?);
+        begun.extend(more_turns(context, &picked)?);
+        begun.extend(recorded(context, &picked, &Command::Resume)?);
     }
-    if no_run {
-        let goal = picked
-            .project
-            .load(&picked.id)
-            .map_err(|error| Error::engine(&error, &picked.id.to_string()))?;
-        let line = format!("Goal {} is {}.", goal.id, goal.status);
-        return Ok(answer::give(context, &goal, &[line]));
-    }
-    drive(context, picked, begun)
+    drive(context, &picked, begun)
 }
 
 /// Adds the turns that the contract gave at first, where all are used up.
@@ -110,31 +69,8 @@ fn recorded(
         .map_err(|error| Error::engine(&error, &format!("{:03}", picked.id.index())))
 }
 
-/// A result that is done is only taken up again by somebody who does not accept it.
-fn challenge(context: &Context, picked: &Picked<'_>, no_run: bool) -> Result<Exit, Error> {
-    let id = &picked.id;
-    let question = format!("Goal {id} is done. Not accept the result, and go on with it?");
-    match context.ui.confirm(&question) {
-        Some(true) => reopen::take_up(
-            context,
-            picked,
-            "the person resumed it: they do not accept the result as it is",
-            no_run,
-        ),
-        Some(false) => Err(Error::new(Exit::Denied, "the result stays accepted")),
-        None => Err(Error::new(
-            Exit::Denied,
-            format!("goal {id} is {}, so it is not resumed", picked.goal.status),
-        )
-        .with_hint(format!(
-            "say what is wrong with it: `kapi goal reopen {:03} \"<reason>\"`.",
-            id.index()
-        ))),
-    }
-}
-
 /// Refuses where another process goes on with the goal already.
-pub(super) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
+pub(crate) fn refuse_driven(picked: &Picked<'_>) -> Result<(), Error> {
     let driver = picked
         .project
         .driver(&picked.id)

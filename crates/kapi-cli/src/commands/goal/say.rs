@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         format!("Goal {} hears it first thing in its next turn.", goal.id)
     } else {
         format!(
-            "Goal {} is {}; it hears it when it goes on: `kapi goal resume {index:03}`.",
+            "Goal {} is {}; it hears it when it goes on: `kapi resume {index:03}`.",
             goal.id, goal.status
         )
     };

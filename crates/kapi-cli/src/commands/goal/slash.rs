@@ -6,9 +6,9 @@
 use kapi_core::slash::{JudgeForm, Slash, parse, parse_arguments};
 
 use crate::commands::goal::{
-    approve, ask, autopilot, budget, cancel, detail, help, judge, look, new, pause, pick, resume,
-    status,
+    answer, approve, ask, autopilot, detail, help, judge, look, new, pause, pick, resume, status,
 };
+use crate::commands::{budget, cancel};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -27,18 +27,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let only = pick::Args { reference: None };
     match slash {
         Slash::Help => Ok(help::run(context)),
-        Slash::Status => status::run(context, &arguments(&[])?),
+        Slash::Status => status::run(context),
         Slash::Detail => detail::run(context, &only),
         Slash::Tasks => look::tasks(context, &only),
         Slash::Plan => look::plan(context, &only),
         Slash::Northstar => look::northstar(context, &only),
         Slash::ReplanLog => look::replan_log(context, &only),
         Slash::Pause => pause::run(context, &only),
-        Slash::Resume => resume::run(context, &arguments(&[])?),
-        Slash::Cancel => cancel::run(context, &arguments(&[])?),
+        Slash::Resume => resume::run(context),
+        Slash::Cancel => end(context),
         Slash::Approve => approve::run(context, &arguments(&[])?),
         Slash::Autopilot => autopilot::set(context, None),
-        Slash::Budget { turns } => budget::set(context, None, turns, false),
+        Slash::Budget { turns } => set_turns(context, turns),
         Slash::Ask { question } => ask::put(context, None, &question),
         Slash::Judge(JudgeForm::Show) => judge::show(context),
         Slash::Judge(JudgeForm::Same) => judge::set(context, Some("same")),
@@ -55,6 +55,28 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             new::run(context, &args)
         }
     }
+}
+
+/// Ends the goal; a person at a terminal is asked once more.
+fn end(context: &Context) -> Result<Exit, Error> {
+    context.require_human("cancel a goal")?;
+    let picked = pick::to_change(context, None)?;
+    let question = format!("End goal {} for good?", picked.id);
+    if context.ui.confirm(&question) == Some(false) {
+        return Err(Error::new(Exit::Denied, "the goal was kept"));
+    }
+    let goal = cancel::goal::end(context, &picked.project, &picked.id, None)?;
+    Ok(answer::give(context, &goal, &cancel::goal::lines(&goal)))
+}
+
+/// Sets the number of turns.
+fn set_turns(context: &Context, turns: u64) -> Result<Exit, Error> {
+    let goal = budget::goal::set_turns(context, None, turns, false)?;
+    let line = format!(
+        "Goal {} may take {turns} turns; {} are taken.",
+        goal.id, goal.spent.turns
+    );
+    Ok(answer::give(context, &goal, &[line]))
 }
 
 /// Returns the options of a verb as they are when these words are typed behind it.

@@ -58,7 +58,7 @@ pub(super) fn choose(
                 "goal_exists: several goals are unfinished, and one would be replaced: {names}"
             ),
         )
-        .with_hint("end those you mean with `kapi goal cancel`, then set up the new one.")),
+        .with_hint("end those you mean with `kapi cancel`, then set up the new one.")),
         (Wish::Ask, 1) => asked(context, last),
         (Wish::Ask, _) => {
             context.ui.say(&format!(

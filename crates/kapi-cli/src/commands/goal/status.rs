@@ -1,4 +1,5 @@
-//! `kapi goal status`: where goals stand, a line each. Where none is unfinished, the last that ended.
+//! `/until-done status`: where goals stand, a line each. Where none is unfinished, the last that
+//! ended.
 
 use kapi_core::goal::state::Goal;
 use serde::Serialize;
@@ -8,14 +9,6 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
-
-/// Options of `kapi goal status`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The goal; without it, every unfinished one
-    #[arg(value_name = "GOAL")]
-    reference: Option<String>,
-}
 
 #[derive(Debug, Serialize)]
 struct View<'a> {
@@ -27,16 +20,8 @@ struct View<'a> {
 /// Goals that have ended and are shown where none is unfinished.
 const ENDED_MAX: usize = 10;
 
-/// Shows where one goal stands, or every unfinished one.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    if args.reference.is_some() {
-        let picked = pick::to_look_at(context, args.reference.as_deref())?;
-        return Ok(answer::give(
-            context,
-            &picked.goal,
-            &[answer::line(&picked.goal)],
-        ));
-    }
+/// Shows where every unfinished goal stands.
+pub(super) fn run(context: &Context) -> Result<Exit, Error> {
     let (goals, ended) = match context.project_root() {
         Ok(root) => {
             let project = context.project(&root, pick::OWNER);

@@ -23,12 +23,12 @@ use kapi_world::launching::run::{self, LaunchResult};
 use serde::Serialize;
 
 use crate::amount;
-use crate::commands::launch::sandboxes;
 use crate::commands::task::short;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::sandboxes;
 
 /// What is asked.
 const QUESTION: &str = "Answer with the one word ok. Use no tool and change nothing.";

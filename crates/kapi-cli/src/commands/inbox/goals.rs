@@ -106,7 +106,7 @@ fn item(goal: &Goal, updated_ms: Option<i64>) -> Option<Item> {
         (Status::Waiting, _, None) => return None,
         (_, Some(Stop::ConsentNeeded { pattern, .. }), _) => (
             "consent",
-            "the agent may run what matches it for the rest of this goal; `kapi goal resume` goes on",
+            "the agent may run what matches it for the rest of this goal; `kapi resume` goes on",
             of(&["goal", "allow", &index, pattern]),
         ),
         (Status::Paused, Some(Stop::BudgetUsedUp { .. } | Stop::CapReached { .. }), _) => {

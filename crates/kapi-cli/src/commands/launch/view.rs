@@ -190,7 +190,7 @@ fn next(ui: Ui, launched: &LaunchResult) {
         ui.line(&format!("  next      kapi sandbox discard {id}"));
         return;
     }
-    ui.line(&format!("  next      kapi sandbox diff {id}"));
+    ui.line(&format!("  next      kapi diff launch/{id}"));
     match (&record.branch, record.work) {
         (Some(branch), WorkState::Committed) => {
             ui.line(&format!("            git merge {}", branch.name));

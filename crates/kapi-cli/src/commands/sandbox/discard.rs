@@ -5,16 +5,17 @@ use kapi_world::launching::{look, merge};
 use serde::Serialize;
 
 use super::super::launch::is_json;
-use super::{Meant, book};
+use super::book;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::LaunchArgs;
 
 /// Options of `kapi sandbox discard`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    meant: Meant,
+    meant: LaunchArgs,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -41,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
             None => {
                 return Err(
                     Error::usage("discarding needs a yes, and nobody is at a terminal")
-                        .with_hint("look at it with `kapi sandbox diff`, then add `--yes`."),
+                        .with_hint("look at it with `kapi diff launch/<id>`, then add `--yes`."),
                 );
             }
         }

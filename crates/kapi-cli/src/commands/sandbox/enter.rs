@@ -12,24 +12,25 @@ use kapi_world::launching::context::LaunchHandlers;
 use kapi_world::launching::enter::{self, ProgramConsole};
 
 use super::super::launch::passed_on;
-use super::{Meant, book};
+use super::book;
 use crate::context::Context;
 use crate::driving;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::LaunchArgs;
 
 /// Options of `kapi sandbox shell`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ShellArgs {
     #[command(flatten)]
-    meant: Meant,
+    meant: LaunchArgs,
 }
 
 /// Options of `kapi sandbox exec`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ExecArgs {
     #[command(flatten)]
-    meant: Meant,
+    meant: LaunchArgs,
     /// The command, after `--`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -49,7 +50,7 @@ pub(crate) fn exec(context: &Context, args: &ExecArgs) -> Result<Exit, Error> {
     attend(context, &args.meant, &args.command)
 }
 
-fn attend(context: &Context, meant: &Meant, command: &[OsString]) -> Result<Exit, Error> {
+fn attend(context: &Context, meant: &LaunchArgs, command: &[OsString]) -> Result<Exit, Error> {
     let place = meant.find(context)?;
     let book = book(context)?;
     let interrupts = driving::interrupts()?;

@@ -6,19 +6,20 @@ use kapi_world::launching::look::{self, SandboxDetails};
 use kapi_world::launching::record::WorkspaceKind;
 use serde::Serialize;
 
+use super::super::launch::is_json;
 use super::super::launch::view::mode_word;
-use super::super::launch::{is_json, sandboxes};
 use crate::amount;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::sandboxes;
 
 /// Options of `kapi sandbox list`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {}
 
 #[derive(Debug, Serialize)]
-struct SandboxView {
+pub(crate) struct SandboxView {
     id: String,
     project: String,
     branch: Option<String>,
@@ -88,7 +89,8 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
-fn view(known: &SandboxDetails, sandbox: String) -> SandboxView {
+/// Returns what is told of a sandbox.
+pub(crate) fn view(known: &SandboxDetails, sandbox: String) -> SandboxView {
     let record = &known.record;
     let branch = record.branch.as_ref();
     SandboxView {

@@ -10,16 +10,17 @@ use kapi_world::launching::merge::{
 use serde::Serialize;
 
 use super::super::launch::is_json;
-use super::{Meant, book};
+use super::book;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
+use crate::subject::launches::LaunchArgs;
 
 /// Options of `kapi sandbox merge`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    meant: Meant,
+    meant: LaunchArgs,
     /// Only these: paths in the project, with '*', '?', '[…]', '**'; '!' before one leaves it out
     #[arg(value_name = "PATTERN")]
     select: Vec<String>,
@@ -120,8 +121,9 @@ fn confirm_deletions(context: &Context, deletes: &Deletions) -> Result<bool, Err
     let question = format!("Take it over? {text}.");
     let answer = context.ui.confirm(&question);
     answer.ok_or_else(|| {
-        Error::new(Exit::Denied, format!("nothing was taken over: {text}"))
-            .with_hint("look at it with `kapi sandbox diff --stat`, then add `--take-deletions`.")
+        Error::new(Exit::Denied, format!("nothing was taken over: {text}")).with_hint(
+            "look at it with `kapi diff launch/<id> --stat`, then add `--take-deletions`.",
+        )
     })
 }
 
@@ -155,7 +157,7 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
             counted(n, "path")
         ));
         if merged.not_selected > 0 || left > 0 {
-            ui.line(&format!("  next      kapi sandbox diff {id}"));
+            ui.line(&format!("  next      kapi diff launch/{id}"));
         } else {
             ui.line(&format!("  next      kapi sandbox discard {id}"));
         }
@@ -166,7 +168,7 @@ fn show(context: &Context, id: &str, args: &Args, merged: &MergeResult) {
         if merged.held > 0 {
             ui.say(&format!(
                 "hint: {} of them run by themselves once they lie in the project; look at them with \
-                 `kapi sandbox diff {id}`, then add `--take-auto-run`, or take the rest with \
+                 `kapi diff launch/{id}`, then add `--take-auto-run`, or take the rest with \
                  `--on-conflict skip`.",
                 merged.held
             ));

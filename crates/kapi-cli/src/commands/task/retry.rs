@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 action: "tried again",
             };
             return Err(failed(&KernelError::Denied(denied))
-                .with_hint(format!("`kapi task wait {id}` waits for its end.")));
+                .with_hint(format!("`kapi wait {id}` waits for its end.")));
         }
         if let Some(drive) = task.goal_drive() {
             return Err(of_workflow(id, drive));

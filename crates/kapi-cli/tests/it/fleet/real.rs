@@ -195,7 +195,7 @@ fn a_commit_that_nobody_has_is_a_setback_and_no_loss() {
         "42"
     );
     await_some("the other task", || {
-        let shown = fleet.asks.json(&["task", "status", "2"]);
+        let shown = fleet.asks.json(&["show", "task_2"]);
         (shown["state"] == "completed").then_some(())
     });
     end(worker, &works);

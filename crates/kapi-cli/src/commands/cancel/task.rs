@@ -1,30 +1,26 @@
-//! `kapi task cancel`: not have a task done after all. What it did so far is kept.
+//! Not having a task done after all. What it did so far is kept.
+//!
+//! The worker that has it ends it; whoever asked may wait for that.
 
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::denied::Denied;
+use kapi_core::kernel::id::TaskId;
 use kapi_engine::kernel::error::KernelError;
 
-use crate::commands::task::{Reference, answer};
+use crate::commands::cancel::OWNER;
+use crate::commands::task::answer;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
 use crate::ui::Format;
 
-/// Options of `kapi task cancel`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    task: Reference,
-    /// Why, for the record
-    #[arg(long, value_name = "TEXT", default_value = "it is not wanted any more")]
-    reason: String,
-}
+/// Why it is ended, when nothing was said.
+const REASON: &str = "it is not wanted any more";
 
 /// Cancels a task.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    kernel::with(context, "kapi task cancel", |kernel| {
-        let id = args.task.id;
+pub(super) fn cancel(context: &Context, id: TaskId, reason: Option<&str>) -> Result<Exit, Error> {
+    kernel::with(context, OWNER, |kernel| {
         let mut queue = kernel.queue()?;
         let find = |queue: &kapi_engine::kernel::queue::Queue<'_>| {
             let found = queue.find(id).map_err(|error| failed(&error))?;
@@ -42,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         kernel.prepare()?;
         let cancel = Command::Cancel {
             task: id,
-            why: args.reason.clone(),
+            why: reason.unwrap_or(REASON).to_owned(),
         };
         queue
             .submit(&context.actor, &cancel)
@@ -58,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 context.ui.line(&format!("{id} is cancelled."));
             }
             Format::Human => context.ui.line(&format!(
-                "{id} is being stopped by the worker that has it; `kapi task wait {id}` waits for that."
+                "{id} is being stopped by the worker that has it; `kapi wait {id}` waits for that."
             )),
         }
         Ok(Exit::Success)

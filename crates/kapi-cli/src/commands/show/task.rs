@@ -1,17 +1,22 @@
-//! `kapi task status`: one task, ended or not.
+//! One task, ended or not: where it stands, who has it, what it made.
+//!
+//! Brings home what it made on another machine.
 
-use crate::commands::task::{Reference, answer};
+use kapi_core::kernel::id::TaskId;
+
+use crate::commands::show::OWNER;
+use crate::commands::task::answer;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
 
 /// Shows one task.
-pub(crate) fn run(context: &Context, args: &Reference) -> Result<Exit, Error> {
-    kernel::with(context, "kapi task status", |kernel| {
+pub(super) fn show(context: &Context, id: TaskId) -> Result<Exit, Error> {
+    kernel::with(context, OWNER, |kernel| {
         let queue = kernel.queue()?;
-        let found = queue.find(args.id).map_err(|error| failed(&error))?;
-        let task = found.ok_or_else(|| no_task(args.id))?;
+        let found = queue.find(id).map_err(|error| failed(&error))?;
+        let task = found.ok_or_else(|| no_task(id))?;
         let waits = kernel.waits_of(&queue, &task);
         kernel.bring_home(&task);
         let exit = answer::give(context, &task, waits);

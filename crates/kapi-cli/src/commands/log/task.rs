@@ -1,14 +1,9 @@
-//! `kapi task logs`: the transcripts of a task's attempts, all of them or as they are written.
+//! The transcripts of a task's attempts, all of them or as they are written.
 //!
-//! For people in the words of the agent's own events, and with `--json` line by line as it wrote
-//! them; nothing is decided by what is read.
-
-mod said;
+//! A task that drives a goal has none: the goal has a log of its own.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -20,10 +15,10 @@ use kapi_store::layout::project_key;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_world::launching::place::SandboxId;
 use kapi_world::tasks;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::commands::launch::sandboxes;
-use crate::commands::task::Reference;
+use crate::commands::log::OWNER;
+use crate::commands::log::transcript::Transcript;
 use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
@@ -31,48 +26,29 @@ use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::listening::listen;
 use crate::kernel::{self, Kernel, failed, no_task};
+use crate::subject::launches::sandboxes;
 use crate::ui::{Fate, Format};
 
 /// The longest until a followed transcript is looked at again.
 const LOOK: Duration = Duration::from_millis(1_000);
-/// Bytes that are read at once.
-const CHUNK_BYTES: u64 = 1 << 20;
-
-/// Options of `kapi task logs`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    task: Reference,
-    /// Wait for more until the task ends or you interrupt
-    #[arg(short, long)]
-    follow: bool,
-}
-
-/// One attempt's transcript, and how much of it was printed.
-#[derive(Debug)]
-struct Printed {
-    offset: u64,
-    /// A line whose end has not come yet.
-    begun: Vec<u8>,
-}
 
 /// Prints transcripts.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    kernel::with(context, "kapi task logs", |kernel| print(kernel, args))
+pub(super) fn log(context: &Context, id: TaskId, follow: bool) -> Result<Exit, Error> {
+    kernel::with(context, OWNER, |kernel| print(kernel, id, follow))
 }
 
-fn print(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
+fn print(kernel: &Kernel<'_>, id: TaskId, is_followed: bool) -> Result<Exit, Error> {
     let alarm = alarm()?;
     let bell = alarm.bell();
     let mut queue = kernel.queue()?;
-    let found = task(&mut queue, args.task.id)?;
+    let found = task(&mut queue, id)?;
     if let Some(drive) = found.goal_drive() {
         point(kernel.context, &found, drive);
         return Ok(Exit::Success);
     }
     thread::scope(|scope| {
         let _listening = listen(scope, &queue, move || bell.ring())?;
-        follow(kernel, args, (queue, alarm))
+        follow(kernel, (id, is_followed), (queue, alarm))
     })
 }
 
@@ -96,12 +72,12 @@ fn point(context: &Context, task: &Task, drive: &GoalDrive) {
 
 fn follow(
     kernel: &Kernel<'_>,
-    args: &Args,
+    (id, is_followed): (TaskId, bool),
     (mut queue, mut alarm): (Queue<'_>, Alarm),
 ) -> Result<Exit, Error> {
-    let (context, id) = (kernel.context, args.task.id);
+    let context = kernel.context;
     let interrupts = interrupts()?;
-    let mut printed: BTreeMap<u64, Printed> = BTreeMap::new();
+    let mut printed: BTreeMap<u64, Transcript> = BTreeMap::new();
     loop {
         // Asked first, so that whatever it wrote last is among what is read next.
         let task = task(&mut queue, id)?;
@@ -119,13 +95,14 @@ fn follow(
             .watch(&watched)
             .map_err(|error| alarm_failed(&error))?;
         for (attempt, path) in &found {
-            let so_far = printed.entry(*attempt).or_insert_with(|| Printed {
-                offset: 0,
-                begun: Vec::new(),
-            });
-            more(context, (id, *attempt), path, so_far)?;
+            let whose = [
+                ("task", id.to_string().into()),
+                ("lease", (*attempt).into()),
+            ];
+            let transcript = printed.entry(*attempt).or_default();
+            transcript.print(context.ui, path, &whose)?;
         }
-        let is_enough = !args.follow || task.state.is_ended() || context.ui.fate() == Fate::Closed;
+        let is_enough = !is_followed || task.state.is_ended() || context.ui.fate() == Fate::Closed;
         if is_enough {
             if found.is_empty() {
                 let why = match queue.holders() {
@@ -172,55 +149,4 @@ fn transcripts(kernel: &Kernel<'_>, id: TaskId) -> Result<BTreeMap<u64, PathBuf>
         }
     }
     Ok(found)
-}
-
-/// Prints what was added to a transcript, whole lines only.
-fn more(
-    context: &Context,
-    (id, attempt): (TaskId, u64),
-    path: &Path,
-    so_far: &mut Printed,
-) -> Result<(), Error> {
-    let unread = |error: std::io::Error| {
-        Error::new(
-            Exit::Failed,
-            format!("failed to read {}: {error}", path.display()),
-        )
-    };
-    let mut file = File::open(path).map_err(unread)?;
-    file.seek(SeekFrom::Start(so_far.offset)).map_err(unread)?;
-    loop {
-        let mut chunk = Vec::new();
-        let reader = std::io::Read::by_ref(&mut file);
-        let n_bytes = reader
-            .take(CHUNK_BYTES)
-            .read_to_end(&mut chunk)
-            .map_err(unread)?;
-        if n_bytes == 0 {
-            return Ok(());
-        }
-        so_far.offset += u64::try_from(n_bytes).unwrap_or(u64::MAX);
-        so_far.begun.extend(chunk);
-        while let Some(end) = so_far.begun.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = so_far.begun.drain(..=end).collect();
-            let text = String::from_utf8_lossy(&line);
-            match context.ui.format {
-                Format::Human => {
-                    let lines = said::lines(text.trim_end());
-                    lines.iter().for_each(|line| context.ui.line(line));
-                }
-                Format::Json => context.ui.json(&json!({
-                    "type": "transcript",
-                    "task": id.to_string(),
-                    "lease": attempt,
-                    "line": parsed(text.trim_end()),
-                })),
-            }
-        }
-    }
-}
-
-/// Returns a line as the JSON it is, or else as text.
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! `kapi goal wait`: park a goal until something is so. A parked goal has no process and asks no model.
+//! `kapi goal park`: park a goal until something is so. A parked goal has no process and asks no model.
 //!
 //! Only the condition is read here; whether it holds is looked at by `kapi up`, or by whoever drives.
 
@@ -20,7 +20,7 @@ use crate::exit_code::Exit;
 /// How often a command is tried when nothing was said, in milliseconds.
 const EVERY_MS: u64 = 60_000;
 
-/// Options of `kapi goal wait`.
+/// Options of `kapi goal park`.
 #[derive(Debug, clap::Args)]
 #[command(group(
     clap::ArgGroup::new("condition")

@@ -1,15 +1,18 @@
-//! `kapi task wait`: look on until a task has ended, and exit as `kapi task run` would have.
+//! Waiting for a task: until it has ended. The exit code is that of `kapi task run`.
+//!
+//! Whoever waits is told a line whenever it stands elsewhere.
 
 use std::thread;
 use std::time::Duration;
 
+use kapi_core::kernel::id::TaskId;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::queue::Queue;
 use kapi_sys::alarm::{Alarm, WakeSources};
 
-use crate::amount;
+use crate::commands::task::answer;
 use crate::commands::task::follow::Follower;
-use crate::commands::task::{Reference, answer};
+use crate::commands::wait::{OWNER, late};
 use crate::context::Context;
 use crate::driving::attendance::{alarm, alarm_failed};
 use crate::driving::interrupts;
@@ -22,44 +25,32 @@ use crate::kernel::{self, Kernel, failed, no_task};
 /// The longest until the task is looked at again, should the system not tell of a change.
 const LOOK_MS: u64 = 5_000;
 
-/// Options of `kapi task wait`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    task: Reference,
-    /// The longest to wait, such as 90s or 15m
-    #[arg(long, value_name = "DURATION", value_parser = amount::parse_duration_ms)]
-    timeout: Option<u64>,
-}
-
 /// Waits for a task.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    kernel::with(context, "kapi task wait", |kernel| wait(kernel, args))
-}
-
-fn wait(kernel: &Kernel<'_>, args: &Args) -> Result<Exit, Error> {
-    let alarm = alarm()?;
-    let bell = alarm.bell();
-    let queue = kernel.queue()?;
-    thread::scope(|scope| {
-        let _listening = listen(scope, &queue, move || bell.ring())?;
-        look_on(kernel, args, (queue, alarm))
+pub(super) fn wait(context: &Context, id: TaskId, timeout_ms: Option<u64>) -> Result<Exit, Error> {
+    kernel::with(context, OWNER, |kernel| {
+        let alarm = alarm()?;
+        let bell = alarm.bell();
+        let queue = kernel.queue()?;
+        thread::scope(|scope| {
+            let _listening = listen(scope, &queue, move || bell.ring())?;
+            look_on(kernel, (id, timeout_ms), (queue, alarm))
+        })
     })
 }
 
 fn look_on(
     kernel: &Kernel<'_>,
-    args: &Args,
+    (id, timeout_ms): (TaskId, Option<u64>),
     (mut queue, mut alarm): (Queue<'_>, Alarm),
 ) -> Result<Exit, Error> {
-    let (context, id) = (kernel.context, args.task.id);
+    let context = kernel.context;
     let interrupts = interrupts()?;
     let mut watched = WakeSources::default();
     watched
         .directories
         .insert(kernel.project.layout.kernel_dir());
     let mut follower = Follower::new(context.ui);
-    let end_ms = args.timeout.map(|ms| monotonic_ms().saturating_add(ms));
+    let end_ms = timeout_ms.map(|ms| monotonic_ms().saturating_add(ms));
     loop {
         alarm
             .watch(&watched)
@@ -83,10 +74,7 @@ fn look_on(
         }
         let left_ms = end_ms.map_or(LOOK_MS, |end| end.saturating_sub(monotonic_ms()));
         if left_ms == 0 {
-            let text = format!("{id} has not ended in this time");
-            return Err(Error::new(Exit::Busy, text).with_hint(format!(
-                "it goes on; `kapi task status {id}` shows where it stands."
-            )));
+            return Err(late(&id.to_string()));
         }
         let pause = Duration::from_millis(left_ms.min(LOOK_MS));
         let slept = alarm.sleep(pause, &|| interrupts.is_raised());

@@ -1,30 +1,21 @@
-//! `kapi sandbox diff`: what a sandbox changed, as a list and as a patch.
+//! What the sandbox of a launch changed, as a list and as a patch.
+//!
+//! What would run by itself, once it lies in the project, is named.
 
 use kapi_core::text::counted;
 use kapi_sys::clock::Clock as _;
 use kapi_world::launching::finish::ChangedPathView;
 use kapi_world::launching::merge;
 use kapi_world::launching::merge::gate::AutoRun;
+use kapi_world::launching::place::SandboxPlace;
 use serde::Serialize;
 
-use super::super::launch::is_json;
-use super::{Meant, book};
+use crate::commands::diff::PATCH_BYTES_MAX;
+use crate::commands::launch::is_json;
+use crate::commands::sandbox::book;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
-
-/// The most of a patch that is shown.
-const PATCH_BYTES_MAX: usize = 64 << 20;
-
-/// Options of `kapi sandbox diff`.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    meant: Meant,
-    /// Only list the paths
-    #[arg(long)]
-    stat: bool,
-}
 
 #[derive(Debug, Serialize)]
 struct View<'a> {
@@ -37,14 +28,14 @@ struct View<'a> {
 }
 
 /// Shows the difference.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    let place = args.meant.find(context)?;
+pub(super) fn diff(context: &Context, place: &SandboxPlace, stat: bool) -> Result<Exit, Error> {
+    context.require_human("look into sandboxes from outside")?;
     let book = book(context)?;
     let now_ms = context.clock.now_ms();
-    let found = merge::difference(&book, &place, PATCH_BYTES_MAX, now_ms)
+    let found = merge::difference(&book, place, PATCH_BYTES_MAX, now_ms)
         .map_err(|error| Error::launch(&error))?;
     if is_json(context) {
-        let patch = if args.stat { &[][..] } else { &found.patch };
+        let patch = if stat { &[][..] } else { &found.patch };
         context.ui.json(&View {
             id: place.id().as_str(),
             changed: &found.changed,
@@ -55,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         });
         return Ok(Exit::Success);
     }
-    if args.stat {
+    if stat {
         for change in &found.changed {
             context
                 .ui

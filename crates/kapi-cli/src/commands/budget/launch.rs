@@ -1,0 +1,65 @@
+//! What the launches in a sandbox used: tokens by their transcripts, and disk. Only their time is
+//! limited, by each launch for itself.
+
+use std::fs;
+
+use kapi_core::usage::Usage;
+use kapi_world::launching::look;
+use kapi_world::launching::place::SandboxPlace;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::amount;
+use crate::commands::log::launch::transcripts;
+use crate::commands::sandbox::list::size;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// What of a transcript's line counts.
+#[derive(Debug, Deserialize)]
+struct UsedLine {
+    #[serde(rename = "type")]
+    kind: String,
+    usage: Usage,
+}
+
+/// Shows what was used.
+pub(super) fn budget(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
+    context.require_human("look into sandboxes from outside")?;
+    let known = look::known(place).map_err(|error| Error::launch(&error))?;
+    let mut used = Usage::default();
+    for path in transcripts(&context.disk, place)?.values() {
+        let text = fs::read_to_string(path).map_err(|error| {
+            let text = format!("failed to read {}: {error}", path.display());
+            Error::new(Exit::Failed, text)
+        })?;
+        let lines = text.lines();
+        let lines = lines.filter_map(|line| serde_json::from_str::<UsedLine>(line).ok());
+        lines
+            .filter(|line| line.kind == "used")
+            .for_each(|line| used.add(&line.usage));
+    }
+    let ui = context.ui;
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "id": known.record.id,
+            "budget": {"tokens": null, "usd_micros": null},
+            "spent": {
+                "tokens": used.tokens(),
+                "usd_micros": used.usd_micros,
+                "bytes": known.bytes,
+            },
+        })),
+        Format::Human => {
+            let spent = amount::tokens(used.tokens());
+            ui.line(&super::row("tokens", &spent, None));
+            let spent = used.usd_micros.map(amount::usd);
+            let spent = spent.unwrap_or_else(|| "unknown".to_owned());
+            ui.line(&super::row("money", &spent, None));
+            ui.line(&format!("{:<8} {}", "disk", size(known.bytes)));
+        }
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,66 @@
+//! The limits of a workflow as a whole, questions and goals together, and what was used of them.
+
+use kapi_core::workflow::command::Command;
+use kapi_core::workflow::limits::Raised;
+use kapi_core::workflow::spent::{limit, used};
+use kapi_engine::workflow::key::WorkflowKey;
+use serde_json::json;
+
+use crate::amount;
+use crate::commands::budget::{OWNER, RaiseArgs};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+use crate::workflow::found::Found;
+
+/// Raises the limits, or shows them when nothing is raised.
+pub(super) fn budget(
+    context: &Context,
+    key: WorkflowKey,
+    raise: &RaiseArgs,
+) -> Result<Exit, Error> {
+    if raise.wall.is_some() {
+        return Err(Error::usage("a workflow has no limit of time"));
+    }
+    let project = context.project(&context.project_root()?, OWNER);
+    let mut found = Found::load(project, key)?;
+    if raise.is_raise() {
+        context.require_human("allow a workflow more")?;
+        context.require_own_state(found.project.layout.root())?;
+        let more = Raised {
+            tokens: raise.tokens.unwrap_or(0),
+            usd_micros: raise.usd.unwrap_or(0),
+        };
+        found.submit(context, &Command::RaiseLimits { more })?;
+    }
+    let (limit, used) = (limit(&found.workflow), used(&found.workflow));
+    let ui = context.ui;
+    match ui.format {
+        Format::Json => ui.json(&json!({
+            "id": found.key.id.to_string(),
+            "budget": {"tokens": limit.tokens, "usd_micros": limit.usd_micros},
+            "spent": {"tokens": used.tokens(), "usd_micros": used.usd_micros},
+        })),
+        Format::Human => {
+            let spent = amount::tokens(used.tokens());
+            ui.line(&super::row(
+                "tokens",
+                &spent,
+                limit.tokens.map(amount::tokens),
+            ));
+            let spent = used.usd_micros.map(amount::usd);
+            let spent = spent.unwrap_or_else(|| "unknown".to_owned());
+            ui.line(&super::row(
+                "money",
+                &spent,
+                limit.usd_micros.map(amount::usd),
+            ));
+            if raise.is_raise() && !found.workflow.status.is_terminal() {
+                let (mode, index) = (found.key.mode, found.key.id.index());
+                ui.line(&format!("Go on with `kapi {mode} resume {index:03}`."));
+            }
+        }
+    }
+    Ok(Exit::Success)
+}

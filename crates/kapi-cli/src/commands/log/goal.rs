@@ -1,0 +1,55 @@
+//! A goal's events, all of them or as they happen.
+//!
+//! What speaks against relying on the goal is said first.
+
+use std::thread;
+
+use kapi_core::id::GoalId;
+use kapi_engine::machine::follow::LogCursor;
+use kapi_sys::signal;
+
+use crate::commands::log::{LOOK, OWNER};
+use crate::context::Context;
+use crate::error::Error;
+use crate::event_words::describe;
+use crate::exit_code::Exit;
+use crate::progress::event_json;
+use crate::trust::Trust;
+use crate::ui::{Fate, Format};
+
+/// Prints events.
+pub(super) fn log(context: &Context, id: &GoalId, follow: bool) -> Result<Exit, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let failed = |error| Error::engine(&error, &id.to_string());
+    let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
+    let mut cursor = LogCursor::default();
+    if let Ok(goal) = project.load(id) {
+        let trust = Trust::of(context, &project, &goal);
+        for warning in trust.warnings(&goal) {
+            context.ui.say(&format!("warning: {warning}."));
+        }
+    }
+    loop {
+        // Asked first, so that whatever made it end is among the events read next.
+        let is_over = project.load(id).map_err(failed)?.status.is_terminal();
+        for logged in project.log_since(id, &mut cursor).map_err(failed)? {
+            match context.ui.format {
+                Format::Json => context.ui.json(&event_json("goal", id, &logged)),
+                Format::Human => context.ui.line(&format!(
+                    "{:>4}  {}  {:<12}  {}",
+                    logged.seq,
+                    kapi_store::timestamp::format_ms(logged.at_ms),
+                    logged.actor.to_string(),
+                    describe(&logged.event)
+                )),
+            }
+        }
+        if !follow || is_over || context.ui.fate() == Fate::Closed {
+            return Ok(Exit::Success);
+        }
+        if interrupts.is_raised() {
+            return Ok(Exit::Interrupted);
+        }
+        thread::sleep(LOOK);
+    }
+}

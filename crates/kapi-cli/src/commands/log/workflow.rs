@@ -1,0 +1,53 @@
+//! A workflow's events, all of them or as they happen.
+//!
+//! For people those that say something; with `--json` every one.
+
+use std::thread;
+
+use kapi_engine::machine::follow::LogCursor;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_sys::signal;
+
+use crate::commands::log::{LOOK, OWNER};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::progress::event_json;
+use crate::ui::{Fate, Format};
+use crate::workflow::event_words::describe;
+
+/// Prints events.
+pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<Exit, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let interrupts = signal::interrupts().map_err(|error| Error::failed(&error))?;
+    let mut cursor = LogCursor::default();
+    loop {
+        // Asked first, so that whatever made it end is among the events read next.
+        let workflow = project
+            .workflow(key)
+            .map_err(|error| Error::workflow(&error))?;
+        let logged = project.workflow_log_since(key, &mut cursor);
+        for logged in logged.map_err(|error| Error::workflow(&error))? {
+            match context.ui.format {
+                Format::Json => context.ui.json(&event_json("workflow", &key.id, &logged)),
+                Format::Human => {
+                    if let Some(words) = describe(&logged.event) {
+                        context.ui.line(&format!(
+                            "{:>4}  {}  {:<12}  {words}",
+                            logged.seq,
+                            kapi_store::timestamp::format_ms(logged.at_ms),
+                            logged.actor.to_string(),
+                        ));
+                    }
+                }
+            }
+        }
+        if !follow || workflow.status.is_terminal() || context.ui.fate() == Fate::Closed {
+            return Ok(Exit::Success);
+        }
+        if interrupts.is_raised() {
+            return Ok(Exit::Interrupted);
+        }
+        thread::sleep(LOOK);
+    }
+}

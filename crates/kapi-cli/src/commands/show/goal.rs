@@ -1,0 +1,101 @@
+//! One goal in full: contract, evidence, spend, what to do next.
+//!
+//! Nothing here changes it.
+
+use kapi_core::goal::contract::Contract;
+use kapi_core::goal::state::Goal;
+use kapi_core::id::GoalId;
+use kapi_wire::result::ResultView;
+use serde::Serialize;
+
+use crate::commands::budget;
+use crate::commands::goal::answer;
+use crate::commands::goal::detail::{self, Beside};
+use crate::commands::run::race;
+use crate::commands::show::OWNER;
+use crate::context::Context;
+use crate::contract::words;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::report;
+use crate::trust::Trust;
+use crate::ui::Format;
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    #[serde(flatten)]
+    result: ResultView,
+    contract: &'a Contract,
+    contract_hash: &'a str,
+    approval: Option<kapi_core::goal::event::ApprovalMeans>,
+    driver: Option<String>,
+    /// How far it has come.
+    standing: answer::View<'a>,
+    #[serde(flatten)]
+    trust: Trust,
+    /// What was recorded beside the contract, where that is asked for.
+    #[serde(flatten)]
+    beside: Option<Beside<'a>>,
+}
+
+/// Shows a goal; all of it where that is asked for.
+pub(super) fn show(context: &Context, id: &GoalId, all: bool) -> Result<Exit, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let failed = |error| Error::engine(&error, &id.to_string());
+    let goal = project.load(id).map_err(failed)?;
+    let driver = project.driver(id).map_err(failed)?;
+    let trust = Trust::of(context, &project, &goal);
+    match context.ui.format {
+        Format::Json => context.ui.json(&View {
+            result: ResultView {
+                kind: "goal",
+                next: trust.next_commands(&goal),
+                ..ResultView::from(&goal)
+            },
+            contract: &goal.contract,
+            contract_hash: &goal.contract_hash,
+            approval: goal.approval,
+            driver,
+            standing: answer::View::of(&goal),
+            trust,
+            beside: all.then(|| Beside::of(&goal)),
+        }),
+        Format::Human => {
+            let race = race::view::lines(&project, &goal)?;
+            human(context, (&goal, &trust), driver.as_deref(), &race);
+            if all {
+                detail::contract(context.ui, &goal);
+            } else {
+                context.ui.line(&format!("Contract {}", goal.contract_hash));
+                for line in words::lines(&words::rows(&goal.contract)) {
+                    context.ui.line(&line);
+                }
+            }
+            report::auto_run(context, project.layout.root(), &goal);
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn human(
+    context: &Context,
+    goal_and_trust: (&Goal, &Trust),
+    driver: Option<&str>,
+    race: &[String],
+) {
+    let ui = context.ui;
+    let (goal, trust) = goal_and_trust;
+    report::outcome(ui, goal, Some(trust));
+    if let Some(driver) = driver {
+        ui.line(&format!("  driver   {driver}"));
+    }
+    if let Some(worktree) = &goal.workspace {
+        ui.line(&format!("  worktree {worktree}"));
+    }
+    for line in race {
+        ui.line(&format!("  race     {line}"));
+    }
+    for line in budget::goal::lines(goal) {
+        ui.line(&format!("  budget   {line}"));
+    }
+}

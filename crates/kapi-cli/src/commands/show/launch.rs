@@ -1,0 +1,155 @@
+//! One launch: where it stands, what it changed, where its work is.
+//!
+//! What it changed is listed once its agent has ended: until then it still changes.
+
+use kapi_core::text::counted;
+use kapi_sys::clock::Clock as _;
+use kapi_world::launching::finish::ChangedPathView;
+use kapi_world::launching::look::{self, SandboxDetails};
+use kapi_world::launching::merge;
+use kapi_world::launching::place::SandboxPlace;
+use kapi_world::launching::record::WorkState;
+use serde::Serialize;
+
+use crate::amount;
+use crate::commands::sandbox::book;
+use crate::commands::sandbox::list::{self, SandboxView};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::ui::Format;
+
+/// How many paths are shown to a person.
+const PATHS_MAX: usize = 20;
+
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    sandbox: SandboxView,
+    /// Who has it now.
+    holder: Option<&'a str>,
+    /// What differs from its start; nothing while somebody has it.
+    paths: &'a [ChangedPathView],
+    next: &'a [String],
+}
+
+/// Shows a launch.
+pub(crate) fn show(context: &Context, place: &SandboxPlace) -> Result<Exit, Error> {
+    context.require_human("look into sandboxes from outside")?;
+    let known = look::known(place).map_err(|error| Error::launch(&error))?;
+    let holder = place.holder().map_err(|error| Error::launch(&error))?;
+    let changed = match &holder {
+        Some(_) => Vec::new(),
+        None => changed(context, place),
+    };
+    let next = next(&known, holder.is_some());
+    match context.ui.format {
+        Format::Json => context.ui.json(&View {
+            kind: "launch",
+            sandbox: list::view(&known, place.dir().display().to_string()),
+            holder: holder.as_deref(),
+            paths: &changed,
+            next: &next,
+        }),
+        Format::Human => {
+            human(context, &known, holder.as_deref());
+            paths(context, &known, &changed);
+            for command in &next {
+                context.ui.line(&format!("  next      {command}"));
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Returns what differs, as far as that can be told now.
+fn changed(context: &Context, place: &SandboxPlace) -> Vec<ChangedPathView> {
+    let found = book(context).and_then(|book| {
+        let now_ms = context.clock.now_ms();
+        merge::difference(&book, place, 0, now_ms).map_err(|error| Error::launch(&error))
+    });
+    match found {
+        Ok(found) => found.changed,
+        Err(error) => {
+            context.ui.say(&format!("note: {error}"));
+            Vec::new()
+        }
+    }
+}
+
+fn human(context: &Context, known: &SandboxDetails, holder: Option<&str>) {
+    let (ui, record) = (context.ui, &known.record);
+    ui.line(&format!("Launch {} is {}.", record.id, known.state));
+    let row = |key: &str, text: &str| ui.line(&format!("  {key:<9} {text}"));
+    row("project", &record.project.display().to_string());
+    row("agent", &record.agent);
+    if let Some(holder) = holder {
+        row("held by", holder);
+    }
+    if let Some(code) = record.exit_code {
+        row("exit code", &code.to_string());
+    }
+    if let Some(error) = &record.error {
+        row("because", error);
+    }
+    if let Some(branch) = &record.branch {
+        let commit = branch.commit.as_deref().map(crate::contract::short);
+        let at = commit.map_or_else(|| "no commit yet".to_owned(), |at| format!("at {at}"));
+        row("branch", &format!("{}, {at}", branch.name));
+        if branch.pushed.is_some() {
+            let to = format!("{} as {}", branch.remote, branch.remote_name);
+            row("pushed", &to);
+        }
+        if let Some(url) = &branch.pr_url {
+            row("request", url);
+        }
+    }
+    let launches = usize::try_from(record.launches).unwrap_or(usize::MAX);
+    row("launched", &counted(launches, "time"));
+    let age_ms = context.clock.now_ms() - record.updated_at_ms;
+    let age = amount::duration(u64::try_from(age_ms).unwrap_or_default());
+    row("since", &format!("{age} ago"));
+    row("size", &list::size(known.bytes));
+}
+
+fn paths(context: &Context, known: &SandboxDetails, changed: &[ChangedPathView]) {
+    let n = known.n_changed.max(changed.len());
+    context
+        .ui
+        .line(&format!("  changed   {}", counted(n, "path")));
+    for change in changed.iter().take(PATHS_MAX) {
+        context
+            .ui
+            .line(&format!("    {:<9} {}", change.change, change.path));
+    }
+    if changed.len() > PATHS_MAX {
+        let more = changed.len() - PATHS_MAX;
+        context.ui.line(&format!("    and {more} more"));
+    }
+}
+
+fn next(known: &SandboxDetails, is_held: bool) -> Vec<String> {
+    let (record, id) = (&known.record, &known.record.id);
+    if is_held {
+        return vec![
+            format!("kapi log launch/{id} -f"),
+            format!("kapi wait launch/{id}"),
+            format!("kapi cancel launch/{id}"),
+        ];
+    }
+    let mut next = vec![
+        format!("kapi diff launch/{id}"),
+        format!("kapi log launch/{id}"),
+    ];
+    match (&record.branch, record.work) {
+        (Some(branch), WorkState::Committed) if branch.commit.is_some() => {
+            next.push(format!("git merge {}", branch.name));
+        }
+        (Some(_), _) => {}
+        (None, _) => next.push(format!("kapi sandbox merge {id}")),
+    }
+    next.push(format!("kapi sandbox discard {id}"));
+    next
+}

@@ -1,0 +1,62 @@
+//! Waiting for a goal: until it has ended, or a person has to do something for it to go on.
+
+use kapi_core::goal::state::{Goal, Status};
+use kapi_core::id::GoalId;
+use kapi_wire::result::ResultView;
+
+use crate::commands::wait::{OWNER, Waited};
+use crate::context::Context;
+use crate::driving::exit_of;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::report;
+use crate::ui::Format;
+
+/// Waits for a goal.
+pub(super) fn wait(context: &Context, id: &GoalId, timeout_ms: Option<u64>) -> Result<Exit, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let failed = |error| Error::engine(&error, &id.to_string());
+    let waited = Waited {
+        reference: format!("{:03}", id.index()),
+        dir: project.layout.goal(id).dir().to_path_buf(),
+        timeout_ms,
+    };
+    let mut is_first = true;
+    let rested = waited.until(&mut || {
+        let goal = project.load(id).map_err(failed)?;
+        if rests(&goal) {
+            return Ok(Some(goal));
+        }
+        if is_first && project.driver(id).map_err(failed)?.is_none() {
+            context.ui.say(&format!(
+                "note: nobody drives goal {id}; `kapi resume {:03}` does, and so does `kapi up`.",
+                id.index()
+            ));
+        }
+        is_first = false;
+        Ok(None)
+    })?;
+    let Some(goal) = rested else {
+        return Ok(Exit::Interrupted);
+    };
+    match context.ui.format {
+        Format::Json => context.ui.json(&ResultView::from(&goal)),
+        Format::Human => report::outcome(context.ui, &goal, None),
+    }
+    Ok(exit_of(&goal))
+}
+
+/// Tells whether nothing more happens to it by itself.
+fn rests(goal: &Goal) -> bool {
+    match goal.status {
+        Status::Setup | Status::Active => false,
+        Status::Waiting => goal.waits_for_person(),
+        Status::Done | Status::Unverified => !goal.is_driven(),
+        Status::Proposed
+        | Status::Blocked
+        | Status::Stalled
+        | Status::Paused
+        | Status::Impossible
+        | Status::Cancelled => true,
+    }
+}

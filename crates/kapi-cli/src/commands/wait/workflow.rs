@@ -1,0 +1,67 @@
+//! Waiting for a workflow: until it has ended, or its person has to decide, answer or unblock it.
+
+use kapi_core::workflow::mode_spec::Stage;
+use kapi_core::workflow::state::{Status, Workflow};
+use kapi_engine::workflow::key::WorkflowKey;
+
+use crate::commands::wait::{OWNER, Waited};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::workflow::found::Found;
+use crate::workflow::report;
+
+/// Waits for a workflow.
+pub(super) fn wait(
+    context: &Context,
+    key: &WorkflowKey,
+    timeout_ms: Option<u64>,
+) -> Result<Exit, Error> {
+    let root = context.project_root()?;
+    let project = context.project(&root, OWNER);
+    let layout = project.layout.workflow(key.mode, &key.id);
+    let waited = Waited {
+        reference: format!("{:03}", key.id.index()),
+        dir: layout.dir().to_path_buf(),
+        timeout_ms,
+    };
+    let mut is_first = true;
+    let rested = waited.until(&mut || {
+        let found = Found::load(context.project(&root, OWNER), key.clone())?;
+        if rests(&found.workflow) {
+            return Ok(Some(found));
+        }
+        let driver = project
+            .workflow_driver(key)
+            .map_err(|error| Error::workflow(&error))?;
+        if is_first && driver.is_none() {
+            context.ui.say(&format!(
+                "note: nobody drives workflow {}; `kapi {} resume {:03}` does.",
+                key.id,
+                key.mode,
+                key.id.index()
+            ));
+        }
+        is_first = false;
+        Ok(None)
+    })?;
+    Ok(rested.map_or(Exit::Interrupted, |found| {
+        report::outcome(context.ui, &found.dir(), &found.workflow)
+    }))
+}
+
+/// Tells whether nothing more happens to it by itself.
+fn rests(workflow: &Workflow) -> bool {
+    let rules = workflow.body.rules();
+    let is_asked = workflow.pending.is_some() || rules.open_question().is_some();
+    let (phase, _) = rules.phase();
+    match workflow.status {
+        Status::Active => is_asked || phase.stage == Stage::Handover,
+        Status::Blocked
+        | Status::Completed
+        | Status::Failed
+        | Status::Abandoned
+        | Status::Linked
+        | Status::Integrated => true,
+    }
+}

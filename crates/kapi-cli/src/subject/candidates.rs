@@ -1,0 +1,229 @@
+//! What could be meant: the things that a reference fits, and those that have not ended.
+//!
+//! Each is told with its kind, where it stands, what it is for, and the reference that names it alone.
+
+use kapi_core::goal::state::Goal;
+use kapi_core::id::GoalId;
+use kapi_core::kernel::task::Task;
+use kapi_core::text::shortened;
+use kapi_engine::goal_listing::Standing;
+use kapi_engine::project::Project;
+use kapi_engine::reference::Subject;
+use kapi_engine::workflow::index::WorkflowStanding;
+use kapi_engine::workflow::key::WorkflowKey;
+use kapi_wire::kernel::task::status_word;
+use kapi_world::launching::merge::known;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit_code::Exit;
+use crate::kernel::{self, failed, no_task};
+use crate::subject::{CANDIDATES_MAX, OWNER, Silence, launches};
+
+/// Characters of a purpose in a line.
+const PURPOSE_CHARS_MAX: usize = 60;
+/// How the name of a task's sandbox begins.
+const OF_TASK: &str = "task_";
+
+/// Says which things a reference fits.
+pub(super) fn ambiguous(context: &Context, reference: &str, found: &[Subject]) -> Error {
+    let text = format!("{} things here are called {reference:?}", found.len());
+    Error::usage(text).with_hint(which(context, found, Some(reference)))
+}
+
+/// Returns the only thing that has not ended.
+pub(super) fn only(context: &Context, silence: Silence) -> Result<Subject, Error> {
+    let mut found = under_way(context)?;
+    match (found.len(), silence) {
+        (1, _) => Ok(found.remove(0)),
+        (0, Silence::Latest) => latest(context),
+        (0, Silence::UnderWay) => Err(Error::new(Exit::NotFound, "nothing here is unfinished")
+            .with_hint("`kapi status --all` lists what there is; name one.")),
+        (n, _) => {
+            let text = format!("{n} things could be meant");
+            Err(Error::usage(text).with_hint(which(context, &found, None)))
+        }
+    }
+}
+
+/// Returns what to type instead, with a line for each thing.
+fn which(context: &Context, found: &[Subject], typed: Option<&str>) -> String {
+    let names: Vec<String> = found
+        .iter()
+        .take(CANDIDATES_MAX)
+        .map(|subject| reference(subject, typed))
+        .collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let lines = names.iter().zip(found).map(|(name, subject)| {
+        // What cannot be read is a candidate all the same.
+        let about = about(context, subject).unwrap_or_else(|_| "cannot be read".to_owned());
+        format!("\n  {name:width$}  {}, {about}", subject.kind())
+    });
+    let more = match found.len().saturating_sub(CANDIDATES_MAX) {
+        0 => String::new(),
+        n => format!("\n  and {n} more"),
+    };
+    format!("say which one:{}{more}", lines.collect::<String>())
+}
+
+/// Returns the name that is easiest to keep in mind and still means this alone.
+fn reference(subject: &Subject, typed: Option<&str>) -> String {
+    let id = match subject {
+        Subject::Goal(id) | Subject::Workflow(WorkflowKey { id, .. }) => id.to_string(),
+        Subject::Task(_) | Subject::Launch(_) => return subject.to_string(),
+    };
+    if typed == Some(id.as_str()) {
+        subject.to_string()
+    } else {
+        id
+    }
+}
+
+/// Returns where it stands and what it is for.
+fn about(context: &Context, subject: &Subject) -> Result<String, Error> {
+    let (state, purpose) = match subject {
+        Subject::Goal(id) => {
+            let project = context.project(&context.project_root()?, OWNER);
+            let goal = load(&project, id)?;
+            (goal.status.to_string(), goal.contract.intent)
+        }
+        Subject::Workflow(key) => {
+            let project = context.project(&context.project_root()?, OWNER);
+            let workflow = project
+                .workflow(key)
+                .map_err(|error| Error::workflow(&error))?;
+            let state = format!("{} of {}", workflow.status.as_str(), key.mode);
+            (state, workflow.purpose)
+        }
+        Subject::Task(id) => {
+            let task = kernel::with(context, OWNER, |kernel| {
+                let found = kernel.queue()?.find(*id).map_err(|error| failed(&error))?;
+                found.ok_or_else(|| no_task(*id))
+            })?;
+            (status_word(task.state).to_owned(), task.request.description)
+        }
+        Subject::Launch(id) => {
+            let place = launches::find(context, id, None)?;
+            let record = known(&place).map_err(|error| Error::launch(&error))?;
+            let holder = place.holder().map_err(|error| Error::launch(&error))?;
+            let state = record.state_word(holder.is_some()).to_owned();
+            let branch = record
+                .branch
+                .map(|branch| format!(", branch {}", branch.name));
+            (
+                state,
+                format!("{}{}", record.agent, branch.unwrap_or_default()),
+            )
+        }
+    };
+    Ok(format!(
+        "{state}: {}",
+        shortened(&purpose, PURPOSE_CHARS_MAX)
+    ))
+}
+
+fn load(project: &Project<'_>, id: &GoalId) -> Result<Goal, Error> {
+    project
+        .load(id)
+        .map_err(|error| Error::engine(&error, &id.to_string()))
+}
+
+/// Returns everything that has not ended and is a person's own: what a workflow or a race works on is
+/// named by these.
+fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
+    let mut found = Vec::new();
+    if let Some(root) = root(context)? {
+        let project = context.project(&root, OWNER);
+        let standings = project
+            .standings()
+            .map_err(|error| Error::engine(&error, ""))?;
+        let mut races = Vec::new();
+        for listed in &standings.goals {
+            // What is damaged is never meant by silence.
+            let Standing::Known(entry) = &listed.standing else {
+                continue;
+            };
+            if entry.status.is_terminal() {
+                continue;
+            }
+            if let Some(race) = &entry.race {
+                if races.contains(&race.of) {
+                    continue;
+                }
+                races.push(race.of);
+            }
+            if load(&project, &listed.id)?
+                .contract
+                .working
+                .workflow
+                .is_none()
+            {
+                found.push(Subject::Goal(listed.id.clone()));
+            }
+        }
+        found.extend(standings.workflows.into_iter().filter_map(|listed| {
+            let WorkflowStanding::Known(entry) = &listed.standing else {
+                return None;
+            };
+            let is_over = entry.status.is_terminal() || entry.about.is_some();
+            (!is_over).then_some(Subject::Workflow(listed.key))
+        }));
+    }
+    found.extend(
+        tasks(context)?
+            .into_iter()
+            .map(|task| Subject::Task(task.id)),
+    );
+    for place in launches::here(context)? {
+        let holder = place.holder().map_err(|error| Error::launch(&error))?;
+        let id = place.id().as_str();
+        if holder.is_some() && !id.starts_with(OF_TASK) {
+            found.push(Subject::Launch(id.to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+fn root(context: &Context) -> Result<Option<std::path::PathBuf>, Error> {
+    match context.project_root() {
+        Ok(root) => Ok(Some(root)),
+        Err(error) if error.exit == Exit::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the tasks that have not ended and drive no goal of a workflow.
+fn tasks(context: &Context) -> Result<Vec<Task>, Error> {
+    let found = kernel::with(context, OWNER, |kernel| {
+        let queue = kernel.queue()?;
+        let tasks = queue.kernel().tasks.values();
+        let own = tasks.filter(|task| !task.state.is_ended() && task.goal_drive().is_none());
+        Ok(own.cloned().collect())
+    });
+    match found {
+        Err(error) if error.exit == Exit::NotFound => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+/// Returns the goal or workflow that was begun last.
+fn latest(context: &Context) -> Result<Subject, Error> {
+    let project = context.project(&context.project_root()?, OWNER);
+    let goals = project
+        .goal_ids()
+        .map_err(|error| Error::engine(&error, ""))?;
+    let workflows = project
+        .workflow_keys()
+        .map_err(|error| Error::failed(&error))?;
+    let goal = goals.into_iter().max();
+    let workflow = workflows.into_iter().max_by_key(|key| key.id.index());
+    match (goal, workflow) {
+        (Some(goal), Some(workflow)) if goal.index() < workflow.id.index() => {
+            Ok(Subject::Workflow(workflow))
+        }
+        (Some(goal), _) => Ok(Subject::Goal(goal)),
+        (None, Some(workflow)) => Ok(Subject::Workflow(workflow)),
+        (None, None) => Err(Error::new(Exit::NotFound, "there is nothing here yet")
+            .with_hint("start a goal with `kapi run \"<task>\" --verify \"<command>\"`.")),
+    }
+}
