@@ -2,12 +2,14 @@
 //!
 //! What a command's options mean stands in its own file.
 
+pub(crate) mod former;
+
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
-    run, sandbox, service, show, spend, status, task, up, wait,
+    goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend, status, task,
+    up, wait,
 };
 use crate::modes;
 
@@ -60,20 +62,12 @@ pub(crate) enum Command {
     Resume(resume::Args),
     /// Hand single tasks to agents, and see what becomes of them
     Task(task::Args),
-    /// Keep the lessons that later runs are told
-    Guardrail(guardrail::Args),
-    /// Show the rules for tasks and loops, or try them
-    Policy(policy::Args),
     /// Show tasks, loops, lessons and settings of this project on one screen
     Dashboard(dashboard::Args),
-    /// Tell which agent programs are there, logged in, and answer
-    Health(health::Args),
     /// List loops, run them, and see what became of their runs
     Loop(loops::Args),
     /// Supervise this project: wake and drive goals, work on tasks, set loops off
     Up(up::Args),
-    /// Let the system run `kapi up` for this project; only when asked
-    Service(service::Args),
     /// End a goal, a workflow, a task or a launch for good
     Cancel(cancel::Args),
     /// Show what it may use and has used, or raise its limits
@@ -90,9 +84,8 @@ pub(crate) enum Command {
     Sandbox(sandbox::Args),
     /// Remove sandboxes that hold nothing any more
     Cleanup(cleanup::Args),
-    /// Build the image that `--sandbox podman` needs
-    Image(image::Args),
     /// Use the tools of an agent from a shell: one call, one line of JSON
+    #[command(hide = true)]
     Agent(agent::Args),
     /// Serve the tools of an agent over the Model Context Protocol
     Mcp(mcp::Args),
@@ -100,11 +93,11 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Tell what this machine can do, and how to mend what it cannot
     Doctor(doctor::Args),
-    /// Tell what would hold and where each value was said; nothing is started
-    Explain(explain::Args),
     /// Print a shell completion script
     Completion(completion::Args),
 }
 
+#[cfg(test)]
+mod documents;
 #[cfg(test)]
 mod tests;

@@ -394,7 +394,7 @@ fn trusted(faults: &mut Faults, hashes: Vec<Setting<String>>) -> Vec<String> {
             "{:?} is no SHA-256 of 64 small hexadecimal digits",
             odd.value
         );
-        faults.at(odd, what, "`kapi explain launch` prints the line to add");
+        faults.at(odd, what, "`kapi launch --explain` prints the line to add");
     }
     hashes.into_iter().map(|hash| hash.value).collect()
 }

@@ -12,7 +12,7 @@ use kapi_world::book::Book;
 use crate::error::Error;
 use crate::exit_code::Exit;
 
-/// The image that `kapi image build` makes when no other name was given.
+/// The image that `kapi sandbox image` makes when no other name was given.
 pub(crate) const IMAGE_DEFAULT: &str = "localhost/kapi:latest";
 /// What is missing when nobody named an image.
 pub(crate) const NO_IMAGE: &str = "no image is configured";
@@ -20,7 +20,7 @@ pub(crate) const NO_IMAGE: &str = "no image is configured";
 /// Returns how a person gets an image.
 pub(crate) fn image_hint() -> String {
     format!(
-        "build ours with `kapi image build`, then set `image = \"{IMAGE_DEFAULT}\"` under [sandbox] \
+        "build ours with `kapi sandbox image`, then set `image = \"{IMAGE_DEFAULT}\"` under [sandbox] \
          in your configuration."
     )
 }

@@ -8,11 +8,11 @@ use std::process::{self, ExitCode};
 
 use clap::Parser as _;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, former};
 use crate::commands::{
     agent, audit, budget, cancel, check, cleanup, clear, completion, dashboard, demo, diff, doctor,
-    explain, goal, guardrail, health, image, inbox, launch, log, loops, mcp, policy, prove, resume,
-    run, sandbox, service, show, spend, status, task, up, wait,
+    explain, goal, inbox, launch, log, loops, mcp, prove, resume, run, sandbox, show, spend,
+    status, task, up, wait,
 };
 use crate::context::Context;
 use crate::error::Error;
@@ -74,13 +74,7 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
     let ui = Ui { format };
     let exit = Context::new(format)
         .and_then(|context| act(&context))
-        .unwrap_or_else(|error| {
-            ui.say(&format!("error: {error}"));
-            if let Some(hint) = &error.hint {
-                ui.say(&format!("hint: {hint}"));
-            }
-            error.exit
-        });
+        .unwrap_or_else(|error| tell(ui, &error));
     if ui.fate() == Fate::Failed {
         ui.say("error: failed to write to standard output");
         return Exit::Failed;
@@ -88,8 +82,18 @@ fn answer(format: Format, act: impl FnOnce(&Context) -> Result<Exit, Error>) -> 
     exit
 }
 
+/// Says what went wrong and what to do about it, and returns how it ended.
+fn tell(ui: Ui, error: &Error) -> Exit {
+    ui.say(&format!("error: {error}"));
+    if let Some(hint) = &error.hint {
+        ui.say(&format!("hint: {hint}"));
+    }
+    error.exit
+}
+
 fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
     match command {
+        Command::Run(args) if args.explain => explain::run::explain(context, args),
         Command::Run(args) => run::run(context, args),
         Command::Demo(args) => demo::run(context, args),
         Command::Goal(args) => goal::run(context, args),
@@ -100,30 +104,25 @@ fn dispatch(context: &Context, command: &Command) -> Result<Exit, Error> {
         Command::Show(args) => show::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Loop(args) => loops::run(context, args),
-        Command::Service(args) => service::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Wait(args) => wait::run(context, args),
         Command::Resume(args) => resume::run(context, args),
         Command::Task(args) => task::run(context, args),
-        Command::Guardrail(args) => guardrail::run(context, args),
-        Command::Policy(args) => policy::run(context, args),
         Command::Dashboard(args) => dashboard::run(context, args),
-        Command::Health(args) => health::run(context, args),
         Command::Up(args) => up::run(context, args),
         Command::Cancel(args) => cancel::run(context, args),
         Command::Budget(args) => budget::run(context, args),
         Command::Spend(args) => spend::run(context, args),
         Command::Check(args) => check::run(context, args),
         Command::Prove(args) => prove::run(context, args),
+        Command::Launch(args) if args.explain => explain::launch::explain(context, args),
         Command::Launch(args) => launch::run(context, args),
         Command::Sandbox(args) => sandbox::run(context, args),
         Command::Cleanup(args) => cleanup::run(context, args),
-        Command::Image(args) => image::run(context, args),
         Command::Agent(args) => agent::run(context, args),
         Command::Mcp(args) => mcp::run(context, args),
         Command::Audit(args) => audit::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
-        Command::Explain(args) => explain::run(context, args),
         Command::Completion(args) => Ok(completion::run(context, args)),
     }
 }
@@ -147,6 +146,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     let ui = Ui {
         format: Format::Human,
     };
+    let typed: Vec<String> = std::env::args().collect();
+    if let Some(error) = former::now(&typed, error) {
+        return ExitCode::from(tell(ui, &error).code());
+    }
     if error.use_stderr() {
         ui.say_page(error.to_string().trim_end());
         ExitCode::from(Exit::Usage.code())

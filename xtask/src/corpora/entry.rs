@@ -129,7 +129,7 @@ impl Entry {
             }
             Self::Mcp => propose(request, place, shell),
             Self::Task => {
-                let words = ["task", "run", task, "--verify", verify, "--backend", &agent];
+                let words = ["task", "run", task, "--verify", verify, "--agent", &agent];
                 kapi(&[&words[..], &["--json"]].concat(), options)
             }
             Self::Loop => {

@@ -2,6 +2,7 @@
 //!
 //! Every step of the sandbox is really tried.
 
+mod agents;
 mod modes;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// Write again from the logs what is missing of the workflows' records or says something else
     #[arg(long, requires = "modes")]
     mend: bool,
+    #[command(flatten)]
+    agents: agents::Args,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,6 +63,9 @@ struct Check {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.modes {
         return modes::run(context, modes::Wish::of(args.mend));
+    }
+    if args.agents.agents {
+        return agents::run(context, &args.agents);
     }
     let config = context.config(context.project_root().ok().as_deref())?;
     let mut checks = vec![git(context)];

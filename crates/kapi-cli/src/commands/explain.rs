@@ -1,45 +1,22 @@
-//! `kapi explain`: what would hold, value by value, and where each was said.
+//! `kapi run --explain` and `kapi launch --explain`: what would hold, value by value, and where each was said.
 //!
 //! Resolves exactly what a command would resolve. Nothing is started, created or written, and the
 //! values of variables are never shown.
 
-mod launch;
-mod profile;
+pub(crate) mod launch;
 mod route;
-mod run;
+pub(crate) mod run;
 
 use serde::Serialize;
 
-use crate::commands;
 use crate::config::source::Source;
 use crate::context::Context;
-use crate::error::Error;
-use crate::exit_code::Exit;
 use crate::ui::Format;
 
 /// Characters of a key's column.
 const KEY_WIDTH: usize = 20;
 /// Characters of a value's column, when its source stands beside it.
 const VALUE_WIDTH: usize = 44;
-
-/// Options of `kapi explain`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// What to explain
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
-    /// What `kapi run` would do with these flags
-    #[command(mut_arg("intent", |arg| arg.required(false).default_value("").hide_default_value(true)))]
-    Run(Box<commands::run::Args>),
-    /// How `kapi launch` would set up a sandbox with these flags
-    Launch(Box<launch::Args>),
-    /// A profile as it stands in its file; without a name, all that there are
-    Profile(profile::Args),
-}
 
 /// One value and where it was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,16 +38,6 @@ struct View<'a> {
 /// Rows as they are collected, in the order they are shown.
 #[derive(Debug, Default)]
 struct Rows(Vec<Row>);
-
-/// Explains.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    match &args.what {
-        What::Run(args) => run::explain(context, args)?,
-        What::Launch(args) => launch::explain(context, args)?,
-        What::Profile(args) => profile::explain(context, args)?,
-    }
-    Ok(Exit::Success)
-}
 
 impl Rows {
     fn add(&mut self, key: &str, value: impl Into<String>, source: &Source) {

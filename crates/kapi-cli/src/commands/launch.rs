@@ -42,11 +42,13 @@ const SPEC_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// The sandbox's id: 1 to 64 letters, digits, '-' and '_'
-    id: String,
+    #[arg(required_unless_present = "explain")]
+    id: Option<String>,
     /// The project's directory
-    project: PathBuf,
+    #[arg(required_unless_present = "explain")]
+    project: Option<PathBuf>,
     #[command(flatten)]
-    flags: Flags,
+    pub(crate) flags: Flags,
     /// What to do
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
@@ -65,12 +67,30 @@ pub(crate) struct Args {
     /// Only tell what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Tell what would hold and where each value was said; nothing is started, and ID and PROJECT may
+    /// be left out
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+impl Args {
+    /// Returns the project that is explained, where one is named: a single name is the project's.
+    pub(crate) fn explained(&self) -> Option<PathBuf> {
+        self.project
+            .clone()
+            .or_else(|| self.id.as_ref().map(PathBuf::from))
+    }
+
+    /// Returns the sandbox's id, as it was typed.
+    fn id(&self) -> &str {
+        self.id.as_deref().unwrap_or_default()
+    }
 }
 
 /// Launches an agent.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("launch an agent")?;
-    let project = directory(context, &args.project)?;
+    let project = directory(context, args.project.as_deref().unwrap_or(Path::new(".")))?;
     let profile = resolve(context, &project, &args.flags)?;
     for note in &profile.notes {
         context.ui.say(&format!("note: {note}"));
@@ -151,7 +171,7 @@ fn plan(
     project: PathBuf,
     profile: &LaunchProfile,
 ) -> Result<LaunchPlan, Error> {
-    let id = SandboxId::parse(&args.id).map_err(|error| Error::launch(&error))?;
+    let id = SandboxId::parse(args.id()).map_err(|error| Error::launch(&error))?;
     let key = project_key(&project);
     let conduct = if profile.is_interactive {
         Conduct::Interactive

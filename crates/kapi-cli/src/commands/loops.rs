@@ -3,9 +3,11 @@
 //! A definition is a file that a person writes; nothing here changes one. When a loop is set off by
 //! itself is the business of `kapi up`.
 
+pub(crate) mod guardrail;
 mod history;
 mod init;
 mod list;
+mod policy;
 mod run;
 mod show;
 mod standing;
@@ -47,6 +49,10 @@ enum Verb {
     Disable(Reference),
     /// Show the last runs of a loop, phase by phase
     History(history::Args),
+    /// Keep the lessons that later runs of tasks and loops are told
+    Guardrail(guardrail::Args),
+    /// Show the rules for tasks and loops, or try them
+    Policy(policy::Args),
     /// Write the loops that Kapi brings along to .ilchul/loops, for you to change
     Init(init::Args),
 }
@@ -70,6 +76,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Verb::Enable(args) => switch::run(context, args, switch::To::On),
         Verb::Disable(args) => switch::run(context, args, switch::To::Off),
         Verb::History(args) => history::run(context, args),
+        Verb::Guardrail(args) => guardrail::run(context, args),
+        Verb::Policy(args) => policy::run(context, args),
         Verb::Init(args) => init::run(context, args),
     }
 }

@@ -22,6 +22,13 @@ pub(crate) mod race;
 /// How often a contract is drawn up again because another run took its branch.
 pub(crate) const DRAFTS_MAX: u32 = 10;
 
+/// Headings of the options that a contract is made of.
+const PROOF: &str = "Proof";
+const PARTIES: &str = "Agent and judge";
+const LIMITS: &str = "Limits";
+const ISOLATION: &str = "Isolation";
+const MORE: &str = "More of the contract";
+
 /// Options of `kapi run`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
@@ -32,94 +39,94 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
     /// A shell command that must exit 0 in a clean checkout; may be given several times
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(help_heading = PROOF, long, value_name = "COMMAND")]
     pub(crate) verify: Vec<String>,
     /// Run without a verify command, also where the configuration names one
-    #[arg(long, conflicts_with = "verify")]
+    #[arg(help_heading = PROOF, long, conflicts_with = "verify")]
     pub(crate) unverified: bool,
     /// What must hold for it to be done; default: the task itself and the verify commands
-    #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = PROOF, long, value_name = "TEXT")]
     pub(crate) criteria: Option<String>,
     /// Files the agent must not change, as git pathspecs with glob rules ('tests/**')
-    #[arg(long, value_name = "GLOB")]
+    #[arg(help_heading = PROOF, long, value_name = "GLOB")]
     pub(crate) protect: Vec<String>,
     /// Do not protect the test scripts that a verify command names
-    #[arg(long)]
+    #[arg(help_heading = PROOF, long)]
     pub(crate) no_auto_protect: bool,
     #[command(flatten)]
     pub(crate) checks: CheckFlags,
     /// A directory of checks the agent never sees, copied over the checkout for the last verify
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = PROOF, long, value_name = "DIR")]
     pub(crate) hidden: Option<PathBuf>,
     /// The agent: claude, codex, gemini, pi, 'command:SHELL' or 'script:FILE.yaml'
-    #[arg(long, value_name = "AGENT")]
+    #[arg(help_heading = PARTIES, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Who judges: another agent, provider/model, 'same' or 'none'; default: your preference, or
     /// another agent that is installed; for a command 'none'
-    #[arg(long, value_name = "JUDGE")]
+    #[arg(help_heading = PARTIES, long, value_name = "JUDGE")]
     pub(crate) judge: Option<String>,
     /// What an unreachable judge means: 'closed' blocks the goal, 'open' lets it pass
-    #[arg(long, value_name = "RULE", value_enum)]
+    #[arg(help_heading = PARTIES, long, value_name = "RULE", value_enum)]
     pub(crate) judge_unavailable: Option<Openness>,
     /// The revision to start from; default: HEAD
-    #[arg(long, value_name = "REVISION")]
+    #[arg(help_heading = MORE, long, value_name = "REVISION")]
     pub(crate) base: Option<String>,
     /// The branch type; default: fix for a task that begins with "fix", feat otherwise
-    #[arg(long = "type", value_name = "TYPE", value_parser = naming::branch_types())]
+    #[arg(help_heading = MORE, long = "type", value_name = "TYPE", value_parser = naming::branch_types())]
     pub(crate) branch_type: Option<BranchType>,
     /// The isolation: 'native' (default), 'podman', or 'none' for no isolation at all
-    #[arg(long, value_name = "LEVEL", value_enum)]
+    #[arg(help_heading = ISOLATION, long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<Sandbox>,
     /// What can be reached besides the model: 'none', 'filtered' (default) or 'open'
-    #[arg(long, value_name = "MODE", value_enum)]
+    #[arg(help_heading = ISOLATION, long, value_name = "MODE", value_enum)]
     pub(crate) network: Option<Network>,
     /// Agent turns at most [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = LIMITS, long, value_name = "N")]
     pub(crate) turns: Option<u32>,
     /// Tokens at most, executor and judge together (500k, 2M)
-    #[arg(long, value_name = "N", value_parser = amount::parse_count)]
+    #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = amount::parse_count)]
     pub(crate) tokens: Option<u64>,
     /// US dollars at most, for agents that report their cost or whose model's price is known
-    #[arg(long, value_name = "USD", value_parser = amount::parse_usd_micros)]
+    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = amount::parse_usd_micros)]
     pub(crate) usd: Option<u64>,
     /// Time at most (90s, 15m, 2h)
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help_heading = LIMITS, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) wall: Option<u64>,
     /// Time one agent turn may take [default: 1h]
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help_heading = LIMITS, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) turn_timeout: Option<u64>,
     /// Time one verify command may take [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
+    #[arg(help_heading = PROOF, long, value_name = "TIME", value_parser = amount::parse_duration_ms)]
     pub(crate) verify_timeout: Option<u64>,
     /// Let verify commands use the network
-    #[arg(long)]
+    #[arg(help_heading = PROOF, long)]
     pub(crate) verify_network: bool,
     /// Turns that may end in the same tree with the same verdict before it is stalled [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = LIMITS, long, value_name = "N")]
     pub(crate) stall_after: Option<u32>,
     /// A command, or the beginning of one, that you are asked about first; may be given several times
-    #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = MORE, long, value_name = "TEXT")]
     pub(crate) ask_before: Vec<String>,
     /// How the agent decides where nothing was said
-    #[arg(long, value_name = "TEXT")]
+    #[arg(help_heading = MORE, long, value_name = "TEXT")]
     pub(crate) decision_style: Option<String>,
     /// Whether it ends with something shipped or with something found out [default: ticket]
-    #[arg(long, value_name = "TYPE", value_enum)]
+    #[arg(help_heading = MORE, long, value_name = "TYPE", value_enum)]
     pub(crate) goal_type: Option<working::GoalTypeName>,
     /// What the agent can look at, as KIND=LOCATION or KIND=LOCATION;NOTES
-    #[arg(long, value_name = "SURFACE", value_parser = working::parse_surface)]
+    #[arg(help_heading = MORE, long, value_name = "SURFACE", value_parser = working::parse_surface)]
     pub(crate) surface: Vec<Surface>,
     /// The phase the work starts in [default: analysis]
-    #[arg(long, value_name = "PHASE", value_enum)]
+    #[arg(help_heading = MORE, long, value_name = "PHASE", value_enum)]
     pub(crate) start_phase: Option<working::PhaseName>,
     /// Run verify commands through mise
-    #[arg(long)]
+    #[arg(help_heading = MORE, long)]
     pub(crate) mise: bool,
     /// How much the agent is reminded of in every turn [default: all]
-    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(help_heading = MORE, long, value_name = "HOW", value_enum)]
     pub(crate) reminders: Option<working::RemindersName>,
     /// Do not ask the agent to distil the journey once the goal is done
-    #[arg(long)]
+    #[arg(help_heading = MORE, long)]
     pub(crate) no_distill: bool,
     #[command(flatten)]
     pub(crate) race: race::Flags,
@@ -129,10 +136,14 @@ pub(crate) struct Args {
     /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
     #[arg(long)]
     pub(crate) park: bool,
+    /// Tell what would hold and where each value was said; nothing is started
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 /// What checks are held to, as options.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[command(next_help_heading = PROOF)]
 pub(crate) struct CheckFlags {
     /// What the agent may do to tests: 'additive' (default) adds and keeps, 'locked' changes
     /// nothing, 'free' changes them and every difference is named

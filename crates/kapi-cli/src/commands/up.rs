@@ -8,6 +8,7 @@ mod board;
 mod calls;
 mod crew;
 mod said;
+mod service;
 mod supervisor;
 mod tasks;
 
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     /// Where tasks are kept: `files`, or the servers of a NATS cluster as `nats://host:port,…`
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    #[command(flatten)]
+    service: service::Args,
 }
 
 /// How long it goes on.
@@ -59,6 +62,9 @@ enum Until {
 
 /// Supervises the goals, tasks and loops of the project.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if args.service.is_asked() {
+        return service::run(context, &args.service);
+    }
     let context = &context.with_store(args.store.as_deref());
     context.require_human("supervise goals")?;
     let root = kernel::root(context)?;

@@ -1,4 +1,4 @@
-//! The flags that choose how a launch is set up; `kapi launch` and `kapi explain launch` have them.
+//! The flags that choose how a launch is set up; `kapi launch` and `kapi launch --explain` have them.
 //!
 //! Only what is said; what follows from it is resolved elsewhere.
 

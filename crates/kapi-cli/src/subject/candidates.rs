@@ -146,12 +146,11 @@ fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
             if entry.status.is_terminal() {
                 continue;
             }
-            if let Some(race) = &entry.race {
-                if races.contains(&race.of) {
-                    continue;
-                }
-                races.push(race.of);
+            let race = entry.race.as_ref().map(|race| race.of);
+            if race.is_some_and(|race| races.contains(&race)) {
+                continue;
             }
+            races.extend(race);
             if load(&project, &listed.id)?
                 .contract
                 .working

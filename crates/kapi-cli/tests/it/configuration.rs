@@ -88,7 +88,7 @@ fn a_variable_that_is_kapis_own_is_refused_where_it_is_named() {
             .assert_error(2, &[&place, words, "hint: Leave"]);
     }
     env.configure("[agents.command]\npass_env = [\"ANTHROPIC_API_KEY\"]\n");
-    let output = env.kapi(&["explain", "run", "x", "--agent", "command:true"]);
+    let output = env.kapi(&["run", "--explain", "x", "--agent", "command:true"]);
     assert!(!output.stderr.contains("ANTHROPIC_API_KEY"), "{output:?}");
 }
 

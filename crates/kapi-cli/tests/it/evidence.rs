@@ -167,7 +167,7 @@ fn a_branch_that_was_moved_is_never_offered_as_proved() {
 #[test]
 fn the_runs_of_a_task_are_audited() {
     let env = Environment::new();
-    let ran = env.kapi(&["task", "run", TASK, "--backend", RIGHT]);
+    let ran = env.kapi(&["task", "run", TASK, "--agent", RIGHT]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(env.kapi(&["audit"]).code, 0);
     let output = env.json(&["audit"]);

@@ -39,7 +39,14 @@ fn a_run_says_where_each_value_comes_from() {
     env.set("KAPI_AGENT", "codex");
     env.set("OPENAI_API_KEY", "sk-never-shown");
     let line = |path: &std::path::Path, line: u32| format!("{}:{line}", path.display());
-    let found = env.json(&["explain", "run", "--network", "filtered", "--tokens", "5k"]);
+    let found = env.json(&[
+        "run",
+        "--explain",
+        "--network",
+        "filtered",
+        "--tokens",
+        "5k",
+    ]);
     assert_eq!(
         (found["kind"].as_str(), found["command"].as_str()),
         (Some("policy"), Some("run"))
@@ -96,7 +103,7 @@ fn what_is_explained_is_what_a_contract_gets() {
     let env = Environment::new();
     env.configure("[goal]\nagent = \"command:echo 42 > answer.txt\"\nturns = 4\nstall_after = 2\n[network]\nmode = \"none\"\n");
     let flags = ["--verify", "sh test.sh", "--turns", "2"];
-    let explained = env.json(&[&["explain", "run"][..], &flags].concat());
+    let explained = env.json(&[&["run", "--explain"][..], &flags].concat());
     let output = env.kapi(&[&["run", "do it", "--yes", "--json"][..], &flags].concat());
     assert_eq!(output.code, 0, "{output:?}");
     let contract = env.json(&["show", "1"])["contract"].clone();
@@ -132,8 +139,8 @@ fn a_launch_is_explained_whole_and_nothing_is_made() {
     write(&env.home().join(".gitconfig"), "");
     let before = snapshot(&env);
     let args = [
-        "explain",
         "launch",
+        "--explain",
         "--agent",
         "mine",
         "--branch",
@@ -174,7 +181,7 @@ fn a_launch_is_explained_whole_and_nothing_is_made() {
         (&[], "overlay"),
         (&["--worktree-mode"], "worktree"),
     ] {
-        let found = env.json(&[&["explain", "launch"][..], flags].concat());
+        let found = env.json(&[&["launch", "--explain"][..], flags].concat());
         assert_eq!(row(&found, "workspace mode").0, mode, "{flags:?}");
     }
     assert_eq!(snapshot(&env), before, "asking leaves no trace");
@@ -183,7 +190,7 @@ fn a_launch_is_explained_whole_and_nothing_is_made() {
 #[test]
 fn profiles_are_shown_as_they_are_written() {
     let env = Environment::new();
-    let all = env.json(&["explain", "profile"]);
+    let all = env.json(&["sandbox", "profile"]);
     let names: Vec<&str> = all["profiles"]
         .as_array()
         .unwrap()
@@ -194,17 +201,17 @@ fn profiles_are_shown_as_they_are_written() {
         names,
         ["claude", "codex", "gemini", "aider", "pi", "interactive"]
     );
-    let shown = env.kapi(&["explain", "profile", "aider"]);
+    let shown = env.kapi(&["sandbox", "profile", "aider"]);
     assert!(shown.stdout.contains("command: aider"), "{shown:?}");
     // What is shown is a profile of one's own, once it is kept.
     let own = env.home().join(".config/kapi/profiles/mine.yaml");
     write(&own, &shown.stdout);
-    let found = env.json(&["explain", "launch", "--agent", "mine"]);
+    let found = env.json(&["launch", "--explain", "--agent", "mine"]);
     assert!(
         row(&found, "agent").0.starts_with("command:aider"),
         "{found:#}"
     );
-    env.kapi(&["explain", "profile", "nobody"])
+    env.kapi(&["sandbox", "profile", "nobody"])
         .assert_error(2, &["nobody", "hint: there are claude"]);
 }
 

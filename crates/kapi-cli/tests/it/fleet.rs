@@ -49,7 +49,7 @@ impl Fleet {
             "task",
             "run",
             "make it right",
-            "--backend",
+            "--agent",
             agent,
             "--detach",
             "--json",

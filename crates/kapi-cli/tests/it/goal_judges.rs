@@ -98,7 +98,7 @@ fn another_installed_agent_judges_by_default_and_that_is_said() {
         detail["contract"]["judge"],
         json!({"by": "agent", "agent": "codex"})
     );
-    assert_eq!(detail["same_model"], false);
+    assert_eq!(detail["standing"]["same_model"], false);
     let output = propose(&env, &["--agent", "codex"]);
     assert!(output.stderr.contains("so claude does"), "{output:?}");
 }

@@ -93,13 +93,13 @@ fn looking_where_several_could_be_meant_lists_them() {
         "northstar",
         "replan-log",
     ] {
-        let human = env.kapi(&["goal", verb]);
+        let human = env.kapi(&["goal", "slash", verb]);
         assert_eq!(human.code, 0, "{verb}: {human:?}");
         assert_eq!(human.stdout.lines().count(), 2, "{verb}: {human:?}");
         for id in [FIRST, "002-make-answer-right"] {
             assert!(human.stdout.contains(id), "{verb}: {human:?}");
         }
-        let listed = env.json(&["goal", verb]);
+        let listed = env.json(&["goal", "slash", verb]);
         assert_eq!(listed["goals"].as_array().unwrap().len(), 2, "{verb}");
     }
     // What changes something never guesses.

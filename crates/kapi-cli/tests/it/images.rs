@@ -51,7 +51,7 @@ fn with_git_alone(env: &mut Environment) {
 fn a_dry_run_shows_the_command_and_the_containerfile() {
     let mut env = Environment::bare();
     env.set("PATH", "/nonexistent");
-    let output = env.kapi(&["image", "build", "--dry-run"]);
+    let output = env.kapi(&["sandbox", "image", "--dry-run"]);
     assert_eq!(output.code, 0, "{output:?}");
     let first = "podman build --tag=localhost/kapi:latest --file=- <an empty directory>\n";
     assert!(output.stdout.starts_with(first), "{output:?}");
@@ -60,8 +60,8 @@ fn a_dry_run_shows_the_command_and_the_containerfile() {
     write(&directory.join("Containerfile"), "FROM scratch\n");
     let directory = directory.display().to_string();
     let own = env.json(&[
+        "sandbox",
         "image",
-        "build",
         "--dry-run",
         "--tag=mine:1",
         "--base=debian:12",
@@ -93,7 +93,7 @@ fn a_value_that_is_not_meant_for_podman_is_2() {
         (&["--base=a", "--build-arg=BASE=b"], "BASE is said twice"),
         (&["--directory=nowhere"], "no Containerfile in"),
     ] {
-        let args = [&["image", "build", "--dry-run"][..], options].concat();
+        let args = [&["sandbox", "image", "--dry-run"][..], options].concat();
         env.kapi(&args).assert_error(2, &[words]);
     }
 }
@@ -102,7 +102,7 @@ fn a_value_that_is_not_meant_for_podman_is_2() {
 fn a_build_gives_podman_the_containerfile_and_says_what_to_configure() {
     let mut env = Environment::bare();
     with_podman(&mut env);
-    let output = env.kapi(&["image", "build", "--build-arg=PACKAGES=tree"]);
+    let output = env.kapi(&["sandbox", "image", "--build-arg=PACKAGES=tree"]);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.contains("image = \"localhost/kapi:latest\""));
     assert!(output.stdout.contains(".config/kapi/config.toml"));
@@ -114,12 +114,12 @@ fn a_build_gives_podman_the_containerfile_and_says_what_to_configure() {
     assert!(!Path::new(context).exists(), "{context} is left behind");
     let given = fs::read_to_string(env.home().join("given.txt")).unwrap();
     assert!(given.contains("FROM ${BASE}"), "{given}");
-    let output = env.kapi(&["image", "build", "--tag=refused"]);
+    let output = env.kapi(&["sandbox", "image", "--tag=refused"]);
     assert_eq!((output.code, output.stdout.as_str()), (4, ""), "{output:?}");
     let last = "error: failed to run podman build: Error: no such thing\n";
     assert!(output.stderr.ends_with(last), "{output:?}");
     env.set("PATH", "/nonexistent");
-    env.kapi(&["image", "build"])
+    env.kapi(&["sandbox", "image"])
         .assert_error(4, &["find podman", "hint: install it"]);
 }
 
@@ -131,7 +131,7 @@ fn what_podman_could_not_begin_is_not_made() {
         4,
         &[
             "no image is configured",
-            "kapi image build",
+            "kapi sandbox image",
             "image = \"localhost/kapi:latest\"",
         ],
     );
@@ -147,7 +147,7 @@ fn what_podman_could_not_begin_is_not_made() {
         let launch = ["launch", "x", ".", "--agent", AGENT, "--task", "t"];
         let args = [&launch[..], &["--sandbox", "podman"], options].concat();
         env.kapi(&args)
-            .assert_error(4, &["no image is configured", "kapi image build"]);
+            .assert_error(4, &["no image is configured", "kapi sandbox image"]);
     }
     assert!(!env.repository().join(".ilchul").exists());
     assert!(!env.home().join(".ilchul").exists());
@@ -172,7 +172,12 @@ fn the_doctor_misses_an_image() {
     );
     let detail = check["detail"].as_str().unwrap();
     assert!(detail.starts_with("no image is configured"), "{detail}");
-    assert!(check["hint"].as_str().unwrap().contains("kapi image build"));
+    assert!(
+        check["hint"]
+            .as_str()
+            .unwrap()
+            .contains("kapi sandbox image")
+    );
     env.configure("[sandbox]\nimage = \"localhost/kapi:latest\"\n");
     let check = podman(&env);
     assert_eq!((&check["ok"], &check["hint"]), (&json!(true), &json!(null)));

@@ -115,19 +115,20 @@ fn a_torn_tail_was_never_accepted_and_is_cut_by_the_next_event() {
 #[test]
 fn derived_files_are_made_again_from_the_log() {
     let env = paused_environment();
-    let before = env.json(&["show", "1"]);
+    let shown = || {
+        let mut shown = env.json(&["show", "1"]);
+        // It names the limits, which are raised below.
+        shown.as_object_mut().unwrap().remove("standing");
+        shown
+    };
+    let before = shown();
     for damage in [None, Some("{}"), Some("not json"), Some("")] {
         for path in derived(&env) {
             match damage {
                 None => fs::remove_file(&path).unwrap(),
                 Some(text) => write(&path, text),
             }
-            assert_eq!(
-                env.json(&["show", "1"]),
-                before,
-                "{} {damage:?}",
-                path.display()
-            );
+            assert_eq!(shown(), before, "{} {damage:?}", path.display());
             assert_eq!(env.json(&["status"])["goals"][0]["status"], "paused");
         }
         assert_eq!(env.kapi(&["budget", "1", "--turns", "+1"]).code, 0);

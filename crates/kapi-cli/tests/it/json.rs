@@ -249,7 +249,7 @@ fn help_explains_every_command_and_option() {
     let help = env.kapi(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
     let commands = section(&help, "Commands:");
-    assert_eq!(commands.len(), 36, "{commands:?}");
+    assert_eq!(commands.len(), 30, "{commands:?}");
     for line in &commands {
         let (name, about) = line
             .trim()

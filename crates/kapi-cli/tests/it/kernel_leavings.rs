@@ -73,7 +73,7 @@ fn dirty(env: &Environment) {
 fn what_a_killed_attempt_had_changed_is_under_one_ref_and_nothing_else_is_left() {
     let env = Environment::new();
     dirty(&env);
-    let args = ["task", "run", "make it right", "--json", "--backend", HALF];
+    let args = ["task", "run", "make it right", "--json", "--agent", HALF];
     kill_when_begun(&env, env.start(&args), 1);
     let once = env.kapi(&["up", "--once"]);
     assert_eq!(once.code, 0, "{once:?}");
@@ -105,7 +105,7 @@ fn what_a_killed_attempt_had_changed_is_under_one_ref_and_nothing_else_is_left()
 fn what_covers_a_persons_files_is_no_change_of_a_killed_attempt() {
     let env = Environment::new();
     dirty(&env);
-    let args = ["task", "run", "make it right", "--json", "--backend", IDLE];
+    let args = ["task", "run", "make it right", "--json", "--agent", IDLE];
     kill_when_begun(&env, env.start(&args), 1);
     let told = env.json(&["cleanup", "--dry-run"]);
     assert_eq!(told["kept"], serde_json::json!([]), "{told:#}");
@@ -145,15 +145,7 @@ fn however_many_killed_attempts_there_are_they_go_with_a_few_git_processes() {
     dirty(&env);
     for _ in 0..2 {
         let agent = "command:echo begun; sleep 300";
-        let args = [
-            "task",
-            "run",
-            "x",
-            "--again",
-            "--detach",
-            "--backend",
-            agent,
-        ];
+        let args = ["task", "run", "x", "--again", "--detach", "--agent", agent];
         let submitted = env.kapi(&args);
         assert_eq!(submitted.code, 0, "{submitted:?}");
     }

@@ -473,11 +473,11 @@ fn lessons_that_a_person_accepted_go_before_the_prompt_and_others_do_not() {
         let lesson = json!({"domain": "sisyphus", "lesson": lesson});
         assert!(!call(&mut client, "guardrail_add", &lesson).is_error);
     }
-    let listed = env.json(&["guardrail", "list"]);
+    let listed = env.json(&["loop", "guardrail", "list"]);
     let entries = listed["entries"].as_array().unwrap();
     let first = entries.iter().find(|entry| entry["lesson"] == "look twice");
     let id = first.unwrap()["id"].as_str().unwrap();
-    let accepted = env.kapi(&["guardrail", "accept", id]);
+    let accepted = env.kapi(&["loop", "guardrail", "accept", id]);
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let arguments = json!({"description": "d", "prompt": "the-prompt-itself"});
     call(&mut client, "background_task", &arguments);

@@ -1,4 +1,4 @@
-//! `kapi policy`, `guardrail`, `dashboard`, `health` and `[kernel]`: what holds, and where it was said.
+//! `kapi loop policy`, `guardrail`, `dashboard`, `health` and `[kernel]`: what holds, and where it was said.
 
 use serde_json::{Value, json};
 
@@ -37,9 +37,9 @@ fn a_rule_keeps_a_task_out_and_says_where_it_stands() {
         "task",
         "run",
         "x",
-        "--agent",
+        "--profile",
         "prometheus",
-        "--backend",
+        "--agent",
         HONEST,
     ]);
     denied.assert_error(
@@ -54,7 +54,7 @@ fn a_rule_keeps_a_task_out_and_says_where_it_stands() {
         "task",
         "run",
         "x",
-        "--backend",
+        "--agent",
         HONEST,
         "--verify",
         "git push origin",
@@ -72,22 +72,29 @@ fn a_rule_keeps_a_task_out_and_says_where_it_stands() {
     );
     assert_eq!(branches(&env), Vec::<String>::new());
 
-    let shown = env.json(&["policy"]);
+    let shown = env.json(&["loop", "policy"]);
     assert_eq!(shown["ok"], true);
     assert_eq!(shown["files"][0]["rules"][1]["rule"], "never prometheus");
     assert_eq!(shown["files"][0]["rules"][1]["line"], 7);
-    let words = env.kapi(&["policy"]).stdout;
+    let words = env.kapi(&["loop", "policy"]).stdout;
     assert!(words.contains("line 2"), "{words}");
-    let tried = env.kapi(&["policy", "test", "--agent", "prometheus", "--json"]);
+    let tried = env.kapi(&[
+        "loop",
+        "policy",
+        "test",
+        "--profile",
+        "prometheus",
+        "--json",
+    ]);
     assert_eq!(tried.code, 3);
     assert_eq!(
         tried.document()["violations"][0]["rule"],
         "never prometheus"
     );
-    let tried = env.kapi(&["policy", "test", "--command", "git push"]);
+    let tried = env.kapi(&["loop", "policy", "test", "--command", "git push"]);
     assert_eq!(tried.code, 3, "{tried:?}");
     assert!(tried.stdout.contains("a person pushes"), "{tried:?}");
-    let tried = env.kapi(&["policy", "test"]);
+    let tried = env.kapi(&["loop", "policy", "test"]);
     assert_eq!(tried.code, 0, "{tried:?}");
     assert!(tried.stdout.starts_with("allowed\n"), "{tried:?}");
     assert!(
@@ -100,12 +107,12 @@ fn a_rule_keeps_a_task_out_and_says_where_it_stands() {
 fn a_policy_that_cannot_be_read_denies_everything_and_says_where() {
     let env = Environment::new();
     policy(&env, "rules:\n  - nonsense: 1\n");
-    let denied = env.kapi(&["task", "run", "x", "--backend", HONEST]);
+    let denied = env.kapi(&["task", "run", "x", "--agent", HONEST]);
     denied.assert_error(
         3,
         &["policy denied request", "nonsense", "policy.yaml, line 2"],
     );
-    let shown = env.kapi(&["policy"]);
+    let shown = env.kapi(&["loop", "policy"]);
     assert_eq!(shown.code, 2, "{shown:?}");
     assert!(shown.stdout.contains("denies everything"), "{shown:?}");
     let warnings = env.json(&["dashboard"])["warnings"].to_string();
@@ -230,14 +237,26 @@ fn each_value_remembers_its_source_and_a_project_only_narrows() {
 fn a_lesson_is_noted_proposed_accepted_rejected_and_removed() {
     const RUN: &str = "launch-1-a-1";
     let env = Environment::new();
-    let add = ["guardrail", "add", "Sisyphus", "Run the tests first"];
+    let add = [
+        "loop",
+        "guardrail",
+        "add",
+        "Sisyphus",
+        "Run the tests first",
+    ];
     let added = env.json(&[&add[..], &["--severity", "critical"]].concat());
     assert_eq!(
         (&added["new"], &added["entry"]["state"]),
         (&json!(true), &json!("accepted"))
     );
     assert_eq!(added["entry"]["domain"], "sisyphus");
-    let again = env.json(&["guardrail", "add", "sisyphus", "run the tests first"]);
+    let again = env.json(&[
+        "loop",
+        "guardrail",
+        "add",
+        "sisyphus",
+        "run the tests first",
+    ]);
     assert_eq!(
         (&again["new"], &again["entry"]["id"]),
         (&json!(false), &added["entry"]["id"])
@@ -246,37 +265,49 @@ fn a_lesson_is_noted_proposed_accepted_rejected_and_removed() {
     let told = "command:grep -q 'Run the tests first' \"$KAPI_PROMPT_FILE\" && echo told";
     assert_eq!(result(&env, told, &[], 0)["output"], "told");
 
-    let add = ["guardrail", "add", "sisyphus", "Never touch main", "--json"];
+    let add = [
+        "loop",
+        "guardrail",
+        "add",
+        "sisyphus",
+        "Never touch main",
+        "--json",
+    ];
     let proposed = as_agent(&env, RUN, &add).document();
     assert_eq!(proposed["entry"]["state"], "proposed");
     let id = proposed["entry"]["id"].as_str().unwrap();
     for verb in ["accept", "reject", "remove"] {
-        as_agent(&env, RUN, &["guardrail", verb, id]).assert_error(3, &["only a person may"]);
+        as_agent(&env, RUN, &["loop", "guardrail", verb, id])
+            .assert_error(3, &["only a person may"]);
     }
-    as_agent(&env, RUN, &["guardrail", "edit", "sisyphus"]).assert_error(3, &["only a person may"]);
+    as_agent(&env, RUN, &["loop", "guardrail", "edit", "sisyphus"])
+        .assert_error(3, &["only a person may"]);
     let untold = "command:grep -q 'Never touch main' \"$KAPI_PROMPT_FILE\" || echo untold";
     assert_eq!(result(&env, untold, &[], 0)["output"], "untold");
-    let listed = env.json(&["guardrail", "list", "--state", "proposed"]);
+    let listed = env.json(&["loop", "guardrail", "list", "--state", "proposed"]);
     assert_eq!(listed["entries"][0]["id"], id);
     assert_eq!(
-        env.json(&["guardrail", "accept", id])["entry"]["state"],
+        env.json(&["loop", "guardrail", "accept", id])["entry"]["state"],
         "accepted"
     );
     assert_eq!(
-        env.json(&["guardrail", "reject", &id[..4]])["entry"]["state"],
+        env.json(&["loop", "guardrail", "reject", &id[..4]])["entry"]["state"],
         "rejected"
     );
-    assert_eq!(env.json(&["guardrail", "remove", id])["removed"], true);
-    env.kapi(&["guardrail", "accept", id])
+    assert_eq!(
+        env.json(&["loop", "guardrail", "remove", id])["removed"],
+        true
+    );
+    env.kapi(&["loop", "guardrail", "accept", id])
         .assert_error(6, &["find guardrail"]);
-    let path = env.kapi(&["guardrail", "edit", "sisyphus"]).stdout;
+    let path = env.kapi(&["loop", "guardrail", "edit", "sisyphus"]).stdout;
     assert!(
         path.trim_end().ends_with(".ilchul/guardrails/sisyphus.md"),
         "{path}"
     );
-    env.kapi(&["guardrail", "edit", "nothing"])
+    env.kapi(&["loop", "guardrail", "edit", "nothing"])
         .assert_error(6, &["no lessons about nothing"]);
-    env.kapi(&["guardrail", "add", "x", "   "])
+    env.kapi(&["loop", "guardrail", "add", "x", "   "])
         .assert_error(2, &["lesson"]);
     let counts = env.json(&["dashboard"])["guardrails"].clone();
     let expected = json!([
@@ -303,7 +334,7 @@ fn the_dashboard_has_tasks_with_reasons_and_loops_and_needs_nothing_to_be_there(
         ".ilchul/loops/nightly.md",
         "---\nname: nightly\ntrigger:\n  type: cron\n  schedule: \"0 3 * * *\"\n---\nlook\n",
     );
-    env.kapi(&["task", "run", "x", "--detach", "--backend", HONEST]);
+    env.kapi(&["task", "run", "x", "--detach", "--agent", HONEST]);
     let view = env.json(&["dashboard"]);
     assert_eq!(view["queue"]["queued"], 1);
     assert_eq!(view["queue"]["tasks"][0]["waits"], "waits for a worker");
@@ -318,7 +349,7 @@ fn the_dashboard_has_tasks_with_reasons_and_loops_and_needs_nothing_to_be_there(
 #[test]
 fn health_tells_what_is_there_without_asking_anybody_and_what_answers_when_asked() {
     let mut env = with_clis(&["claude"]);
-    let nothing = env.kapi(&["health", "--json"]);
+    let nothing = env.kapi(&["doctor", "--agents", "--json"]);
     assert_eq!(nothing.code, 4, "{nothing:?}");
     let of = |view: &Value, name: &str| {
         let all = view["backends"].as_array().unwrap().clone();
@@ -337,26 +368,34 @@ fn health_tells_what_is_there_without_asking_anybody_and_what_answers_when_asked
         json!(["oracle", "prometheus", "sisyphus"])
     );
     env.set("ANTHROPIC_API_KEY", "not-a-key");
-    let found = env.kapi(&["health", "--json"]);
+    let found = env.kapi(&["doctor", "--agents", "--json"]);
     assert_eq!(found.code, 0, "{found:?}");
     assert_eq!(of(&found.document(), "claude")["probe"], Value::Null);
-    assert_eq!(env.kapi(&["health", "--backend", "codex"]).code, 4);
+    assert_eq!(
+        env.kapi(&["doctor", "--agents", "--agent", "codex"]).code,
+        4
+    );
     // It is there and has a key, and does not answer: this program ends with 7.
-    let probed = env.kapi(&["health", "--probe", "--backend", "claude", "--json"]);
+    let probed = env.kapi(&[
+        "doctor", "--agents", "--probe", "--agent", "claude", "--json",
+    ]);
     assert_eq!(probed.code, 4, "{probed:?}");
     let claude = of(&probed.document(), "claude");
     assert_eq!(claude["probe"]["ok"], false, "{claude:#}");
     let detail = claude["probe"]["detail"].as_str().unwrap();
     assert!(detail.starts_with("exit 7"), "{claude:#}");
     write(&env.root().join("bin/claude"), ANSWERS);
-    let probed = env.kapi(&["health", "--probe", "--backend", "claude", "--json"]);
+    let probed = env.kapi(&[
+        "doctor", "--agents", "--probe", "--agent", "claude", "--json",
+    ]);
     assert_eq!(probed.code, 0, "{probed:?}");
     let claude = of(&probed.document(), "claude");
     let detail = claude["probe"]["detail"].as_str().unwrap();
     assert!(detail.starts_with("\"ok\" in "), "{claude:#}");
-    let words = env.kapi(&["health", "--probe", "--backend", "claude"]);
+    let words = env.kapi(&["doctor", "--agents", "--probe", "--agent", "claude"]);
     assert!(words.stdout.contains("answer   \"ok\""), "{words:?}");
     let left = env.json(&["sandbox", "list"]);
     assert_eq!(left, json!([]), "the probe's sandbox is gone");
-    as_agent(&env, "launch-1-a-1", &["health", "--probe"]).assert_error(3, &["only a person may"]);
+    as_agent(&env, "launch-1-a-1", &["doctor", "--agents", "--probe"])
+        .assert_error(3, &["only a person may"]);
 }

@@ -10,7 +10,7 @@ pub(crate) const HONEST: &str = "command:echo 42 > answer.txt; echo it is right"
 
 /// Runs `kapi task run … --json` and returns its lines.
 pub(crate) fn task(env: &Environment, agent: &str, options: &[&str]) -> (Output, Vec<Value>) {
-    let usual = ["task", "run", "make it right", "--backend", agent, "--json"];
+    let usual = ["task", "run", "make it right", "--agent", agent, "--json"];
     let output = env.kapi(&[&usual[..], options].concat());
     let lines = output.stdout.lines().map(parse).collect();
     (output, lines)
@@ -112,7 +112,7 @@ fn the_same_request_is_run_once_and_answered_with_the_first_result() {
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(lines[0]["duplicate"], true);
     assert_eq!(lines.last().unwrap(), &first);
-    let words = env.kapi(&["task", "run", "make it right", "--backend", HONEST]);
+    let words = env.kapi(&["task", "run", "make it right", "--agent", HONEST]);
     assert!(
         words.stderr.contains("it is task_1, completed"),
         "{words:?}"
@@ -148,7 +148,7 @@ fn how_an_attempt_fails_is_told_and_a_retry_names_what_it_repeats() {
             "{failed:#}"
         );
     });
-    let unknown = env.kapi(&["task", "run", "x", "--agent", "nobody"]);
+    let unknown = env.kapi(&["task", "run", "x", "--profile", "nobody"]);
     unknown.assert_error(6, &["unknown agent profile: nobody", "oracle"]);
 
     let flaky = "command:[ -e again ] || { touch again; exit 3; }; echo 42 > answer.txt";
@@ -185,7 +185,7 @@ fn a_proved_task_passes_on_a_clean_checkout() {
 fn a_read_only_profile_changes_nothing_whatever_it_runs() {
     let env = Environment::new();
     let agent = "command:echo 42 > answer.txt; echo tried";
-    let (output, lines) = task(&env, agent, &["--agent", "oracle"]);
+    let (output, lines) = task(&env, agent, &["--profile", "oracle"]);
     let last = lines.last().unwrap();
     assert_eq!(last["work"]["n_files"], 0, "{output:?}");
     assert_eq!(last["work"]["branch"], Value::Null, "{output:?}");
@@ -196,7 +196,7 @@ fn a_read_only_profile_changes_nothing_whatever_it_runs() {
 #[test]
 fn what_is_asked_wrong_is_refused_before_anything_is_written() {
     let env = Environment::new();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 9] = [
         (
             &["task", "run", "   "],
             2,
@@ -206,7 +206,8 @@ fn what_is_asked_wrong_is_refused_before_anything_is_written() {
         (&["task", "run", "x", "--retries", "17"], 2, "17"),
         (&["task", "run", "x", "--priority", "soon"], 2, "soon"),
         (&["show", "task_99"], 6, "task not found: task_99"),
-        (&["show", "nonsense"], 2, "task_ and a number"),
+        (&["show", "nonsense"], 6, "there are no goals"),
+        (&["task", "retry", "nonsense"], 2, "task_ and a number"),
         (&["cancel", "task_99"], 6, "task not found: task_99"),
         (&["task", "retry", "99"], 6, "task not found: task_99"),
     ];
@@ -229,13 +230,7 @@ fn an_agent_runs_and_cancels_its_own_tasks_and_nobody_elses() {
     let env = Environment::new();
     let detached = |words| {
         [
-            "task",
-            "run",
-            words,
-            "--detach",
-            "--json",
-            "--backend",
-            HONEST,
+            "task", "run", words, "--detach", "--json", "--agent", HONEST,
         ]
     };
     assert_eq!(env.kapi(&detached("a person's")).code, 0);
@@ -262,7 +257,7 @@ fn tasks_are_listed_by_where_they_stand_the_ended_ones_newest_first() {
     let env = Environment::new();
     result(&env, HONEST, &[], 0);
     result(&env, "command:exit 3", &[], 5);
-    let detached = ["task", "run", "later", "--detach", "--backend", HONEST];
+    let detached = ["task", "run", "later", "--detach", "--agent", HONEST];
     assert_eq!(env.kapi(&detached).code, 0);
     let ids = |options: &[&str]| -> Vec<String> {
         let listed = env.json(&[&["task", "list"], options].concat());
@@ -289,7 +284,7 @@ fn tasks_are_listed_by_where_they_stand_the_ended_ones_newest_first() {
 fn a_followed_log_shows_what_is_written_and_ends_with_the_task() {
     let env = Environment::new();
     let slow = "command:echo first; while [ ! -e stop ] && [ $((n=n+1)) -lt 40 ]; do sleep 0.05; done; echo last";
-    let worker = env.start(&["task", "run", "x", "--json", "--backend", slow]);
+    let worker = env.start(&["task", "run", "x", "--json", "--agent", slow]);
     crate::environment::await_some("the task", || {
         (env.kapi(&["show", "task_1"]).code == 0).then_some(())
     });

@@ -15,7 +15,7 @@ const SLOW: &str = "command:if grep -q 'was lost\\|told to stop' \"$KAPI_PROMPT_
 
 fn args<'a>(agent: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     [
-        &["task", "run", "make it right", "--json", "--backend", agent],
+        &["task", "run", "make it right", "--json", "--agent", agent],
         options,
     ]
     .concat()
@@ -154,7 +154,7 @@ fn a_detached_task_waits_for_a_worker_and_says_which_command_is_one() {
         "run",
         "make it right",
         "--detach",
-        "--backend",
+        "--agent",
         HONEST,
     ]);
     assert_eq!(output.code, 0, "{output:?}");
@@ -177,7 +177,7 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
     env.configure("[kernel]\nmax_concurrency = 1\noverflow = \"reject\"\n");
     let first = env.start(&args(SLOW, &[]));
     running(&env, "1");
-    let refused = env.kapi(&["task", "run", "another", "--backend", HONEST]);
+    let refused = env.kapi(&["task", "run", "another", "--agent", HONEST]);
     refused.assert_error(7, &["over capacity (1/1)", "max_concurrent"]);
     assert_eq!(
         env.kapi(&["show", "task_2"]).code,
@@ -188,7 +188,7 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
     env.configure("[kernel]\nmax_concurrency = 1\n");
     thread::scope(|scope| {
         let second =
-            scope.spawn(|| env.kapi(&["task", "run", "another", "--json", "--backend", HONEST]));
+            scope.spawn(|| env.kapi(&["task", "run", "another", "--json", "--agent", HONEST]));
         let waiting = await_some("the second to wait", || {
             let shown = env.kapi(&["show", "task_2", "--json"]);
             (shown.code == 0).then(|| shown.document())
@@ -207,16 +207,16 @@ fn over_capacity_waits_in_one_mode_and_is_refused_in_the_other() {
 fn places_of_one_profile_are_counted_on_their_own() {
     let env = Environment::new();
     env.configure("[kernel.per_agent]\noracle = 1\n");
-    let first = env.start(&args("command:sleep 300", &["--agent", "oracle"]));
+    let first = env.start(&args("command:sleep 300", &["--profile", "oracle"]));
     running(&env, "1");
     let detached = [
         "task",
         "run",
         "another",
         "--detach",
-        "--agent",
+        "--profile",
         "oracle",
-        "--backend",
+        "--agent",
         HONEST,
     ];
     assert_eq!(env.kapi(&detached).code, 0);
@@ -224,7 +224,7 @@ fn places_of_one_profile_are_counted_on_their_own() {
     assert_eq!(waiting["waits"], "all 1 places of agent oracle are taken");
     // Another profile is not held up by it.
     assert_eq!(
-        env.kapi(&["task", "run", "a third", "--backend", HONEST])
+        env.kapi(&["task", "run", "a third", "--agent", HONEST])
             .code,
         0
     );
@@ -258,7 +258,7 @@ fn who_presses_ctrl_c_says_whether_the_task_is_cancelled_or_left() {
         ("\n", "queued"),
     ] {
         let env = Environment::new();
-        let asked = ["task", "run", "make it right", "--backend", SLOW];
+        let asked = ["task", "run", "make it right", "--agent", SLOW];
         let answers = [("runs by worker 1", "\u{3}"), ("[cancel/leave] ", answer)];
         let output = at_terminal(&env, &asked, &answers);
         assert_eq!(output.code, 130, "{output:?}");

@@ -71,6 +71,7 @@ mod service;
 mod spec_consent;
 mod spec_journey;
 mod spend;
+mod surface;
 mod sweeping;
 mod together;
 mod tools;

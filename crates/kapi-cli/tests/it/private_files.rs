@@ -47,7 +47,7 @@ fn state_is_closed_to_others_and_what_an_older_kapi_left_open_is_closed() {
     let env = Environment::new();
     env.run("command:echo 42 > answer.txt", &[])
         .assert_status("done", 0);
-    let ran = env.kapi(&["task", "run", "x", "--backend", "command:true"]);
+    let ran = env.kapi(&["task", "run", "x", "--agent", "command:true"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let state_dirs = [env.repository().join(".ilchul"), env.home().join(".ilchul")];
     for dir in &state_dirs {

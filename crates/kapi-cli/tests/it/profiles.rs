@@ -52,9 +52,9 @@ fn a_project_that_widens_is_refused_with_line_and_remedy() {
         } else {
             line
         };
-        let found = env.kapi(&["explain", "launch"]);
+        let found = env.kapi(&["launch", "--explain"]);
         found.assert_error(2, &[&line, &format!("`{key}`"), "hint: "]);
-        let given = env.kapi(&["explain", "launch", "--config", "agent-sandbox.yaml"]);
+        let given = env.kapi(&["launch", "--explain", "--config", "agent-sandbox.yaml"]);
         given.assert_error(2, &[&format!("`{key}`")]);
     });
 }
@@ -63,7 +63,7 @@ fn a_project_that_widens_is_refused_with_line_and_remedy() {
 fn a_project_that_asks_for_an_open_network_gets_a_filtered_one() {
     let env = Environment::bare();
     env.write("agent-sandbox.yaml", "network: {mode: open}\n");
-    let found = env.json(&["explain", "launch"]);
+    let found = env.json(&["launch", "--explain"]);
     let rows = found["rows"].as_array().unwrap();
     let network = rows.iter().find(|row| row["key"] == "network").unwrap();
     assert_eq!(
@@ -76,13 +76,13 @@ fn a_project_that_asks_for_an_open_network_gets_a_filtered_one() {
 fn the_line_that_an_error_prints_makes_it_count() {
     let env = Environment::bare();
     env.write("agent-sandbox.yaml", "agent:\n  command: mine {task}\n");
-    let refused = env.kapi(&["explain", "launch"]);
+    let refused = env.kapi(&["launch", "--explain"]);
     let trust = refused
         .stderr
         .split('`')
         .find(|part| part.starts_with("trust = "));
     env.configure(&format!("[launch]\n{}\n", trust.unwrap()));
-    let found = env.json(&["explain", "launch"]);
+    let found = env.json(&["launch", "--explain"]);
     let agent = &found["rows"]
         .as_array()
         .unwrap()
@@ -98,7 +98,7 @@ fn the_line_that_an_error_prints_makes_it_count() {
     );
     // An agent that changes the file does not change the next launch.
     env.write("agent-sandbox.yaml", "agent:\n  command: evil {task}\n");
-    env.kapi(&["explain", "launch"])
+    env.kapi(&["launch", "--explain"])
         .assert_error(2, &["agent-sandbox.yaml:2: ", "`agent.command`"]);
 }
 
@@ -112,7 +112,7 @@ fn a_read_only_mount_of_the_configuration_cannot_hand_over_the_machine() {
         ("/run", "/run"),
     ] {
         env.configure(&format!("[sandbox]\nread_only = [\"{path}\"]\n"));
-        env.kapi(&["explain", "run"])
+        env.kapi(&["run", "--explain"])
             .assert_error(2, &["`sandbox.read_only[0]`", rule]);
     }
 }

@@ -324,7 +324,7 @@ fn what_a_task_is_held_to_is_part_of_the_task() {
             "task",
             "run",
             "x",
-            "--backend",
+            "--agent",
             "command:true",
             "--detach",
             "--json",

@@ -1,4 +1,4 @@
-//! `kapi service`: a file that a system can run, shown first, ours alone, and nothing by itself.
+//! `kapi up --install`: a file that a system can run, shown first, ours alone, and nothing by itself.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ fn only_file(env: &Environment) -> PathBuf {
 #[test]
 fn a_service_is_written_when_asked_and_runs_up_in_this_project() {
     let env = Environment::new();
-    let unasked = env.kapi(&["service", "install", "--kind", "systemd"]);
+    let unasked = env.kapi(&["up", "--install", "--kind", "systemd"]);
     assert_eq!(unasked.code, 2, "{unasked:?}");
     assert!(unasked.stderr.contains("add `--yes`"), "{unasked:?}");
     assert!(!directory(&env).exists());
-    let installed = env.kapi(&["service", "install", "--yes", "--kind", "systemd"]);
+    let installed = env.kapi(&["up", "--install", "--yes", "--kind", "systemd"]);
     assert_eq!(installed.code, 0, "{installed:?}");
     let file = only_file(&env);
     let text = fs::read_to_string(&file).unwrap();
@@ -53,17 +53,17 @@ fn a_service_is_written_when_asked_and_runs_up_in_this_project() {
     );
     // Nothing was enabled.
     assert_eq!(fs::read_dir(directory(&env)).unwrap().count(), 1);
-    let shown = env.json(&["service", "show", "--kind", "systemd"]);
+    let shown = env.json(&["up", "--show-unit", "--kind", "systemd"]);
     assert_eq!(
         (shown["state"].as_str(), shown["text"].as_str()),
         (Some("installed"), Some(text.as_str()))
     );
     verify(&env, &file);
 
-    let removed = env.kapi(&["service", "uninstall", "--kind", "systemd"]);
+    let removed = env.kapi(&["up", "--uninstall", "--kind", "systemd"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(!file.exists());
-    env.kapi(&["service", "uninstall", "--kind", "systemd"])
+    env.kapi(&["up", "--uninstall", "--kind", "systemd"])
         .assert_error(6, &["is not there"]);
 }
 
@@ -102,7 +102,7 @@ fn verify(env: &Environment, file: &std::path::Path) {
 #[test]
 fn a_property_list_is_written_where_launchd_looks() {
     let env = Environment::new();
-    let installed = env.kapi(&["service", "install", "--yes", "--kind", "launchd"]);
+    let installed = env.kapi(&["up", "--install", "--yes", "--kind", "launchd"]);
     assert_eq!(installed.code, 0, "{installed:?}");
     let mut found = fs::read_dir(env.home().join("Library/LaunchAgents")).unwrap();
     let file = found.next().unwrap().unwrap().path();
@@ -117,8 +117,7 @@ fn a_property_list_is_written_where_launchd_looks() {
         assert_eq!(opened, count(&format!("</{tag}>")), "{tag} in {text}");
     }
     assert_eq!(
-        env.kapi(&["service", "uninstall", "--kind", "launchd"])
-            .code,
+        env.kapi(&["up", "--uninstall", "--kind", "launchd"]).code,
         0
     );
     assert!(!file.exists());
@@ -127,17 +126,21 @@ fn a_property_list_is_written_where_launchd_looks() {
 #[test]
 fn a_file_of_somebody_else_is_not_touched_and_only_a_person_installs() {
     let mut env = Environment::new();
-    env.kapi(&["service", "install", "--yes", "--kind", "systemd"]);
+    env.kapi(&["up", "--install", "--yes", "--kind", "systemd"]);
     let file = only_file(&env);
     let theirs = "[Service]\nExecStart=/bin/true\n";
     write(&file, theirs);
-    for verb in [&["install", "--yes"][..], &["uninstall"], &["show"]] {
-        let args = [&["service"], verb, &["--kind", "systemd"]].concat();
+    for verb in [
+        &["--install", "--yes"][..],
+        &["--uninstall"],
+        &["--show-unit"],
+    ] {
+        let args = [&["up"], verb, &["--kind", "systemd"]].concat();
         env.kapi(&args)
             .assert_error(3, &["was not written by Kapi"]);
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), theirs);
     env.set("KAPI_RUN_ID", "001-x-t001-agent-a1");
-    env.kapi(&["service", "show"])
+    env.kapi(&["up", "--show-unit"])
         .assert_error(3, &["only a person may"]);
 }

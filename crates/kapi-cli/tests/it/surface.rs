@@ -14,15 +14,12 @@ use crate::workflow_support::Machine;
 
 const GOAL: &str = "001-make-answer-right";
 /// Makes the answer right.
-const HONEST: &str = "command:echo 42 > answer.txt";
+const HONEST: &str = "command:echo 42 > answer.txt; echo it is right";
 
 /// A machine with one thing of each kind: goal 1, workflow 2, `task_1` and launch 9.
 fn one_of_each() -> Machine {
     let machine = Machine::new();
-    machine
-        .env
-        .run(HONEST, &[])
-        .assert_status("done", 0);
+    machine.env.run(HONEST, &[]).assert_status("done", 0);
     let drafted = machine.drafted();
     assert_eq!(drafted.code, 5, "{drafted:?}");
     result(&machine.env, HONEST, &[], 0);
@@ -115,14 +112,26 @@ fn what_is_not_here_is_said_with_what_there_is() {
     let env = &machine.env;
     let interview = workflow(&machine);
     let cases: [(&str, i32, &[&str]); 9] = [
-        ("nothing", 6, &["nothing here is called \"nothing\"", GOAL, &interview]),
+        (
+            "nothing",
+            6,
+            &["nothing here is called \"nothing\"", GOAL, &interview],
+        ),
         ("77", 6, &["nothing here is called", GOAL]),
         ("goal/77", 6, &["nothing here is called", GOAL]),
-        ("goal/2", 6, &["there is no goal/2 here", "\"2\" is a workflow: workflow/2"]),
+        (
+            "goal/2",
+            6,
+            &["there is no goal/2 here", "\"2\" is a workflow: workflow/2"],
+        ),
         ("workflow/1", 6, &["is a goal: goal/1"]),
         ("task_77", 6, &["task not found: task_77"]),
         ("task/x", 2, &["is no task"]),
-        ("launch/77", 6, &["there is no sandbox 77", "kapi sandbox list"]),
+        (
+            "launch/77",
+            6,
+            &["there is no sandbox 77", "kapi sandbox list"],
+        ),
         ("launch/a b", 2, &["is not an id"]),
     ];
     for_each(&cases, |(reference, code, words)| {
@@ -167,11 +176,15 @@ fn without_a_reference_the_only_thing_under_way_is_meant() {
     env.run("command:true", &["--turns", "1"])
         .assert_status("paused", 5);
     assert_eq!(env.json(&["show"])["id"], GOAL);
-    let submitted = env.kapi(&["task", "run", "more", "--backend", "command:true", "--detach"]);
+    let submitted = env.kapi(&["task", "run", "more", "--agent", "command:true", "--detach"]);
     assert_eq!(submitted.code, 0, "{submitted:?}");
     env.kapi(&["show"]).assert_error(
         2,
-        &["2 things could be meant", "001-make-answer-right  goal, paused", "task_1"],
+        &[
+            "2 things could be meant",
+            "001-make-answer-right  goal, paused",
+            "task_1",
+        ],
     );
     assert_eq!(env.kapi(&["cancel", "1", "--yes"]).code, 0);
     assert_eq!(env.json(&["show"])["id"], "task_1");
@@ -187,15 +200,47 @@ fn a_refusal_says_what_does_the_job() {
     let machine = one_of_each();
     let env = &machine.env;
     let cases: [(&[&str], i32, &[&str]); 10] = [
-        (&["resume", "task_1"], 3, &["task_1 is not resumed", "kapi task retry task_1"]),
-        (&["resume", "2"], 3, &["resumed by its mode", "kapi deep-interview resume 002"]),
+        (
+            &["resume", "task_1"],
+            3,
+            &["task_1 is not resumed", "kapi task retry task_1"],
+        ),
+        (
+            &["resume", "2"],
+            3,
+            &["resumed by its mode", "kapi deep-interview resume 002"],
+        ),
         (&["resume", "launch/9"], 3, &["kapi launch 9 <project>"]),
-        (&["resume", "1"], 3, &["is not resumed", "kapi goal reopen 001"]),
-        (&["budget", "task_1", "--tokens", "+1k"], 3, &["as it was submitted", "kapi task run"]),
-        (&["budget", "launch/9", "--usd", "+1"], 3, &["no limit that could be raised"]),
-        (&["budget", "2", "--turns", "+1"], 2, &["only a goal has a limit of turns"]),
-        (&["budget", "2", "--wall", "+1h"], 2, &["no limit of time"]),
-        (&["cancel", "launch/9", "--yes"], 3, &["not under way", "kapi sandbox discard 9"]),
+        (
+            &["resume", "1"],
+            3,
+            &["is not resumed", "kapi goal reopen 001"],
+        ),
+        (
+            &["budget", "task_1", "--tokens", "+1k"],
+            3,
+            &["as it was submitted", "kapi task run"],
+        ),
+        (
+            &["budget", "launch/9", "--usd", "+1"],
+            3,
+            &["no limit that could be raised"],
+        ),
+        (
+            &["budget", "2", "--turns", "+1"],
+            2,
+            &["only a goal has a limit of turns"],
+        ),
+        (
+            &["budget", "2", "--wall", "+1h"],
+            2,
+            &["the limit of time: the workflow has none"],
+        ),
+        (
+            &["cancel", "launch/9", "--yes"],
+            3,
+            &["not under way", "kapi sandbox discard 9"],
+        ),
         (&["cancel", "task_1", "--yes"], 3, &["task_1 is completed"]),
     ];
     for (args, code, words) in cases {
@@ -219,8 +264,10 @@ fn a_running_launch_is_followed_waited_for_and_stopped() {
     let shown = env.json(&["show", "5"]);
     assert_eq!(shown["state"], "running", "{shown}");
     assert!(shown["holder"].as_str().unwrap().contains("kapi launch"));
-    env.kapi(&["wait", "5", "--timeout", "50ms"])
-        .assert_error(7, &["launch/5 has not ended in this time", "kapi show launch/5"]);
+    env.kapi(&["wait", "5", "--timeout", "50ms"]).assert_error(
+        7,
+        &["launch/5 has not ended in this time", "kapi show launch/5"],
+    );
     let following = env.start(&["log", "launch/5", "-f", "--json"]);
     let waiting = env.start(&["wait", "--json"]);
     let stopped = env.kapi(&["cancel", "launch/5", "--yes", "--json"]);
@@ -252,7 +299,12 @@ fn a_workflow_is_given_up_and_allowed_more_by_the_same_verbs() {
     let told = env.kapi(&["cancel", "1", "--reason", "not wanted", "--yes"]);
     assert_eq!(told.code, 0, "{told:?}");
     assert_eq!(env.json(&["show", "1"])["status"], "abandoned");
-    assert!(env.kapi(&["log", "1"]).stdout.contains("given up: not wanted"));
-    env.kapi(&["cancel", "1", "--yes"]).assert_error(3, &["abandoned"]);
+    assert!(
+        env.kapi(&["log", "1"])
+            .stdout
+            .contains("given up: not wanted")
+    );
+    env.kapi(&["cancel", "1", "--yes"])
+        .assert_error(3, &["abandoned"]);
     assert_eq!(env.kapi(&["wait", "1"]).code, 5);
 }

@@ -66,11 +66,14 @@ fn an_approved_spec_is_built_by_the_very_command_that_is_named() {
 }
 
 #[test]
-fn resume_is_a_verb_of_goals_and_finds_no_workflow() {
+fn resume_is_a_verb_of_goals_and_names_the_mode_that_resumes_a_workflow() {
     let machine = Machine::new();
     assert_eq!(machine.interview(&["--no-drive"]).code, 0);
     let resumed = machine.env.kapi(&["resume", "1"]);
-    resumed.assert_error(6, &["a goal called \"1\""]);
+    resumed.assert_error(
+        3,
+        &["is resumed by its mode", "kapi deep-interview resume 001"],
+    );
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub struct Memory<'a> {
     pub project: PathBuf,
     /// The directory of the files, below the project's; made when it is first needed.
     pub dir: PathBuf,
-    /// What other processes are told about who holds the lock ("kapi guardrail").
+    /// What other processes are told about who holds the lock ("kapi loop guardrail").
     pub owner: String,
     /// From how many sources on a proposed lesson is accepted without a person; `None` for never.
     pub accept_after_hits: Option<u32>,

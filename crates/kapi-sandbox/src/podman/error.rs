@@ -121,7 +121,7 @@ impl PodmanError {
 const ADVICE: &[(&str, &str)] = &[
     (
         "image not known",
-        "build the image with kapi image build, or allow fetching it (pull: missing)",
+        "build the image with kapi sandbox image, or allow fetching it (pull: missing)",
     ),
     (
         "subuid",
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_podman_says_leads_to_the_remedy() {
-        check("Error: localhost/x: image not known", "kapi image build");
+        check("Error: localhost/x: image not known", "kapi sandbox image");
         check(
             "no subuid ranges found for user \"x\" in /etc/subuid",
             "usermod",

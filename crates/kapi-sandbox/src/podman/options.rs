@@ -178,7 +178,7 @@ pub(super) fn check_image(image: &str) -> Result<(), PodmanError> {
         return Ok(());
     }
     let why = if image.is_empty() {
-        "no image is configured; build ours with kapi image build and set it"
+        "no image is configured; build ours with kapi sandbox image and set it"
     } else {
         "use letters, digits, _, ., /, :, @ and -, and begin with a letter or digit"
     };

@@ -237,7 +237,7 @@ pub fn added(entry: &Entry, created_at: &str) -> Answer {
     let text = match entry.state {
         LessonState::Accepted => added,
         LessonState::Proposed => format!(
-            "{added}\nIt is told once a person accepts it: `kapi guardrail accept {}`.",
+            "{added}\nIt is told once a person accepts it: `kapi loop guardrail accept {}`.",
             entry.id
         ),
         LessonState::Rejected => format!("{added}\nA person has rejected it; it is not told."),

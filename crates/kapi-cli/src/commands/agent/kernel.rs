@@ -27,9 +27,9 @@ pub(crate) struct Run {
     /// What it is, in a few words
     #[arg(long, value_name = "TEXT")]
     description: String,
-    /// The agent profile
+    /// The profile of the agent
     #[arg(long, value_name = "PROFILE")]
-    agent: Option<String>,
+    profile: Option<String>,
     /// Seconds it may take; 0 for no limit
     #[arg(long, value_name = "N")]
     timeout: Option<String>,
@@ -127,7 +127,7 @@ impl Task {
     pub(super) fn input(&self) -> Value {
         match self {
             Self::Run(run) => {
-                let mut input = object(&[("agent", &run.agent), ("timeoutSec", &run.timeout)]);
+                let mut input = object(&[("agent", &run.profile), ("timeoutSec", &run.timeout)]);
                 input["description"] = json!(run.description);
                 input["prompt"] = json!(run.prompt);
                 input

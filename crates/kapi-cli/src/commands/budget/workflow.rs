@@ -2,7 +2,7 @@
 
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::spent::{limit, used};
+use kapi_core::workflow::spent::{limit, time_limit_ms, used};
 use kapi_engine::workflow::key::WorkflowKey;
 use serde_json::json;
 
@@ -20,9 +20,6 @@ pub(super) fn budget(
     key: WorkflowKey,
     raise: &RaiseArgs,
 ) -> Result<Exit, Error> {
-    if raise.wall.is_some() {
-        return Err(Error::usage("a workflow has no limit of time"));
-    }
     let project = context.project(&context.project_root()?, OWNER);
     let mut found = Found::load(project, key)?;
     if raise.is_raise() {
@@ -31,16 +28,28 @@ pub(super) fn budget(
         let more = Raised {
             tokens: raise.tokens.unwrap_or(0),
             usd_micros: raise.usd.unwrap_or(0),
+            wall_ms: raise.wall.unwrap_or(0),
         };
         found.submit(context, &Command::RaiseLimits { more })?;
     }
     let (limit, used) = (limit(&found.workflow), used(&found.workflow));
+    let (wall_limit_ms, wall_used_ms) =
+        (time_limit_ms(&found.workflow), found.workflow.wall_used_ms);
     let ui = context.ui;
     match ui.format {
         Format::Json => ui.json(&json!({
             "id": found.key.id.to_string(),
-            "budget": {"tokens": limit.tokens, "usd_micros": limit.usd_micros},
-            "spent": {"tokens": used.tokens(), "usd_micros": used.usd_micros},
+            "budget": {
+                "tokens": limit.tokens,
+                "usd_micros": limit.usd_micros,
+                "wall_ms": wall_limit_ms,
+            },
+            "spent": {
+                "tokens": used.tokens(),
+                "usd_micros": used.usd_micros,
+                // Time is counted only where it is limited.
+                "wall_ms": wall_limit_ms.map(|_| wall_used_ms),
+            },
         })),
         Format::Human => {
             let spent = amount::tokens(used.tokens());
@@ -56,6 +65,14 @@ pub(super) fn budget(
                 &spent,
                 limit.usd_micros.map(amount::usd),
             ));
+            if let Some(limit_ms) = wall_limit_ms {
+                let spent = amount::duration(wall_used_ms);
+                ui.line(&super::row(
+                    "time",
+                    &spent,
+                    Some(amount::duration(limit_ms)),
+                ));
+            }
             if raise.is_raise() && !found.workflow.status.is_terminal() {
                 let (mode, index) = (found.key.mode, found.key.id.index());
                 ui.line(&format!("Go on with `kapi {mode} resume {index:03}`."));

@@ -1,4 +1,4 @@
-//! `kapi explain launch`: how a launch would be set up.
+//! `kapi launch --explain`: how a launch would be set up.
 //!
 //! The same resolution as the launch itself.
 
@@ -9,33 +9,25 @@ use kapi_core::goal::contract::NetworkMode;
 
 use super::Rows;
 use super::route::{self, Subject};
+use crate::commands::launch::Args;
 use crate::config::source::Source;
 use crate::context::Context;
 use crate::error::Error;
+use crate::exit_code::Exit;
 use crate::profile::flags::Flags;
 use crate::profile::include::Include;
 use crate::profile::launch::{self, LaunchProfile};
 
-/// Options of `kapi explain launch`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The project; default: the working directory
-    #[arg(value_name = "PROJECT")]
-    project: Option<PathBuf>,
-    #[command(flatten)]
-    flags: Flags,
-}
-
 /// Explains a launch.
-pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
-    let named = args.project.as_ref().map(|path| context.cwd.join(path));
+pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
+    let named = args.explained().map(|path| context.cwd.join(path));
     let named = named.unwrap_or_else(|| context.cwd.clone());
     let project = fs::canonicalize(&named)
         .map_err(|error| Error::usage(format!("failed to find {}: {error}", named.display())))?;
     let profile = launch::resolve(context, &project, &args.flags)?;
     let rows = rows(context, &project, &args.flags, &profile)?;
     rows.show(context, "launch", &profile.notes);
-    Ok(())
+    Ok(Exit::Success)
 }
 
 fn rows(

@@ -170,7 +170,7 @@ pub(super) fn cassettes(subject: &Subject<'_>, rows: &mut Rows) {
 fn container(subject: &Subject<'_>, rows: &mut Rows) {
     let podman = &subject.grant.podman;
     let image = if podman.image.is_empty() {
-        "none: `kapi image build`"
+        "none: `kapi sandbox image`"
     } else {
         &podman.image
     };

@@ -1,4 +1,4 @@
-//! `kapi explain run`: what the contract of a run would hold, and what it may touch.
+//! `kapi run --explain`: what the contract of a run would hold, and what it may touch.
 //!
 //! The task and the repository play no part: only what flags and files say.
 
@@ -16,10 +16,11 @@ use crate::config::{AT_MOST, Config};
 use crate::context::Context;
 use crate::contract::judge::{is_model, usable};
 use crate::error::Error;
+use crate::exit_code::Exit;
 use crate::profile::flags;
 
 /// Explains a run.
-pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
+pub(crate) fn explain(context: &Context, args: &Args) -> Result<Exit, Error> {
     let mut places = context.cwd.ancestors();
     let root = places.find(|dir| dir.join(".git").exists());
     let root = root.unwrap_or(&context.cwd);
@@ -87,7 +88,7 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
     route::limits(&subject, &mut rows);
     route::cassettes(&subject, &mut rows);
     rows.show(context, "run", &notes);
-    Ok(())
+    Ok(Exit::Success)
 }
 
 fn kind(reference: &str) -> Result<AgentKind, Error> {

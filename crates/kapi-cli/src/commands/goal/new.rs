@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::commands::goal::standing::{self, Choice, Wish};
 use crate::commands::goal::{judge, setup};
-use crate::commands::run;
+use crate::commands::{explain, run};
 use crate::context::Context;
 use crate::contract::judge::is_model;
 use crate::contract::{self, approval, file, party, words};
@@ -54,6 +54,9 @@ impl Args {
 
 /// Sets a goal up.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+    if args.run.explain {
+        return explain::run::explain(context, &args.run);
+    }
     context.require_human("start a goal")?;
     if args.run.race.is_race() {
         return Err(

@@ -4,8 +4,8 @@
 
 use kapi_core::kernel::guardrail::LessonState;
 
-use crate::commands::guardrail::failed;
 use crate::commands::inbox::item::{Item, Line, Waiting};
+use crate::commands::loops::guardrail::failed;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -40,7 +40,7 @@ fn gathered(kernel: &Kernel<'_>) -> Result<Vec<Item>, Error> {
                 risks: Vec::new(),
                 on_yes: "every later run that it is about is told".to_owned(),
                 yes: Some(Line::of(&["guardrail", "accept", &entry.id])),
-                change: vec![format!("kapi guardrail reject {}", entry.id)],
+                change: vec![format!("kapi loop guardrail reject {}", entry.id)],
                 look: Some(Line::of(&["guardrail", "list", &domain])),
             }
             .into(),

@@ -55,16 +55,16 @@ impl Transcript {
             self.begun.extend(chunk);
             while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.begun.drain(..=end).collect();
-                let text = String::from_utf8_lossy(&line);
-                match ui.format {
-                    Format::Human => {
-                        let lines = said::lines(text.trim_end());
-                        lines.iter().for_each(|line| ui.line(line));
-                    }
-                    Format::Json => ui.json(&document(text.trim_end(), whose)),
-                }
+                print(ui, String::from_utf8_lossy(&line).trim_end(), whose);
             }
         }
+    }
+}
+
+fn print(ui: Ui, line: &str, whose: &[(&str, Value)]) {
+    match ui.format {
+        Format::Human => said::lines(line).iter().for_each(|line| ui.line(line)),
+        Format::Json => ui.json(&document(line, whose)),
     }
 }
 

@@ -4,7 +4,9 @@
 
 use std::thread;
 
+use kapi_core::workflow::event::Event;
 use kapi_engine::machine::follow::LogCursor;
+use kapi_engine::machine::logged::Logged;
 use kapi_engine::workflow::key::WorkflowKey;
 use kapi_sys::signal;
 
@@ -13,7 +15,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::progress::event_json;
-use crate::ui::{Fate, Format};
+use crate::ui::{Fate, Format, Ui};
 use crate::workflow::event_words::describe;
 
 /// Prints events.
@@ -28,19 +30,7 @@ pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<
             .map_err(|error| Error::workflow(&error))?;
         let logged = project.workflow_log_since(key, &mut cursor);
         for logged in logged.map_err(|error| Error::workflow(&error))? {
-            match context.ui.format {
-                Format::Json => context.ui.json(&event_json("workflow", &key.id, &logged)),
-                Format::Human => {
-                    if let Some(words) = describe(&logged.event) {
-                        context.ui.line(&format!(
-                            "{:>4}  {}  {:<12}  {words}",
-                            logged.seq,
-                            kapi_store::timestamp::format_ms(logged.at_ms),
-                            logged.actor.to_string(),
-                        ));
-                    }
-                }
-            }
+            print(context.ui, key, &logged);
         }
         if !follow || workflow.status.is_terminal() || context.ui.fate() == Fate::Closed {
             return Ok(Exit::Success);
@@ -49,5 +39,21 @@ pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<
             return Ok(Exit::Interrupted);
         }
         thread::sleep(LOOK);
+    }
+}
+
+fn print(ui: Ui, key: &WorkflowKey, logged: &Logged<Event>) {
+    match ui.format {
+        Format::Json => ui.json(&event_json("workflow", &key.id, logged)),
+        Format::Human => {
+            if let Some(words) = describe(&logged.event) {
+                ui.line(&format!(
+                    "{:>4}  {}  {:<12}  {words}",
+                    logged.seq,
+                    kapi_store::timestamp::format_ms(logged.at_ms),
+                    logged.actor.to_string(),
+                ));
+            }
+        }
     }
 }

@@ -33,6 +33,7 @@ const BRANCH_TRIES_MAX: u32 = 99;
 /// What makes a run a race.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
+#[command(next_help_heading = "Races")]
 pub(crate) struct Flags {
     /// Agents that race each other in workspaces of their own (claude,codex,gemini); may be given
     /// several times, and 'command:SHELL' or 'script:FILE.yaml' then stands alone

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use kapi_agent::manifest::manifest;
 use kapi_core::kernel::definition::BACKOFF_MS_MAX_DEFAULT;
 use kapi_core::kernel::request::{Origin, RETRIES_MAX};
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
@@ -32,12 +33,13 @@ pub(crate) struct Args {
     /// What it is, in one line; the prompt's first line without it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The agent profile
+    /// The profile: what the agent is told it is, may use and remembers
     #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
+    /// The agent instead of the profile's: claude, codex, gemini, pi, 'command:SHELL' or
+    /// 'script:FILE.yaml'
+    #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// The agent program instead of the profile's: claude, codex, gemini, pi, or command:…
-    #[arg(long, value_name = "PROGRAM")]
-    backend: Option<String>,
     /// The model instead of the profile's
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -100,8 +102,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     })
 }
 
+/// Refuses the name of a profile where an agent is to be named.
+fn require_agent(kernel: &Kernel<'_>, agent: &str) -> Result<(), Error> {
+    let is_program = agent.contains(':') || manifest().iter().any(|known| known.name == agent);
+    if is_program || kernel.profiles.find(agent).is_err() {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{agent:?} is a profile and no agent"))
+        .with_hint(format!("name it with `--profile {agent}`.")))
+}
+
 fn submit(kernel: &Kernel<'_>, args: &Args, prompt: &str) -> Result<Exit, Error> {
-    let profile = kernel.profile(args.agent.as_deref())?;
+    let profile = kernel.profile(args.profile.as_deref())?;
+    if let Some(agent) = &args.agent {
+        require_agent(kernel, agent)?;
+    }
     kernel.prepare()?;
     let mut queue = kernel.queue()?;
     let (origin, depth) = kernel.asker(&queue);
@@ -142,7 +157,7 @@ fn ask<'p>(
         description: described.unwrap_or_else(|| first_line(prompt)),
         prompt: prompt.to_owned(),
         profile,
-        backend: args.backend.clone(),
+        backend: args.agent.clone(),
         model: args.model.clone(),
         timeout_ms: args.timeout,
         budget: TaskBudget {

@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
     let sought = Sought {
         mode,
         reference: &args.reference,
-        owner: "kapi approve",
+        owner: "an approval",
     };
     let mut found = find::find(context, &sought, Verb::Approve)?;
     let Some(pending) = found.workflow.pending.clone() else {

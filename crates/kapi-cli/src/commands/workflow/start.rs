@@ -149,7 +149,7 @@ fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Erro
     let sought = Sought {
         mode: Mode::CONTEXT,
         reference,
-        owner: "kapi start",
+        owner: "the start of a workflow",
     };
     let found = find::find(context, &sought, Verb::Approve)?;
     let (phase, _) = found.workflow.body.rules().phase();

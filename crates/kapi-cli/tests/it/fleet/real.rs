@@ -45,7 +45,7 @@ fn what_is_asked_on_one_machine_is_done_on_another_and_comes_back_as_a_commit() 
         "task",
         "run",
         "make it right",
-        "--backend",
+        "--agent",
         &agent,
         "--detach",
     ]);
@@ -180,7 +180,7 @@ fn a_commit_that_nobody_has_is_a_setback_and_no_loss() {
     // Whoever has it offers it with the next task, and the first goes on.
     let offered = fleet
         .asks
-        .kapi(&["task", "run", "another", "--detach", "--backend", HONEST]);
+        .kapi(&["task", "run", "another", "--detach", "--agent", HONEST]);
     assert_eq!(offered.code, 0, "{offered:?}");
     let result = fleet.result(0);
     assert_eq!(
@@ -220,7 +220,7 @@ fn only_a_person_says_where_tasks_are_kept() {
     assert!(!wrong.stderr.contains("s3cret"), "{wrong:?}");
     // Nobody is there: it is said, and nothing is kept in files instead.
     env.configure("[kernel]\nstore = \"nats://127.0.0.1:1\"\n");
-    let away = env.kapi(&["task", "run", "x", "--backend", HONEST, "--detach"]);
+    let away = env.kapi(&["task", "run", "x", "--agent", HONEST, "--detach"]);
     away.assert_error(4, &["failed to reach", "127.0.0.1:1"]);
     assert!(
         !env.repository()

@@ -25,7 +25,7 @@ fn a_missing_image_program_directory_or_source_is_named() {
             ask
         };
         let ask = change(&|ask| ask.image = "localhost/no-such:1".to_owned());
-        check(yard, &ask, "image not known", "kapi image build");
+        check(yard, &ask, "image not known", "kapi sandbox image");
         let ask = change(&|ask| ask.argv = vec!["/no/such/program".to_owned()]);
         check(
             yard,

@@ -1,6 +1,6 @@
-//! `kapi guardrail edit`: where a domain's lessons stand, for a person's own editor.
+//! `kapi loop guardrail edit`: where a domain's lessons stand, for a person's own editor.
 //!
-//! Starts no editor: `$EDITOR "$(kapi guardrail edit <domain>)"` does.
+//! Starts no editor: `$EDITOR "$(kapi loop guardrail edit <domain>)"` does.
 
 use std::io::IsTerminal as _;
 
@@ -13,7 +13,7 @@ use crate::exit_code::Exit;
 use crate::kernel;
 use crate::ui::Format;
 
-/// Options of `kapi guardrail edit`.
+/// Options of `kapi loop guardrail edit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What the lessons are about
@@ -24,12 +24,12 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("edit guardrails")?;
     let domain = Domain::parse(&args.domain).map_err(|error| Error::usage(error.to_string()))?;
-    kernel::with(context, "kapi guardrail", |kernel| {
+    kernel::with(context, "kapi loop guardrail", |kernel| {
         let file = kernel.memory().file(&domain);
         if !file.is_file() {
             let text = format!("there are no lessons about {domain}");
             return Err(Error::new(Exit::NotFound, text).with_hint(format!(
-                "`kapi guardrail add {domain} \"<lesson>\"` notes the first one."
+                "`kapi loop guardrail add {domain} \"<lesson>\"` notes the first one."
             )));
         }
         match context.ui.format {
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         if std::io::stdout().is_terminal() {
             context.ui.say(
-                "Edit it as you like; `kapi guardrail list` tells which lines it does not understand.",
+                "Edit it as you like; `kapi loop guardrail list` tells which lines it does not understand.",
             );
         }
         Ok(Exit::Success)

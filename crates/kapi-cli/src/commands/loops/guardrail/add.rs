@@ -1,4 +1,4 @@
-//! `kapi guardrail add`: note a lesson for later runs.
+//! `kapi loop guardrail add`: note a lesson for later runs.
 
 use kapi_core::actor::Actor;
 use kapi_core::kernel::guardrail::{LessonState, Severity, Source};
@@ -7,14 +7,14 @@ use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::memory::EntryView;
 use serde_json::json;
 
-use crate::commands::guardrail::failed;
+use crate::commands::loops::guardrail::failed;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::ui::Format;
 use crate::{amount, kernel};
 
-/// Options of `kapi guardrail add`.
+/// Options of `kapi loop guardrail add`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What it is about: an agent's name, a loop's, or any other word
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 /// Adds a lesson.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    kernel::with(context, "kapi guardrail", |kernel| {
+    kernel::with(context, "kapi loop guardrail", |kernel| {
         kernel.prepare()?;
         let now_ms = context.clock.now_ms();
         let severity = Severity::parse(&args.severity);
@@ -67,9 +67,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
                 );
                 context.ui.line(&line);
                 if entry.state == LessonState::Proposed {
-                    context
-                        .ui
-                        .line(&format!("  next     kapi guardrail accept {}", entry.id));
+                    context.ui.line(&format!(
+                        "  next     kapi loop guardrail accept {}",
+                        entry.id
+                    ));
                 }
             }
         }

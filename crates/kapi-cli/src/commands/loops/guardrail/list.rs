@@ -1,18 +1,18 @@
-//! `kapi guardrail list`: the lessons as they stand in the files, and lines that are none.
+//! `kapi loop guardrail list`: the lessons as they stand in the files, and lines that are none.
 
 use kapi_core::kernel::guardrail::{Domain, LessonState};
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::memory::EntryView;
 use serde::Serialize;
 
-use crate::commands::guardrail::failed;
+use crate::commands::loops::guardrail::failed;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel;
 use crate::ui::Format;
 
-/// Options of `kapi guardrail list`.
+/// Options of `kapi loop guardrail list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only what is about this
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let domain = args.domain.as_deref().map(Domain::parse).transpose();
     let domain = domain.map_err(|error| Error::usage(error.to_string()))?;
     let state = args.state.as_deref().and_then(LessonState::parse);
-    kernel::with(context, "kapi guardrail", |kernel| {
+    kernel::with(context, "kapi loop guardrail", |kernel| {
         let listing = kernel.memory().list(domain.as_ref());
         let listing = listing.map_err(|error| failed(&error))?;
         let now_ms = context.clock.now_ms();
@@ -82,12 +82,12 @@ fn human(context: &Context, view: &View) {
     if view.entries.is_empty() {
         context
             .ui
-            .say("No lessons; `kapi guardrail add <domain> \"<lesson>\"` notes one.");
+            .say("No lessons; `kapi loop guardrail add <domain> \"<lesson>\"` notes one.");
     }
     if view.entries.iter().any(|entry| entry.state == "proposed") {
         context
             .ui
-            .say("Proposed ones are told to nobody until `kapi guardrail accept <id>`.");
+            .say("Proposed ones are told to nobody until `kapi loop guardrail accept <id>`.");
     }
     for unread in &view.unread {
         context.ui.say(&format!(

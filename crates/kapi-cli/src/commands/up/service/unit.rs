@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What stands in every file of ours.
-const MARK: &str = "Written by `kapi service install`";
+const MARK: &str = "Written by `kapi up --install`";
 
 /// Which system runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -125,7 +125,7 @@ impl Unit {
         let directory = systemd_line(root)?;
         let name = systemd_line(&self.name)?;
         Ok(format!(
-            "# {MARK}; `kapi service uninstall` removes it.
+            "# {MARK}; `kapi up --uninstall` removes it.
 [Unit]
 Description=Kapi in {name}: goals, tasks and loops
 StartLimitIntervalSec=600
@@ -176,7 +176,7 @@ WantedBy=default.target
         Ok(format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">
-<!-- {MARK}; `kapi service uninstall` removes it. -->
+<!-- {MARK}; `kapi up --uninstall` removes it. -->
 <plist version=\"1.0\">
 <dict>
   <key>Label</key>

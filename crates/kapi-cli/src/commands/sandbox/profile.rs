@@ -1,4 +1,4 @@
-//! `kapi explain profile`: the profiles there are, and the text of one.
+//! `kapi sandbox profile`: the profiles there are, and the text of one.
 //!
 //! What is shown can be kept in a file of the person's own and changed.
 
@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::exit_code::Exit;
 use crate::profile::built_in;
 use crate::profile::find::{self, Search};
 use crate::ui::Format;
 
-/// Options of `kapi explain profile`.
-#[derive(Debug, clap::Args)]
+/// Options of `kapi sandbox profile`.
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
     /// The profile: a built-in one or one of yours
     name: Option<String>,
@@ -33,7 +34,7 @@ struct Entry {
 }
 
 /// Shows one profile, or all that are built in.
-pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
+pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let profiles = match &args.name {
         Some(name) => vec![entry(context, name)?],
         None => built_in::ALL.iter().map(built_in_entry).collect(),
@@ -59,10 +60,10 @@ pub(super) fn explain(context: &Context, args: &Args) -> Result<(), Error> {
                     about.trim_start_matches("# ")
                 ));
             }
-            ui.say("hint: `kapi explain profile <name>` shows one.");
+            ui.say("hint: `kapi sandbox profile <name>` shows one.");
         }
     }
-    Ok(())
+    Ok(Exit::Success)
 }
 
 fn entry(context: &Context, name: &str) -> Result<Entry, Error> {

@@ -1,4 +1,4 @@
-//! `kapi image build`: makes the image that containers take their root from.
+//! `kapi sandbox image`: makes the image that containers take their root from.
 //!
 //! The Containerfile comes with Kapi; a person may give a directory of their own instead.
 
@@ -20,22 +20,9 @@ use crate::ui::Format;
 /// The argument of the Containerfile that names what it begins with.
 const BASE: &str = "BASE";
 
-/// Options of `kapi image`.
+/// Options of `kapi sandbox image`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// What to do
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Clone, clap::Subcommand)]
-enum Command {
-    /// Build the image for `--sandbox podman`
-    Build(BuildArgs),
-}
-
-#[derive(Debug, Clone, clap::Args)]
-struct BuildArgs {
     /// The image's name
     #[arg(long, value_name = "NAME", default_value = IMAGE_DEFAULT, value_parser = NonEmptyStringValueParser::new())]
     tag: String,
@@ -63,15 +50,9 @@ struct View<'a> {
     config: &'a str,
 }
 
-/// Does what the subcommand says.
+/// Builds the image.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("build an image")?;
-    match &args.command {
-        Command::Build(args) => build(context, args),
-    }
-}
-
-fn build(context: &Context, args: &BuildArgs) -> Result<Exit, Error> {
     let ui = context.ui;
     let build = wanted(context, args)?;
     let description = image::describe(&build).map_err(|error| container::refused(&error))?;
@@ -107,7 +88,7 @@ fn build(context: &Context, args: &BuildArgs) -> Result<Exit, Error> {
 }
 
 /// Returns what was asked for.
-fn wanted(context: &Context, args: &BuildArgs) -> Result<Build, Error> {
+fn wanted(context: &Context, args: &Args) -> Result<Build, Error> {
     let mut values = BTreeMap::new();
     let base = args.base.clone().map(|base| (BASE.to_owned(), base));
     for (name, value) in args.build_args.iter().cloned().chain(base) {

@@ -1,10 +1,10 @@
-//! `kapi guardrail accept`, `reject` and `remove`: what becomes of a lesson. A person's to say.
+//! `kapi loop guardrail accept`, `reject` and `remove`: what becomes of a lesson. A person's to say.
 
 use kapi_sys::clock::Clock as _;
 use kapi_wire::kernel::memory::EntryView;
 use serde_json::json;
 
-use crate::commands::guardrail::failed;
+use crate::commands::loops::guardrail::failed;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -31,7 +31,7 @@ pub(super) enum To {
 
 /// Settles a lesson.
 pub(super) fn run(context: &Context, args: &Args, to: To) -> Result<Exit, Error> {
-    kernel::with(context, "kapi guardrail", |kernel| {
+    kernel::with(context, "kapi loop guardrail", |kernel| {
         kernel.prepare()?;
         let (memory, actor) = (kernel.memory(), &context.actor);
         let (settled, words) = match to {

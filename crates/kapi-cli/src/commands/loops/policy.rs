@@ -1,4 +1,4 @@
-//! `kapi policy`: the rules in force with their places, and what they would come to.
+//! `kapi loop policy`: the rules in force with their places, and what they would come to.
 //!
 //! Only reads and asks; a file that cannot be read denies everything, and is shown with why.
 
@@ -17,7 +17,7 @@ use crate::exit_code::Exit;
 use crate::kernel::{self, Kernel};
 use crate::ui::Format;
 
-/// Options of `kapi policy`.
+/// Options of `kapi loop policy`.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
@@ -37,7 +37,7 @@ enum Verb {
 struct Test {
     /// The agent profile
     #[arg(long, value_name = "PROFILE")]
-    agent: Option<String>,
+    profile: Option<String>,
     /// A run of this loop instead of a task
     #[arg(long = "loop", value_name = "NAME")]
     loop_name: Option<String>,
@@ -45,8 +45,8 @@ struct Test {
     #[arg(long, value_name = "TEXT", requires = "loop_name")]
     trigger_source: Option<String>,
     /// The agent program; the profile's without it
-    #[arg(long, value_name = "PROGRAM")]
-    backend: Option<String>,
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
     /// What the agent is told
     #[arg(long, value_name = "TEXT", default_value = "")]
     prompt: String,
@@ -86,7 +86,7 @@ struct Tested<'a> {
 
 /// Shows the rules, or tries them.
 pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
-    kernel::with(context, "kapi policy", |kernel| match &args.verb {
+    kernel::with(context, "kapi loop policy", |kernel| match &args.verb {
         None => Ok(show(kernel)),
         Some(Verb::Test(args)) => test(kernel, args),
     })
@@ -162,7 +162,7 @@ fn test(kernel: &Kernel<'_>, args: &Test) -> Result<Exit, Error> {
 }
 
 fn request(kernel: &Kernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
-    let profile = kernel.profile(args.agent.as_deref())?;
+    let profile = kernel.profile(args.profile.as_deref())?;
     let network = args.network.as_deref().map(|word| match word {
         "none" => NetworkMode::None,
         "open" => NetworkMode::Open,
@@ -178,7 +178,7 @@ fn request(kernel: &Kernel<'_>, args: &Test) -> Result<PolicyRequest, Error> {
         agent: Some(profile.name.clone()),
         loop_name: args.loop_name.clone(),
         project: kernel.project.layout.root().display().to_string(),
-        backend: args.backend.clone().or_else(|| profile.backend.clone()),
+        backend: args.agent.clone().or_else(|| profile.backend.clone()),
         tools: tools.map(|tools| tools.iter().map(|tool| tool.name().to_owned()).collect()),
         prompt: args.prompt.clone(),
         trigger_source: args.trigger_source.clone(),

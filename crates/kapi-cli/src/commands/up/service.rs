@@ -1,4 +1,4 @@
-//! `kapi service`: a file that lets the system run `kapi up` for this project; only when asked.
+//! A file that lets the system run `kapi up` for this project; only when asked.
 //!
 //! The file is shown before it is written, and the system is told of it only with `--enable`.
 
@@ -14,7 +14,7 @@ use kapi_sys::disk::{create_dir_durably, replace_durably};
 use kapi_sys::process::{self, ProcessEnd, ProcessLimits, Program};
 use serde_json::json;
 
-use crate::commands::service::unit::{Kind, Unit};
+use crate::commands::up::service::unit::{Kind, Unit};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
@@ -26,61 +26,51 @@ const TOOL_MAX: Duration = Duration::from_secs(60);
 /// Output of it that is kept.
 const TOOL_BYTES_MAX: usize = 64 * 1024;
 
-/// Options of `kapi service`.
+/// What is to be done with the file by which the system runs `kapi up`.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub(crate) struct Args {
-    /// What to do
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Verb {
-    /// Write the file, after showing it
-    Install(Install),
-    /// Remove the file
-    Uninstall(Uninstall),
-    /// Show the file, and whether it is installed
-    Show(Choice),
-}
-
-#[derive(Debug, clap::Args)]
-struct Choice {
+#[command(next_help_heading = "Have the system run it")]
+#[group(skip)]
+pub(super) struct Args {
+    /// Write a systemd unit or launchd plist that runs it for this project, after showing it
+    #[arg(long, group = "unit")]
+    install: bool,
+    /// Remove that file
+    #[arg(long, group = "unit")]
+    uninstall: bool,
+    /// Show that file, and whether it is installed
+    #[arg(long, group = "unit")]
+    show_unit: bool,
     /// Which system runs it [default: the one of this machine]
-    #[arg(long, value_name = "KIND", value_enum)]
+    #[arg(long, value_name = "KIND", value_enum, requires = "unit")]
     kind: Option<Kind>,
-}
-
-#[derive(Debug, clap::Args)]
-struct Install {
-    #[command(flatten)]
-    choice: Choice,
     /// Let the system start it now and with every session
-    #[arg(long)]
+    #[arg(long, requires = "install")]
     enable: bool,
+    /// Let the system stop it first
+    #[arg(long, requires = "uninstall")]
+    disable: bool,
     /// Write it without asking
-    #[arg(short, long)]
+    #[arg(short, long, requires = "install")]
     yes: bool,
 }
 
-#[derive(Debug, clap::Args)]
-struct Uninstall {
-    #[command(flatten)]
-    choice: Choice,
-    /// Let the system stop it first
-    #[arg(long)]
-    disable: bool,
+impl Args {
+    /// Tells whether anything is to be done with the file.
+    pub(super) const fn is_asked(&self) -> bool {
+        self.install || self.uninstall || self.show_unit
+    }
 }
 
-/// Carries out one verb.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+/// Does it.
+pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     context.require_human("have the system run Kapi")?;
-    let place = |choice: &Choice| Place::new(context, choice.kind.unwrap_or_else(Kind::usual));
-    match &args.verb {
-        Verb::Install(args) => install(context, &place(&args.choice)?, args),
-        Verb::Uninstall(args) => uninstall(context, &place(&args.choice)?, args.disable),
-        Verb::Show(choice) => show(context, &place(choice)?),
+    let place = Place::new(context, args.kind.unwrap_or_else(Kind::usual))?;
+    if args.install {
+        install(context, &place, args)
+    } else if args.uninstall {
+        uninstall(context, &place, args.disable)
+    } else {
+        show(context, &place)
     }
 }
 
@@ -96,7 +86,7 @@ struct Place {
 impl Place {
     fn new(context: &Context, kind: Kind) -> Result<Self, Error> {
         let root = kernel::root(context)?;
-        let project = context.project(&root, "kapi service");
+        let project = context.project(&root, "kapi up");
         let root = project.layout.root().to_path_buf();
         let name = |name: &str| context.env.get(OsStr::new(name)).cloned();
         let kept = ["PATH", "XDG_CONFIG_HOME"];
@@ -153,7 +143,7 @@ impl Context {
     }
 }
 
-fn install(context: &Context, place: &Place, args: &Install) -> Result<Exit, Error> {
+fn install(context: &Context, place: &Place, args: &Args) -> Result<Exit, Error> {
     place.require_ours()?;
     if context.ui.format == Format::Human {
         context.ui.line(&format!("{}:", place.path.display()));
@@ -168,7 +158,7 @@ fn install(context: &Context, place: &Place, args: &Install) -> Result<Exit, Err
             Some(false) => return Err(Error::new(Exit::Denied, "the file was not written")),
             None => {
                 return Err(Error::usage("nobody is at a terminal to look at the file")
-                    .with_hint("read it with `kapi service show`, then add `--yes`."));
+                    .with_hint("read it with `kapi up --show-unit`, then add `--yes`."));
             }
         }
     }

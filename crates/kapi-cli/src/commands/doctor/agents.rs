@@ -1,4 +1,4 @@
-//! `kapi health`: the agent programs of tasks and loops: found, logged in, and when asked, answering.
+//! `kapi doctor --agents`: the agent programs of tasks and loops: found, logged in, and when asked, answering.
 //!
 //! Without `--probe` nothing is sent to anybody. What a program says of itself is shown, not
 //! believed.
@@ -9,8 +9,8 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::{Manifest, manifest};
 use serde::Serialize;
 
+use crate::commands::doctor::agents::probe::{Probed, probe};
 use crate::commands::doctor::{find, version};
-use crate::commands::health::probe::{Probed, probe};
 use crate::config::Config;
 use crate::context::Context;
 use crate::driving;
@@ -19,24 +19,27 @@ use crate::exit_code::Exit;
 use crate::kernel::{self, Kernel};
 use crate::ui::Format;
 
-/// Options of `kapi health`.
-///
-/// Exit codes: 0 when an agent program can be used (with --backend: all of those), 4 when not.
+/// Which agent programs are looked at, and how.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+#[group(skip)]
+pub(super) struct Args {
+    /// Tell which agent programs are there, logged in, and with --probe whether they answer; the exit
+    /// code is 4 when none can be used (with --agent: when one of those cannot)
+    #[arg(long, conflicts_with_all = ["modes", "mend"])]
+    pub(super) agents: bool,
     /// Have each program that is there answer a question of one word; costs a few tokens
-    #[arg(long)]
+    #[arg(long, requires = "agents")]
     probe: bool,
     /// Only this one; may be given more than once
-    #[arg(long, value_name = "PROGRAM", value_parser = ["claude", "codex", "gemini", "pi"])]
-    backend: Vec<String>,
+    #[arg(long, value_name = "PROGRAM", value_parser = ["claude", "codex", "gemini", "pi"], requires = "agents")]
+    agent: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct View {
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Whether a program can be used; with `--backend`, whether all can.
+    /// Whether a program can be used; with `--agent`, whether all can.
     ok: bool,
     backends: Vec<Backend>,
 }
@@ -68,7 +71,7 @@ impl Backend {
 }
 
 /// Looks at the agent programs.
-pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
+pub(super) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     if args.probe {
         context.require_human("have agents answer")?;
     }
@@ -76,7 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
     let config = context.config(kernel::root(context).ok().as_deref())?;
     let profiles = profiles(context, &config);
     let is_wanted = |agent: &&Manifest| {
-        args.backend.is_empty() || args.backend.iter().any(|name| name == agent.name)
+        args.agent.is_empty() || args.agent.iter().any(|name| name == agent.name)
     };
     let mut backends = Vec::new();
     for agent in manifest().iter().filter(is_wanted) {
@@ -90,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         }
         backends.push(backend);
     }
-    let ok = if args.backend.is_empty() {
+    let ok = if args.agent.is_empty() {
         backends.iter().any(Backend::is_usable)
     } else {
         backends.iter().all(Backend::is_usable)
@@ -113,7 +116,7 @@ fn profiles(context: &Context, config: &Config) -> Vec<(String, String)> {
     let Ok(root) = kernel::root(context) else {
         return Vec::new();
     };
-    let project = context.project(&root, "kapi health");
+    let project = context.project(&root, "kapi doctor --agents");
     let (kernel, _) = Kernel::lenient(context, &project, config);
     let named = kernel.profiles.list.iter().map(|profile| {
         let backend = profile
@@ -198,6 +201,6 @@ fn human(context: &Context, args: &Args, view: &View) {
         }
     }
     if !args.probe {
-        ui.say("Nothing was sent; `kapi health --probe` has each of them answer.");
+        ui.say("Nothing was sent; `kapi doctor --agents --probe` has each of them answer.");
     }
 }

@@ -1,4 +1,4 @@
-//! `kapi guardrail`: the lessons that later runs are told, and what a person says to those learnt.
+//! `kapi loop guardrail`: the lessons that later runs are told, and what a person says to those learnt.
 //!
 //! Lessons stand in Markdown files that a person may edit at any time; see `edit`.
 
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::{Error, chain};
 use crate::exit_code::Exit;
 
-/// Options of `kapi guardrail`.
+/// Options of `kapi loop guardrail`.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
@@ -61,13 +61,13 @@ pub(crate) fn failed(error: &MemoryError) -> Error {
             .with_hint("ask the person to type the command in their own terminal."),
         MemoryError::TooManyProposed { domain } => {
             Error::new(Exit::Denied, text).with_hint(format!(
-                "`kapi guardrail list {domain} --state proposed` shows them; accept or reject some."
+                "`kapi loop guardrail list {domain} --state proposed` shows them; accept or reject some."
             ))
         }
         MemoryError::TooManyDomains { .. } => Error::new(Exit::Denied, text)
-            .with_hint("use a domain that is there: `kapi guardrail list`."),
+            .with_hint("use a domain that is there: `kapi loop guardrail list`."),
         MemoryError::NotFound { .. } => {
-            Error::new(Exit::NotFound, text).with_hint("`kapi guardrail list` shows the ids.")
+            Error::new(Exit::NotFound, text).with_hint("`kapi loop guardrail list` shows the ids.")
         }
         MemoryError::Lock(LockError::Busy { .. }) => Error::new(Exit::Busy, text),
         MemoryError::IsLink { .. } => {
