@@ -188,8 +188,7 @@ impl SandboxPlace {
     /// # Errors
     /// When another process has it; the error says who.
     pub fn hold(&self, owner: &str) -> Result<Lock, LaunchError> {
-        let what = format!("pid {}, {owner}", std::process::id());
-        Lock::acquire(&self.lock(), &what, 0).map_err(|error| match &error {
+        Lock::acquire(&self.lock(), owner, 0).map_err(|error| match &error {
             LockError::Busy { owner, .. } => LaunchError::new(
                 LaunchErrorKind::Busy,
                 format!("sandbox {} is in use by {owner}", self.id.as_str()),

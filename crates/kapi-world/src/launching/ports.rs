@@ -25,8 +25,7 @@ const WAIT_MS: u64 = 10_000;
 pub(crate) fn hold(place: &SandboxPlace) -> Result<Lock, LaunchError> {
     let root = place.sandboxes().root();
     make_private(&root)?;
-    let owner = format!("pid {}, choosing ports", std::process::id());
-    Lock::acquire(&root.join("ports.lock"), &owner, WAIT_MS)
+    Lock::acquire(&root.join("ports.lock"), "choosing ports", WAIT_MS)
         .map_err(|error| LaunchError::failed(&error))
 }
 
