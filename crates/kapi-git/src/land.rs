@@ -234,7 +234,7 @@ impl Repository {
                 Err(LandError::NotOnBase { commit, base })
             }
             Carries::Range { commits_max }
-                if self.has_more_than((&base, &commit), commits_max)? =>
+                if self.has_more_than(&format!("{base}..{commit}"), commits_max)? =>
             {
                 Err(LandError::TooManyCommits {
                     commit,
@@ -246,16 +246,11 @@ impl Repository {
         }
     }
 
-    /// Tells whether there are more commits from one to another.
-    fn has_more_than(
-        &self,
-        (base, commit): (&CommitId, &CommitId),
-        commits_max: u32,
-    ) -> Result<bool, GitError> {
+    /// Tells whether a range, `base..commit`, has more commits.
+    fn has_more_than(&self, range: &str, commits_max: u32) -> Result<bool, GitError> {
         let one_more = u64::from(commits_max) + 1;
         let call = self.call("rev-list").arg(format!("--max-count={one_more}"));
-        let range = format!("{base}..{commit}");
-        let text = call.args([range.as_str(), "--"]).text()?;
+        let text = call.args([range, "--"]).text()?;
         let n_commits = u64::try_from(text.lines().count()).unwrap_or(u64::MAX);
         Ok(n_commits > u64::from(commits_max))
     }

@@ -68,15 +68,15 @@ pub fn raise_command(workflow: &Workflow) -> Option<String> {
     Some(format!("kapi {mode} resume {index:03} {option}"))
 }
 
-/// What is used up.
-struct Spent {
+/// A limit of which nothing is left.
+struct ExhaustedLimit {
     /// In a sentence.
     reason: &'static str,
     /// The option that raises it.
     option: &'static str,
 }
 
-fn spent(workflow: &Workflow) -> Option<Spent> {
+fn spent(workflow: &Workflow) -> Option<ExhaustedLimit> {
     let left = left(workflow);
     let (reason, option) = if left.tokens == Some(0) {
         (
@@ -96,7 +96,7 @@ fn spent(workflow: &Workflow) -> Option<Spent> {
     } else {
         return None;
     };
-    Some(Spent { reason, option })
+    Some(ExhaustedLimit { reason, option })
 }
 
 #[cfg(test)]

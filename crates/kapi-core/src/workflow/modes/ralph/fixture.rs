@@ -111,6 +111,12 @@ pub(super) fn plan(tasks: Vec<PlanTask>) -> Plan {
         summary: format!("The way of {name}."),
         rejected: rejected.map(str::to_owned),
     };
+    let criterion = |id: &str, text: &str, check: Result<&str, &str>| Criterion {
+        id: id.to_owned(),
+        text: text.to_owned(),
+        verify: check.ok().map(str::to_owned),
+        exempt: check.err().map(str::to_owned),
+    };
     Plan {
         summary: "Do it in small steps.".to_owned(),
         branch_type: BranchType::Feat,
@@ -121,18 +127,8 @@ pub(super) fn plan(tasks: Vec<PlanTask>) -> Plan {
         ],
         tasks,
         criteria: vec![
-            Criterion {
-                id: "AC-1".to_owned(),
-                text: "It works.".to_owned(),
-                verify: Some("sh works.sh".to_owned()),
-                exempt: None,
-            },
-            Criterion {
-                id: "AC-2".to_owned(),
-                text: "It reads well.".to_owned(),
-                verify: None,
-                exempt: Some("Taste has no exit code.".to_owned()),
-            },
+            criterion("AC-1", "It works.", Ok("sh works.sh")),
+            criterion("AC-2", "It reads well.", Err("Taste has no exit code.")),
         ],
         excluded: vec!["the other thing".to_owned()],
         risks: vec!["it may rain".to_owned()],
