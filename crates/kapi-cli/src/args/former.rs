@@ -99,24 +99,30 @@ mod tests {
         }
     }
 
+    /// Follows a line to its command, and checks that each word and option is there.
+    fn check_spelling(command: &clap::Command, line: &str) {
+        let mut at = command;
+        for word in line.split([' ', '`', ',']).skip(1) {
+            if let Some(option) = word.strip_prefix("--") {
+                let mut args = at.get_arguments();
+                assert!(
+                    args.any(|arg| arg.get_long() == Some(option)),
+                    "{line}: --{option}"
+                );
+            } else if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                at = at.find_subcommand(word).unwrap_or(at);
+                assert_eq!(at.get_name(), word, "{line}");
+            }
+        }
+    }
+
     #[test]
     fn every_new_spelling_is_one() {
         let command = Args::command();
-        let lines = COMMANDS
-            .iter()
-            .flat_map(|former| former.new.split("` or `"));
-        for line in lines {
-            let mut at = &command;
-            for word in line.split([' ', '`', ',']).skip(1) {
-                if let Some(option) = word.strip_prefix("--") {
-                    let has = at.get_arguments().any(|arg| arg.get_long() == Some(option));
-                    assert!(has, "{line}: --{option}");
-                } else if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-                    at = at.find_subcommand(word).unwrap_or(at);
-                    assert_eq!(at.get_name(), word, "{line}");
-                }
-            }
-        }
+        let lines = COMMANDS.iter();
+        lines
+            .flat_map(|former| former.new.split("` or `"))
+            .for_each(|line| check_spelling(&command, line));
     }
 
     #[test]

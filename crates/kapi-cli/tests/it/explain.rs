@@ -39,14 +39,8 @@ fn a_run_says_where_each_value_comes_from() {
     env.set("KAPI_AGENT", "codex");
     env.set("OPENAI_API_KEY", "sk-never-shown");
     let line = |path: &std::path::Path, line: u32| format!("{}:{line}", path.display());
-    let found = env.json(&[
-        "run",
-        "--explain",
-        "--network",
-        "filtered",
-        "--tokens",
-        "5k",
-    ]);
+    let typed = "run --explain --network filtered --tokens 5k";
+    let found = env.json(&typed.split(' ').collect::<Vec<_>>());
     assert_eq!(
         (found["kind"].as_str(), found["command"].as_str()),
         (Some("policy"), Some("run"))

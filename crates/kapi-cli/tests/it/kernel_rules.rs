@@ -286,18 +286,10 @@ fn a_lesson_is_noted_proposed_accepted_rejected_and_removed() {
     assert_eq!(result(&env, untold, &[], 0)["output"], "untold");
     let listed = env.json(&["loop", "guardrail", "list", "--state", "proposed"]);
     assert_eq!(listed["entries"][0]["id"], id);
-    assert_eq!(
-        env.json(&["loop", "guardrail", "accept", id])["entry"]["state"],
-        "accepted"
-    );
-    assert_eq!(
-        env.json(&["loop", "guardrail", "reject", &id[..4]])["entry"]["state"],
-        "rejected"
-    );
-    assert_eq!(
-        env.json(&["loop", "guardrail", "remove", id])["removed"],
-        true
-    );
+    let settled = |verb, id| env.json(&["loop", "guardrail", verb, id]);
+    assert_eq!(settled("accept", id)["entry"]["state"], "accepted");
+    assert_eq!(settled("reject", &id[..4])["entry"]["state"], "rejected");
+    assert_eq!(settled("remove", id)["removed"], true);
     env.kapi(&["loop", "guardrail", "accept", id])
         .assert_error(6, &["find guardrail"]);
     let path = env.kapi(&["loop", "guardrail", "edit", "sisyphus"]).stdout;
