@@ -22,6 +22,9 @@ const DISTURBED_MAX: Duration = Duration::from_secs(2);
 /// The first and the longest pause between two tries.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// After how long the pauses are short again: whoever takes a lock over and over leaves it free for an
+/// instant only, and who came first must not starve beside it.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The most of an owner's text that is written or believed.
 const OWNER_BYTES_MAX: u64 = 200;
 
@@ -186,7 +189,7 @@ pub(crate) enum LockAttempt<T> {
     Disturbed,
 }
 
-/// Tries again and again, with growing pauses, until the time is over.
+/// Tries again and again until the time is over: with growing pauses, and with short ones in the end.
 pub(crate) fn retry<T>(
     wait_ms: u64,
     mut attempt: impl FnMut() -> io::Result<LockAttempt<T>>,
@@ -205,7 +208,11 @@ pub(crate) fn retry<T>(
             return Ok(None);
         }
         thread::sleep(pause.min(left));
-        pause = (pause * 2).min(PAUSE_MAX);
+        pause = if started.elapsed() < PATIENCE {
+            (pause * 2).min(PAUSE_MAX)
+        } else {
+            PAUSE_MIN
+        };
     }
 }
 
