@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Dashboard(dashboard::Args),
     /// List loops, run them, and see what became of their runs
     Loop(loops::Args),
-    /// Supervise this project: wake and drive goals, work on tasks, set loops off
+    /// Supervise this project: wake and drive goals, work on tasks, trigger loops
     Up(up::Args),
     /// End a goal, a workflow, a task or a launch for good
     Cancel(cancel::Args),
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Mcp(mcp::Args),
     /// Check that logs are whole and unaltered
     Audit(audit::Args),
-    /// Tell what this machine can do, and how to mend what it cannot
+    /// Check what this machine can do, and say how to fix what it cannot
     Doctor(doctor::Args),
     /// Print a shell completion script
     Completion(completion::Args),

@@ -186,7 +186,7 @@ impl Context {
     }
 
     /// Refuses the same for goals alone: loops and rules are a repository's to bring, and they approve
-    /// none. What sets loops off asks for more.
+    /// none. What triggers loops asks for more.
     pub(crate) fn require_own_goals(&self, root: &Path) -> Result<(), Error> {
         let brought = [
             format!("{OWN_LOOPS}/*.md"),

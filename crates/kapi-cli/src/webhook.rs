@@ -1,8 +1,8 @@
-//! Calls over HTTP that set loops off: `POST /loops/<name>`, proved by a secret.
+//! Calls over HTTP that trigger loops: `POST /loops/<name>`, proved by a secret.
 //!
 //! Whoever can reach the port may send anything: heads, bodies, times and numbers are bounded,
 //! strangers who are slow give way to whoever calls after them, and nothing is told before the
-//! secret was shown. What a call sets off is decided by who takes it.
+//! secret was shown. What a call triggers is decided by who takes it.
 
 pub(crate) mod proof;
 pub(crate) mod waiting;
@@ -127,7 +127,7 @@ impl Counter<'_> {
             return Ok(Some(Reply::error(404, "there is only /loops/<name>")));
         };
         if head.method != "POST" {
-            return Ok(Some(Reply::error(405, "only POST sets anything off")));
+            return Ok(Some(Reply::error(405, "only POST triggers anything")));
         }
         if head.headers.has_word("expect", "100-continue") {
             let go_on = reader

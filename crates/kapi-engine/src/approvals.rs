@@ -137,7 +137,7 @@ impl<'a> GoalApprovals<'a> {
 fn refused(goal: &Goal, lack: &Lack) -> Denied {
     Denied::Refused {
         code: NOT_APPROVED_HERE,
-        message: format!("goal {} is not gone on with: {lack}", goal.id),
+        message: format!("goal {} cannot continue: {lack}", goal.id),
     }
 }
 

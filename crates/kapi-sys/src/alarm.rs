@@ -58,7 +58,7 @@ impl AlarmWaker {
 }
 
 impl Alarm {
-    /// Makes an alarm that nothing sets off but its bell.
+    /// Makes an alarm that nothing triggers but its bell.
     pub fn new() -> io::Result<Self> {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;

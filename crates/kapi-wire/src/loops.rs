@@ -22,7 +22,7 @@ pub struct LoopStatus {
     pub last_run: Option<String>,
     /// `running`, `queued`, how the last run ended, or `idle`.
     pub status: &'static str,
-    /// When it is due next, UTC; `null` where no clock sets it off, or it is off.
+    /// When it is due next, UTC; `null` where no clock triggers it, or it is off.
     pub next_scheduled: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct LoopView {
     pub description: String,
     /// Its version.
     pub version: u32,
-    /// What sets it off, besides a person: `manual`, `cron` or `event`.
+    /// What triggers it, besides a person: `manual`, `cron` or `event`.
     pub trigger: &'static str,
     /// The same in words.
     pub trigger_words: String,
-    /// Whether a clock or an event sets it off.
+    /// Whether a clock or an event triggers it.
     pub is_enabled: bool,
     /// The file it comes from.
     pub file: String,
@@ -66,7 +66,7 @@ pub struct LoopView {
 /// What a clock or a file says of a loop beside its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// What sets it off, in words.
+    /// What triggers it, in words.
     pub words: String,
     /// When it is due next, in milliseconds since the epoch.
     pub next_at_ms: Option<i64>,

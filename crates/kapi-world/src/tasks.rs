@@ -189,7 +189,7 @@ impl Performer<'_> {
         SandboxId::parse(&id).map_err(|error| ending::not_launched(error.message))
     }
 
-    /// Opens the queue, to see what is known of loops and to set one off.
+    /// Opens the queue, to see what is known of loops and to trigger one.
     fn queue(&self) -> Result<Queue<'_>, KernelError> {
         Queue::open_in(self.project, &self.store)
     }

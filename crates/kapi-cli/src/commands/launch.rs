@@ -67,7 +67,7 @@ pub(crate) struct Args {
     /// Only tell what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Tell what would hold and where each value was said; nothing is started, and ID and PROJECT may
+    /// Show the effective settings and where each one comes from; nothing is started, and ID and PROJECT may
     /// be left out
     #[arg(long)]
     pub(crate) explain: bool,

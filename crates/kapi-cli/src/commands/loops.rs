@@ -1,6 +1,6 @@
 //! `kapi loop`: loops of the project, what sets them off, and what became of their runs.
 //!
-//! A definition is a file that a person writes; nothing here changes one. When a loop is set off by
+//! A definition is a file that a person writes; nothing here changes one. When a loop is triggered by
 //! itself is the business of `kapi up`.
 
 pub(crate) mod guardrail;

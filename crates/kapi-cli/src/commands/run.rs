@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The task, in your words; a contract file may say it instead
     #[arg(value_name = "TASK", default_value = "", hide_default_value = true)]
     pub(crate) intent: String,
-    /// A contract.yaml, whole or in its short form; flags hold over what it says
+    /// A contract.yaml, whole or in its short form; flags override it
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<PathBuf>,
     /// A shell command that must exit 0 in a clean checkout; may be given several times
@@ -136,7 +136,7 @@ pub(crate) struct Args {
     /// End when the goal is parked, instead of staying with it; `kapi up` goes on then
     #[arg(long)]
     pub(crate) park: bool,
-    /// Tell what would hold and where each value was said; nothing is started
+    /// Show the effective settings and where each one comes from; nothing is started
     #[arg(long)]
     pub(crate) explain: bool,
 }

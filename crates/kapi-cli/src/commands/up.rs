@@ -1,5 +1,5 @@
 //! `kapi up`: a supervisor in the foreground. Wakes parked goals, drives what nobody drives, works
-//! on tasks and sets loops off.
+//! on tasks and triggers loops.
 //!
 //! All it knows can be read again from the logs, so it may be killed at any time and started any
 //! number of times. What happens is the engine's business; a goal that needs a person is only shown.

@@ -109,7 +109,7 @@ pub(crate) struct Said {
     pub(crate) accept_learnt_after: Option<At<u32>>,
     /// Whether agents within a run may submit tasks; only the person can say so.
     pub(crate) runs_submit_tasks: Option<At<bool>>,
-    /// Where calls that set loops off are taken; only the person can say so.
+    /// Where calls that trigger loops are taken; only the person can say so.
     pub(crate) webhook: Option<Webhook>,
     /// Millionths of a US dollar that a day of the project may cost.
     pub(crate) usd_micros_per_day: Option<At<u64>>,

@@ -1,4 +1,4 @@
-//! `[kernel.webhook]`: where calls that set loops off are taken, and the secret that proves them.
+//! `[kernel.webhook]`: where calls that trigger loops are taken, and the secret that proves them.
 //!
 //! Only the person's file has it. Says where the secret is; it is read when it is needed.
 

@@ -101,7 +101,7 @@ pub enum Command {
     Skip {
         /// Which.
         name: LoopName,
-        /// What would have set it off.
+        /// What would have triggered it.
         trigger: Trigger,
         /// Why not.
         reason: String,
@@ -120,7 +120,7 @@ pub enum Command {
         /// What they watch.
         mark: Option<String>,
     },
-    /// Be, or go on being, the one that sets loops off.
+    /// Be, or go on being, the one that triggers loops.
     Lead {
         /// Who asks.
         holder: Holder,

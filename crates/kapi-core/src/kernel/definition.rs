@@ -61,7 +61,7 @@ pub struct Definition {
     pub version: u32,
     /// What it does, in one line.
     pub description: String,
-    /// What sets it off, besides a person.
+    /// What triggers it, besides a person.
     pub trigger: Trigger,
     /// The agent profile.
     pub agent: String,
@@ -93,7 +93,7 @@ pub struct Definition {
     /// What must hold, or the run is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_run: Option<Condition>,
-    /// What a run sets off when it ends.
+    /// What a run triggers when it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrigger: Option<Retrigger>,
     /// Which runs leave lessons.
@@ -141,7 +141,7 @@ pub enum Workspace {
     Branch,
 }
 
-/// What a run sets off when it ends.
+/// What a run triggers when it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retrigger {
@@ -202,7 +202,7 @@ impl Definition {
         evals.chain(asked).collect()
     }
 
-    /// Tells whether it could set itself off and its file may have come with the repository.
+    /// Tells whether it could trigger itself and its file may have come with the repository.
     #[must_use]
     pub fn waits_for_a_word(&self) -> bool {
         self.trigger != Trigger::Manual && self.source.file.starts_with(SHARED)

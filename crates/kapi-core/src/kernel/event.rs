@@ -106,7 +106,7 @@ pub enum KernelEvent {
         /// Which.
         #[serde(rename = "loop")]
         name: LoopName,
-        /// What would have set it off.
+        /// What would have triggered it.
         trigger: Trigger,
         /// Why not.
         reason: String,
@@ -120,7 +120,7 @@ pub enum KernelEvent {
         is_enabled: bool,
     },
     /// The scheduler saw a loop's definition for the first time, or what its events watch: only
-    /// what comes after sets it off.
+    /// what comes after triggers it.
     LoopSeen {
         /// Which.
         #[serde(rename = "loop")]
@@ -128,7 +128,7 @@ pub enum KernelEvent {
         /// What its events watch, as it is now.
         mark: Option<String>,
     },
-    /// A process leads: it is the one that sets loops off.
+    /// A process leads: it is the one that triggers loops.
     Led {
         /// Who.
         holder: Holder,

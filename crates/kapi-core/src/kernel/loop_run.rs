@@ -16,7 +16,7 @@ use super::value::Value;
 pub struct LoopRun {
     /// The definition as it was when the run was asked for.
     pub definition: Definition,
-    /// What set it off.
+    /// What triggered it.
     pub trigger: Trigger,
     /// The inputs that whoever triggered it gave, instead of the definition's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -56,7 +56,7 @@ pub enum Trigger {
     Event {
         /// What, for people: "file src/**", "loop nightly".
         source: String,
-        /// Which occurrence: the same one sets off one run.
+        /// Which occurrence: the same one triggers one run.
         mark: String,
     },
     /// Another run of a loop.

@@ -38,7 +38,7 @@ pub struct Kernel {
     pub served: BTreeMap<String, Fence>,
     /// What is known of each loop.
     pub loops: BTreeMap<LoopName, LoopState>,
-    /// Who sets loops off.
+    /// Who triggers loops.
     #[serde(default)]
     pub leader: Option<Leader>,
     /// How many tasks have ended.
@@ -67,7 +67,7 @@ pub struct LoopState {
     /// Whether a person switched it on or off; `None` where nobody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_enabled: Option<bool>,
-    /// Since when a scheduler knows it: nothing that was due before sets it off.
+    /// Since when a scheduler knows it: nothing that was due before triggers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at_ms: Option<i64>,
     /// The last due instant of its schedule that was dealt with.
@@ -133,7 +133,7 @@ pub struct LastSkip {
     pub reason: String,
 }
 
-/// Who sets loops off.
+/// Who triggers loops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leader {

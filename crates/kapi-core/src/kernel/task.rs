@@ -106,7 +106,7 @@ impl Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Phase {
-    /// It was set off.
+    /// It was triggered.
     Trigger,
     /// Its condition was looked at.
     ShouldRun,
@@ -120,7 +120,7 @@ pub enum Phase {
     Learn,
     /// What the next run should know was written.
     Handoff,
-    /// The next run was set off.
+    /// The next run was triggered.
     Retrigger,
 }
 

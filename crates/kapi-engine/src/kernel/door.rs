@@ -100,7 +100,7 @@ pub struct LoopAsk<'a> {
     pub definition: &'a Definition,
     /// Who works.
     pub profile: &'a AgentProfile,
-    /// What sets it off.
+    /// What triggers it.
     pub trigger: Trigger,
     /// Inputs instead of the definition's.
     pub inputs: BTreeMap<String, Value>,

@@ -1,7 +1,7 @@
 //! What a loop's event watches, as a mark: a text that is another one after each occurrence.
 //!
 //! A mark names its source too, so that a definition that watches something else now is seen for
-//! the first time instead of being set off. Looks at no file and no repository.
+//! the first time instead of being triggered. Looks at no file and no repository.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Sight {
         /// What a run is told of it.
         payload: Value,
     },
-    /// It is not there, which sets nothing off.
+    /// It is not there, which triggers nothing.
     Nothing,
     /// It changes right now.
     Unsettled {

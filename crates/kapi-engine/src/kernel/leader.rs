@@ -1,7 +1,7 @@
-//! The leader of a project's kernel: it sets loops off, at their instants and after events.
+//! The leader of a project's kernel: it triggers loops, at their instants and after events.
 //!
 //! Whoever has the leader's lease does, and all it remembers can be read again, so it may be killed
-//! at any time. That an instant or an event sets off one run is decided by the kernel: two leaders
+//! at any time. That an instant or an event triggers one run is decided by the kernel: two leaders
 //! that do not know of each other do no harm. Looks at no file; what it is told to watch is seen by
 //! whoever calls.
 
@@ -79,7 +79,7 @@ pub struct Led {
 pub struct Dealt {
     /// The loop.
     pub name: LoopName,
-    /// What set it off, or would have.
+    /// What triggered it, or would have.
     pub trigger: Trigger,
     /// What became of it.
     pub outcome: Outcome,
@@ -129,7 +129,7 @@ impl Leader {
             })
     }
 
-    /// Returns when each loop that a schedule sets off is due next; nothing of those that are off.
+    /// Returns when each loop that a schedule triggers is due next; nothing of those that are off.
     pub fn upcoming<'a>(
         &'a self,
         queue: &'a Queue<'_>,
@@ -141,7 +141,7 @@ impl Leader {
         })
     }
 
-    /// Leads if it can, and sets off what is due.
+    /// Leads if it can, and triggers what is due.
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.
@@ -174,7 +174,7 @@ impl Leader {
 }
 
 impl Plan {
-    /// Plans a loop that something but a person sets off. A schedule that cannot be read is told
+    /// Plans a loop that something but a person triggers. A schedule that cannot be read is told
     /// where definitions are read.
     fn of(definition: Definition) -> Option<Self> {
         let schedule = Schedule::of(&definition.name, &definition.trigger).ok()?;
@@ -268,7 +268,7 @@ impl Desk<'_, '_, '_> {
             Ok(Answer::Submitted(task)) => Outcome::Run(task),
             Ok(Answer::Skipped(reason)) => Outcome::None(reason),
             Ok(Answer::Duplicate(first)) => {
-                return self.skip(plan, trigger, &format!("{first} was set off by it"));
+                return self.skip(plan, trigger, &format!("{first} was triggered by it"));
             }
             Ok(answer @ (Answer::Claimed(..) | Answer::Nothing | Answer::Done)) => {
                 unreachable!("a run that is asked for is let in or not, and never {answer:?}")

@@ -31,7 +31,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads the schedule of a loop; none when it is not the clock that sets it off.
+    /// Reads the schedule of a loop; none when it is not the clock that triggers it.
     ///
     /// # Errors
     /// When the text is no schedule, never fires, or its zone is unknown.

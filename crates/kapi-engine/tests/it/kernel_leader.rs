@@ -435,7 +435,7 @@ fn an_event_sets_off_one_run_for_each_mark_and_none_at_first_sight() {
         place.sees("b");
         assert_eq!(
             all[0].dealt(&place),
-            ["event none: task_1 was set off by it"]
+            ["event none: task_1 was triggered by it"]
         );
         assert_eq!(all[0].dealt(&place), [""; 0]);
         place.sights.insert(name("tidy"), Sight::Nothing);

@@ -16,7 +16,7 @@ pub struct DashboardView {
     pub queue: QueueView,
     /// Who works.
     pub workers: Vec<WorkerView>,
-    /// Who sets loops off.
+    /// Who triggers loops.
     pub leader: Option<LeaderView>,
     /// The loops that can be used.
     pub loops: Vec<LoopLine>,
@@ -56,7 +56,7 @@ pub struct WorkerView {
     pub owner: String,
 }
 
-/// Who sets loops off.
+/// Who triggers loops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaderView {
     /// The worker.
@@ -76,7 +76,7 @@ pub struct LoopLine {
     pub description: String,
     /// `manual`, `cron` or `event`.
     pub trigger: &'static str,
-    /// Whether it may be set off.
+    /// Whether it may be triggered.
     pub enabled: bool,
     /// `queued` or `running` while a run is under way, else how the last one ended; `idle` before
     /// the first.

@@ -50,7 +50,7 @@ pub struct LoopTriggerInput {
     /// The loop's name
     #[schemars(with = "String")]
     pub loop_name: Option<String>,
-    /// What set it off, in a few words
+    /// What triggered it, in a few words
     #[schemars(with = "String")]
     pub trigger_source: Option<String>,
 }
@@ -92,7 +92,7 @@ pub enum Request {
     LoopTrigger {
         /// The loop's name as it was written.
         name: String,
-        /// What set it off.
+        /// What triggered it.
         source: Option<String>,
     },
     /// Look at one loop or at all.

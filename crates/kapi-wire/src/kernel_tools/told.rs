@@ -101,20 +101,20 @@ pub fn not_cancelled(id: &str) -> Answer {
     Answer::refusal(format!("unable to cancel: {}", line(id)), details)
 }
 
-/// What became of a loop that was set off.
+/// What became of a loop that was triggered.
 #[derive(Debug, Clone, Copy)]
 pub enum Triggered<'a> {
     /// It runs, or will.
     Launched(&'a Task),
     /// It does not run now.
     Skipped(&'a str),
-    /// It was set off by the same before.
+    /// It was triggered by the same before.
     Duplicate(TaskId),
     /// It cannot run.
     Error(&'a str),
 }
 
-/// Returns the answer to a loop that was set off.
+/// Returns the answer to a loop that was triggered.
 #[must_use]
 pub fn triggered(name: &str, triggered: Triggered<'_>) -> Answer {
     let (status, reason, task, records) = match triggered {

@@ -58,7 +58,7 @@ pub(crate) struct Trigger {
     /// The loop's name
     #[arg(value_name = "LOOP")]
     name: String,
-    /// What set it off, in a few words
+    /// What triggered it, in a few words
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
 }

@@ -59,7 +59,7 @@ fn workers(view: &DashboardView, line: &dyn Fn(String)) {
             .leader
             .as_ref()
             .is_some_and(|leader| leader.holder == worker.holder);
-        let leads = if leads { ", sets loops off" } else { "" };
+        let leads = if leads { ", triggers loops" } else { "" };
         line(format!(
             "worker     {} ({}){leads}",
             worker.holder, worker.owner

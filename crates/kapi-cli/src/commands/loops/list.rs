@@ -88,7 +88,7 @@ fn stands(view: &LoopView, wall: &Wall, now_ms: i64) -> String {
     let mut parts = Vec::new();
     if !view.is_enabled {
         let next = format!(
-            "off; `kapi loop enable {}` lets it set itself off",
+            "off; `kapi loop enable {}` lets it trigger itself",
             view.name
         );
         parts.push(next);

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Tell what the rules come to for a request; nothing is submitted
+    /// Show what the rules decide for a request; nothing is submitted
     Test(Box<Test>),
 }
 

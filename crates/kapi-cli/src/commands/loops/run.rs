@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// What comes with the trigger: JSON, or `@file` that holds it
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// What sets it off, in your words
+    /// What triggers it, in your words
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
     /// Run it even if the same was asked a short while ago

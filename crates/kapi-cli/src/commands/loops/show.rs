@@ -73,7 +73,7 @@ pub(super) fn run(context: &Context, args: &Reference) -> Result<Exit, Error> {
         }
         context
             .ui
-            .line(&format!("  {:<15}{}", "set off", view.trigger_words));
+            .line(&format!("  {:<15}{}", "trigger", view.trigger_words));
         context.ui.line("");
         for line in definition.body.lines() {
             context.ui.line(&format!("  {line}"));

@@ -59,7 +59,7 @@ fn timing(fold: &Fold, definition: &Definition, now_ms: i64) -> Timing {
     let handled = known.and_then(|known| known.fired_at_ms);
     let since_ms = known.and_then(|known| known.seen_at_ms).unwrap_or(now_ms);
     let found = due(&schedule, handled, since_ms, now_ms);
-    // What is due and was not set off yet comes first.
+    // What is due and was not triggered yet comes first.
     let first = found.fire.first().copied().or(found.next);
     Timing {
         words: cron::describe(&schedule.cron),

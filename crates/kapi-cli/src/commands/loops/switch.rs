@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, args: &Reference, to: To) -> Result<Exit, E
                 let words = &view.trigger_words;
                 context.ui.line(&match (to, view.trigger) {
                     (To::On, "manual") => {
-                        format!("{name} is on; nothing but a person sets it off.")
+                        format!("{name} is on; nothing but a person triggers it.")
                     }
                     (To::On, _) => format!("{name} is on: {words}, while `kapi up` runs."),
                     (To::Off, _) => format!("{name} is off; `kapi loop run {name}` still runs it."),

@@ -151,7 +151,7 @@ fn facts(task: &Task, waits: Option<&str>) -> Vec<(&'static str, String)> {
     if let Some(run) = task.loop_run() {
         let source = run.trigger.source().map(|source| format!(" ({source})"));
         let text = format!(
-            "{}, set off by {}{}",
+            "{}, triggered by {}{}",
             run.name(),
             run.trigger.kind(),
             source.unwrap_or_default()

@@ -1,6 +1,6 @@
-//! The port of a supervisor where calls come in that set loops off.
+//! The port of a supervisor where calls come in that trigger loops.
 //!
-//! Where another supervisor has it, this one takes it as soon as it is free. What a call sets off is
+//! Where another supervisor has it, this one takes it as soon as it is free. What a call triggers is
 //! the kernel's affair; here it becomes a status.
 
 use std::net::TcpListener;

@@ -245,7 +245,7 @@ impl<'scope, 'env> Supervisor<'scope, 'env> {
         {
             self.forget(id);
             let text = format!(
-                "not gone on with: {lack}; next: kapi goal approve {:03}",
+                "cannot continue: {lack}; next: kapi goal approve {:03}",
                 id.index()
             );
             self.board.put(id, Standing::Person, text);

@@ -1,4 +1,4 @@
-//! The tasks and loops of a supervisor: it works on what waits, and sets loops off while it leads.
+//! The tasks and loops of a supervisor: it works on what waits, and triggers loops while it leads.
 //!
 //! Woken like the rest of the supervisor, it does nothing unless something was recorded, a thread
 //! has something to say, a file that says what to do was changed, or an instant has come.
@@ -252,8 +252,8 @@ impl<'scope, 'env> Tasks<'scope, 'env> {
     fn show(&mut self, board: &mut Board, led: &Led) {
         for dealt in &led.dealt {
             let what = match &dealt.outcome {
-                Outcome::Run(task) => format!("set off, as {task}"),
-                Outcome::None(reason) => format!("not set off: {reason}"),
+                Outcome::Run(task) => format!("triggered, as {task}"),
+                Outcome::None(reason) => format!("not triggered: {reason}"),
             };
             board.set_off(&dealt.name, &dealt.trigger, &what);
         }

@@ -1,4 +1,4 @@
-//! Who sets loops off, and which loops are on.
+//! Who triggers loops, and which loops are on.
 
 use std::collections::BTreeSet;
 

@@ -20,7 +20,7 @@ pub struct Classic {
     pub prompt_units_max: Option<u64>,
     /// Texts that may not stand in a prompt, whatever their case.
     pub denied_patterns: Vec<String>,
-    /// Whether a run of a loop must say what set it off.
+    /// Whether a run of a loop must say what triggered it.
     pub is_source_required: bool,
 }
 

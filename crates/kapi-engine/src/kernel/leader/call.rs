@@ -1,4 +1,4 @@
-//! What somebody sets off by a call: every loop that waits for calls of that name.
+//! What somebody triggers by a call: every loop that waits for calls of that name.
 //!
 //! Any process can take a call, leading or not: what makes it the same as another is its delivery's
 //! id. Knows no protocol and no secret.
@@ -28,7 +28,7 @@ pub struct Call {
     pub name: LoopName,
     /// What came with it.
     pub payload: Value,
-    /// Which delivery it is, where the caller says so: the same one sets off one run.
+    /// Which delivery it is, where the caller says so: the same one triggers one run.
     pub delivery: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub enum Called {
 }
 
 impl Leader {
-    /// Sets off what waits for a call; nothing where no loop does, or those that do are off.
+    /// Triggers what waits for a call; nothing where no loop does, or those that do are off.
     ///
     /// # Errors
     /// When the log is damaged or the disk refuses.

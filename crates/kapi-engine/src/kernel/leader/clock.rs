@@ -1,4 +1,4 @@
-//! What the clock sets off: instants that are due, made up for or given up, the oldest first.
+//! What the clock triggers: instants that are due, made up for or given up, the oldest first.
 //!
 //! Each is recorded as dealt with before the next, so that a crash in between forgets and repeats
 //! none.

@@ -1,6 +1,6 @@
-//! What events set off: a mark that is another one than the last that was dealt with.
+//! What events triggered: a mark that is another one than the last that was dealt with.
 //!
-//! The first look only notes the mark. What happens while a loop rests is not lost: it is set off
+//! The first look only notes the mark. What happens while a loop rests is not lost: it is triggered
 //! once when the rest is over.
 
 use kapi_core::kernel::definition::trigger::EventSource;
@@ -28,7 +28,7 @@ pub(super) fn step(
         EventSource::Files { .. } | EventSource::GitRef { .. } => {
             desk.around.sights.get(&plan.definition.name).cloned()
         }
-        // Whoever calls sets it off.
+        // Whoever calls triggers it.
         EventSource::Webhook { .. } => None,
     };
     let state = desk.state(plan);

@@ -21,10 +21,10 @@ use super::{Ended, LoopExecution, skipped};
 use crate::failure;
 
 impl LoopExecution<'_> {
-    /// Sets off what the definition names. What cannot be set off fails no run.
+    /// Triggers what the definition names. What cannot be triggered fails no run.
     pub(super) fn retrigger(&self) -> Ended {
         let Some(retrigger) = &self.run.definition.retrigger else {
-            return skipped("it sets off nothing");
+            return skipped("it triggers nothing");
         };
         let state = match &self.report.end {
             End::Completed => State::Completed,
@@ -32,7 +32,7 @@ impl LoopExecution<'_> {
             End::Skipped { .. } | End::Cancelled => State::Cancelled,
         };
         if !retrigger.on.is_met_by(state) {
-            return skipped(&format!("a run that {state} sets off nothing"));
+            return skipped(&format!("a run that {state} triggers nothing"));
         }
         let depth = self.run.depth.saturating_add(1);
         let depth_max = retrigger.depth_max.min(DEPTH_MAX);

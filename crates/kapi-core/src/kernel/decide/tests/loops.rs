@@ -185,7 +185,7 @@ fn runs_that_wait_stand_for_all_that_come_meanwhile_but_a_person_always_gets_one
     assert_eq!(asked(&mut desk, look(), event("2")), waits);
     assert_eq!(asked(&mut desk, look(), cron(NOW)), waits);
     let name = loop_name("look");
-    // What was skipped was dealt with: neither sets it off again.
+    // What was skipped was dealt with: neither triggers it again.
     let state = desk.kernel.loops[&name].clone();
     assert_eq!(
         (state.mark.as_deref(), state.fired_at_ms),
