@@ -100,7 +100,7 @@ fn a_loop_that_came_with_the_repository_waits_for_a_word() {
     );
     write(&env.repository().join(".pi/loops/tick.md"), text);
     let listed = env.kapi(&["loop", "list"]);
-    let word = "`kapi loop enable tick` lets it set itself off";
+    let word = "`kapi loop enable tick` lets it trigger itself";
     assert!(listed.stdout.contains(word), "{listed:?}");
     let supervisor = env.start(&["up"]);
     await_count(&env, "loop_seen", 1);
