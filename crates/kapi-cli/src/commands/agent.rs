@@ -58,7 +58,7 @@ enum Verb {
     /// Have another agent do something in the background, and see what becomes of it
     #[command(subcommand)]
     Task(kernel::Task),
-    /// Set loops off, and see where they stand
+    /// Trigger loops, and see where they stand
     #[command(subcommand)]
     Loop(kernel::Loop),
     /// Note lessons

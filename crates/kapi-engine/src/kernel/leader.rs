@@ -34,7 +34,7 @@ use crate::kernel::schedule::Schedule;
 /// The pause before something that cannot be done now is tried again, in milliseconds.
 const WAIT_MS: i64 = 1_000;
 
-/// Sets loops off while it leads.
+/// Triggers loops while it leads.
 #[derive(Debug, Default)]
 pub struct Leader {
     plans: BTreeMap<LoopName, Plan>,

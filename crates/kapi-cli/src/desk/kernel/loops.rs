@@ -1,4 +1,4 @@
-//! Loops for agents: setting one off, and where they stand.
+//! Loops for agents: triggering one, and where they stand.
 //!
 //! Whether a loop runs now is the kernel's business; what it does then is its run's.
 
