@@ -7,7 +7,7 @@
 mod candidates;
 pub(crate) mod launches;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
 use kapi_core::kernel::id::TaskId;
@@ -127,22 +127,31 @@ impl SubjectArgs {
     }
 }
 
+/// What shares the numbers of a project.
+#[derive(Default)]
+struct Numbered {
+    goals: Vec<GoalId>,
+    workflows: Vec<WorkflowKey>,
+}
+
+impl Numbered {
+    fn load(context: &Context, root: &Path) -> Result<Self, Error> {
+        let project = context.project(root, OWNER);
+        let goals = project.goal_ids();
+        let workflows = project.workflow_keys();
+        Ok(Self {
+            goals: goals.map_err(|error| Error::engine(&error, ""))?,
+            workflows: workflows.map_err(|error| Error::failed(&error))?,
+        })
+    }
+}
+
 /// Returns everything in the project at hand that a reference fits.
 fn fits(context: &Context, reference: &str) -> Result<Vec<Subject>, Error> {
-    let (mut goals, mut workflows) = (Vec::new(), Vec::new());
-    match context.project_root() {
-        Ok(root) => {
-            let project = context.project(&root, OWNER);
-            goals = project
-                .goal_ids()
-                .map_err(|error| Error::engine(&error, ""))?;
-            workflows = project
-                .workflow_keys()
-                .map_err(|error| Error::failed(&error))?;
-        }
-        Err(error) if error.exit == Exit::NotFound => {}
-        Err(error) => return Err(error),
-    }
+    let Numbered { goals, workflows } = match candidates::root(context)? {
+        Some(root) => Numbered::load(context, &root)?,
+        None => Numbered::default(),
+    };
     let launches = launches::here(context)?;
     let launches: Vec<String> = launches
         .iter()
@@ -174,13 +183,7 @@ fn unknown(context: &Context, reference: &str) -> Result<Error, Error> {
         Err(error) if error.exit == Exit::NotFound => return Ok(error),
         Err(error) => return Err(error),
     };
-    let project = context.project(&root, OWNER);
-    let goals = project
-        .goal_ids()
-        .map_err(|error| Error::engine(&error, ""))?;
-    let workflows = project
-        .workflow_keys()
-        .map_err(|error| Error::failed(&error))?;
+    let Numbered { goals, workflows } = Numbered::load(context, &root)?;
     let mut ids = goals;
     ids.extend(workflows.into_iter().map(|key| key.id));
     ids.sort();

@@ -87,7 +87,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         write(&place.join(RESULTS), &text)?;
     }
     if options.write {
-        page::write(root, &place)?;
+        page::write(root, &place, &options)?;
     }
     let failures = results.iter().filter(|result| !result.as_expected).count();
     if options.report_only || (failures == 0 && missing.is_empty()) {

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use kapi_sys::disk::replace_durably;
 use kapi_sys::real_disk::RealDisk;
 
+use super::CorpusOptions;
 use super::ecosystem::Expectation;
 use super::outcome::CaseOutcome;
 use super::plan::BY_HAND;
@@ -29,7 +30,7 @@ const MEASURED: &str = "Last measured with Kapi at ";
 ///
 /// # Errors
 /// When the document or the results cannot be read, or the document cannot be written.
-pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
+pub(super) fn write(root: &Path, place: &Path, options: &CorpusOptions) -> anyhow::Result<()> {
     let old = fs::read_to_string(root.join(DOCUMENT));
     let old = old.with_context(|| format!("read {DOCUMENT}"))?;
     let end = old.find(MEASURED).or_else(|| old.find(TABLES));
@@ -39,8 +40,13 @@ pub(super) fn write(root: &Path, place: &Path) -> anyhow::Result<()> {
     let commit = Tool::new(root, "git", &["rev-parse", "--short", "HEAD"]).read()?;
     let _written = writeln!(
         text,
-        "{MEASURED}{}; a row that this run did not try is that of an earlier one.\n",
-        commit.trim()
+        "{MEASURED}{}{}; a row that this run did not try is that of an earlier one.\n",
+        commit.trim(),
+        // Nothing says of another program which commit it was built from.
+        match options.kapi {
+            Some(_) => " or before it, built apart",
+            None => "",
+        }
     );
     let results = read_results::<CaseResult>(&place.join(RESULTS))?;
     text.push_str(&cheats(&results));

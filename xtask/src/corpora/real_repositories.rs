@@ -117,7 +117,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         write(&stored, &text)?;
     }
     if options.write {
-        page::write(root, &place)?;
+        page::write(root, &place, &options)?;
     }
     let failures = results
         .iter()

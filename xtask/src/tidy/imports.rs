@@ -14,7 +14,7 @@ use super::ratchet::{Allowance, beyond};
 use super::tree::Tree;
 
 /// Files that still stand in circles.
-const IN_CIRCLES: &Allowance = &[("crates/kapi-cli", 51)];
+const IN_CIRCLES: &Allowance = &[("crates/kapi-cli", 49)];
 /// How many private imports are followed to where a name lives.
 const HOPS_MAX: usize = 6;
 

@@ -2,6 +2,8 @@
 //!
 //! Each is told with its kind, where it stands, what it is for, and the reference that names it alone.
 
+use std::path::PathBuf;
+
 use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_core::kernel::task::Task;
@@ -18,7 +20,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit_code::Exit;
 use crate::kernel::{self, failed, no_task};
-use crate::subject::{CANDIDATES_MAX, OWNER, Silence, launches};
+use crate::subject::{CANDIDATES_MAX, Numbered, OWNER, Silence, launches};
 
 /// Characters of a purpose in a line.
 const PURPOSE_CHARS_MAX: usize = 60;
@@ -183,7 +185,8 @@ fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
     Ok(found)
 }
 
-fn root(context: &Context) -> Result<Option<std::path::PathBuf>, Error> {
+/// Returns the directory of the project at hand, if there is one.
+pub(super) fn root(context: &Context) -> Result<Option<PathBuf>, Error> {
     match context.project_root() {
         Ok(root) => Ok(Some(root)),
         Err(error) if error.exit == Exit::NotFound => Ok(None),
@@ -207,13 +210,7 @@ fn tasks(context: &Context) -> Result<Vec<Task>, Error> {
 
 /// Returns the goal or workflow that was begun last.
 fn latest(context: &Context) -> Result<Subject, Error> {
-    let project = context.project(&context.project_root()?, OWNER);
-    let goals = project
-        .goal_ids()
-        .map_err(|error| Error::engine(&error, ""))?;
-    let workflows = project
-        .workflow_keys()
-        .map_err(|error| Error::failed(&error))?;
+    let Numbered { goals, workflows } = Numbered::load(context, &context.project_root()?)?;
     let goal = goals.into_iter().max();
     let workflow = workflows.into_iter().max_by_key(|key| key.id.index());
     match (goal, workflow) {

@@ -48,7 +48,7 @@ fn print(kernel: &Kernel<'_>, id: TaskId, is_followed: bool) -> Result<Exit, Err
     }
     thread::scope(|scope| {
         let _listening = listen(scope, &queue, move || bell.ring())?;
-        follow(kernel, (id, is_followed), (queue, alarm))
+        follow(kernel, id, is_followed, queue, alarm)
     })
 }
 
@@ -72,8 +72,10 @@ fn point(context: &Context, task: &Task, drive: &GoalDrive) {
 
 fn follow(
     kernel: &Kernel<'_>,
-    (id, is_followed): (TaskId, bool),
-    (mut queue, mut alarm): (Queue<'_>, Alarm),
+    id: TaskId,
+    is_followed: bool,
+    mut queue: Queue<'_>,
+    mut alarm: Alarm,
 ) -> Result<Exit, Error> {
     let context = kernel.context;
     let interrupts = interrupts()?;

@@ -33,15 +33,17 @@ pub(super) fn wait(context: &Context, id: TaskId, timeout_ms: Option<u64>) -> Re
         let queue = kernel.queue()?;
         thread::scope(|scope| {
             let _listening = listen(scope, &queue, move || bell.ring())?;
-            look_on(kernel, (id, timeout_ms), (queue, alarm))
+            look_on(kernel, id, timeout_ms, queue, alarm)
         })
     })
 }
 
 fn look_on(
     kernel: &Kernel<'_>,
-    (id, timeout_ms): (TaskId, Option<u64>),
-    (mut queue, mut alarm): (Queue<'_>, Alarm),
+    id: TaskId,
+    timeout_ms: Option<u64>,
+    mut queue: Queue<'_>,
+    mut alarm: Alarm,
 ) -> Result<Exit, Error> {
     let context = kernel.context;
     let interrupts = interrupts()?;
