@@ -5,6 +5,7 @@
 //! and swap. Knows nothing of tasks.
 
 pub mod bring;
+pub mod clashes;
 
 use std::path::{Path, PathBuf};
 
@@ -217,7 +218,8 @@ impl Repository {
         if self.is_within(head, commit)? {
             return Ok(true);
         }
-        match self.merge_trees((head, commit), scratch)? {
+        let scratch = self.merging(scratch, Objects::Shared)?;
+        match scratch.merged(head, commit)? {
             Merged::Clean(tree) => Ok(tree == self.tree_of(head)?),
             Merged::Conflicts(_) => Ok(false),
         }
@@ -271,7 +273,8 @@ impl Repository {
                 base: plan.base.clone(),
             });
         }
-        match self.merge_trees((plan.head, plan.commit), plan.scratch)? {
+        let scratch = self.merging(plan.scratch, Objects::Shared)?;
+        match scratch.merged(plan.head, plan.commit)? {
             Merged::Clean(tree) => {
                 let commit = self.merged_commit(plan, &tree)?;
                 Ok(Target::Commit(commit, tree))
@@ -305,51 +308,17 @@ impl Repository {
         Err(moved(actual))
     }
 
-    /// Merges the trees of head and commit. Of one commit the merge base is the plan's: its only
-    /// parent, which the head's history holds. Of a range it is that or something later that both hold.
-    fn merge_trees(
-        &self,
-        (head, commit): (&CommitId, &CommitId),
-        scratch: &Path,
-    ) -> Result<Merged, LandError> {
+    /// Prepares for merges: a configuration of our own names no driver, and an empty directory has no
+    /// attributes.
+    fn merging(&self, scratch: &Path, objects: Objects) -> Result<Scratch<'_>, LandError> {
         let found = self.git().version()?;
         if found < MERGE_GIT_VERSION_MIN {
             return Err(LandError::GitTooOld { found });
         }
-        // A configuration of our own names no driver, and an empty directory has no attributes.
         let (dir, files) = (scratch.join("git"), scratch.join("files"));
         owned_dir::wipe(&files)?;
         owned_dir::create(&files)?;
-        let scratch = Scratch::prepare(self, &dir, &files, Objects::Shared)?;
-        let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
-        let call = scratch.call("merge-tree").settings(&settings);
-        let call = call.args(["--write-tree", "-z", "--name-only", "--no-messages"]);
-        let sides = [head.as_str(), commit.as_str()];
-        let exit = call.args(sides).exit()?;
-        let failed = |code, stderr| GitError::Exit {
-            subcommand: "merge-tree".to_owned(),
-            code,
-            stderr,
-        };
-        if exit.code != 0 && exit.code != CONFLICTED {
-            return Err(failed(exit.code, exit.stderr).into());
-        }
-        let mut fields = exit.stdout.split(|&b| b == 0).filter(|it| !it.is_empty());
-        let tree = fields
-            .next()
-            .and_then(|tree| str::from_utf8(tree).ok())
-            .and_then(|tree| TreeId::parse(tree.trim_end()).ok());
-        let Some(tree) = tree else {
-            return Err(failed(exit.code, exit.stderr).into());
-        };
-        if exit.code == 0 {
-            return Ok(Merged::Clean(tree));
-        }
-        let mut paths: Vec<PathBuf> = fields.map(path_of).collect();
-        paths.sort();
-        paths.dedup();
-        paths.truncate(CONFLICTS_MAX);
-        Ok(Merged::Conflicts(paths))
+        Ok(Scratch::prepare(self, &dir, &files, objects)?)
     }
 
     fn merged_commit(&self, plan: &LandPlan<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
@@ -397,6 +366,41 @@ impl Repository {
                 stderr: exit.stderr,
             }),
         }
+    }
+}
+
+impl Scratch<'_> {
+    /// Merges the trees of head and commit. Of one commit the merge base is the plan's: its only
+    /// parent, which the head's history holds. Of a range it is that or something later that both hold.
+    fn merged(&self, head: &CommitId, commit: &CommitId) -> Result<Merged, GitError> {
+        let settings = MERGE_SETTINGS.map(|(key, value)| (key.into(), value.into()));
+        let call = self.call("merge-tree").settings(&settings);
+        let call = call.args(["--write-tree", "-z", "--name-only", "--no-messages"]);
+        let exit = call.args([head.as_str(), commit.as_str()]).exit()?;
+        let failed = |code, stderr| GitError::Exit {
+            subcommand: "merge-tree".to_owned(),
+            code,
+            stderr,
+        };
+        if exit.code != 0 && exit.code != CONFLICTED {
+            return Err(failed(exit.code, exit.stderr));
+        }
+        let mut fields = exit.stdout.split(|&b| b == 0).filter(|it| !it.is_empty());
+        let tree = fields
+            .next()
+            .and_then(|tree| str::from_utf8(tree).ok())
+            .and_then(|tree| TreeId::parse(tree.trim_end()).ok());
+        let Some(tree) = tree else {
+            return Err(failed(exit.code, exit.stderr));
+        };
+        if exit.code == 0 {
+            return Ok(Merged::Clean(tree));
+        }
+        let mut paths: Vec<PathBuf> = fields.map(path_of).collect();
+        paths.sort();
+        paths.dedup();
+        paths.truncate(CONFLICTS_MAX);
+        Ok(Merged::Conflicts(paths))
     }
 }
 

@@ -11,6 +11,7 @@ mod apply_layer;
 mod attacks;
 mod candidate;
 mod checkout;
+mod clashes;
 mod crash;
 mod dirt;
 mod fixture;
