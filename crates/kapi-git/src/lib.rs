@@ -21,6 +21,7 @@ pub mod ignored;
 pub mod land;
 pub mod layer;
 pub mod owned_dir;
+pub mod patches;
 pub mod private_view;
 pub mod publish;
 pub mod push;

@@ -155,7 +155,11 @@ impl Repository {
     }
 
     /// Returns what commits change, as git's own name of it, with each commit.
-    fn changes_of(&self, args: &[&str], script: &[u8]) -> Result<Vec<(String, String)>, GitError> {
+    pub(crate) fn changes_of(
+        &self,
+        args: &[&str],
+        script: &[u8],
+    ) -> Result<Vec<(String, String)>, GitError> {
         let shown = self
             .call("log")
             .args(["-p", "--no-textconv", "--no-ext-diff", "--full-index"])

@@ -26,6 +26,7 @@ mod layer_random;
 mod layer_walk;
 mod links;
 mod owned_dir;
+mod patches;
 mod place;
 mod private_view;
 mod protected;
