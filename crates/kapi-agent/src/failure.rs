@@ -4,7 +4,7 @@
 //! runs or is the documented wording of a provider; everything else stays unknown, and the caller
 //! decides what an unknown failure is. Knows nothing of who retries when.
 
-use kapi_core::goal::outcome::{ProviderFailure, ProviderFailureKind};
+use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
 
 use crate::text::{head, one_line};
 

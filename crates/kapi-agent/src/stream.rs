@@ -11,7 +11,7 @@ mod pi;
 pub mod score;
 mod script;
 
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
+use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use kapi_core::usage::Usage;
 use kapi_sys::process::ProcessEnd;
 use serde_json::Value;

@@ -5,10 +5,9 @@
 //! only when the whole answer is one object of exactly the asked form; what cannot complete a goal is also taken
 //! out of an answer with words around it. Knows nothing of who judges.
 
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, JudgeAnswer, ProviderFailure, ProviderFailureKind, Verdict,
-};
-use kapi_core::goal::words;
+use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
+use kapi_core::text::limit_text;
+use kapi_core::verdict::{JudgeAnswer, Verdict};
 use serde::Deserialize;
 
 use crate::text::{head, message, one_line, without_controls};
@@ -124,7 +123,7 @@ pub fn judge_answer(run: &AgentRun, token: VerdictToken<'_>) -> JudgeAnswer {
         AgentEnd::OutOfResources { resource, limit } => JudgeAnswer::Malformed {
             text: format!(
                 "the judge was ended at its limit of {}",
-                words::limit_text(resource, limit)
+                limit_text(resource, limit)
             ),
         },
         AgentEnd::DeadlinePassed | AgentEnd::IdlePassed => unavailable(
@@ -193,7 +192,7 @@ fn objects(text: &str, expected: VerdictToken<'_>) -> Vec<(Verdict, String)> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::goal::outcome::{JudgeAnswer, Verdict};
+    use kapi_core::verdict::{JudgeAnswer, Verdict};
 
     use super::{VerdictToken, parse_verdict};
 

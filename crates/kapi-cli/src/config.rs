@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kapi_agent::agent::{AgentError, AgentKind};
 use kapi_agent::launch::own_variable;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::policy::TestPolicy;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_sandbox::spec::Resources;

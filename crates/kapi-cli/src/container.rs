@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::podman::error::PodmanError;
 use kapi_sys::process;
 use kapi_world::book::Book;

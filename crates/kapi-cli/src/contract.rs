@@ -15,10 +15,9 @@ pub(crate) mod working;
 use std::path::PathBuf;
 
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, TURNS_DEFAULT,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, TURNS_DEFAULT};
 use kapi_core::id::Slug;
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::{Attribution, OriginalWording};
 use kapi_core::proof::precedence::ResolvedChecks;
 use kapi_world::survey::Survey;

@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::{Contract, Judge};
+use kapi_core::goal::contract::Contract;
 use kapi_core::id::GoalId;
+use kapi_core::judge::Judge;
 use kapi_core::kernel::id::TaskId;
 use kapi_engine::project::Project;
 use kapi_wire::kernel_tools::{AnyTool, Offer};

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::denied::Denied;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::workflow::denied::{Denied as WorkflowDenied, Why};
 use kapi_core::workflow::target::TargetError;
 use kapi_engine::drive::DriveError;

@@ -2,18 +2,18 @@
 //!
 //! Text from agents and commands is shortened to its first line here.
 
+use kapi_core::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure};
 use kapi_core::goal::budget::Raise;
 use kapi_core::goal::consent::Asked;
 use kapi_core::goal::event::{ApprovalMeans, Event, TurnVerdict};
 use kapi_core::goal::journey::Declared;
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, ProviderFailure,
-};
+use kapi_core::goal::outcome::Candidate;
 use kapi_core::goal::words;
 use kapi_core::plan::delta::PlanDelta;
 use kapi_core::plan::task::{Phase, TaskId};
-use kapi_core::proof::verify_report::VerifyReport;
-use kapi_core::text::counted;
+use kapi_core::proof::verify_report::{VerifyReport, first_failure};
+use kapi_core::text::{agent_name, counted, limit_key, limit_text};
+use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 
 use crate::amount;
 use crate::contract::short;
@@ -65,7 +65,7 @@ pub(crate) fn describe(event: &Event) -> String {
         }
         Event::TurnsSet { turns } => format!("a person set the turn budget to {turns}"),
         Event::JudgeChanged { judge } => {
-            format!("a person lets {} judge", words::agent_name(judge))
+            format!("a person lets {} judge", agent_name(judge))
         }
         Event::PersonSaid { text } => format!("a person says: {}", first_line(text)),
         Event::ConsentAsked { asked } => refused(asked),
@@ -222,10 +222,7 @@ fn agent_ended(run: &AgentRun) -> String {
         AgentEnd::LimitReached => "stopped at a limit of its own".to_owned(),
         AgentEnd::Crashed { code } => format!("exited {code} without ending its turn"),
         AgentEnd::OutOfResources { resource, limit } => {
-            let (limit, key) = (
-                words::limit_text(resource, limit),
-                words::limit_key(resource),
-            );
+            let (limit, key) = (limit_text(resource, limit), limit_key(resource));
             format!("failed at its limit of {limit}; raise it with `[sandbox] {key}`")
         }
         AgentEnd::DeadlinePassed => "was killed at the turn's time limit".to_owned(),
@@ -265,7 +262,7 @@ fn committed(candidate: &Candidate) -> String {
 }
 
 fn verified(report: &VerifyReport) -> String {
-    match words::first_failure(report) {
+    match first_failure(report) {
         Some(failure) => format!("verify refuses: {failure}"),
         None => {
             let count = report.runs.len();
@@ -284,7 +281,7 @@ fn judged(run: &JudgeRun) -> String {
         JudgeAnswer::Verdict { verdict, reason } => {
             format!(
                 "judge {}: {}: {}",
-                words::agent_name(&run.by),
+                agent_name(&run.by),
                 verdict.as_str(),
                 first_line(reason)
             )
@@ -292,14 +289,14 @@ fn judged(run: &JudgeRun) -> String {
         JudgeAnswer::Malformed { text } => {
             format!(
                 "judge {}: no verdict in {:?}",
-                words::agent_name(&run.by),
+                agent_name(&run.by),
                 first_line(text)
             )
         }
         JudgeAnswer::Unavailable(failure) => {
             format!(
                 "judge {}: unavailable: {}",
-                words::agent_name(&run.by),
+                agent_name(&run.by),
                 first_line(&failure.message)
             )
         }

@@ -17,7 +17,7 @@ pub(crate) mod read;
 use std::path::PathBuf;
 
 use kapi_agent::hook::agent_type::AgentType;
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::isolation::NetworkMode;
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Userns;
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 use kapi_core::goal::effect::{Action, AgentPurpose, Effect};
 use kapi_core::goal::event::Event;
 use kapi_core::goal::state::Goal;
-use kapi_core::goal::words;
 use kapi_core::id::GoalId;
+use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::Observed;
 use kapi_engine::machine::logged::Logged;
@@ -38,7 +38,7 @@ impl Progress {
     /// Begins showing a goal.
     pub(crate) fn new(ui: Ui, goal: &Goal) -> Self {
         let lane = goal.contract.race.as_ref().map(|race| {
-            let agent = words::agent_name(&goal.contract.agent);
+            let agent = agent_name(&goal.contract.agent);
             format!("[lane {} {agent}] ", race.lane)
         });
         Self {
@@ -144,7 +144,7 @@ impl Progress {
         if let Action::RunAgent(task) = &effect.action {
             self.turn = task.turn;
             self.ui.clear_live();
-            let agent = words::agent_name(&task.agent);
+            let agent = agent_name(&task.agent);
             self.say(&match task.purpose {
                 AgentPurpose::Setup => format!("Setup: {agent} drafts a contract"),
                 AgentPurpose::Work => format!("Turn {}: {agent} works", task.turn),
@@ -208,7 +208,7 @@ pub(crate) fn phase_words(effect: &Effect) -> String {
         Action::Commit(_) => "recording".to_owned(),
         Action::Baseline(_) => "checking the base".to_owned(),
         Action::Verify(_) => "verifying".to_owned(),
-        Action::Judge(task) => format!("asking judge {}", words::agent_name(&task.agent)),
+        Action::Judge(task) => format!("asking judge {}", agent_name(&task.agent)),
         Action::Publish { .. } => "publishing".to_owned(),
         Action::Wait { .. } => "waiting for the provider".to_owned(),
     }

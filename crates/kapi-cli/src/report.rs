@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::proof::verify_report::proof_lines;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
-use kapi_core::text::counted;
+use kapi_core::text::{agent_name, counted};
 use kapi_world::launching::merge::gate;
 
 use crate::amount;
@@ -84,7 +84,7 @@ pub(crate) fn outcome(ui: Ui, goal: &Goal, trust: Option<&Trust>) {
     } else if let Some(judge) = &goal.changed_judge {
         ui.line(&format!(
             "  judge    {}, in place of {}",
-            words::agent_name(judge),
+            agent_name(judge),
             judge::words(&goal.contract)
         ));
     }

@@ -9,13 +9,18 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod actor;
+pub mod agent_end;
 pub mod checks;
 pub mod consent_rule;
 pub mod deletions;
 pub mod evidence;
+pub mod failure;
 pub mod glob;
 pub mod goal;
+pub mod hidden_checks;
 pub mod id;
+pub mod isolation;
+pub mod judge;
 pub mod kernel;
 pub mod plan;
 pub mod proof;
@@ -26,4 +31,5 @@ pub mod state_directory;
 pub mod status;
 pub mod text;
 pub mod usage;
+pub mod verdict;
 pub mod workflow;

@@ -29,6 +29,88 @@ pub fn counted(count: impl fmt::Display, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
+/// Returns a time in UTC, to the second: `2026-11-22 04:30:00 UTC`.
+#[must_use]
+pub fn time_words(at_ms: i64) -> String {
+    let seconds = at_ms.div_euclid(1000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Returns the date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+///
+/// Eras of 400 years begin on 1 March, so that the leap day is the last of its year.
+const fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400;
+    (if month <= 2 { year + 1 } else { year }, month, day)
+}
+
+/// Returns an agent's name for a line of text: a script by its file, a command by its beginning.
+#[must_use]
+pub fn agent_name(reference: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let short = match reference.strip_prefix("script:") {
+        Some(path) => format!("script:{}", path.rsplit('/').next().unwrap_or(path)),
+        None => reference.lines().next().unwrap_or_default().to_owned(),
+    };
+    if short.chars().count() > CHARS_MAX {
+        let cut: String = short.chars().take(CHARS_MAX).collect();
+        format!("{cut}…")
+    } else {
+        short
+    }
+}
+
+/// Returns a limit of the machine as one amount: `300 MiB of memory`, `64 processes`.
+#[must_use]
+pub fn limit_text(resource: &str, limit: &str) -> String {
+    match (resource, limit) {
+        ("processes", "1") => "1 process".to_owned(),
+        ("processes", _) => format!("{limit} processes"),
+        ("disk", _) => format!("{limit} on disk"),
+        ("file size", _) => format!("{limit} for one file"),
+        (_, _) => format!("{limit} of {resource}"),
+    }
+}
+
+/// Returns the key under `[sandbox]` in the configuration that sets a limit of the machine.
+#[must_use]
+pub fn limit_key(resource: &str) -> &str {
+    match resource {
+        "file size" => "file_size",
+        same => same,
+    }
+}
+
+/// Returns a sentence on a limit that something in an agent's run met while the run went on.
+#[must_use]
+pub fn limit_met(resource: &str, limit: &str) -> String {
+    let what_then = match resource {
+        "processes" => "could start no more",
+        _ => "was ended",
+    };
+    format!(
+        "a program inside met the limit of {} and {what_then}; raise it with `[sandbox] {}`",
+        limit_text(resource, limit),
+        limit_key(resource)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::{counted, one_line, shortened};

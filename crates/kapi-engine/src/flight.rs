@@ -5,7 +5,7 @@
 use std::sync::mpsc::SyncSender;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::id::EffectId;
 use kapi_sys::cancel::Cancel;
 

@@ -4,11 +4,11 @@
 //! look like is the core's affair.
 
 use kapi_core::goal::journey::Declared;
-use kapi_core::goal::outcome::JudgeAnswer;
 use kapi_core::goal::state::Goal;
 use kapi_core::plan::distilled::{Distilled, Evidence, Surface};
 use kapi_core::plan::tasks_file::{TasksFile, TurnBudget};
 use kapi_core::proof::verify_run::VerifyRun;
+use kapi_core::verdict::JudgeAnswer;
 use kapi_store::layout::GoalLayout;
 use kapi_store::timestamp::format_ms;
 use kapi_sys::disk::{Disk, DiskError, replace_derived};

@@ -10,6 +10,7 @@ use kapi_core::goal::words;
 use kapi_core::id::GoalId;
 use kapi_core::plan::task::{Phase, TaskId};
 use kapi_core::plan::{Counts, Plan};
+use kapi_core::proof::verify_report::first_failure;
 use serde::{Deserialize, Serialize};
 
 /// The layout of `snapshot.json`.
@@ -129,7 +130,7 @@ impl Snapshot {
                 attempt: goal.attempt,
                 wait_until_ms: goal.wait_until_ms,
                 last_verdict: goal.last_verdict,
-                failure: goal.verify.as_ref().and_then(words::first_failure),
+                failure: goal.verify.as_ref().and_then(first_failure),
                 waiting_for: goal
                     .wait
                     .as_ref()

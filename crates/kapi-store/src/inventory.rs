@@ -10,9 +10,10 @@ pub mod workflow_entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kapi_core::goal::contract::{Race, SandboxLevel};
+use kapi_core::goal::contract::Race;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_sys::disk::{Disk, replace_durably};

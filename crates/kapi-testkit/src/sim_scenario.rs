@@ -5,13 +5,13 @@
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
-use kapi_core::goal::outcome::Verdict;
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
+use kapi_core::verdict::Verdict;
 use kapi_engine::project::Project;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::sim_disk::SimDisk;

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Action, AgentTask, Effect, VerifyTask};
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Failure, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind,
-};
+use kapi_core::goal::outcome::{Candidate, Outcome};
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
+use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_engine::world::{Activity, Watch, World};
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::LaunchPurpose;
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::agent_end::AgentRun;
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{AgentTask, Effect};
-use kapi_core::goal::outcome::{AgentRun, Failure, Outcome};
+use kapi_core::goal::outcome::Outcome;
+use kapi_core::isolation::SandboxLevel;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};

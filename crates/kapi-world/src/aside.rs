@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::outcome::{AgentEnd, Failure};
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::failure::Failure;
 use kapi_core::goal::quote::fenced;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;

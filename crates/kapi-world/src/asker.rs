@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::LaunchPurpose;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
+use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_engine::world::Watch;
 use kapi_git::checkout::CheckoutPlan;

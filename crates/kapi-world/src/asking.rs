@@ -13,9 +13,10 @@ use kapi_agent::launch::upstream::GatewayAddress;
 use kapi_agent::launch::{self, AgentLaunch, AgentTurn, HostEnvironment, LaunchPurpose};
 use kapi_agent::settings::AgentSettings;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
-use kapi_core::goal::words;
+use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::text::limit_met;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
@@ -250,7 +251,7 @@ impl AgentExchange<'_> {
 fn note_limits(run: &mut AgentRun, ran: &SandboxRun, watch: &Watch<'_>) {
     run.isolation = Some(ran.grade.to_string()).filter(|text| !text.is_empty());
     for met in &ran.met {
-        let text = words::limit_met(met.resource, &met.limit);
+        let text = limit_met(met.resource, &met.limit);
         (watch.notice)(Activity::Note { text });
     }
     if let Some(exceeded) = &ran.exceeded {

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{AgentPurpose, AgentTask, Effect};
-use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::goal::outcome::Outcome;
 use kapi_engine::world::Watch;
 
 use crate::agent_run::{outcome_of, run_id};

@@ -22,8 +22,8 @@ use kapi_core::checks::profile::{Profiles, TABLE};
 use kapi_core::checks::report::{Checked, Report};
 use kapi_core::checks::settle::settle;
 use kapi_core::checks::{Check, Planned, Root, Verb, select};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_sys::cancel::Cancel;
 
 use self::shell::CheckRun;

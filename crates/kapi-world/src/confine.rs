@@ -12,8 +12,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::podman::caches;
 use kapi_sandbox::spec::{IsolationLevel, Mount, MountAccess, SandboxSpec};
 use kapi_sandbox::{expose, toolchain};

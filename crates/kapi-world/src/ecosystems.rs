@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::proof::ecosystem::{TABLE, Table};
 use kapi_core::proof::role::Ecosystems;
 

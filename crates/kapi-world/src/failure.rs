@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use kapi_agent::agent::AgentError;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_sandbox::error::SandboxError;
 
 /// Bytes of a failure's message that are kept.

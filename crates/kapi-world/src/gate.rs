@@ -23,10 +23,10 @@ use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, ToolQuestion, question};
 use kapi_agent::stream::score;
 use kapi_core::actor::Actor;
 use kapi_core::consent_rule::matches;
+use kapi_core::failure::Failure;
 use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
+use kapi_core::isolation::SandboxLevel;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};

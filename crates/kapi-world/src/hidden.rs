@@ -12,8 +12,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::Hidden;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::hidden_checks::Hidden;
 use kapi_git::hidden::{check, copy_hidden};
 use kapi_git::owned_dir;
 use kapi_sys::disk;

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use kapi_agent::launch::{AgentLaunch, HomeFile};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_git::owned_dir;
 
 use crate::book::Book;

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::repository::Repository;
 use kapi_sandbox::spec::{Mount, MountAccess};

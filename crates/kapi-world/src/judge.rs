@@ -17,10 +17,11 @@ mod token;
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{Failure, JudgeRun};
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
+use kapi_core::verdict::JudgeRun;
 use kapi_engine::world::Watch;
 use kapi_gateway::ask::probe;
 use kapi_sys::cancel::Cancel;

@@ -14,8 +14,8 @@ use std::io::Read as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 use kapi_agent::launch::upstream::{AgentUpstream, GatewayAddress};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::host_proxy::HostProxy;
 use kapi_gateway::egress::policy::{EgressMode, EgressPolicy};
 use kapi_gateway::egress::rule::EgressRule;
@@ -210,7 +210,7 @@ fn placeholder() -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+    use kapi_core::isolation::{NetworkMode, SandboxLevel};
     use kapi_sandbox::spec::NetworkIsolation;
 
     use super::{NetworkAccess, NetworkEndpoint};

@@ -6,16 +6,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::{Failure, JudgeRun};
+use kapi_core::failure::Failure;
 use kapi_core::goal::prompt;
 use kapi_core::goal::prompt::judge::{NamedReport, Subject};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::baseline;
 use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
 use kapi_core::proof::downloads::{Downloads, Lacking};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::spend::day::Day;
+use kapi_core::verdict::JudgeRun;
 use kapi_engine::world::Watch;
 use kapi_git::repository::range::Range;
 

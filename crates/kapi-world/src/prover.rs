@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Hidden, NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::hidden_checks::Hidden;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::proof::verify_report::VerifyReport;

@@ -6,8 +6,9 @@
 use std::thread;
 use std::time::Duration;
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Action, AgentPurpose, CommitTask, Effect};
-use kapi_core::goal::outcome::{Candidate, Failure, Outcome};
+use kapi_core::goal::outcome::{Candidate, Outcome};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch, World};
 use kapi_git::candidate::CandidatePlan;

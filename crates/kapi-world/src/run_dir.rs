@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_sys::disk::{self, Disk as _, DiskError};
 use kapi_sys::real_disk::RealDisk;
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::NetworkMode;
 use kapi_engine::world::Watch;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{FinishedProcess, ProcessEnd};

@@ -11,7 +11,8 @@ pub(crate) mod metering;
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::failure::Failure;
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::spend::caps::{Caps, Standing};
 use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::{Answer, Request};

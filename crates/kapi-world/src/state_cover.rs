@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::state_directory::STATE_DIRECTORY;
 use kapi_engine::kernel::definition_file::{OWN_LOOPS, PI_LOOPS};
 use kapi_engine::kernel::policy_file::POLICY_FILE;

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::deletions::Deletions;
+use kapi_core::failure::Failure;
 use kapi_core::goal::contract::Base;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::scripts;
 use kapi_core::race::DiffSize;
 use kapi_core::workflow::flow::IntegrationBranch;

@@ -26,7 +26,7 @@ pub mod travel;
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::proof::verify_report::VerifyReport;

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
+use kapi_core::failure::Failure;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{Contract, Judge};
+use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::GoalId;
+use kapi_core::judge::Judge;
 use kapi_engine::error::EngineError;
 use kapi_engine::project::Project;
 use kapi_wire::kernel_tools::KernelTool;

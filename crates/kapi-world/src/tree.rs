@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 
 use crate::failure;
 

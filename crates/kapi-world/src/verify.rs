@@ -2,8 +2,9 @@
 //!
 //! Knows what a goal's task says and nothing of how commands are run.
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Effect, StrengthWanted, VerifyTask};
-use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::id::GoalId;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_engine::world::Watch;

@@ -7,10 +7,11 @@ mod command;
 mod file;
 mod process;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::wait::{Wait, WaitFor};
 use kapi_core::goal::words;
+use kapi_core::text::{agent_name, time_words};
 use kapi_sys::alarm::WakeSources;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::process::ProcessName;
@@ -174,10 +175,10 @@ fn ms_until(at_ms: i64, now_ms: i64) -> u64 {
 
 fn met_words(until: &WaitFor) -> String {
     match until {
-        WaitFor::Time { at_ms } => format!("it is {}", words::time_words(*at_ms)),
+        WaitFor::Time { at_ms } => format!("it is {}", time_words(*at_ms)),
         WaitFor::Quota { provider, .. } => format!("the quota of {provider} is reset"),
         WaitFor::Judge { judge, .. } => {
-            format!("the judge {} is asked again", words::agent_name(judge))
+            format!("the judge {} is asked again", agent_name(judge))
         }
         WaitFor::File { .. }
         | WaitFor::Process { .. }

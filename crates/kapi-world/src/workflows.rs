@@ -21,7 +21,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{EffectId, GoalId};
 use kapi_core::kernel::task::Task;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_git::author::Author;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};

@@ -1,6 +1,6 @@
 //! The wording of providers and CLIs, case by case.
 
-use kapi_core::goal::outcome::ProviderFailureKind as Kind;
+use kapi_core::agent_end::ProviderFailureKind as Kind;
 
 use super::{is_refusal, known, said_on_stderr};
 

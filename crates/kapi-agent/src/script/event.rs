@@ -2,7 +2,7 @@
 //!
 //! Written by `script::runner` and read by the stream parser; nobody else depends on it.
 
-use kapi_core::goal::outcome::Claim;
+use kapi_core::agent_end::Claim;
 use serde::{Deserialize, Serialize};
 
 /// One line of the script agent's standard output.

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::outcome::Claim;
+use kapi_core::agent_end::Claim;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::{Disk as _, DiskError, replace_derived};
 use kapi_sys::process::{

@@ -3,10 +3,11 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
 use kapi_agent::verdict::{VerdictToken, judge_answer};
-use kapi_core::goal::outcome::{AgentEnd, JudgeAnswer, Verdict};
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::verdict::{JudgeAnswer, Verdict};
 use kapi_sys::process::ProcessEnd;
 
-fn ended(end: ProcessEnd, stdout: &str) -> kapi_core::goal::outcome::AgentRun {
+fn ended(end: ProcessEnd, stdout: &str) -> kapi_core::agent_end::AgentRun {
     let mut parser = StreamParser::new(&AgentKind::Command("true".to_owned()), None);
     for line in stdout.lines() {
         let text = StreamEvent::Text(line.to_owned());

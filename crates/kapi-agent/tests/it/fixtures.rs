@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::outcome::AgentEnd;
+use kapi_core::agent_end::AgentEnd;
 use kapi_core::usage::Usage;
 use kapi_sys::process::ProcessEnd;
 

@@ -2,7 +2,7 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser, is_session_lost};
-use kapi_core::goal::outcome::{AgentEnd, ProviderFailureKind};
+use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
 use kapi_sys::process::ProcessEnd;
 use proptest::prelude::{any, proptest};
 

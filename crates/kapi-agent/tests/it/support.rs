@@ -2,7 +2,7 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::stream::{StreamEvent, StreamParser};
-use kapi_core::goal::outcome::AgentRun;
+use kapi_core::agent_end::AgentRun;
 use kapi_core::usage::Usage;
 use kapi_sys::process::ProcessEnd;
 

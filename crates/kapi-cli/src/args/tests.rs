@@ -3,8 +3,9 @@
 use clap::Parser as _;
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use kapi_core::id::GoalId;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::Judge;
 use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::evolve::evolve;

@@ -10,7 +10,7 @@ use std::thread;
 
 use kapi_core::checks::report::Report;
 use kapi_core::checks::{Planned, Verb};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_world::book::Book;
 use kapi_world::checks::{self, CheckEvent, CheckObserver, CheckRunSettings, Discovery};

@@ -10,7 +10,7 @@ mod kernel;
 mod workflows;
 
 use clap::Parser as _;
-use kapi_core::goal::words::time_words;
+use kapi_core::text::time_words;
 use kapi_wire::workflow::inbox::{InboxItem, InboxView};
 
 use crate::args;

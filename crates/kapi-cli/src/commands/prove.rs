@@ -9,7 +9,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use kapi_core::checks::{Fate, Planned, Verb};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::conclusion::Standing;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;

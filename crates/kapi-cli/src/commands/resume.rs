@@ -4,9 +4,9 @@
 //! up again by somebody who does not accept the result.
 
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::NetworkMode;
 use kapi_core::goal::state::Status;
 use kapi_core::id::GoalId;
+use kapi_core::isolation::NetworkMode;
 
 use crate::commands::goal::pick::Picked;
 use crate::commands::goal::resume::refuse_driven;

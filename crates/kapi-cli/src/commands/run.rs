@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::{NetworkMode, Surface};
+use kapi_core::goal::contract::Surface;
 use kapi_core::id::GoalId;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::workflow::branch::BranchType;
 use kapi_engine::project::Project;

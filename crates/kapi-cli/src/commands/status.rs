@@ -3,8 +3,9 @@
 
 mod health;
 
-use kapi_core::goal::contract::{Race, SandboxLevel};
+use kapi_core::goal::contract::Race;
 use kapi_core::goal::state::Status;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::counted;
 use kapi_engine::damage::Damage;
 use kapi_engine::goal_listing::{Listed, Standing};

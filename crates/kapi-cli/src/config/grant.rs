@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_sandbox::podman::options::Ulimit;
 use kapi_sandbox::spec::Resources;

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Contract, Hidden, NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::Contract;
+use kapi_core::hidden_checks::Hidden;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_world::survey::Survey;
 
 use crate::commands::run::{Args, Sandbox};

@@ -3,7 +3,9 @@
 //! A judge is another agent, a model of a provider, the executor's own model, or by name nobody.
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::contract::{Contract, Judge, SandboxLevel};
+use kapi_core::goal::contract::Contract;
+use kapi_core::isolation::SandboxLevel;
+use kapi_core::judge::Judge;
 use kapi_engine::preferences::Preferred;
 use kapi_world::asking;
 use kapi_world::book::Book;
@@ -231,7 +233,7 @@ pub(crate) fn words(contract: &Contract) -> String {
 pub(crate) fn own_work(agent: &str) -> String {
     format!(
         "same model: {} judges its own work in a fresh session",
-        kapi_core::goal::words::agent_name(agent)
+        kapi_core::text::agent_name(agent)
     )
 }
 

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Base, Contract, Hidden};
+use kapi_core::goal::contract::{Base, Contract};
+use kapi_core::hidden_checks::Hidden;
 use kapi_world::hidden;
 use kapi_world::survey::Survey;
 

@@ -3,8 +3,9 @@
 //! Says what stands in it and nothing else.
 
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Contract, Distill, JudgeUnavailable, Reminders, Surface, Working};
+use kapi_core::goal::contract::{Contract, Distill, Reminders, Surface, Working};
 use kapi_core::goal::state::Goal;
+use kapi_core::judge::JudgeUnavailable;
 use kapi_core::proof::attribution::CheckPart;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::text::counted;

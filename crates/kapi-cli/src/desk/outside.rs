@@ -5,9 +5,9 @@
 
 use clap::FromArgMatches as _;
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::Judge;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::id::GoalId;
+use kapi_core::judge::Judge;
 use kapi_core::kernel::id::TaskId;
 use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::project::Project;

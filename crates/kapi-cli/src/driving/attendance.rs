@@ -6,9 +6,9 @@
 use std::thread;
 use std::time::Duration;
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::command::Command;
 use kapi_core::goal::event::Event;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::wait::Wait;
 use kapi_core::goal::words;

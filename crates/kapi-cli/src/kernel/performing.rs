@@ -1,7 +1,7 @@
 //! What performs tasks of the project at hand, put together from what the person set, and the room
 //! that the machine has for it.
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_engine::kernel::worker::Hands;

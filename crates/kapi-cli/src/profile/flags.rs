@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 
 use crate::commands::run::{Network, Sandbox};
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::manifest_of;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::status::mapping::Mapping;
 use kapi_sandbox::spec::Resources;
 use kapi_world::grant::Grant;

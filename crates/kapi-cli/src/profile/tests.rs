@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::isolation::NetworkMode;
 use kapi_sandbox::podman::options::Userns;
 
 use super::key::{Fate, KEYS};

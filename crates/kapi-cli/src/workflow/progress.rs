@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use kapi_core::goal::words::agent_name;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::event::Event;

@@ -6,7 +6,7 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::kernel::command::Command as KernelCommand;
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::goal_drive::GoalDrive;

@@ -4,7 +4,8 @@
 
 use clap::FromArgMatches as _;
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Contract, Judge, TURNS_DEFAULT};
+use kapi_core::goal::contract::{Contract, TURNS_DEFAULT};
+use kapi_core::judge::Judge;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::{ModeSpec, Party, Repository};
 use kapi_core::workflow::terms::{PlanApproval, Terms};

@@ -4,7 +4,7 @@
 //! The same parts as the world of a goal, made anew for each effect.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::effect::Effect;
 use kapi_core::workflow::guidance;

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use kapi_core::checks::report::{Outcome, Report};
 use kapi_core::checks::{Check, Fate, Planned, Root, Verb};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::spend::prices::Prices;
 use kapi_sys::cancel::Cancel;
 use kapi_world::book::Book;

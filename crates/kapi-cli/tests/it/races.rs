@@ -392,8 +392,9 @@ fn parked_lanes_are_left_to_the_supervisor_where_that_is_asked_for() {
 /// Drives one lane to its proof with an engine that does not know of races, as a process does that
 /// is killed right after it recorded the proof.
 fn prove_by_hand(env: &Environment, id: &str) -> String {
+    use kapi_core::agent_end::{AgentEnd, AgentRun};
     use kapi_core::goal::effect::{Action, next};
-    use kapi_core::goal::outcome::{AgentEnd, AgentRun, Candidate, Outcome};
+    use kapi_core::goal::outcome::{Candidate, Outcome};
     let main = env.commit_of("main");
     let report = |outcome| {
         in_project(env, |project| {

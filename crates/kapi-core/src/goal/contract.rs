@@ -3,12 +3,13 @@
 //! Approved once by a person against its hash and never changed afterwards; only the budget may
 //! be raised later, by its own command.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::goal::budget::Budget;
+use crate::hidden_checks::Hidden;
 use crate::id::GoalId;
+use crate::isolation::{NetworkMode, SandboxLevel};
+use crate::judge::{Judge, JudgeUnavailable};
 use crate::plan::task::{Phase, TaskId};
 use crate::proof::attribution::Attribution;
 use crate::proof::policy::CheckPolicy;
@@ -249,106 +250,6 @@ pub struct Base {
     pub commit: String,
     /// That commit's tree.
     pub tree: String,
-}
-
-/// Checks kept away from the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hidden {
-    /// The directory they were copied from at approval.
-    pub source: String,
-    /// SHA-256 over their names, modes and contents.
-    pub sha256: String,
-    /// How many files there are.
-    pub files: u32,
-}
-
-/// Who confirms that the criteria are met.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "by",
-    content = "agent",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
-pub enum Judge {
-    /// Nobody: the verify commands decide alone.
-    None,
-    /// The executor's own agent, in a fresh session.
-    Same,
-    /// Another agent.
-    Agent(String),
-}
-
-impl fmt::Display for Judge {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => out.write_str("none"),
-            Self::Same => out.write_str("same"),
-            Self::Agent(name) => out.write_str(name),
-        }
-    }
-}
-
-/// What an unreachable or unreadable judge means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JudgeUnavailable {
-    /// The goal is blocked until a judge answers.
-    Closed,
-    /// The verify commands decide alone, and the record says so.
-    Open,
-}
-
-/// How far the agent is kept from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxLevel {
-    /// Namespaces with a minimal read-only root.
-    Native,
-    /// A container with the root of an image.
-    Podman,
-    /// A worktree only: no isolation.
-    None,
-}
-
-impl fmt::Display for SandboxLevel {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Native => "native",
-            Self::Podman => "podman",
-            Self::None => "none",
-        })
-    }
-}
-
-/// What a run can reach over the network. Its model is always reached through Kapi.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NetworkMode {
-    /// Nothing.
-    None,
-    /// The hosts that the person and the agent's manifest name, through a proxy that decides.
-    Filtered,
-    /// Everything the host can reach.
-    Open,
-}
-
-impl NetworkMode {
-    /// Contracts from before there was a choice were carried out on the host's network.
-    const fn of_old_contracts() -> Self {
-        Self::Open
-    }
-}
-
-impl fmt::Display for NetworkMode {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::None => "none",
-            Self::Filtered => "filtered",
-            Self::Open => "open",
-        })
-    }
 }
 
 impl Contract {

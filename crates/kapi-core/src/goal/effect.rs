@@ -3,10 +3,11 @@
 //! [`crate::goal::effect::next`] is the only planner. It looks at nothing but the state, so asking
 //! again after a crash gives the same effect under the same id.
 
-use crate::goal::contract::{Hidden, NetworkMode, SandboxLevel};
 use crate::goal::prompt;
 use crate::goal::state::{Goal, Stage};
+use crate::hidden_checks::Hidden;
 use crate::id::{EffectId, GoalId};
+use crate::isolation::{NetworkMode, SandboxLevel};
 use crate::proof::baseline;
 use crate::proof::downloads::Downloads;
 use crate::proof::policy::CheckPolicy;

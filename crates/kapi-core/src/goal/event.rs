@@ -5,18 +5,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_end::{AgentRun, ProviderFailure};
 use crate::evidence::EvidenceFile;
+use crate::failure::Failure;
 use crate::goal::budget::{Limit, Raise};
 use crate::goal::consent::Asked;
 use crate::goal::contract::Contract;
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{AgentRun, Candidate, Failure, JudgeRun, ProviderFailure};
+use crate::goal::outcome::Candidate;
 use crate::goal::wait::Wait;
 use crate::id::{EffectId, GoalId};
 use crate::plan::delta::PlanDelta;
 use crate::plan::task::{Phase, TaskId};
 use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
+use crate::verdict::JudgeRun;
 
 mod account;
 

@@ -2,21 +2,24 @@
 //!
 //! No rule is applied here; whatever was recorded is true.
 
+use crate::agent_end::{AgentEnd, AgentRun, Claim};
 use crate::goal::breaker::{self, Breaker};
 use crate::goal::budget::Spent;
 use crate::goal::consent::Consent;
-use crate::goal::contract::{Contract, Distill, JudgeUnavailable};
+use crate::goal::contract::{Contract, Distill};
 use crate::goal::event::{ApprovalMeans, Event, Stop, TurnVerdict};
 use crate::goal::journey::{Declared, Journey, Note};
-use crate::goal::outcome::{AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Verdict};
+use crate::goal::outcome::Candidate;
 use crate::goal::state::{Goal, InFlight, Stage, Status};
 use crate::goal::wait::{Wait, WaitFor};
 use crate::id::{EffectId, GoalId};
+use crate::judge::JudgeUnavailable;
 use crate::plan::Plan;
 use crate::plan::delta::PlanDelta;
 use crate::plan::task::Phase;
 use crate::proof::verify_report::VerifyReport;
 use crate::usage::Usage;
+use crate::verdict::{JudgeAnswer, JudgeRun, Verdict};
 
 /// Applies one event.
 pub fn evolve(state: &mut Option<Goal>, event: &Event) {

@@ -2,15 +2,15 @@
 //!
 //! Output of commands stands in them as data between marks and is never an instruction of ours.
 
-use crate::goal::contract::{Contract, SandboxLevel, Surface, Working};
+use crate::goal::contract::{Contract, Surface, Working};
 use crate::goal::event::TurnVerdict;
-use crate::goal::outcome::JudgeAnswer;
 use crate::goal::quote::{fenced, tail};
 use crate::goal::state::Goal;
-use crate::goal::words;
+use crate::isolation::SandboxLevel;
 use crate::proof::assess::Objection;
-use crate::proof::verify_report::VerifyReport;
+use crate::proof::verify_report::{VerifyReport, run_end};
 use crate::proof::verify_run::{Checks, VerifyRun};
+use crate::verdict::JudgeAnswer;
 
 pub mod blocks;
 mod journey;
@@ -267,7 +267,7 @@ fn failures(report: &VerifyReport) -> String {
 }
 
 fn failure(run: &VerifyRun) -> String {
-    let end = words::run_end(run);
+    let end = run_end(run);
     format!(
         "`{}` {end}. The end of its output:\n\n{}",
         run.command,

@@ -2,11 +2,11 @@
 //!
 //! Asked by the rules and by the fold alike, so that both go by the same answer.
 
-use crate::goal::outcome::{JudgeAnswer, Verdict};
 use crate::goal::state::Goal;
 use crate::proof::assess::{self, Grade, Objection};
 use crate::proof::attribution::{Authority, CheckPart};
 use crate::proof::verify_report::VerifyReport;
+use crate::verdict::{JudgeAnswer, Verdict};
 
 impl Goal {
     /// Returns what stands against a report of this goal whose commands pass.
@@ -72,9 +72,9 @@ impl Goal {
 
 #[cfg(test)]
 mod tests {
-    use crate::goal::contract::Judge;
     use crate::goal::state::Goal;
     use crate::goal::story::{contract, goal_of};
+    use crate::judge::Judge;
     use crate::proof::attribution::{Addition, Authority, CheckPart};
     use crate::proof::fixture::{report, run};
 

@@ -6,18 +6,21 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use proptest::test_runner::Config;
 
 use crate::actor::Actor;
+use crate::agent_end::ProviderFailureKind;
+use crate::failure::Failure;
 use crate::goal::budget::Raise;
 use crate::goal::command::{Command, PersonCommand};
-use crate::goal::contract::{Judge, JudgeUnavailable};
 use crate::goal::decide::decide;
 use crate::goal::effect::next;
 use crate::goal::event::{ApprovalMeans, Event};
 use crate::goal::evolve::evolve;
-use crate::goal::outcome::{Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict};
+use crate::goal::outcome::Outcome;
 use crate::goal::state::{Goal, Status};
 use crate::goal::story::{committed, contract, failed, judged, passed, provider, verdict, worked};
 use crate::id::{EffectId, GoalId};
+use crate::judge::{Judge, JudgeUnavailable};
 use crate::usage::Usage;
+use crate::verdict::{JudgeAnswer, Verdict};
 
 /// One random request; effects are chosen when it is made.
 #[derive(Debug, Clone)]

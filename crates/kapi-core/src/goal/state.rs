@@ -6,16 +6,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_end::{AgentEnd, Claim};
 use crate::goal::breaker::Breaker;
 use crate::goal::budget::{Budget, Limit, Spent};
 use crate::goal::consent::Consent;
 use crate::goal::contract::Contract;
 use crate::goal::event::{ApprovalMeans, Stop, TurnVerdict};
 use crate::goal::journey::Journey;
-use crate::goal::outcome::{AgentEnd, Candidate, Claim, JudgeRun};
+use crate::goal::outcome::Candidate;
 use crate::goal::wait::{Wait, WaitFor};
 use crate::id::{EffectId, GoalId};
 use crate::proof::verify_report::VerifyReport;
+use crate::verdict::JudgeRun;
 
 /// The fold of a goal's events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,29 +3,28 @@
 //! A step is turned into the command that a person, an agent or the engine would send.
 
 use crate::actor::Actor;
+use crate::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use crate::goal::budget::Budget;
 use crate::goal::command::Command;
-use crate::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use crate::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use crate::goal::decide::decide;
 use crate::goal::effect::next;
 use crate::goal::event::{ApprovalMeans, Event, Stop};
 use crate::goal::evolve::evolve;
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind, Verdict,
-};
+use crate::goal::outcome::{Candidate, Outcome};
 use crate::goal::state::Goal;
 use crate::goal::tool::ToolCall;
 use crate::id::{EffectId, GoalId};
+use crate::isolation::{NetworkMode, SandboxLevel};
+use crate::judge::{Judge, JudgeUnavailable};
 use crate::proof::attribution::Attribution;
 use crate::proof::fixture::{report, run};
 use crate::proof::policy::CheckPolicy;
 use crate::proof::verify_report::VerifyReport;
 use crate::proof::verify_run::{Checks, VerifyRun};
 use crate::usage::Usage;
+use crate::verdict::{JudgeAnswer, JudgeRun, Verdict};
 
 /// Something that happens to a goal.
 #[derive(Clone)]

@@ -2,13 +2,14 @@
 //!
 //! The same words appear in the terminal, in JSON and in the snapshot.
 
+use crate::agent_end::{AgentEnd, ProviderFailureKind};
 use crate::goal::event::Stop;
-use crate::goal::outcome::{AgentEnd, JudgeAnswer, ProviderFailureKind};
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{FileState, Wait, WaitFor};
 use crate::proof::assess::Grade;
-use crate::proof::verify_report::VerifyReport;
-use crate::proof::verify_run::VerifyRun;
+use crate::proof::verify_report::first_failure;
+use crate::text::{agent_name, limit_key, limit_text, time_words};
+use crate::verdict::JudgeAnswer;
 
 /// Returns one sentence on why the goal stands where it does; nothing while it is simply going on.
 #[must_use]
@@ -57,37 +58,6 @@ pub fn wait_words(until: &WaitFor) -> String {
             format!("the quota of {provider} is reset, {}", time_words(*at_ms))
         }
     }
-}
-
-/// Returns a time in UTC, to the second: `2026-11-22 04:30:00 UTC`.
-#[must_use]
-pub fn time_words(at_ms: i64) -> String {
-    let seconds = at_ms.div_euclid(1000);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
-/// Returns the date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Eras of 400 years begin on 1 March, so that the leap day is the last of its year.
-const fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400;
-    (if month <= 2 { year + 1 } else { year }, month, day)
 }
 
 fn done_reason(goal: &Goal) -> String {
@@ -150,22 +120,6 @@ pub fn judge_name(goal: &Goal, by: &str) -> String {
         format!("{name} (same model)")
     } else {
         name
-    }
-}
-
-/// Returns an agent's name for a line of text: a script by its file, a command by its beginning.
-#[must_use]
-pub fn agent_name(reference: &str) -> String {
-    const CHARS_MAX: usize = 60;
-    let short = match reference.strip_prefix("script:") {
-        Some(path) => format!("script:{}", path.rsplit('/').next().unwrap_or(path)),
-        None => reference.lines().next().unwrap_or_default().to_owned(),
-    };
-    if short.chars().count() > CHARS_MAX {
-        let cut: String = short.chars().take(CHARS_MAX).collect();
-        format!("{cut}…")
-    } else {
-        short
     }
 }
 
@@ -255,61 +209,6 @@ fn crash(end: &AgentEnd) -> Option<String> {
         | AgentEnd::DeadlinePassed
         | AgentEnd::IdlePassed
         | AgentEnd::Provider(_) => None,
-    }
-}
-
-/// Returns a limit of the machine as one amount: `300 MiB of memory`, `64 processes`.
-#[must_use]
-pub fn limit_text(resource: &str, limit: &str) -> String {
-    match (resource, limit) {
-        ("processes", "1") => "1 process".to_owned(),
-        ("processes", _) => format!("{limit} processes"),
-        ("disk", _) => format!("{limit} on disk"),
-        ("file size", _) => format!("{limit} for one file"),
-        (_, _) => format!("{limit} of {resource}"),
-    }
-}
-
-/// Returns the key under `[sandbox]` in the configuration that sets a limit of the machine.
-#[must_use]
-pub fn limit_key(resource: &str) -> &str {
-    match resource {
-        "file size" => "file_size",
-        same => same,
-    }
-}
-
-/// Returns a sentence on a limit that something in an agent's run met while the run went on.
-#[must_use]
-pub fn limit_met(resource: &str, limit: &str) -> String {
-    let what_then = match resource {
-        "processes" => "could start no more",
-        _ => "was ended",
-    };
-    format!(
-        "a program inside met the limit of {} and {what_then}; raise it with `[sandbox] {}`",
-        limit_text(resource, limit),
-        limit_key(resource)
-    )
-}
-
-/// Returns what made a verification fail, in a few words.
-#[must_use]
-pub fn first_failure(report: &VerifyReport) -> Option<String> {
-    if let Some(path) = report.tampered.first() {
-        return Some(format!("protected file {path} was changed"));
-    }
-    let run = report.runs.iter().find(|run| !run.passed())?;
-    Some(format!("`{}` {}", run.command, run_end(run)))
-}
-
-/// Returns how a verify command ended, as it reads after the command.
-#[must_use]
-pub fn run_end(run: &VerifyRun) -> String {
-    match (run.timed_out, run.exit_code) {
-        (true, _) => "was killed at its time limit".to_owned(),
-        (false, Some(code)) => format!("exited {code}"),
-        (false, None) => "was killed".to_owned(),
     }
 }
 
@@ -460,7 +359,7 @@ fn judge_command(index: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{limit_key, limit_met, limit_text, time_words};
+    use crate::text::{limit_key, limit_met, limit_text, time_words};
 
     #[test]
     fn times_are_dates_of_the_calendar() {

@@ -16,7 +16,7 @@ use kapi_settings::node::Node;
 use serde::{Deserialize, Serialize};
 
 use super::task_terms::TaskBudget;
-use crate::goal::contract::NetworkMode;
+use crate::isolation::NetworkMode;
 use crate::kernel::condition::window::{LocalTime, Window};
 use crate::kernel::policy::classic::Classic;
 

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::verify_report::VerifyReport;
-use crate::goal::outcome::{JudgeAnswer, JudgeRun, Verdict};
-use crate::goal::words;
 use crate::proof::assess::{self, Grade};
 use crate::proof::baseline;
 use crate::proof::downloads::Lacking;
 use crate::proof::policy::CheckPolicy;
+use crate::proof::verify_report::first_failure;
+use crate::verdict::{JudgeAnswer, JudgeRun, Verdict};
 
 /// What a proof comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Findings<'_> {
             if let Some(lacking) = &report.inspection.lacking {
                 return without_dependencies(lacking);
             }
-            let why = words::first_failure(report);
+            let why = first_failure(report);
             return refused(why.unwrap_or_else(|| "a check failed".to_owned()));
         }
         let nothing = BTreeSet::new();

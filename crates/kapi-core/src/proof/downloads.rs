@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::goal::contract::NetworkMode;
+use crate::isolation::NetworkMode;
 
 /// What a question about registries begins with.
 const QUESTION: &str = "dependencies from ";
@@ -65,7 +65,7 @@ impl Lacking {
 #[cfg(test)]
 mod tests {
     use super::{Downloads, Lacking};
-    use crate::goal::contract::NetworkMode;
+    use crate::isolation::NetworkMode;
 
     #[test]
     fn an_answer_allows_the_hosts_that_were_asked_for_and_nothing_else() {

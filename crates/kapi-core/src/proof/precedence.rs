@@ -5,7 +5,8 @@
 //! check, loosen a rule or choose another judge. Where the words come from is not known here.
 
 use super::attribution::{Addition, Authority, CheckPart, RefusedSetting};
-use crate::goal::contract::{Contract, Judge};
+use crate::goal::contract::Contract;
+use crate::judge::Judge;
 use crate::proof::policy::{CheckPolicy, TestPolicy};
 
 /// What somebody says of a goal's checks and limits; what is absent was left open.

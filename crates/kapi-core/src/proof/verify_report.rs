@@ -60,3 +60,23 @@ pub fn proof_lines(report: &VerifyReport) -> Vec<String> {
     lines.extend(lacking.map(|it| format!("- {}", it.why)));
     lines
 }
+
+/// Returns what made a verification fail, in a few words.
+#[must_use]
+pub fn first_failure(report: &VerifyReport) -> Option<String> {
+    if let Some(path) = report.tampered.first() {
+        return Some(format!("protected file {path} was changed"));
+    }
+    let run = report.runs.iter().find(|run| !run.passed())?;
+    Some(format!("`{}` {}", run.command, run_end(run)))
+}
+
+/// Returns how a verify command ended, as it reads after the command.
+#[must_use]
+pub fn run_end(run: &VerifyRun) -> String {
+    match (run.timed_out, run.exit_code) {
+        (true, _) => "was killed at its time limit".to_owned(),
+        (false, Some(code)) => format!("exited {code}"),
+        (false, None) => "was killed".to_owned(),
+    }
+}

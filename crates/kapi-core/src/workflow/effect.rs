@@ -4,8 +4,8 @@
 //! after a crash the same effects are asked for under the same ids.
 
 use crate::goal::budget::Budget;
-use crate::goal::contract::{NetworkMode, SandboxLevel};
 use crate::id::{EffectId, GoalId};
+use crate::isolation::{NetworkMode, SandboxLevel};
 use crate::plan::task::TaskId;
 use crate::proof::policy::CheckPolicy;
 use crate::workflow::branch::BranchType;

@@ -2,7 +2,7 @@
 //!
 //! Text in here is foreign: capped before it arrives, and never parsed with authority.
 
-use crate::goal::outcome::Failure;
+use crate::failure::Failure;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::GoalId;
 use crate::proof::verify_report::VerifyReport;

@@ -4,8 +4,9 @@
 
 use crate::actor::Actor;
 use crate::goal::budget::Budget;
-use crate::goal::contract::{Judge, NetworkMode, SandboxLevel};
 use crate::id::GoalId;
+use crate::isolation::{NetworkMode, SandboxLevel};
+use crate::judge::Judge;
 use crate::usage::Usage;
 use crate::workflow::command::{Command, Start};
 use crate::workflow::decide::decide;

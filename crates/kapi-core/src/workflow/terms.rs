@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::goal::budget::Budget;
-use crate::goal::contract::{Judge, NetworkMode, SandboxLevel};
+use crate::isolation::{NetworkMode, SandboxLevel};
+use crate::judge::Judge;
 
 /// What a workflow may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,14 +5,14 @@ use std::path::Path;
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::{Budget, Limit};
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::goal::decide::decide;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
 use kapi_core::goal::state::{Goal, Stage};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_store::layout::ProjectLayout;

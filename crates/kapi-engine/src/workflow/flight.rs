@@ -1,6 +1,6 @@
 //! How an effect of a workflow is metered, and what it came to.
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Uses};
 use kapi_core::workflow::outcome::Outcome;

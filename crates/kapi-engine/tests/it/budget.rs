@@ -1,11 +1,12 @@
 //! Limits end a run, survive a restart, and only a person raises them.
 
+use kapi_core::agent_end::AgentEnd;
 use kapi_core::goal::budget::{Limit, Raise};
 use kapi_core::goal::command::Command;
 use kapi_core::goal::denied::Denied;
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::Stop;
-use kapi_core::goal::outcome::{AgentEnd, Outcome};
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::usage::Usage;
 use kapi_engine::error::EngineError;
@@ -126,7 +127,7 @@ fn waiting_costs_no_time() {
     let id = fixture.approved(&contract);
     let goal = fixture.drive(&id, &|effect, watch| match &effect.action {
         Action::RunAgent(_) if effect.id.as_str().ends_with("a1") => {
-            let kind = kapi_core::goal::outcome::ProviderFailureKind::RateLimited;
+            let kind = kapi_core::agent_end::ProviderFailureKind::RateLimited;
             agent(AgentEnd::Provider(crate::support::failure(kind)))
         }
         Action::Wait { .. } => {

@@ -2,11 +2,13 @@
 
 use std::sync::Mutex;
 
-use kapi_core::goal::contract::Judge;
+use kapi_core::agent_end::{AgentEnd, ProviderFailureKind};
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::{Stop, TurnVerdict};
-use kapi_core::goal::outcome::{AgentEnd, Failure, Outcome, ProviderFailureKind};
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::goal::state::Status;
+use kapi_core::judge::Judge;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{DriveError, Observed};

@@ -3,12 +3,13 @@
 use std::sync::Mutex;
 
 use kapi_core::actor::Actor;
+use kapi_core::agent_end::ProviderFailureKind;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{Judge, JudgeUnavailable};
 use kapi_core::goal::effect::Action;
 use kapi_core::goal::event::Stop;
-use kapi_core::goal::outcome::{JudgeAnswer, ProviderFailureKind, Verdict};
 use kapi_core::goal::state::{Goal, Status};
+use kapi_core::judge::{Judge, JudgeUnavailable};
+use kapi_core::verdict::{JudgeAnswer, Verdict};
 
 use crate::support::{Fixture, contract, failure, judged, verdict, well};
 

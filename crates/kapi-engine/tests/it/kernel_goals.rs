@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::{Contract, NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::Contract;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::command::{Command, Hold};
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::goal_drive::GoalDrive;

@@ -4,24 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::actor::Actor;
+use kapi_core::agent_end::{AgentEnd, AgentRun, ProviderFailure, ProviderFailureKind};
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::goal::event::{ApprovalMeans, Event};
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, JudgeAnswer, JudgeRun, Outcome, ProviderFailure,
-    ProviderFailureKind, Verdict,
-};
+use kapi_core::goal::outcome::{Candidate, Outcome};
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
 use kapi_engine::drive::{Control, DriveError, Observed, drive};
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::Judge;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::effect::Effect;

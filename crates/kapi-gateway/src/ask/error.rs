@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use kapi_core::goal::outcome::{ProviderFailure, ProviderFailureKind};
+use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kapi_core::goal::outcome::ProviderFailureKind;
+use kapi_core::agent_end::ProviderFailureKind;
 use kapi_gateway::ask::ask;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::Form;

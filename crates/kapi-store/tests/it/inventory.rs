@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::SandboxLevel;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Status as WorkflowStatus;
 use kapi_store::error::StoreError;

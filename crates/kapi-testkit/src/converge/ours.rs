@@ -3,21 +3,20 @@
 //! No disk and no process: what is shown here is when the rules end a goal, and how.
 
 use kapi_core::actor::Actor;
+use kapi_core::agent_end::{AgentEnd, AgentRun, Claim};
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::goal::decide::decide;
 use kapi_core::goal::effect::{Action, AgentPurpose, VerifyTask, next};
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::evolve::evolve;
-use kapi_core::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, JudgeAnswer, JudgeRun, Outcome, Verdict,
-};
+use kapi_core::goal::outcome::{Candidate, Outcome};
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::tool::ToolCall;
 use kapi_core::id::{EffectId, GoalId, Slug};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::plan::patch::Patch;
 use kapi_core::plan::task::{Phase, Task, TaskId, TaskStatus};
 use kapi_core::proof::attribution::Attribution;
@@ -25,6 +24,7 @@ use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
+use kapi_core::verdict::{JudgeAnswer, JudgeRun, Verdict};
 
 use super::executor::{Executor, Kind, Tree, Turn};
 use super::{Defect, Outcome as Ended, TURNS_MAX};

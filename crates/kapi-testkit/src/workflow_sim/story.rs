@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::Judge;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::link::Relation;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::Status as GoalStatus;
 use kapi_core::id::{EffectId, GoalId, Slug};
 use kapi_core::proof::verify_report::VerifyReport;

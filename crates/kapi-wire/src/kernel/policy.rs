@@ -1,6 +1,6 @@
 //! The rules in force as others see them, and what they come to for one request.
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel::policy::{Effect, Part, Policy, PolicySource, Rule, When};
 use kapi_settings::fault::Fault;
 use serde::Serialize;

@@ -5,7 +5,8 @@
 //! decided by the core.
 
 use kapi_core::checks::mise;
-use kapi_core::goal::contract::{Contract, Judge, Surface, TURNS_MAX};
+use kapi_core::goal::contract::{Contract, Surface, TURNS_MAX};
+use kapi_core::judge::Judge;
 use kapi_core::proof::attribution::{Authority, CheckPart};
 use kapi_core::proof::precedence::{CheckSettings, SettingsLayer, resolve};
 

@@ -1,12 +1,11 @@
 //! The tools' shapes: what is read, what is refused and where, what a draft becomes.
 
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, GoalType, Judge, JudgeUnavailable, NetworkMode, SandboxLevel,
-    Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, GoalType, Working};
 use kapi_core::goal::tool::ToolCall;
 use kapi_core::goal::wait::WaitFor;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::plan::task::Phase;
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;

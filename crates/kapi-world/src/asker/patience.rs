@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_core::goal::outcome::ProviderFailure;
+use kapi_core::agent_end::ProviderFailure;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 
 /// What one thread made, with the places where it belongs.
 type Made<R> = Result<Vec<(usize, R)>, Failure>;
@@ -57,7 +57,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Condvar, Mutex};
 
-    use kapi_core::goal::outcome::Failure;
+    use kapi_core::failure::Failure;
 
     use super::each;
 

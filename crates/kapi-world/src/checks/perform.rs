@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kapi_core::checks::report::{Checked, Outcome, capped};
 use kapi_core::checks::{Check, Fate, Planned, Root};
-use kapi_core::goal::outcome::Failure;
-use kapi_core::goal::words;
+use kapi_core::failure::Failure;
+use kapi_core::text::limit_text;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sys::process::{CapturedOutput, ProcessEnd};
 
@@ -78,7 +78,7 @@ fn outcome(check: &Check, ran: &SandboxRun) -> Outcome {
     };
     if let Some(exceeded) = &ran.exceeded {
         return Outcome::OutOfResources {
-            limit: words::limit_text(exceeded.resource, &exceeded.limit),
+            limit: limit_text(exceeded.resource, &exceeded.limit),
         };
     }
     match &check.nothing {

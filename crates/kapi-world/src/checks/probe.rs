@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use kapi_core::checks::settle::{Found, Mise, is_program, needs};
 use kapi_core::checks::{Root, mise};
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sys::process;
 use serde::Deserialize;
 

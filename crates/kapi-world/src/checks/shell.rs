@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::checks::Root;
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;

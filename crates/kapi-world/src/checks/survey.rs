@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 
 use kapi_core::checks::place::Directory;
 use kapi_core::checks::profile::Profiles;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use rustix::fs::OFlags;
 
 use super::declared;

@@ -7,7 +7,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_sandbox::spec::{Mount, MountAccess};
 
 use super::WORKSPACE_INSIDE;

@@ -2,7 +2,7 @@
 //!
 //! What it sees was decided before; how it ended is the caller's business.
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_sandbox::callbacks::RunCallbacks;
 use kapi_sandbox::launch;
 use kapi_sandbox::outcome::SandboxRun;

@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::proof::ecosystem::Table;
 
 use super::pattern::PathPattern;

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::kernel::condition::glob;
 use kapi_core::proof::ecosystem::{Ecosystem, Table};
 use kapi_git::repository::Repository;

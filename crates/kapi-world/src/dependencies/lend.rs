@@ -9,8 +9,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::{Mount, MountAccess, OverlayLayer};

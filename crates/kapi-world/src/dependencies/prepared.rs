@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::kernel::condition::glob;
 use kapi_core::proof::ecosystem::Table;
 use kapi_git::owned_dir;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::gate::asks;
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 
 /// A file of the repository that outranks Gemini CLI's own hooks.
 const GEMINI_SETTINGS: &str = ".gemini/settings.json";

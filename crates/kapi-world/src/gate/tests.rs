@@ -11,11 +11,11 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::goal::state::Goal;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::Hidden;
+use kapi_core::hidden_checks::Hidden;
 use tempfile::TempDir;
 
 use super::{describe, keep, lay_over, verify_kept, verify_kept_or_move};

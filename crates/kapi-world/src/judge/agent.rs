@@ -6,7 +6,8 @@ use std::ffi::OsString;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
-use kapi_core::goal::outcome::{Failure, JudgeRun};
+use kapi_core::failure::Failure;
+use kapi_core::verdict::JudgeRun;
 use kapi_engine::world::Watch;
 use kapi_sys::process::ProcessEnd;
 

@@ -11,7 +11,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::quote::visible;
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::ChangedFile;

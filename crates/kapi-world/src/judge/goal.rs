@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Effect, JudgeTask};
-use kapi_core::goal::outcome::{Failure, Outcome};
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::spend::day::Day;
 use kapi_engine::world::Watch;
 

@@ -3,9 +3,10 @@
 //! It sees the change and nothing else of the repository. What it used is counted and priced.
 
 use kapi_agent::verdict::{VerdictToken, parse_verdict};
-use kapi_core::goal::outcome::{Failure, JudgeAnswer, JudgeRun};
+use kapi_core::failure::Failure;
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
+use kapi_core::verdict::{JudgeAnswer, JudgeRun};
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;

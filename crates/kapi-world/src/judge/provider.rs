@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::spend::account::Served;
 use kapi_gateway::ask::server::{ModelApi, ModelEndpoint};
 use kapi_gateway::egress::host_proxy::HostProxy;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::instruction::PROGRESS_INSTRUCTION;
 use kapi_agent::launch::LaunchPurpose;
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::AgentEnd;
-use kapi_core::goal::words;
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::isolation::SandboxLevel;
+use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sandbox::spec::{Mount, MountAccess};
@@ -236,7 +236,7 @@ fn judged(end: &AgentEnd, process: ProcessEnd) -> (i32, Option<String>) {
         AgentEnd::Crashed { code } => Some(format!("the agent exited with code {code}")),
         AgentEnd::OutOfResources { resource, limit } => Some(format!(
             "the agent was killed at its limit of {}",
-            words::limit_text(resource, limit)
+            limit_text(resource, limit)
         )),
         AgentEnd::DeadlinePassed => Some("the agent was killed at its time limit".to_owned()),
         AgentEnd::IdlePassed => Some("the agent was killed after a long silence".to_owned()),

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::kernel::condition::glob;
 use kapi_sandbox::spec::Mount;
 

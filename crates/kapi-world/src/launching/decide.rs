@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_git::id::CommitId;
 use kapi_git::repository::{Dirt, Repository};
 use kapi_git::rescue::RescueName;

@@ -13,9 +13,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
-use kapi_core::goal::words;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
+use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_git::layer::walk;
@@ -225,7 +225,7 @@ fn ended(ran: &SandboxRun, usage: Usage) -> AgentEnding {
     let limit = ran
         .exceeded
         .as_ref()
-        .map(|met| words::limit_text(met.resource, &met.limit));
+        .map(|met| limit_text(met.resource, &met.limit));
     let error = match (limit, exit_code) {
         (Some(limit), _) => Some(format!("the program was ended at its limit of {limit}")),
         (None, 0) => None,
@@ -245,7 +245,7 @@ fn ended(ran: &SandboxRun, usage: Usage) -> AgentEnding {
 /// Tells which limits a program met: on the way, or at its end.
 fn tell_limits(ran: &SandboxRun, notice: &(dyn Fn(Activity) + Sync)) {
     for met in ran.met.iter().chain(&ran.exceeded) {
-        let text = words::limit_met(met.resource, &met.limit);
+        let text = limit_met(met.resource, &met.limit);
         notice(Activity::Note { text });
     }
 }

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 
 use crate::failure;
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_git::private_view::VIEW_CONFIG;

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_wire::status::SandboxMode;
 
 use super::error::{LaunchError, LaunchErrorKind};
@@ -115,7 +115,8 @@ fn why_none(ground: &ProjectGit) -> String {
 mod tests {
     use std::path::PathBuf;
 
-    use kapi_core::goal::contract::SandboxLevel::{self, Native, None as Bare, Podman};
+    use kapi_core::isolation::SandboxLevel;
+    use kapi_core::isolation::SandboxLevel::{Native, None as Bare, Podman};
 
     use super::{ProjectGit, choose};
     use crate::launching::plan::ModeChoice::{self, Auto, Overlay, Worktree};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use serde::{Deserialize, Serialize};
 
 use super::place::SandboxPlace;

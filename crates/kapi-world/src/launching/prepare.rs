@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, thread};
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_git::apply::offers;
 use kapi_git::id::CommitId;
 use kapi_git::layer::fill_plan::FillPlan;

@@ -3,7 +3,7 @@
 //! Nothing is made before everything was decided, and what is made is on record first: whatever
 //! kills the launcher, the record says what there is and the next launch goes on with it.
 
-use kapi_core::goal::outcome::AgentEnd;
+use kapi_core::agent_end::AgentEnd;
 use kapi_core::status::phase::Phase;
 use kapi_core::usage::Usage;
 use kapi_engine::world::Activity;

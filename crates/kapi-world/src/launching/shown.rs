@@ -11,7 +11,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::spec::Mount;
 use rustix::fs::OFlags;
 

@@ -13,7 +13,8 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use kapi_agent::launch::upstream;
-use kapi_core::goal::outcome::{Failure, ProviderFailure, ProviderFailureKind};
+use kapi_core::agent_end::{ProviderFailure, ProviderFailureKind};
+use kapi_core::failure::Failure;
 use kapi_core::spend::account;
 use kapi_core::spend::day::Day;
 use kapi_core::spend::prices::Prices;

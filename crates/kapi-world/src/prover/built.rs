@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_git::owned_dir;
 
 use super::{Prover, WorkToProve};

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use kapi_core::failure::Failure;
 use kapi_core::glob::Glob;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::kernel::value::Value;
 use kapi_core::proof::change::{ChangedPath, CheckChanges, Fate, How};
 use kapi_core::proof::inspection::Inspection;

@@ -9,12 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::quote::tail;
-use kapi_core::goal::words;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::tally::tally;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
+use kapi_core::text::{limit_key, limit_met, limit_text};
 use kapi_engine::world::Activity;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
@@ -139,7 +139,7 @@ impl<'a> Checkout<'a> {
         }
         // The one that explains the end stands in the output, which the next turn reads.
         for met in &ran.met {
-            let text = words::limit_met(met.resource, &met.limit);
+            let text = limit_met(met.resource, &met.limit);
             (prover.listener.watch.notice)(Activity::Note { text });
         }
         let run = verify_run(line, checks, &ran);
@@ -362,8 +362,8 @@ fn verify_run(line: &str, checks: Checks, ran: &SandboxRun) -> VerifyRun {
     if let Some(exceeded) = &ran.exceeded {
         text = format!(
             "{text}\n[kapi ended it at its limit of {}; raise `{}` in `[sandbox]`]\n",
-            words::limit_text(exceeded.resource, &exceeded.limit),
-            words::limit_key(exceeded.resource)
+            limit_text(exceeded.resource, &exceeded.limit),
+            limit_key(exceeded.resource)
         );
     }
     let exit_code = shell::exit_code(finished.end);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::downloads::Lacking;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_engine::world::{Activity, Watch};

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use sha2::{Digest as _, Sha256};
 
@@ -147,7 +147,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use kapi_core::goal::contract::SandboxLevel;
+    use kapi_core::isolation::SandboxLevel;
     use kapi_sandbox::spec::MountAccess;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::proof::inspection::Strength;
 use kapi_core::proof::verify_run::Checks;
 

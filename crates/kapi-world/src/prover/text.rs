@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::proof::notice::literal::BaseTests;
 use kapi_core::proof::notice::{AddedLine, Notice, notices};
 use kapi_git::id::CommitId;

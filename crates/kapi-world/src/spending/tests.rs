@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kapi_agent::agent::AgentKind;
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Outcome};
+use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::goal::outcome::Outcome;
 use kapi_core::spend::account::Role;
 use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;

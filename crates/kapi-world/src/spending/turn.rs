@@ -6,12 +6,12 @@
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
 use kapi_core::goal::effect::{Action, Effect};
-use kapi_core::goal::words;
 use kapi_core::spend::account::{Account, ReservationId, Role, Served};
 use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::Amount;
 use kapi_core::spend::price::Price;
 use kapi_core::spend::prices::Prices;
+use kapi_core::text::agent_name;
 
 use crate::book::Book;
 use crate::judge::provider::{self, JudgeReference};
@@ -115,7 +115,7 @@ impl BookedTurn {
         Self {
             goal: key.goal,
             effect: key.effect,
-            agent: words::agent_name(&kind.to_string()),
+            agent: agent_name(&kind.to_string()),
             role,
             worth: worth(kind, settings, &provider),
             provider,

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::AgentEnd;
+use kapi_core::agent_end::AgentEnd;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task, Work};
 use kapi_core::spend::account::Role;
 use kapi_core::status::mapping::Mapping;
@@ -356,7 +356,7 @@ fn capped(mut output: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::goal::outcome::{AgentEnd, ProviderFailure, ProviderFailureKind};
+    use kapi_core::agent_end::{AgentEnd, ProviderFailure, ProviderFailureKind};
     use kapi_core::kernel::task::{End, FailureKind, OUTPUT_BYTES_MAX};
     use kapi_sys::process;
 

@@ -2,7 +2,6 @@
 //!
 //! Only data.
 
-use kapi_core::goal;
 use kapi_core::kernel::task::{End, Failure, FailureKind};
 
 /// Returns a bad end.
@@ -30,7 +29,7 @@ pub(super) fn denied(message: impl Into<String>) -> End {
 }
 
 /// Returns the end of what the world refused.
-pub(super) fn refused(failure: &goal::outcome::Failure) -> End {
+pub(super) fn refused(failure: &kapi_core::failure::Failure) -> End {
     let hint = failure.hint.as_deref().map(|hint| format!(" Hint: {hint}"));
     not_launched(format!(
         "failed to {}{}",

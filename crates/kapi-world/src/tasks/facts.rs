@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::kernel::condition::{Answer, Condition, Facts, Question, RunResult, glob, needs};
 use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::state::{LastRun, LoopState};

@@ -3,7 +3,7 @@
 //! What the goal uses stands in its own account and is booked by its own world, so nothing of it is
 //! told to the kernel. When the task is called off the goal is let go of, and stays as it is.
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::id::GoalId;

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::condition::Answer;
 use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::worker::Hands;

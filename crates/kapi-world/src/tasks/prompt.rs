@@ -3,8 +3,8 @@
 //!
 //! What others wrote stands in fences. Nothing here is relied on: what holds is held by the sandbox.
 
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
 use kapi_core::goal::quote::{fenced, head, visible};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::guardrail::Domain;
 use kapi_core::kernel::guardrail::choose::{Ask, Asked, LOOP_COUNT_MAX, TASK_COUNT_MAX};
 use kapi_core::kernel::task::{End, Task};

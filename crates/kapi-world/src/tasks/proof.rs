@@ -5,9 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::NetworkMode;
-use kapi_core::goal::outcome::Failure;
-use kapi_core::goal::words;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel;
 use kapi_core::kernel::request::Request;
 use kapi_core::kernel::task::End;
@@ -15,7 +14,7 @@ use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::baseline;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::inspection::Inspection;
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_report::{VerifyReport, run_end};
 use kapi_core::proof::verify_run::VerifyRun;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::{Activity, Watch};
@@ -317,7 +316,7 @@ fn parent(commit: &str) -> String {
 
 /// Says how a line ended, with the end of what it wrote.
 pub(super) fn end_of(run: &VerifyRun) -> String {
-    let how = words::run_end(run);
+    let how = run_end(run);
     match run.output_tail.trim() {
         "" => how,
         output => format!("{how}\n{output}"),

@@ -3,7 +3,8 @@
 //! Read anew for each attempt, with what is only known now. What was let in before may be denied
 //! here; nothing that was denied before is let through.
 
-use kapi_core::goal::contract::{Contract, NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::Contract;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::condition::glob;
 use kapi_core::kernel::policy::{self, Decision, Limit, Policy};
 use kapi_core::kernel::task::{End, Task};

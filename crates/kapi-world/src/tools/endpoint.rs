@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 use kapi_sandbox::spec::Mount;
 use kapi_wire::tools::{Refused, answer};

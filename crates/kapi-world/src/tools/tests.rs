@@ -11,13 +11,13 @@ use std::{fs, thread};
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, Judge, JudgeUnavailable, NetworkMode, SandboxLevel, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, Working};
 use kapi_core::goal::effect::next;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::{Judge, JudgeUnavailable};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_engine::project::Project;
@@ -219,7 +219,7 @@ fn a_hidden_check_that_cannot_be_kept_lets_autopilot_approve_nothing() {
     let desk = bench.desk(Some(person()));
     let slug = Slug::parse("fix-it").unwrap();
     let mut with_checks = contract(Judge::None);
-    with_checks.hidden = Some(kapi_core::goal::contract::Hidden {
+    with_checks.hidden = Some(kapi_core::hidden_checks::Hidden {
         source: "/no/such/directory".to_owned(),
         sha256: "0".repeat(64),
         files: 1,

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::proof::downloads::Downloads;
 use kapi_engine::world::Watch;

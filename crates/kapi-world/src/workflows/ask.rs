@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::script::part;
-use kapi_core::goal::outcome::{AgentEnd, AgentRun, Failure};
+use kapi_core::agent_end::{AgentEnd, AgentRun};
+use kapi_core::failure::Failure;
 use kapi_core::spend::account;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{AgentQuestion, Effect};

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::spec::Mount;
 
 use crate::confine::{self, KAPI_INSIDE};

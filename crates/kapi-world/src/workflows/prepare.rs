@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::proof::baseline;
 use kapi_core::proof::obstacle::Obstacle;
 use kapi_core::usage::Usage;

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::id::GoalId;
 use kapi_core::workflow::worker::WorkerId;
 use kapi_sys::cancel::Cancel;

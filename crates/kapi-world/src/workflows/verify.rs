@@ -3,10 +3,10 @@
 //!
 //! Which commands, and what comes of them, is not known here.
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{StrengthWanted, VerifyTask};
-use kapi_core::goal::outcome;
 use kapi_core::id::GoalId;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
@@ -77,7 +77,7 @@ fn branch(place: &WorkflowPlace<'_>, workflow: &GoalId) -> Result<String, Refuse
     let branch = found.body.rules().branch();
     let name = branch.map(|branch| branch.name.clone());
     name.ok_or_else(|| {
-        Refused::lasting(outcome::Failure {
+        Refused::lasting(Failure {
             message: format!("find the branch of workflow {workflow}: it has none yet"),
             hint: None,
         })

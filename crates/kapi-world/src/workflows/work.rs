@@ -7,15 +7,14 @@
 use std::fs;
 
 use kapi_agent::script::part;
+use kapi_core::failure::Failure;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::contract::{
-    Base, CONTRACT_VERSION, Contract, JudgeUnavailable, OfWorkflow, Working,
-};
+use kapi_core::goal::contract::{Base, CONTRACT_VERSION, Contract, OfWorkflow, Working};
 use kapi_core::goal::event::ApprovalMeans;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::goal::words;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::judge::JudgeUnavailable;
 use kapi_core::kernel::task::{End, FailureKind, Task};
 use kapi_core::proof::attribution::Attribution;
 use kapi_core::usage::Usage;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::definition::Definition;
@@ -432,7 +432,7 @@ impl Machine {
             setting: self.setting.clone(),
             spending: self.spending(),
             in_world: Box::new(|id, _| {
-                Err(kapi_core::goal::outcome::Failure {
+                Err(kapi_core::failure::Failure {
                     message: format!("find goal {id}: there are no workflows here"),
                     hint: None,
                 })

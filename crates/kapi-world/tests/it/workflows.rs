@@ -14,10 +14,11 @@ use std::sync::Mutex;
 use std::{fs, thread};
 
 use kapi_core::actor::Actor;
+use kapi_core::failure::Failure;
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel};
-use kapi_core::goal::outcome::Failure;
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::Judge;
 use kapi_core::plan::task::TaskId;
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::spend::caps::Caps;

@@ -1,6 +1,6 @@
 //! The screen: short, aligned, and what to type next.
 
-use kapi_core::goal::words::time_words;
+use kapi_core::text::time_words;
 use kapi_wire::kernel::dashboard::DashboardView;
 
 use crate::amount;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::isolation::NetworkMode;
 
 use super::Rows;
 use super::route::{self, Subject};

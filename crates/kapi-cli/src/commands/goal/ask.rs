@@ -4,8 +4,8 @@
 //! on record.
 
 use kapi_core::actor::Actor;
+use kapi_core::agent_end::AgentEnd;
 use kapi_core::goal::command::Command;
-use kapi_core::goal::outcome::AgentEnd;
 use kapi_engine::world::{Activity, Watch};
 use kapi_sys::clock::Clock as _;
 use kapi_world::aside::{self, SideAnswer, SideQuestion};

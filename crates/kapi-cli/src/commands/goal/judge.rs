@@ -6,10 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use kapi_core::failure::Failure;
 use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
 use kapi_core::goal::state::Goal;
+use kapi_core::isolation::SandboxLevel;
 use kapi_engine::preferences::Change;
 use kapi_world::asking;
 use kapi_world::book::Book;

@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
-use kapi_core::goal::contract::{Contract, Judge};
-use kapi_core::goal::words::time_words;
+use kapi_core::goal::contract::Contract;
+use kapi_core::judge::Judge;
 use kapi_core::plan::Plan;
 use kapi_core::plan::task_list::task_list;
+use kapi_core::text::time_words;
 use kapi_engine::contract_yaml::yaml_under;
 use serde_json::{Value, json};
 

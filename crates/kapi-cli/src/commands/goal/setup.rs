@@ -5,8 +5,8 @@
 use kapi_core::goal::command::Command;
 use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
+use kapi_core::text::agent_name;
 use kapi_engine::project::Project;
 
 use crate::commands::goal::pick::Picked;

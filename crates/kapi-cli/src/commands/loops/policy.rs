@@ -2,7 +2,7 @@
 //!
 //! Only reads and asks; a file that cannot be read denies everything, and is shown with why.
 
-use kapi_core::goal::contract::NetworkMode;
+use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel::policy::{self, Decision, PolicyRequest, RequestKind};
 use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_engine::kernel::policy_file;

@@ -1,8 +1,8 @@
 //! A proof as `JUnit` XML, for the reports of CI servers: one test case for each check, and one for the
 //! verdict.
 
-use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
+use kapi_core::proof::verify_report::run_end;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_world::prove::ChangeProof;
 
@@ -38,7 +38,7 @@ fn case(run: &VerifyRun) -> String {
     } else {
         format!(
             "<failure message=\"{}\">{}</failure>",
-            escaped(&words::run_end(run)),
+            escaped(&run_end(run)),
             escaped(&run.output_tail)
         )
     };

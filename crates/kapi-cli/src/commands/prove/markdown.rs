@@ -1,8 +1,7 @@
 //! A proof as Markdown, for the description or a comment of a pull request.
 
-use kapi_core::goal::words;
 use kapi_core::proof::conclusion::Standing;
-use kapi_core::proof::verify_report::{VerifyReport, proof_lines};
+use kapi_core::proof::verify_report::{VerifyReport, proof_lines, run_end};
 use kapi_core::proof::verify_run::VerifyRun;
 use kapi_wire::result::JudgeView;
 use kapi_world::prove::ChangeProof;
@@ -53,7 +52,7 @@ fn row(proof: &ChangeProof, run: &VerifyRun) -> String {
         let tally = run
             .tally
             .map_or_else(String::new, |tally| format!(" ({tally})"));
-        format!("{}{tally}", words::run_end(run))
+        format!("{}{tally}", run_end(run))
     };
     format!(
         "| `{}` | {} | {} |\n",

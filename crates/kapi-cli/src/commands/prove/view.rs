@@ -2,10 +2,9 @@
 //!
 //! The fields are documented in `docs/json.md`.
 
-use kapi_core::goal::words;
 use kapi_core::proof::assess::{self, Grade};
 use kapi_core::proof::inspection::Inspection;
-use kapi_core::proof::verify_report::{VerifyReport, proof_lines};
+use kapi_core::proof::verify_report::{VerifyReport, proof_lines, run_end};
 use kapi_wire::result::{JudgeView, VerifyView};
 use kapi_world::prove::ChangeProof;
 use serde::Serialize;
@@ -106,11 +105,7 @@ fn runs(name: &str, report: &VerifyReport) -> Vec<String> {
         let tally = run
             .tally
             .map_or_else(String::new, |tally| format!(" ({tally})"));
-        format!(
-            "  {name:<9} `{}` {}{tally}",
-            run.command,
-            words::run_end(run)
-        )
+        format!("  {name:<9} `{}` {}{tally}", run.command, run_end(run))
     };
     report.runs.iter().map(line).collect()
 }

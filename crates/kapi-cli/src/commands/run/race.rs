@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use kapi_core::goal::contract::{Contract, LANES_MAX, Race, RaceEnd};
 use kapi_core::goal::event::Event;
 use kapi_core::goal::state::{Goal, Status};
-use kapi_core::goal::words::agent_name;
 use kapi_core::id::GoalId;
-use kapi_core::text::counted;
+use kapi_core::text::{agent_name, counted};
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::goal::wait::Wait;
 use kapi_core::id::GoalId;

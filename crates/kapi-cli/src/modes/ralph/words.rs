@@ -5,10 +5,10 @@
 //! line.
 
 use kapi_core::goal::state::Status as GoalStatus;
-use kapi_core::goal::words::{agent_name, first_failure};
 use kapi_core::id::GoalId;
 use kapi_core::plan::task::TaskId;
-use kapi_core::proof::verify_report::VerifyReport;
+use kapi_core::proof::verify_report::{VerifyReport, first_failure};
+use kapi_core::text::agent_name;
 use kapi_core::workflow::evidence::{Evidence, Weight};
 use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::modes::ralph::event::RalphEvent;

@@ -2,7 +2,7 @@
 //!
 //! Only for the person's own profile; a project's never gets here.
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_world::grant::Grant;
 
 use crate::config::source::{At, Origins};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_store::hash::sha256_hex;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;

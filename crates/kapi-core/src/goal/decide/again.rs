@@ -2,8 +2,8 @@
 //!
 //! The same for executor and judge; only how often it is tried differs.
 
+use crate::agent_end::ProviderFailure;
 use crate::goal::event::Event;
-use crate::goal::outcome::ProviderFailure;
 use crate::goal::state::{Goal, Status};
 use crate::goal::wait::{Wait, WaitFor};
 

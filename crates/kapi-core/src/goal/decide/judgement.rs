@@ -5,12 +5,13 @@
 //! nothing but the judge is run again.
 
 use super::turn_end::end_turn;
-use crate::goal::contract::JudgeUnavailable;
+use crate::agent_end::{ProviderFailure, ProviderFailureKind};
 use crate::goal::decide::again::{Again, again};
 use crate::goal::event::{Event, Stop, TurnVerdict};
-use crate::goal::outcome::{JudgeAnswer, JudgeRun, ProviderFailure, ProviderFailureKind, Verdict};
 use crate::goal::state::Goal;
 use crate::goal::wait::{Wait, WaitFor};
+use crate::judge::JudgeUnavailable;
+use crate::verdict::{JudgeAnswer, JudgeRun, Verdict};
 
 /// Attempts at a verdict in the required form.
 const MALFORMED_ATTEMPTS_MAX: u32 = 3;

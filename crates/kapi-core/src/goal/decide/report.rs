@@ -3,6 +3,7 @@
 //! An outcome is accepted only for the effect that was intended, and only in its own kind.
 
 use super::turn_end::end_turn;
+use crate::agent_end::{AgentEnd, AgentRun, Claim, ProviderFailure, ProviderFailureKind};
 use crate::goal::decide::again::{Again, again, quota_wait};
 use crate::goal::decide::judgement::judge_events;
 use crate::goal::decide::proof::{baseline_events, lacking, objected};
@@ -10,9 +11,7 @@ use crate::goal::decide::{folded, require_under_way};
 use crate::goal::denied::Denied;
 use crate::goal::event::{Event, Stop, TurnVerdict};
 use crate::goal::journey::Declared;
-use crate::goal::outcome::{
-    AgentEnd, AgentRun, Candidate, Claim, Outcome, ProviderFailure, ProviderFailureKind,
-};
+use crate::goal::outcome::{Candidate, Outcome};
 use crate::goal::state::{Goal, Stage, Status};
 use crate::goal::wait::Wait;
 use crate::id::EffectId;

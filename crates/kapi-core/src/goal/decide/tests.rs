@@ -2,13 +2,13 @@
 //!
 //! One `check` for all cases; events are compared as lines.
 
+use crate::agent_end::{AgentRun, Claim, ProviderFailureKind};
+use crate::failure::Failure;
 use crate::goal::budget::Raise;
 use crate::goal::command::Command;
-use crate::goal::contract::{Contract, Judge, JudgeUnavailable, OfWorkflow};
+use crate::goal::contract::{Contract, OfWorkflow};
 use crate::goal::event::{ApprovalMeans, TurnVerdict};
-use crate::goal::outcome::{
-    AgentRun, Claim, Failure, JudgeAnswer, Outcome, ProviderFailureKind, Verdict,
-};
+use crate::goal::outcome::Outcome;
 use crate::goal::state::Status;
 use crate::goal::story::Step::{self, Agent, Begins, Ends, Engine, Person, Reports, Uses};
 use crate::goal::story::{
@@ -16,8 +16,10 @@ use crate::goal::story::{
     provider, ready, render, to_judge, to_verify, unchanged, verdict, verified, worked,
 };
 use crate::id::{EffectId, GoalId};
+use crate::judge::{Judge, JudgeUnavailable};
 use crate::plan::task::TaskId;
 use crate::proof::verify_run::Checks;
+use crate::verdict::{JudgeAnswer, Verdict};
 
 #[expect(
     clippy::needless_pass_by_value,

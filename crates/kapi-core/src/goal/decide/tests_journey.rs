@@ -2,10 +2,11 @@
 //!
 //! The same `check` as for the main rules.
 
+use crate::agent_end::{AgentEnd, AgentRun, ProviderFailureKind};
 use crate::goal::command::{Command, PersonCommand};
-use crate::goal::contract::{Contract, Judge};
+use crate::goal::contract::Contract;
 use crate::goal::decide::tests::check;
-use crate::goal::outcome::{AgentEnd, AgentRun, Outcome, ProviderFailureKind, Verdict};
+use crate::goal::outcome::Outcome;
 use crate::goal::story::Step::{self, Begins, Calls, Ends, Engine, Person, Reports};
 use crate::goal::story::{
     approve, committed, contract, create, failed, passed, provider, ready, verdict, worked,
@@ -13,9 +14,11 @@ use crate::goal::story::{
 use crate::goal::tool::ToolCall;
 use crate::goal::wait::WaitFor;
 use crate::id::GoalId;
+use crate::judge::Judge;
 use crate::plan::patch::Patch;
 use crate::plan::task::{Phase, Task, TaskId, TaskStatus};
 use crate::usage::Usage;
+use crate::verdict::Verdict;
 
 fn unjudged() -> Contract {
     Contract {

@@ -1,19 +1,21 @@
 //! Stories of judges that cannot be reached, and of judges that a person changes.
 
 use crate::actor::Actor;
+use crate::agent_end::{ProviderFailure, ProviderFailureKind};
+use crate::failure::Failure;
 use crate::goal::command::{Command, PersonCommand};
-use crate::goal::contract::{Contract, Judge, JudgeUnavailable};
+use crate::goal::contract::Contract;
 use crate::goal::denied::Denied;
 use crate::goal::effect::{Action, next};
 use crate::goal::event::Event;
-use crate::goal::outcome::{
-    Failure, JudgeAnswer, Outcome, ProviderFailure, ProviderFailureKind, Verdict,
-};
+use crate::goal::outcome::Outcome;
 use crate::goal::state::{Goal, Status};
 use crate::goal::story::Step::{Agent, Begins, Ends, Engine, Person, Reports};
 use crate::goal::story::{Step, contract, judged, play, render, to_judge, verdict};
 use crate::goal::wait::WaitFor;
 use crate::goal::words;
+use crate::judge::{Judge, JudgeUnavailable};
+use crate::verdict::{JudgeAnswer, Verdict};
 
 fn away_for(kind: ProviderFailureKind, retry_after_ms: Option<u64>) -> Outcome {
     judged(JudgeAnswer::Unavailable(ProviderFailure {

@@ -6,11 +6,11 @@
 use serde_json::{Value, json};
 
 use crate::goal::command::{Command, PersonCommand};
-use crate::goal::contract::{Contract, Judge};
+use crate::goal::contract::Contract;
 use crate::goal::decide::tests::check;
 use crate::goal::denied::Denied;
 use crate::goal::event::Event;
-use crate::goal::outcome::{Outcome, Verdict};
+use crate::goal::outcome::Outcome;
 use crate::goal::prompt::turn_prompt;
 use crate::goal::state::{Goal, Status};
 use crate::goal::story::Step::{self, Begins, Calls, Ends, Person, Reports};
@@ -20,8 +20,10 @@ use crate::goal::story::{
 use crate::goal::tool::ToolCall;
 use crate::goal::wait::{COMMAND_EVERY_MS_MIN, WaitFor};
 use crate::id::GoalId;
+use crate::judge::Judge;
 use crate::plan::operation::Operation;
 use crate::plan::task::{Phase, Task, TaskId};
+use crate::verdict::Verdict;
 
 pub(super) fn unjudged() -> Contract {
     Contract {

@@ -5,6 +5,7 @@
 use serde_json::json;
 
 use crate::actor::Actor;
+use crate::agent_end::AgentRun;
 use crate::goal::command::{Command, PersonCommand};
 use crate::goal::decide::decide;
 use crate::goal::decide::tests::check;
@@ -16,7 +17,7 @@ use crate::goal::denied::Denied;
 use crate::goal::effect::{Action, next};
 use crate::goal::event::{Event, Stop};
 use crate::goal::evolve::evolve;
-use crate::goal::outcome::{AgentRun, JudgeAnswer, Outcome};
+use crate::goal::outcome::Outcome;
 use crate::goal::prompt::blocks::reminder;
 use crate::goal::prompt::{distill_prompt, setup_prompt, turn_prompt};
 use crate::goal::state::{Goal, Status};
@@ -26,6 +27,7 @@ use crate::goal::story::{
     worked,
 };
 use crate::usage::Usage;
+use crate::verdict::JudgeAnswer;
 
 #[test]
 fn edge_01_a_goal_is_the_fold_of_its_events_and_nothing_is_a_goal_without_them() {

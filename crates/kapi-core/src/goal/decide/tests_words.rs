@@ -2,10 +2,11 @@
 //!
 //! Each was once a way to lose a word, to accept a stale claim, or past a limit.
 
+use crate::agent_end::Claim;
 use crate::goal::command::{Command, PersonCommand};
-use crate::goal::contract::{Contract, Judge};
+use crate::goal::contract::Contract;
 use crate::goal::decide::tests::check;
-use crate::goal::outcome::{Claim, Outcome};
+use crate::goal::outcome::Outcome;
 use crate::goal::state::Goal;
 use crate::goal::story::Step::{self, Begins, Calls, Ends, Person, Reports};
 use crate::goal::story::{
@@ -13,6 +14,7 @@ use crate::goal::story::{
 };
 use crate::goal::tool::ToolCall;
 use crate::goal::wait::WaitFor;
+use crate::judge::Judge;
 
 fn unjudged() -> Contract {
     Contract {

@@ -6,7 +6,7 @@
 mod when;
 
 use crate::consent_rule::{self, Field};
-use crate::goal::contract::NetworkMode;
+use crate::isolation::NetworkMode;
 use crate::kernel::condition::glob;
 use crate::kernel::policy::{
     Constraints, DENIED, Decision, Effect, Limit, NetworkMax, Part, Policy, PolicyRequest,

@@ -8,7 +8,7 @@ use kapi_settings::scalar::{UsdMicros, Whole, Word};
 use kapi_settings::setting::{OneOrMany, Setting};
 use serde::Deserialize;
 
-use crate::goal::contract::NetworkMode;
+use crate::isolation::NetworkMode;
 use crate::kernel::condition::window::{DaysForm, HoursForm, Window, ZoneForm};
 use crate::kernel::policy::classic::{Classic, plain_name};
 use crate::kernel::policy::{Effect, Part, PolicySource, RULES_MAX, RequestKind, Rule, When};

@@ -1,7 +1,7 @@
 //! Several parties speak: the person's word holds, and every attempt against it is named.
 
 use super::{CheckSettings, SettingsLayer, resolve};
-use crate::goal::contract::Judge;
+use crate::judge::Judge;
 use crate::proof::attribution::{Addition, Attribution, Authority, CheckPart, RefusedSetting};
 use crate::proof::policy::TestPolicy;
 

@@ -1,7 +1,7 @@
 //! What every mode shares: who may do what, approvals, ends, effects, workers, evidence.
 
 use crate::actor::Actor;
-use crate::goal::outcome::Failure;
+use crate::failure::Failure;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
 use crate::usage::Usage;

@@ -4,7 +4,8 @@
 //! and what nothing could hold a goal to is a refusal. The goal itself is not looked at.
 
 use kapi_core::actor::Actor;
-use kapi_core::goal::contract::{Contract, NetworkMode, SandboxLevel};
+use kapi_core::goal::contract::Contract;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::command::Command;
 use kapi_core::kernel::decide::Answer;
 use kapi_core::kernel::goal_drive::GoalDrive;

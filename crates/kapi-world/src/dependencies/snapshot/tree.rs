@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 
 use crate::failure;
 

@@ -3,7 +3,7 @@
 //! Only the order in which files are shown, and a word beside each, follow from it: a wrong word hides
 //! nothing.
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::proof::role::{Ecosystems, Role, Roles};
 use kapi_git::changed_file::{ChangedFile, FileMode};
 use kapi_git::id::CommitId;

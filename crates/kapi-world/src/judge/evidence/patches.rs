@@ -3,7 +3,7 @@
 //! Code has most of the room, and within a kind the room is shared out so that small patches are whole
 //! and only large ones are cut: in their middle, and said to be.
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_core::goal::quote::{fenced, head, tail, visible};
 use kapi_git::change::ChangeKind;
 use kapi_git::changed_file::FileMode;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::launch::{self, AgentTurn, HomeFile, HostEnvironment, LaunchPurpose};
-use kapi_core::goal::contract::SandboxLevel;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
+use kapi_core::isolation::SandboxLevel;
 use serde_json::json;
 
 use super::hooks::Hooks;

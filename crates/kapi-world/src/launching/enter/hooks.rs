@@ -12,7 +12,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::inject::{Injection, inject, settings_file};
 use kapi_agent::hook::{HookAgent, lasting_command_line};
 use kapi_agent::launch::HomeFile;
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_engine::world::Activity;
 use kapi_sandbox::spec::Mount;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use kapi_core::goal::outcome::Failure;
+use kapi_core::failure::Failure;
 use kapi_git::layer::walk::{LayerChangeKind, Walk};
 use kapi_sys::cancel::Cancel;
 use serde::Serialize;

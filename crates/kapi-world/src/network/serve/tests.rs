@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_agent::launch::upstream::{AgentUpstream, KeyPlace, UpstreamDialect};
-use kapi_core::goal::contract::{NetworkMode, SandboxLevel};
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
 use kapi_engine::world::{Activity, Watch};
 use kapi_gateway::egress::log::{ConnectionKind, ConnectionRecord, ConnectionVerdict};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::modes::interview::begin::InterviewBegin;
 use kapi_core::workflow::modes::interview::spec::INTERVIEWER;
@@ -163,7 +163,7 @@ fn where_there_is_no_repository_an_agent_looks_at_nothing() {
                 since: None,
                 deadline_ms: 60_000,
                 sandbox: SandboxLevel::Native,
-                network: kapi_core::goal::contract::NetworkMode::None,
+                network: kapi_core::isolation::NetworkMode::None,
             })),
         )
     };

@@ -206,7 +206,7 @@ fn the_branch_is_verified_as_a_whole_on_a_clean_checkout() {
                 commands: commands.iter().map(|it| (*it).to_owned()).collect(),
                 protect: vec!["notes/**".to_owned()],
                 timeout_ms: 60_000,
-                sandbox: kapi_core::goal::contract::SandboxLevel::Native,
+                sandbox: kapi_core::isolation::SandboxLevel::Native,
             })),
         )
     };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::manifest::Manifest;
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_core::status::mapping::Mapping;
 use kapi_engine::drive::monotonic_ms;
 use kapi_engine::world::Activity;

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::budget::Budget;
-use kapi_core::goal::contract::{Judge, NetworkMode, SandboxLevel, TURNS_DEFAULT};
+use kapi_core::goal::contract::TURNS_DEFAULT;
+use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::judge::Judge;
 use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::{Opening, Repository};
 use kapi_core::workflow::modes::Begin;

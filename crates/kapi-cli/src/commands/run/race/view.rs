@@ -7,6 +7,7 @@ use kapi_core::goal::state::Goal;
 use kapi_core::goal::words;
 use kapi_core::proof::inspection::Inspection;
 use kapi_core::race::{Criterion, DiffSize, Entrant, HiddenChecks, Proof, Ranked, rank};
+use kapi_core::text::agent_name;
 use kapi_engine::project::Project;
 use kapi_engine::race::{Lane, Winner};
 use kapi_wire::result::UsageView;
@@ -116,7 +117,7 @@ pub(crate) fn lines(project: &Project<'_>, goal: &Goal) -> Result<Vec<String>, E
                 lane.race.lane,
                 other.id,
                 other.status,
-                words::agent_name(&other.contract.agent)
+                agent_name(&other.contract.agent)
             ));
         }
     }
@@ -278,7 +279,7 @@ fn human(ui: Ui, view: &View) {
         ui.line(&format!("  {}", padded.join("  ").trim_end()));
     }
     for lane in &view.lanes {
-        let agent = words::agent_name(&lane.agent);
+        let agent = agent_name(&lane.agent);
         let why = lane.trouble.as_ref().or(lane.reason.as_ref());
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         ui.line(&format!("  lane {} {} {agent}{why}", lane.lane, lane.goal));

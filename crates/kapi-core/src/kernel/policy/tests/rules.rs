@@ -3,7 +3,7 @@
 use proptest::prelude::{any, prop, proptest};
 
 use super::{PolicyRequest, decide, evaluate, loop_run, policy, said, source, task};
-use crate::goal::contract::NetworkMode;
+use crate::isolation::NetworkMode;
 use crate::kernel::condition::window::{LocalTime, Weekday};
 use crate::kernel::policy::{Constraints, Limit, Policy, Violation};
 use crate::kernel::task_terms::TaskBudget;

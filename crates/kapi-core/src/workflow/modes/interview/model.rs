@@ -3,7 +3,7 @@
 //! Together they cover every rule; apart they end.
 
 use crate::actor::Actor;
-use crate::goal::outcome::Failure;
+use crate::failure::Failure;
 use crate::id::{EffectId, GoalId};
 use crate::usage::Usage;
 use crate::workflow::command::Command;

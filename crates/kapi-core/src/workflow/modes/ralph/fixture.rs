@@ -1,11 +1,12 @@
 //! A build that tests drive by hand: plans, answers and outcomes, and every fact that came of them.
 
 use crate::actor::Actor;
+use crate::failure::Failure;
 use crate::goal::budget::Budget;
-use crate::goal::contract::{Judge, NetworkMode, SandboxLevel};
-use crate::goal::outcome::Failure;
 use crate::goal::state::Status as GoalStatus;
 use crate::id::{EffectId, GoalId};
+use crate::isolation::{NetworkMode, SandboxLevel};
+use crate::judge::Judge;
 use crate::plan::task::TaskId;
 use crate::proof::verify_report::VerifyReport;
 use crate::proof::verify_run::{Checks, VerifyRun};

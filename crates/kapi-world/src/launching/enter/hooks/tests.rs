@@ -8,7 +8,7 @@ use std::time::Duration;
 use kapi_agent::hook::HookAgent;
 use kapi_agent::hook::inject::settings_file;
 use kapi_agent::launch::HomeFile;
-use kapi_core::goal::contract::SandboxLevel;
+use kapi_core::isolation::SandboxLevel;
 use kapi_sandbox::spec::MountAccess;
 use serde_json::{Value, json};
 

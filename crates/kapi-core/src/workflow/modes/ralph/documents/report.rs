@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::goal::contract::Judge;
+use crate::judge::Judge;
 use crate::workflow::modes::ralph::documents::acceptance::entry;
 use crate::workflow::modes::ralph::documents::markdown::{code, lines, list, quote};
 use crate::workflow::modes::ralph::documents::plan::same_agent;
