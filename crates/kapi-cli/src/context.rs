@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
-use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_core::state_directory::{OWN_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_engine::audit::audit_goal;
-use kapi_engine::kernel::definition_file::OWN_LOOPS;
-use kapi_engine::kernel::policy_file::POLICY_FILE;
 use kapi_engine::preferences::{Preferences, Preferred};
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, LedgerHome};

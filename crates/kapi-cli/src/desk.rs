@@ -108,7 +108,7 @@ pub(crate) fn desk<'a>(
         judge_default: preferred.judge.as_deref().map(judge_named),
         person: consent::person(context),
         named_checks: named_checks(context, project.layout.root().to_path_buf()),
-        kernel: kernel::within::desk(context, project.layout.root().to_path_buf())?,
+        tasks: kernel::within::desk(context, project.layout.root().to_path_buf())?,
     })
 }
 

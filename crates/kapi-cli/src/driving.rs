@@ -18,6 +18,7 @@ use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::{drive, race};
+use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::{self, Interrupts};
 use kapi_wire::result::ResultView;
 use kapi_world::hidden;
@@ -159,7 +160,7 @@ pub(crate) fn drive_unreported(
     let control = Control {
         person: context.actor.clone(),
         interrupted: &|| interrupts.is_raised(),
-        monotonic_ms: &drive::monotonic_ms,
+        monotonic_ms: &monotonic_ms,
         pace: Pace::STANDARD,
     };
     let mut attendance = Attendance::new(context, project, id, interrupts)?;

@@ -2,7 +2,7 @@
 //!
 //! What every mode shares of reading, asking, driving and showing stands in [`crate::workflow`].
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::modes::ModeEvent;
 use kapi_core::workflow::state::Workflow;
 

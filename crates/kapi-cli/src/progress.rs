@@ -12,7 +12,7 @@ use kapi_core::text::agent_name;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::Observed;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use serde::Serialize;
 use serde_json::json;
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
 use kapi_core::kernel::id::TaskId;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::reference::{Names, Subject, SubjectKind, fitting};
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_world::launching::place::SandboxPlace;
 
 use crate::context::Context;

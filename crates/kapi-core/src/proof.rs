@@ -13,6 +13,7 @@ pub mod ecosystem;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod inspection;
+pub mod judge_prompt;
 pub mod missing;
 pub mod notice;
 pub mod obstacle;

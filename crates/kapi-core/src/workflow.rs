@@ -29,8 +29,6 @@ pub mod guidance;
 pub mod handover;
 pub mod identity;
 pub mod limits;
-pub mod link;
-pub mod mode;
 pub mod mode_rules;
 pub mod mode_spec;
 #[cfg(test)]

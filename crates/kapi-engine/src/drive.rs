@@ -4,10 +4,9 @@
 //! A crash anywhere is repaired by calling [`drive`] again. What effects do is the world's
 //! affair.
 
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kapi_core::actor::Actor;
 use kapi_core::goal::command::Command;
@@ -27,7 +26,8 @@ use crate::meter::{Meter, Reading};
 use crate::opened::OpenGoal;
 use crate::pace::Pace;
 use crate::project::Project;
-use crate::world::{Activity, Watch, World};
+use crate::watch::{Activity, Watch};
+use crate::world::World;
 
 /// How often a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
@@ -70,14 +70,6 @@ pub enum DriveError {
     /// A request failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-}
-
-/// Returns milliseconds since the first call in this process.
-#[must_use]
-pub fn monotonic_ms() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let elapsed = START.get_or_init(Instant::now).elapsed();
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Drives a goal until it waits for a person or a condition or has ended, or until it is let go of,

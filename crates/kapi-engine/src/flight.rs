@@ -10,7 +10,7 @@ use kapi_core::id::EffectId;
 use kapi_sys::cancel::Cancel;
 
 use crate::meter::Meter;
-use crate::world::{Activity, Watch};
+use crate::watch::{Activity, Watch};
 
 /// Messages that may wait for the driving thread before effects have to.
 pub(crate) const MESSAGES_MAX: usize = 256;

@@ -11,7 +11,7 @@ use crate::error::EngineError;
 use crate::goal_listing::{Listed, Standing};
 use crate::project::Project;
 
-/// Returns the inventory as it is on disk, or one made from the streams.
+/// Returns the inventory as it is on disk, or one made from the streams of goals.
 pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
     if let Some(inventory) = Inventory::read(project.disk, &project.layout)? {
         return Ok(inventory);
@@ -23,11 +23,7 @@ pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, Engine
             goals.push(entry(project, &goal));
         }
     }
-    let mut inventory = Inventory::rebuild(project.disk, &project.layout, goals)?;
-    for entry in crate::workflow::index::rebuild(project)? {
-        inventory.put_workflow(entry);
-    }
-    Ok(inventory)
+    Ok(Inventory::rebuild(project.disk, &project.layout, goals)?)
 }
 
 /// Brings a goal's entry up to date, if it is not.

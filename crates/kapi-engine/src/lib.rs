@@ -32,5 +32,6 @@ pub mod reference;
 pub mod snapshot;
 pub mod spend;
 pub mod supervise;
+pub mod watch;
 pub mod workflow;
 pub mod world;

@@ -5,7 +5,7 @@
 use kapi_core::usage::Usage;
 
 use crate::pace::Pace;
-use crate::world::Activity;
+use crate::watch::Activity;
 
 /// Use since the last report.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use kapi_core::goal::event::Event;
 use kapi_core::id::GoalId;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
 use kapi_store::inventory::{goal_ids, workflow_ids};
 use kapi_store::layout::ProjectLayout;
@@ -20,7 +21,6 @@ use crate::machine::file_log::LOCK_WAIT_MS;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
 use crate::reference::{ResolveError, find};
-use crate::workflow::key::WorkflowKey;
 
 /// A project directory, seen by one process.
 #[derive(Clone)]

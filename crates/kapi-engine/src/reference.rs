@@ -7,10 +7,9 @@ use std::fmt;
 
 use kapi_core::id::GoalId;
 use kapi_core::kernel::id::TaskId;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
-
-use crate::workflow::key::WorkflowKey;
 
 /// Names that an error lists at most.
 const CANDIDATES_MAX: usize = 10;
@@ -283,10 +282,10 @@ pub fn find(reference: &str, ids: &[GoalId]) -> Result<GoalId, ResolveError> {
 mod tests {
     use kapi_core::id::GoalId;
     use kapi_core::kernel::id::TaskId;
-    use kapi_core::workflow::mode::Mode;
+    use kapi_core::mode::Mode;
+    use kapi_core::workflow_key::WorkflowKey;
 
     use super::{Names, Subject, find, fitting};
-    use crate::workflow::key::WorkflowKey;
 
     /// Looks a reference up among two goals, two workflows, tasks 1 to 20 and three launches.
     fn fits(reference: &str) -> String {

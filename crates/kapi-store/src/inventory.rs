@@ -14,8 +14,8 @@ use kapi_core::goal::contract::Race;
 use kapi_core::goal::state::Status;
 use kapi_core::id::{GoalId, Slug};
 use kapi_core::isolation::SandboxLevel;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::Status as WorkflowStatus;
+use kapi_core::mode::Mode;
+use kapi_core::workflow_status::Status as WorkflowStatus;
 use kapi_sys::disk::{Disk, replace_durably};
 use kapi_sys::lock::Lock;
 use serde::de::IgnoredAny;
@@ -44,6 +44,9 @@ pub struct Inventory {
     /// Shared with whoever lists them: a project may have thousands.
     #[serde(default, with = "shared")]
     workflows: Vec<Arc<WorkflowEntry>>,
+    /// Whether it was made anew from the goals alone; whoever knows workflows puts theirs in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lacks_workflows: bool,
     /// Which sessions are attached to what: the only thing here that no stream repeats. Losing it
     /// detaches, and nothing else.
     #[serde(default)]
@@ -104,7 +107,8 @@ impl Inventory {
         Ok(inventory.filter(|inventory| inventory.v == INVENTORY_VERSION))
     }
 
-    /// Builds an inventory anew; the next index follows the highest directory there is.
+    /// Builds an inventory anew from the goals; the next index follows the highest directory there is.
+    /// It lacks the workflows until [`Self::complete`] puts them in.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -120,6 +124,7 @@ impl Inventory {
             next_index,
             goals,
             workflows: Vec::new(),
+            lacks_workflows: true,
             attachments: Vec::new(),
             active: Vec::new(),
             resumable: Vec::new(),
@@ -182,6 +187,20 @@ impl Inventory {
             .workflows
             .binary_search_by(|known| sort_key(&known.id).cmp(&(index, slug)));
         self.workflows.get(idx.ok()?)
+    }
+
+    /// Tells whether it was made anew from the goals alone.
+    #[must_use]
+    pub const fn lacks_workflows(&self) -> bool {
+        self.lacks_workflows
+    }
+
+    /// Puts in every workflow there is, where it was made anew from the goals alone.
+    pub fn complete(&mut self, workflows: Vec<WorkflowEntry>) {
+        for entry in workflows {
+            self.put_workflow(entry);
+        }
+        self.lacks_workflows = false;
     }
 
     /// Puts one workflow's entry in, or replaces it.

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::id::GoalId;
+use kapi_core::mode::Mode;
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_core::workflow::mode::Mode;
 
 use crate::hash::sha256_hex;
 

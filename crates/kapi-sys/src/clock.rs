@@ -2,8 +2,9 @@
 //!
 //! The system clock is read here and nowhere else; tests use a clock that stands still.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A source of wall-clock time.
 pub trait Clock: Send + Sync {
@@ -44,4 +45,12 @@ impl Clock for StepClock {
     fn now_ms(&self) -> i64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
+}
+
+/// Returns milliseconds since the first call in this process.
+#[must_use]
+pub fn monotonic_ms() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

@@ -16,7 +16,8 @@ use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
-use kapi_engine::world::{Activity, Watch, World};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_engine::world::World;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::sim_disk::{SimDisk, Survival};
 

@@ -7,9 +7,9 @@ pub mod inbox;
 pub mod modes;
 pub mod row;
 
+use kapi_core::link::Link;
 use kapi_core::workflow::conflict::Conflict;
 use kapi_core::workflow::evidence::Evidence;
-use kapi_core::workflow::link::Link;
 use kapi_core::workflow::pending::{Approval, Pending};
 use kapi_core::workflow::state::{Blocked, Revision, Workflow};
 use kapi_core::workflow::terms::Terms;

@@ -13,18 +13,19 @@ use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{AgentTask, Effect};
 use kapi_core::goal::outcome::Outcome;
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::workspace::{Origin, Workspace};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
 use crate::asking::{AgentRequest, ask_with_tools};
-use crate::confine::{self, SandboxConfig, WORKSPACE_INSIDE, WorksAt};
+use crate::confine::{SandboxConfig, WORKSPACE_INSIDE, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending, MountedDependencies};
 use crate::ignored::{IgnoredDirectories, IgnoredPlan, is_way_clear};
 use crate::real::RealWorld;
+use crate::repository_settings::settings_hidden;
 use crate::run_dir::RunDir;
 use crate::shell::Listener;
 use crate::tools::ToolCaller;
@@ -103,7 +104,7 @@ impl RealWorld<'_> {
             watch,
             run_dir: &run_dir,
         };
-        ask_with_tools(&self.book, cell, &asked, caller, listener)
+        ask_with_tools(&self.book, cell, &asked, &caller, listener)
             .map(|(run, end)| outcome_of(run, end))
     }
 }
@@ -230,28 +231,6 @@ pub(crate) fn outcome_of(run: AgentRun, end: ProcessEnd) -> Outcome {
     } else {
         Outcome::Agent(run)
     }
-}
-
-/// Covers the repository's own settings of a CLI that would run what they name at its start.
-///
-/// Gemini lets them outrank ours; the others have a switch that the adapter uses.
-pub(crate) fn settings_hidden(
-    kind: &AgentKind,
-    workspace: &Path,
-    run_dir: &RunDir,
-) -> Result<Vec<Mount>, Failure> {
-    let relative = Path::new(".gemini/settings.json");
-    let is_plain = |path: &Path| !path.is_symlink() && path.exists();
-    let is_there = is_plain(&workspace.join(".gemini")) && is_plain(&workspace.join(relative));
-    if *kind != AgentKind::Gemini || !is_there {
-        return Ok(Vec::new());
-    }
-    run_dir.keep("no-settings.json", b"{}")?;
-    let inside = Path::new(WORKSPACE_INSIDE).join(relative);
-    Ok(vec![confine::read_only(
-        &run_dir.file("no-settings.json"),
-        &inside,
-    )])
 }
 
 /// Keeps what a cut-off attempt made, then puts the workspace back to the turn's start.

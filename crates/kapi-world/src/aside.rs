@@ -15,17 +15,18 @@ use kapi_core::goal::words;
 use kapi_core::plan::task_list::task_list;
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sys::process::ProcessEnd;
 
 use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
 use crate::book::Book;
 use crate::failure;
-use crate::gate::{GateRules, open_entries};
+use crate::gate::GateRules;
 use crate::goal_paths::GoalPaths;
 use crate::run_dir::RunDir;
 use crate::spending::turn::{BookedTurn, TurnKey};
 use crate::spending::{BookedResult, Spending, SpendingStop};
+use crate::tools::open_entries;
 use crate::workshop::{self, Workshop};
 
 /// The longest a side question may take, in milliseconds.

@@ -7,8 +7,6 @@
 pub(crate) mod patience;
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,24 +16,24 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::usage::Usage;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
-use crate::agent_run::settings_hidden;
 use crate::asker::patience::{AfterFailure, ProviderRetry};
 use crate::asking::{AgentRequest, ask_gated, ask_with_tools};
 use crate::book::Book;
 use crate::confine::{SandboxConfig, WorksAt};
 use crate::failure;
 use crate::gate::GateRules;
-use crate::prover::checkout;
+use crate::private_dir::make_private;
+use crate::repository_settings::settings_hidden;
 use crate::run_dir::RunDir;
+use crate::run_service::RunService;
 use crate::shell::Listener;
-use crate::tools::ToolCaller;
 use crate::workshop::Workshop;
 
 /// A question to an agent that changes nothing.
@@ -100,8 +98,8 @@ pub(crate) enum AgentHome<'a> {
 pub(crate) enum ToolSet<'a> {
     /// Tools that read, and a person is asked before what these rules list.
     Reading(GateRules<'a>),
-    /// The tools of its goal beside those that read.
-    OfGoal(ToolCaller<'a>),
+    /// The tools that the run's service offers beside those that read.
+    Service(&'a dyn RunService),
 }
 
 /// Asks, and returns how the run went and how its process ended.
@@ -187,7 +185,7 @@ fn ask_in(
         // Tools that only read, and no session that could be mixed up with the work's.
         purpose: match question.tools {
             ToolSet::Reading(_) => LaunchPurpose::Judge,
-            ToolSet::OfGoal(_) => LaunchPurpose::Work,
+            ToolSet::Service(_) => LaunchPurpose::Work,
         },
         network: question.network,
         scratch: question.dir,
@@ -199,7 +197,7 @@ fn ask_in(
     };
     match question.tools {
         ToolSet::Reading(rules) => ask_gated(book, cell, &asked, rules, listener),
-        ToolSet::OfGoal(caller) => ask_with_tools(book, cell, &asked, caller, listener),
+        ToolSet::Service(service) => ask_with_tools(book, cell, &asked, service, listener),
     }
 }
 
@@ -218,16 +216,9 @@ fn files(question: &ReadOnlyQuestion<'_>) -> Result<PathBuf, Failure> {
                 protect: &[],
                 to: &to,
             };
-            checkout::make(workshop, &plan)
+            workshop.checkout(&plan)
         }
     }
-}
-
-/// Makes a directory into which nobody else may look.
-fn make_private(dir: &Path) -> Result<(), Failure> {
-    let mut builder = fs::DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| failure::file("create", dir, &error))
 }
 
 fn clear(dir: &Path) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use kapi_core::agent_end::{AgentEnd, AgentRun};
 use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::text::limit_met;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sandbox::expose;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::spec::Mount;
@@ -29,8 +29,8 @@ use crate::gate::{GateRules, GateSite, PermissionGate};
 use crate::network::NetworkAccess;
 use crate::network::serve::NetworkServices;
 use crate::run_dir::{RunDir, Transcript};
+use crate::run_service::RunService;
 use crate::shell::Listener;
-use crate::tools::ToolCaller;
 use crate::tools::client::RUN_ID_VARIABLE;
 use crate::tools::endpoint::ToolEndpoint;
 use crate::{failure, home};
@@ -90,13 +90,13 @@ pub(crate) fn ask_with_tools(
     book: &Book,
     mut cell: SandboxConfig<'_>,
     asked: &AgentRequest<'_>,
-    caller: ToolCaller<'_>,
+    service: &dyn RunService,
     listener: Listener<'_>,
 ) -> Result<(AgentRun, ProcessEnd), Failure> {
     let directory = asked.scratch.join("tools");
-    let counter = ToolEndpoint::open(caller, cell.level, &directory, &book.self_exe)?;
+    let counter = ToolEndpoint::open(service, cell.level, &directory, &book.self_exe)?;
     cell.mounts.extend(counter.mounts(&book.self_exe));
-    let gate = gate(book, &cell, asked, GateRules::Goal(caller))?;
+    let gate = gate(book, &cell, asked, GateRules::Service(service))?;
     let behind = RunEndpoints {
         counter: Some(&counter),
         gate: gate.as_ref(),

@@ -9,7 +9,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{AgentPurpose, AgentTask, Effect};
 use kapi_core::goal::outcome::Outcome;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 
 use crate::agent_run::{outcome_of, run_id};
 use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};
@@ -28,6 +28,7 @@ impl RealWorld<'_> {
         let kind = AgentKind::parse(&task.agent).map_err(|error| failure::agent(&error))?;
         let workshop = Workshop::open(&self.book, &self.place.project, watch.cancel)?;
         let run_id = run_id(effect);
+        let caller = self.caller(effect, &run_id);
         let question = ReadOnlyQuestion {
             agent: &kind,
             prompt: &task.prompt,
@@ -40,7 +41,7 @@ impl RealWorld<'_> {
                 AgentPurpose::Distill => task.session.as_deref(),
                 AgentPurpose::Setup | AgentPurpose::Work => None,
             },
-            tools: ToolSet::OfGoal(self.caller(effect, &run_id)),
+            tools: ToolSet::Service(&caller),
             turn: task.turn,
             run_id: &run_id,
             run_dir: &RunDir::open(&self.place.runs, &run_id)?,

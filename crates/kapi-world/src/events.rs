@@ -13,10 +13,10 @@ use kapi_core::kernel::condition::glob;
 use kapi_core::kernel::definition::trigger::EventSource;
 use kapi_core::kernel::id::LoopName;
 use kapi_core::kernel::value::Value;
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::events::Sight;
 use kapi_git::repository::Repository;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::monotonic_ms;
 use sha2::{Digest as _, Sha256};
 
 use crate::book::Book;

@@ -21,18 +21,14 @@ use std::time::{Duration, Instant};
 use kapi_agent::agent::AgentKind;
 use kapi_agent::hook::gate::{QUESTION_BYTES_MAX, ToolQuestion, question};
 use kapi_agent::stream::score;
-use kapi_core::actor::Actor;
 use kapi_core::consent_rule::matches;
 use kapi_core::failure::Failure;
-use kapi_core::goal::command::{Command, PersonCommand};
-use kapi_core::goal::state::Goal;
 use kapi_core::isolation::SandboxLevel;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 
 use crate::gate::client::{ALLOW, DENY};
-use crate::gate::person::Person;
+use crate::run_service::RunService;
 use crate::run_socket::RunSocket;
-use crate::tools::ToolCaller;
 
 /// Questions of one run at once.
 const CONNECTIONS_MAX: usize = 8;
@@ -46,8 +42,8 @@ const RECORDED_MAX: usize = 100;
 /// Whose list is asked about.
 #[derive(Clone, Copy)]
 pub(crate) enum GateRules<'a> {
-    /// A goal's, as it stands at each question; what is refused is recorded.
-    Goal(ToolCaller<'a>),
+    /// Whatever the run's service says at each question; what is refused is recorded.
+    Service(&'a dyn RunService),
     /// A list that nobody is asked about and nothing is recorded of.
     Fixed(&'a [String]),
 }
@@ -87,7 +83,7 @@ impl<'a> PermissionGate<'a> {
         site: &GateSite<'_>,
     ) -> Result<Option<Self>, Failure> {
         let is_empty = match rules {
-            GateRules::Goal(caller) => list_of(&caller)?.0.contract.working.ask_before.is_empty(),
+            GateRules::Service(service) => service.asks_nothing()?,
             GateRules::Fixed(list) => list.is_empty(),
         };
         if is_empty {
@@ -150,7 +146,7 @@ impl<'a> PermissionGate<'a> {
     /// Returns why a tool may not run, if it may not.
     fn refusal(&self, question: &ToolQuestion, stop: &StopSignal) -> Option<String> {
         let refused = match self.rules {
-            GateRules::Goal(caller) => self.refusal_of_goal(caller, question, stop),
+            GateRules::Service(service) => self.refusal_by(service, question, stop),
             GateRules::Fixed(list) => {
                 let entry = matches(list, &question.tool, &question.fields);
                 entry.map(|entry| {
@@ -166,34 +162,34 @@ impl<'a> PermissionGate<'a> {
         refused
     }
 
-    fn refusal_of_goal(
+    fn refusal_by(
         &self,
-        caller: ToolCaller<'_>,
+        service: &dyn RunService,
         question: &ToolQuestion,
         stop: &StopSignal,
     ) -> Option<String> {
-        let list = match list_of(&caller) {
-            Ok((_, list)) => list,
+        let list = match service.ask_before() {
+            Ok(list) => list,
             Err(failure) => return Some(format!("Kapi failed to {}.", failure.message)),
         };
         let entry = matches(&list, &question.tool, &question.fields)?;
         if self.said_no().contains(entry) {
             return Some(user_denied(entry));
         }
-        if let Some(person) = &caller.desk.person {
+        if let Some(person) = service.person() {
             let text = format!(
                 "The agent wants to run: {}\nAllow {entry:?} for this goal?",
                 question.shown
             );
             if (person.ask)(&text, &|| stop.is_raised()) {
-                return allow(&caller, person, entry).err();
+                return service.allow(person, entry).err();
             }
             self.said_no().insert(entry.to_owned());
-            self.record(&caller, entry, &question.shown);
+            self.record(service, entry, &question.shown);
             return Some(user_denied(entry));
         }
-        self.record(&caller, entry, &question.shown);
-        Some(needs_person(&caller, entry))
+        self.record(service, entry, &question.shown);
+        Some(service.needs_person(entry))
     }
 
     fn said_no(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
@@ -201,67 +197,21 @@ impl<'a> PermissionGate<'a> {
     }
 
     /// Records a refused command once. What cannot be recorded is refused all the same.
-    fn record(&self, caller: &ToolCaller<'_>, entry: &str, shown: &str) {
+    fn record(&self, service: &dyn RunService, entry: &str, shown: &str) {
         let key = (entry.to_owned(), shown.to_owned());
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if recorded.len() >= RECORDED_MAX || recorded.contains(&key) {
             return;
         }
-        let actor = Actor::Agent {
-            run: caller.run.to_owned(),
-        };
-        let command = Command::AskConsent {
-            pattern: entry.to_owned(),
-            command: shown.to_owned(),
-        };
-        let submitted = caller.desk.project.submit(caller.goal, &actor, &command);
         // One that was not recorded is tried again at the next question.
-        if submitted.is_ok() {
+        if service.record_refused(entry, shown) {
             recorded.insert(key);
         }
     }
 }
 
-/// Returns a goal and the entries of its list that a person has not allowed.
-fn list_of(caller: &ToolCaller<'_>) -> Result<(Goal, Vec<String>), Failure> {
-    let goal = caller.desk.project.load(caller.goal);
-    let goal = goal.map_err(|error| crate::failure::plain(&error))?;
-    let list = open_entries(&goal);
-    Ok((goal, list))
-}
-
-/// Returns the entries of a goal's list that a person has not allowed.
-pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
-    let entries = goal.contract.working.ask_before.iter();
-    let open = entries.filter(|entry| !goal.consent.allowed.contains(*entry));
-    open.cloned().collect()
-}
-
-/// Records a person's yes. One that is not recorded is not given.
-fn allow(caller: &ToolCaller<'_>, person: &Person, entry: &str) -> Result<(), String> {
-    let command = Command::Person(PersonCommand::Allow {
-        what: entry.to_owned(),
-    });
-    let submitted = caller
-        .desk
-        .project
-        .submit(caller.goal, &person.actor, &command);
-    submitted
-        .map(drop)
-        .map_err(|error| format!("A person allowed {entry:?}, but Kapi failed to {error}."))
-}
-
 fn user_denied(entry: &str) -> String {
     format!("user denied {entry:?}: do not try it in another way; go on with something else.")
-}
-
-fn needs_person(caller: &ToolCaller<'_>, entry: &str) -> String {
-    let goal = caller.goal;
-    format!(
-        "a person has to allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on the \
-         contract's ask-before list. Do not try it in another way. Go on with something else, or ask \
-         with until_done_block and end your turn."
-    )
 }
 
 /// Reads a question to its end, which is where the other side stops writing.
@@ -284,6 +234,3 @@ fn read_to_end(stream: &UnixStream) -> io::Result<Vec<u8>> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

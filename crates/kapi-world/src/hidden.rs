@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
@@ -21,6 +21,7 @@ use kapi_sys::real_disk::RealDisk;
 use sha2::{Digest as _, Sha256};
 
 use crate::failure;
+use crate::private_dir::make_private;
 
 /// The files, below where they are kept.
 const FILES: &str = "files";
@@ -298,14 +299,6 @@ fn parsed(bytes: &[u8]) -> Option<SealedFiles> {
         entries.insert(path, SealedFile { kind, sha256 });
     }
     Some(entries)
-}
-
-fn make_private(dir: &Path) -> Result<(), Failure> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|error| failure::file("create", dir, &error))
 }
 
 fn set_mode(path: &Path, mode: u32) -> Result<(), Failure> {

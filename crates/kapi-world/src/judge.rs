@@ -22,7 +22,7 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::JudgeRun;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_gateway::ask::probe;
 use kapi_sys::cancel::Cancel;
 

@@ -10,7 +10,7 @@ use kapi_git::owned_dir;
 use kapi_sys::lock::Lock;
 
 use crate::failure;
-use crate::launching::place::make_private;
+use crate::private_dir::make_private;
 
 /// How long another process may take to make its directory or to clear up after a killed one.
 const WAIT_MS: u64 = 60_000;
@@ -36,10 +36,7 @@ impl PrivateScratch {
                 hint: Some("name a directory further down with `--path`.".to_owned()),
             });
         }
-        make_private(all).map_err(|error| Failure {
-            message: error.message,
-            hint: error.hint,
-        })?;
+        make_private(all)?;
         let owner = format!("pid {}, {command}", std::process::id());
         let failed = |error: &dyn std::error::Error| failure::plain(error);
         let _alone =

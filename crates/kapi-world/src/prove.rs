@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::prompt;
-use kapi_core::goal::prompt::judge::{NamedReport, Subject};
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::baseline;
 use kapi_core::proof::conclusion::{Conclusion, Findings, Standing};
 use kapi_core::proof::downloads::{Downloads, Lacking};
+use kapi_core::proof::judge_prompt::{NamedReport, Subject, instructions, material};
 use kapi_core::proof::policy::CheckPolicy;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::spend::day::Day;
 use kapi_core::verdict::JudgeRun;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_git::repository::range::Range;
 
 use crate::book::Book;
@@ -243,7 +242,7 @@ impl Asking<'_> {
             Some(intent) => intent.clone(),
             None => self.message()?,
         };
-        let material = prompt::judge::material(&Subject {
+        let material = material(&Subject {
             original: None,
             goal: &goal,
             criteria: "The change does what it says, in full, and the checks show it honestly.",
@@ -259,7 +258,7 @@ impl Asking<'_> {
         };
         let question = JudgeQuestion {
             judge: self.judge,
-            instructions: &prompt::judge::instructions(),
+            instructions: &instructions(),
             material: &material,
             change: &change,
             run_id: self.name,

@@ -13,10 +13,10 @@ use kapi_core::proof::downloads::Downloads;
 use kapi_core::proof::policy::{CheckPolicy, TestPolicy};
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
-use kapi_engine::drive::monotonic_ms;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_git::id::{CommitId, TreeId};
 use kapi_git::repository::Repository;
+use kapi_sys::clock::monotonic_ms;
 
 use self::change::{ChangePart, ProvedChange};
 use self::checkout::{Checkout, PutBack};

@@ -9,8 +9,10 @@ use std::time::Duration;
 use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Action, AgentPurpose, CommitTask, Effect};
 use kapi_core::goal::outcome::{Candidate, Outcome};
+use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch, World};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_engine::world::World;
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;
@@ -23,8 +25,9 @@ use crate::failure;
 use crate::goal_paths::GoalPaths;
 use crate::prover::ProofSubject;
 use crate::spending::Spending;
-use crate::spending::turn::BookedTurn;
+use crate::spending::turn::{BookedTurn, TurnKey};
 use crate::tools::ToolService;
+use crate::turn_spending::within_caps;
 use crate::workshop::{self, Workshop};
 
 /// How often a wait looks at the clock and the cancel flag.
@@ -48,11 +51,11 @@ pub struct RealWorld<'a> {
 
 impl World for RealWorld<'_> {
     fn perform(&self, effect: &Effect, watch: &Watch<'_>) -> Outcome {
-        match BookedTurn::of(effect, &self.book) {
+        match turn_of(effect, &self.book) {
             None => self.act(effect, watch),
-            Some(turn) => self
-                .spending
-                .within(&turn, watch, |watch| self.act(effect, watch)),
+            Some(turn) => within_caps(&self.spending, &turn, watch, |watch| {
+                self.act(effect, watch)
+            }),
         }
     }
 }
@@ -216,4 +219,23 @@ pub(crate) fn cancelled() -> Outcome {
         usage: Usage::default(),
         session: None,
     }
+}
+
+/// Returns the turn that an effect is booked as; nothing where it asks no model.
+fn turn_of(effect: &Effect, book: &Book) -> Option<BookedTurn> {
+    let (reference, role) = match &effect.action {
+        Action::RunAgent(task) => (&task.agent, Role::Executor),
+        Action::Judge(task) => (&task.agent, Role::Judge),
+        Action::CreateWorkspace { .. }
+        | Action::Commit(_)
+        | Action::Baseline(_)
+        | Action::Verify(_)
+        | Action::Publish { .. }
+        | Action::Wait { .. } => return None,
+    };
+    let key = TurnKey {
+        goal: effect.goal.to_string(),
+        effect: effect.id.to_string(),
+    };
+    BookedTurn::of_reference(key, reference, role, book)
 }

@@ -12,17 +12,15 @@ use std::thread;
 use std::time::Duration;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::outcome::Outcome;
 use kapi_core::spend::caps::{Caps, Standing};
 use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::{Answer, Request};
 use kapi_core::spend::event::Question;
 use kapi_core::usage::Usage;
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::spend::Ledger;
 use kapi_engine::spend::error::LedgerError;
-use kapi_engine::world::{Activity, Watch};
-use kapi_sys::clock::Clock;
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sys::clock::{Clock, monotonic_ms};
 
 use crate::failure;
 use crate::spending::metering::Metering;
@@ -69,32 +67,6 @@ impl Spending<'_> {
     #[must_use]
     pub const fn has_caps(&self) -> bool {
         self.caps.machine_per_day.is_some() || self.caps.project_per_day.is_some()
-    }
-
-    /// Performs a turn within the caps, and books it.
-    pub(crate) fn within(
-        &self,
-        turn: &BookedTurn,
-        watch: &Watch<'_>,
-        act: impl FnOnce(&Watch<'_>) -> Outcome,
-    ) -> Outcome {
-        let booked = self.booked(turn, watch, |watch| {
-            let outcome = act(watch);
-            BookedResult {
-                rest: unreported(&outcome),
-                has_run: has_run(&outcome),
-                value: outcome,
-            }
-        });
-        match booked {
-            Err(stopped) => stopped.outcome(),
-            Ok((Outcome::Cancelled { usage, .. }, Some(stopped))) => {
-                // This outcome has no place for it.
-                (watch.notice)(Activity::Used(usage));
-                stopped.outcome()
-            }
-            Ok((outcome, _)) => outcome,
-        }
     }
 
     /// Does something within the caps, and books it; also returns what ended it early, if the caps
@@ -225,34 +197,6 @@ impl SpendingStop {
             Self::Ledger(failure) => failure,
         }
     }
-
-    fn outcome(self) -> Outcome {
-        match self {
-            Self::Cap(cap) => Outcome::CapReached { cap },
-            Self::Ledger(failure) => Outcome::Failed(failure),
-        }
-    }
-}
-
-/// Returns what an outcome says was used and no notice reported.
-fn unreported(outcome: &Outcome) -> Usage {
-    match outcome {
-        Outcome::Agent(run) => run.usage,
-        Outcome::Judged(run) => run.usage,
-        Outcome::Cancelled { usage, .. } => *usage,
-        Outcome::Workspace { .. }
-        | Outcome::Committed(_)
-        | Outcome::Verified(_)
-        | Outcome::Published { .. }
-        | Outcome::Waited
-        | Outcome::CapReached { .. }
-        | Outcome::Failed(_) => Usage::default(),
-    }
-}
-
-/// Tells whether somebody was really asked, whether or not anybody counted it.
-const fn has_run(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Agent(_) | Outcome::Judged(_))
 }
 
 fn note_unbooked(error: &LedgerError, watch: &Watch<'_>) {
@@ -298,12 +242,9 @@ fn asked(question: Question, standing: &Standing) -> String {
 }
 
 /// Returns an amount in US dollars, with as many decimals as it has, and at least two.
-fn usd(micros: u64) -> String {
+pub(crate) fn usd(micros: u64) -> String {
     let (whole, fraction) = (micros / 1_000_000, format!("{:06}", micros % 1_000_000));
     let significant = fraction.trim_end_matches('0').len().max(2);
     let decimals = fraction.get(..significant).unwrap_or_default();
     format!("${whole}.{decimals}")
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,9 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kapi_core::failure::Failure;
-use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_engine::kernel::definition_file::{OWN_LOOPS, PI_LOOPS};
-use kapi_engine::kernel::policy_file::POLICY_FILE;
+use kapi_core::state_directory::{OWN_LOOPS, PI_LOOPS, POLICY_FILE, STATE_DIRECTORY};
 use kapi_git::diff::TrackedFile;
 use kapi_git::id::CommitId;
 use kapi_git::owned_dir;

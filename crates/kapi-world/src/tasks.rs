@@ -9,15 +9,14 @@
 mod agent;
 mod allowance;
 mod attempt;
-mod ending;
+pub mod ending;
 mod facts;
-pub mod goal;
 mod look;
 mod loop_run;
 mod meter;
 mod prompt;
 mod proof;
-mod ruling;
+pub mod ruling;
 mod setup;
 
 pub mod leavings;
@@ -27,6 +26,7 @@ pub mod travel;
 use std::path::PathBuf;
 
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
+use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::proof::verify_report::VerifyReport;
@@ -37,17 +37,20 @@ use kapi_engine::kernel::store::Store;
 use kapi_engine::kernel::terms::KernelTerms;
 use kapi_engine::kernel::worker::Hands;
 use kapi_engine::project::Project;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 
 use crate::book::Book;
 use crate::launching::place::{SandboxId, Sandboxes};
 use crate::spending::Spending;
 use crate::tasks::agent::AttemptRun;
 use crate::tasks::attempt::TaskAttempt;
-use crate::tasks::goal::InWorld;
 use crate::tasks::prompt::PromptParts;
 use crate::tasks::proof::{AttemptWork, ProvedWork, TaskProver};
 use crate::tasks::room::MachineCapacity;
+
+/// Drives the goal of a task to its rest.
+pub type DriveGoal<'a> =
+    dyn Fn(&Performer<'_>, &Task, &GoalDrive, &Hands<'_>) -> Report + Sync + 'a;
 
 /// What performs tasks of one project.
 pub struct Performer<'a> {
@@ -63,8 +66,8 @@ pub struct Performer<'a> {
     pub store: Store,
     /// Where what its tasks use is booked, and what a day may cost.
     pub spending: Spending<'a>,
-    /// Makes the world of a workflow's goal, whose drive is a task too.
-    pub in_world: Box<InWorld<'a>>,
+    /// Drives the goal of a workflow, whose drive is a task too.
+    pub drive_goal: Box<DriveGoal<'a>>,
     /// Takes what happens, from any thread.
     pub notice: &'a (dyn Fn(TaskId, Activity) + Sync),
 }
@@ -96,7 +99,7 @@ impl Performer<'_> {
     #[must_use]
     pub fn perform(&self, task: &Task, hands: &Hands<'_>) -> Report {
         if let Some(wanted) = task.goal_drive() {
-            return goal::perform(self, task, wanted, hands);
+            return (self.drive_goal)(self, task, wanted, hands);
         }
         if let Err(lack) = travel::arrive(self, task) {
             return set_back(hands, lack);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use kapi_agent::agent::AgentKind;
 use kapi_core::actor::Actor;
 use kapi_core::failure::Failure;
-use kapi_core::goal::command::Command;
+use kapi_core::goal::command::{Command, PersonCommand};
 use kapi_core::goal::contract::Contract;
 use kapi_core::goal::event::ApprovalMeans;
 use kapi_core::goal::state::{Goal, Status};
@@ -19,8 +19,6 @@ use kapi_core::id::GoalId;
 use kapi_core::judge::Judge;
 use kapi_engine::error::EngineError;
 use kapi_engine::project::Project;
-use kapi_wire::kernel_tools::KernelTool;
-use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::tools::call::{Request, read};
 use kapi_wire::tools::input::SetInput;
 use kapi_wire::tools::{Refused, answer, set};
@@ -30,10 +28,20 @@ use crate::failure::chain;
 use crate::gate::person::Person;
 use crate::gate::support;
 use crate::hidden;
+use crate::run_service::RunService;
 
-/// Performs a call of one of the kernel's tools for the agent of a goal.
-pub type KernelToolService<'a> =
-    Arc<dyn Fn(&GoalId, KernelTool, Value) -> Answer + Send + Sync + 'a>;
+/// Performs a call of a tool that submits or follows tasks, in the name of a goal; nothing where it is
+/// no such tool.
+pub type CallTaskTool<'a> = Arc<dyn Fn(&GoalId, &str, Value) -> Option<Value> + Send + Sync + 'a>;
+
+/// The tools that submit and follow tasks, beside those of a goal.
+#[derive(Clone)]
+pub struct TaskTools<'a> {
+    /// Whether an agent is told of them; where it is not, a call says who may allow them.
+    pub are_offered: bool,
+    /// Performs a call.
+    pub call: CallTaskTool<'a>,
+}
 
 /// Returns the scripts that a contract's verify commands name and that are checks.
 pub type NamedChecks<'a> =
@@ -52,8 +60,8 @@ pub struct ToolService<'a> {
     pub person: Option<Person>,
     /// Looks up what protects itself in a draft.
     pub named_checks: NamedChecks<'a>,
-    /// The kernel's tools, if the person lets runs submit tasks.
-    pub kernel: Option<KernelToolService<'a>>,
+    /// The tools that submit and follow tasks.
+    pub tasks: TaskTools<'a>,
 }
 
 /// One run that uses the service.
@@ -69,24 +77,75 @@ pub(crate) struct ToolCaller<'a> {
     pub(crate) hidden: &'a std::path::Path,
 }
 
-impl ToolCaller<'_> {
-    /// Performs one call and returns its answer.
-    pub(crate) fn call(&self, tool: &str, input: Value) -> Value {
-        if let Some(tool) = KernelTool::named(tool) {
-            return self.ask_kernel(tool, input).to_value();
-        }
-        self.perform(tool, input)
-            .unwrap_or_else(|refused| answer::refused(&refused))
+impl RunService for ToolCaller<'_> {
+    fn run(&self) -> &str {
+        self.run
     }
 
-    fn ask_kernel(&self, tool: KernelTool, input: Value) -> Answer {
-        match &self.desk.kernel {
-            Some(kernel) => kernel(self.goal, tool, input),
-            None => Answer::not_launched(
-                "runs may not submit tasks here; a person allows it with `runs_submit_tasks = true` \
-                 under [kernel] in their own configuration",
-            ),
-        }
+    fn offers_kernel_tools(&self) -> bool {
+        self.desk.tasks.are_offered
+    }
+
+    fn refuse(&self, code: &'static str, message: String) -> Value {
+        answer::refused(&Refused::new(code, message))
+    }
+
+    fn asks_nothing(&self) -> Result<bool, Failure> {
+        Ok(self.goal()?.contract.working.ask_before.is_empty())
+    }
+
+    fn ask_before(&self) -> Result<Vec<String>, Failure> {
+        Ok(open_entries(&self.goal()?))
+    }
+
+    fn person(&self) -> Option<&Person> {
+        self.desk.person.as_ref()
+    }
+
+    fn allow(&self, person: &Person, entry: &str) -> Result<(), String> {
+        let command = Command::Person(PersonCommand::Allow {
+            what: entry.to_owned(),
+        });
+        let submitted = self.desk.project.submit(self.goal, &person.actor, &command);
+        submitted
+            .map(drop)
+            .map_err(|error| format!("A person allowed {entry:?}, but Kapi failed to {error}."))
+    }
+
+    fn record_refused(&self, entry: &str, command: &str) -> bool {
+        let actor = Actor::Agent {
+            run: self.run.to_owned(),
+        };
+        let command = Command::AskConsent {
+            pattern: entry.to_owned(),
+            command: command.to_owned(),
+        };
+        let submitted = self.desk.project.submit(self.goal, &actor, &command);
+        submitted.is_ok()
+    }
+
+    fn needs_person(&self, entry: &str) -> String {
+        let goal = self.goal;
+        format!(
+            "a person has to allow {entry:?} first (`kapi goal allow {goal} {entry:?}`): it is on \
+             the contract's ask-before list. Do not try it in another way. Go on with something \
+             else, or ask with until_done_block and end your turn."
+        )
+    }
+
+    fn call(&self, tool: &str, input: Value) -> Value {
+        let answer = (self.desk.tasks.call)(self.goal, tool, input.clone());
+        answer.unwrap_or_else(|| {
+            self.perform(tool, input)
+                .unwrap_or_else(|refused| answer::refused(&refused))
+        })
+    }
+}
+
+impl ToolCaller<'_> {
+    fn goal(&self) -> Result<Goal, Failure> {
+        let goal = self.desk.project.load(self.goal);
+        goal.map_err(|error| crate::failure::plain(&error))
     }
 
     fn perform(&self, tool: &str, input: Value) -> Result<Value, Refused> {
@@ -161,6 +220,13 @@ impl ToolCaller<'_> {
     }
 }
 
+/// Returns the entries of a goal's list that a person has not allowed.
+pub(crate) fn open_entries(goal: &Goal) -> Vec<String> {
+    let entries = goal.contract.working.ask_before.iter();
+    let open = entries.filter(|entry| !goal.consent.allowed.contains(*entry));
+    open.cloned().collect()
+}
+
 /// Protects the scripts that the verify commands of a draft name, as for a contract from flags.
 ///
 /// # Errors
@@ -210,5 +276,7 @@ pub fn refusal(error: &EngineError) -> Refused {
     }
 }
 
+#[cfg(test)]
+mod gate_tests;
 #[cfg(test)]
 mod tests;

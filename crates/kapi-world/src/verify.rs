@@ -7,7 +7,7 @@ use kapi_core::goal::effect::{Effect, StrengthWanted, VerifyTask};
 use kapi_core::goal::outcome::Outcome;
 use kapi_core::id::GoalId;
 use kapi_core::proof::verify_report::VerifyReport;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 
 use crate::agent_run::run_id;
 use crate::dependencies::Dependencies;

@@ -6,6 +6,7 @@
 //! find again after a crash.
 
 pub mod drive;
+pub mod task;
 pub mod terminal;
 
 mod answer;
@@ -30,8 +31,8 @@ use kapi_core::workflow::effect::{Action, Effect, GoalWork};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::project::Project;
+use kapi_engine::watch::Watch;
 use kapi_engine::workflow::run_name::{effect_name, run_name};
-use kapi_engine::world::Watch;
 use kapi_git::owned_dir;
 
 use crate::failure;

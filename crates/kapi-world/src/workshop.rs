@@ -4,13 +4,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io, thread};
 
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_git::author::Author;
+use kapi_git::checkout::CheckoutPlan;
 use kapi_git::command::Git;
 use kapi_git::id::{CommitId, RefPart, TreeId};
 use kapi_git::private_view::{PrivateViewPlan, Shown};
@@ -99,6 +100,17 @@ impl Workshop {
                 hint: error.hint(),
                 ..failure::plain(&error)
             })
+    }
+
+    /// Fills a directory with a commit's files, and an empty file where the view of git is mounted.
+    pub(crate) fn checkout(&self, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
+        self.repository
+            .checkout(plan)
+            .map_err(|error| failure::plain(&error))?;
+        let mount_point = plan.to.join(".git");
+        fs::File::create(&mount_point)
+            .map_err(|error| failure::file("create", &mount_point, &error))?;
+        Ok(plan.to.to_path_buf())
     }
 
     /// Makes or finds what a sandbox is lent of the repository: what its base reaches, and of a

@@ -15,6 +15,7 @@ use kapi_core::workflow::modes::interview::begin::InterviewBegin;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -74,7 +75,7 @@ fn fill(directory: &Path, n_workflows: usize) -> anyhow::Result<()> {
             terms: terms(),
             begin: Begin::Interview(InterviewBegin { commit: None }),
         };
-        project.start_workflow(&person, &new)?;
+        Workflows::of(&project).start_workflow(&person, &new)?;
     }
     Ok(())
 }

@@ -6,12 +6,12 @@ use kapi_core::goal::budget::Budget;
 use kapi_core::id::GoalId;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
+use kapi_core::link::{Link, Relation};
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::given::Given;
-use kapi_core::workflow::link::{Link, Relation};
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::interview::begin::InterviewBegin;
 use kapi_core::workflow::modes::interview::state::InterviewPhase;
 use kapi_core::workflow::modes::ralph::begin::RalphBegin;
@@ -19,9 +19,10 @@ use kapi_core::workflow::modes::ralph::spec::APPROVE_PLAN;
 use kapi_core::workflow::modes::{Begin, Body};
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::target::TargetError;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_core::workflow_status::Status;
 
 use super::Args;
 

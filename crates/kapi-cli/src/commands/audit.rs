@@ -9,13 +9,14 @@ use std::path::PathBuf;
 
 use kapi_core::id::GoalId;
 use kapi_core::text::counted;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::audit::audit_goal;
 use kapi_engine::damage::{Damage, KERNEL};
 use kapi_engine::kernel::audit::audit_kernel;
 use kapi_engine::machine::audit::StreamAudit;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use serde::Serialize;
 
@@ -127,7 +128,7 @@ struct Asked {
 /// Returns what a reference means, or everything.
 fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error> {
     let Some(reference) = reference else {
-        let listed = project.workflows();
+        let listed = Workflows::of(project).workflows();
         let listed = listed.map_err(|error| Error::engine(&error, ""))?;
         return Ok(Asked {
             goals: project
@@ -136,7 +137,7 @@ fn asked(project: &Project<'_>, reference: Option<&str>) -> Result<Asked, Error>
             workflows: listed.into_iter().map(|listed| listed.key).collect(),
         });
     };
-    let found = project.find_workflow(reference);
+    let found = Workflows::of(project).find_workflow(reference);
     match found.map_err(|error| Error::workflow(&error))? {
         Some(key) => Ok(Asked {
             goals: Vec::new(),

@@ -2,6 +2,7 @@
 //!
 //! The workflow goes on or waits as before; whoever resumes it is attached again.
 
+use kapi_engine::workflow::workflows::Workflows;
 use serde_json::json;
 
 use crate::context::Context;
@@ -21,7 +22,7 @@ pub(crate) fn run(context: &Context, _args: &Args) -> Result<Exit, Error> {
     let detached = match (&session, context.project_root()) {
         (Some(session), Ok(root)) => {
             let project = context.project(&root, "kapi clear");
-            project
+            Workflows::of(&project)
                 .detach(session)
                 .map_err(|error| Error::workflow(&error))?
         }

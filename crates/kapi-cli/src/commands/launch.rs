@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kapi_core::status::mapping::Mapping;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::clock::Clock as _;
 use kapi_wire::status::timestamp;

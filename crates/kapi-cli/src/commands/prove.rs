@@ -13,7 +13,7 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::conclusion::Standing;
 use kapi_core::proof::downloads::Downloads;
 use kapi_core::spend::day::Day;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
 use kapi_store::layout::{HomeLayout, project_key};
 use kapi_sys::cancel::Cancel;

@@ -12,6 +12,7 @@ use kapi_engine::goal_listing::{Listed, Standing};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::row::WorkflowRow;
 use kapi_world::survey::Survey;
 use serde::Serialize;
@@ -85,7 +86,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<Exit, Error> {
         Err(error) if error.exit == Exit::NotFound => return Ok(nothing(context)),
         Err(error) => return Err(error),
     };
-    let mut standings = project
+    let mut standings = Workflows::of(&project)
         .standings()
         .map_err(|error| Error::engine(&error, ""))?;
     let mut goals = goal_rows(&project, &standings.goals)?;

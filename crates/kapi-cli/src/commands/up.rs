@@ -19,7 +19,7 @@ use std::thread;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task_state::State;
 use kapi_core::state_directory::STATE_DIRECTORY;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use serde_json::json;
 
 use crate::commands::up::supervisor::{Supervisor, Tally};

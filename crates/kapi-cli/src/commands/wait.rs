@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kapi_engine::drive::monotonic_ms;
 use kapi_sys::alarm::WakeSources;
+use kapi_sys::clock::monotonic_ms;
 
 use crate::amount;
 use crate::context::Context;

@@ -19,7 +19,7 @@ use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::supervise::wake;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sys::alarm::{Alarm, WakeSources};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::signal::Interrupts;

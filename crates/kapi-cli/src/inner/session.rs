@@ -5,12 +5,13 @@
 
 use std::ffi::OsString;
 
+use kapi_core::mode::Mode;
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::session::{
     CandidateView, CandidatesView, DecisionView, GuidanceView, SESSION_VERSION, SessionView,
     ShownView, StandingView,
@@ -83,7 +84,7 @@ fn attached(context: &Context) -> Result<SessionView, Error> {
         return Ok(view);
     };
     let project = context.project(&root, OWNER);
-    let attachment = project
+    let attachment = Workflows::of(&project)
         .attachment(&session)
         .map_err(|error| Error::workflow(&error))?;
     if let Some(attachment) = attachment {
@@ -140,7 +141,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
         return Ok(view);
     };
     let project = context.project(&root, OWNER);
-    let fitting = project
+    let fitting = Workflows::of(&project)
         .interviews_for(purpose, mode)
         .map_err(|error| Error::workflow(&error))?;
     for candidate in fitting.into_iter().take(CANDIDATES_MAX) {
@@ -149,7 +150,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
             id: candidate.id.clone(),
         };
         // The list is only shown; what cannot be read is told when it is chosen.
-        let purpose = project
+        let purpose = Workflows::of(&project)
             .workflow(&key)
             .map_or_else(|_| String::new(), |workflow| first_line(&workflow.purpose));
         view.candidates.push(CandidateView {
@@ -166,8 +167,7 @@ fn candidates(context: &Context, mode: Mode, purpose: &str) -> Result<Candidates
 fn standing(found: &Found<'_>, text: Option<String>) -> Result<StandingView, Error> {
     let workflow = &found.workflow;
     let (phase, subphase) = workflow.phase();
-    let driver = found
-        .project
+    let driver = Workflows::of(&found.project)
         .workflow_driver(&found.key)
         .map_err(|error| Error::workflow(&error))?;
     let asked = asked(&workflow.body);

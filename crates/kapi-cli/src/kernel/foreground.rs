@@ -11,10 +11,10 @@ use std::time::Duration;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_core::kernel::task_state::State;
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::worker::{Hands, Stepped, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
+use kapi_sys::clock::monotonic_ms;
 use kapi_world::tasks::room::MachineCapacity;
 
 use crate::driving::attendance::{alarm, alarm_failed};

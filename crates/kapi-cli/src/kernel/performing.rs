@@ -1,13 +1,15 @@
 //! What performs tasks of the project at hand, put together from what the person set, and the room
 //! that the machine has for it.
 
+use kapi_core::id::GoalId;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_engine::kernel::worker::Hands;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_store::layout::project_key;
 use kapi_sys::cancel::Cancel;
+use kapi_world::real::RealWorld;
 use kapi_world::tasks::leavings::SweepReport;
 use kapi_world::tasks::room::MachineCapacity;
 use kapi_world::tasks::{Performer, PerformerSettings};
@@ -63,10 +65,13 @@ impl Kernel<'_> {
             spending: self
                 .context
                 .spending(self.project.layout.root(), self.config)?,
-            in_world: Box::new(|id, then| {
-                let world = driving::world(self.context, self.project, id, self.config);
-                then(world.map_err(failure)?);
-                Ok(())
+            drive_goal: Box::new(|performer, task, wanted, hands| {
+                let in_world = |id: &GoalId, then: &mut dyn FnMut(RealWorld<'_>)| {
+                    let world = driving::world(self.context, self.project, id, self.config);
+                    then(world.map_err(failure)?);
+                    Ok(())
+                };
+                kapi_world::workflows::task::perform(performer, &in_world, task, wanted, hands)
             }),
             notice,
         };

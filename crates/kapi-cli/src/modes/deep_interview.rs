@@ -10,7 +10,7 @@ mod words;
 
 use std::path::PathBuf;
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::modes::interview::command::InterviewCommand;
 

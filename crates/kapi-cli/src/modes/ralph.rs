@@ -4,8 +4,8 @@
 
 mod words;
 
+use kapi_core::mode::Mode;
 use kapi_core::plan::task::TaskId;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::modes::ralph::command::RalphCommand;
 

@@ -8,11 +8,12 @@ use kapi_core::goal::state::Goal;
 use kapi_core::id::GoalId;
 use kapi_core::kernel::task::Task;
 use kapi_core::text::shortened;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::goal_listing::Standing;
 use kapi_engine::project::Project;
 use kapi_engine::reference::Subject;
 use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::kernel::task::status_word;
 use kapi_world::launching::merge::known;
 
@@ -91,7 +92,7 @@ fn about(context: &Context, subject: &Subject) -> Result<String, Error> {
         }
         Subject::Workflow(key) => {
             let project = context.project(&context.project_root()?, OWNER);
-            let workflow = project
+            let workflow = Workflows::of(&project)
                 .workflow(key)
                 .map_err(|error| Error::workflow(&error))?;
             let state = format!("{} of {}", workflow.status.as_str(), key.mode);
@@ -136,7 +137,7 @@ fn under_way(context: &Context) -> Result<Vec<Subject>, Error> {
     let mut found = Vec::new();
     if let Some(root) = root(context)? {
         let project = context.project(&root, OWNER);
-        let standings = project
+        let standings = Workflows::of(&project)
             .standings()
             .map_err(|error| Error::engine(&error, ""))?;
         let mut races = Vec::new();

@@ -4,10 +4,12 @@
 //! where nobody is there to type one, it has to be named.
 
 use kapi_core::id::GoalId;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::candidate::Candidate;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::workflow::mode_spec::ModeSpec;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -32,7 +34,7 @@ pub(crate) fn choose(
     project: &Project<'_>,
     (mode, purpose): (Mode, &str),
 ) -> Result<Chosen, Error> {
-    let mut fitting = project
+    let mut fitting = Workflows::of(project)
         .interviews_for(purpose, mode)
         .map_err(|error| Error::workflow(&error))?;
     fitting.truncate(LISTED_MAX);
@@ -40,7 +42,7 @@ pub(crate) fn choose(
         return Ok(Chosen::Nothing);
     }
     let ui = context.ui;
-    let noun = Mode::CONTEXT.noun();
+    let noun = ModeSpec::noun_of(Mode::CONTEXT);
     ui.say(&match fitting.len() {
         1 => format!("An approved {noun} fits this purpose:"),
         _ => format!("Approved {noun}s fit this purpose:"),
@@ -82,12 +84,12 @@ fn line(project: &Project<'_>, row: usize, candidate: &Candidate) -> String {
         id: candidate.id.clone(),
     };
     // The list is only shown; what cannot be read is told when it is chosen.
-    let purpose = project
+    let purpose = Workflows::of(project)
         .workflow(&key)
         .map_or_else(|_| String::new(), |workflow| first_line(&workflow.purpose));
     format!(
         "  {row}  {} {}: {purpose} ({} % of the words: {})",
-        Mode::CONTEXT.noun(),
+        ModeSpec::noun_of(Mode::CONTEXT),
         candidate.id,
         candidate.score,
         candidate.shared.join(", ")
@@ -100,7 +102,7 @@ fn unanswered(fitting: &[Candidate]) -> Error {
         .iter()
         .map(|candidate| format!("`--from {:03}`", candidate.id.index()))
         .collect();
-    let noun = Mode::CONTEXT.noun();
+    let noun = ModeSpec::noun_of(Mode::CONTEXT);
     let text = match fitting.len() {
         1 => format!(
             "an approved {noun} fits, and nobody is at a terminal to say whether it is meant"

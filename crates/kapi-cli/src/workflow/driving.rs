@@ -11,14 +11,15 @@ use kapi_core::workflow::command::Command;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::effect::Effect;
 use kapi_core::workflow::pending::{Means, Pending};
-use kapi_engine::drive::monotonic_ms;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::pace::Pace;
+use kapi_engine::watch::Watch;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive::{Control, Observed, drive};
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
-use kapi_engine::world::Watch;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::hash::sha256_hex;
+use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;
 
 use crate::amount;
@@ -206,7 +207,7 @@ pub(crate) fn check_unedited(found: &Found<'_>, pending: &Pending) -> Result<(),
     if subject(found, pending).is_ok_and(|sha256| sha256 == pending.sha256) {
         return Ok(());
     }
-    let repaired = found.project.repair_workflow(&found.key);
+    let repaired = Workflows::of(&found.project).repair_workflow(&found.key);
     repaired.map_err(|error| Error::workflow(&error))?;
     let sha256 = subject(found, pending)?;
     if sha256 == pending.sha256 {

@@ -2,7 +2,9 @@
 //!
 //! The rules are the core's; here it is said which one was taken where another was named.
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
+use kapi_core::workflow::mode_spec::ModeSpec;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -31,19 +33,19 @@ pub(crate) fn find<'a>(
     context.require_own_state(project.layout.root())?;
     let key = match verb {
         Verb::Resume => {
-            let resumed = project
+            let resumed = Workflows::of(&project)
                 .find_to_resume(sought.mode, sought.reference)
                 .map_err(|error| Error::workflow(&error))?;
             if let Some(giver) = &resumed.by_way_of {
                 context.ui.say(&format!(
                     "note: {} {giver} goes on as {}.",
-                    Mode::CONTEXT.noun(),
+                    ModeSpec::noun_of(Mode::CONTEXT),
                     resumed.key
                 ));
             }
             resumed.key
         }
-        Verb::Approve => project
+        Verb::Approve => Workflows::of(&project)
             .find_to_approve(sought.mode, sought.reference)
             .map_err(|error| Error::workflow(&error))?,
     };

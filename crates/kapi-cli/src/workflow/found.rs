@@ -4,12 +4,13 @@
 
 use std::path::PathBuf;
 
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::opened::Submitted;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -28,7 +29,7 @@ pub(crate) struct Found<'a> {
 impl<'a> Found<'a> {
     /// Loads a workflow.
     pub(crate) fn load(project: Project<'a>, key: WorkflowKey) -> Result<Self, Error> {
-        let workflow = project
+        let workflow = Workflows::of(&project)
             .workflow(&key)
             .map_err(|error| Error::workflow(&error))?;
         Ok(Self {
@@ -50,8 +51,7 @@ impl<'a> Found<'a> {
         context: &Context,
         command: &Command,
     ) -> Result<Submitted, Error> {
-        let submitted = self
-            .project
+        let submitted = Workflows::of(&self.project)
             .submit_workflow(&self.key, &context.actor, command)
             .map_err(|error| Error::workflow(&error))?;
         self.workflow = submitted.workflow.clone();
@@ -63,7 +63,7 @@ impl<'a> Found<'a> {
         let Some(session) = session::session(context) else {
             return Ok(());
         };
-        let attached = self.project.attach(&session, &self.key);
+        let attached = Workflows::of(&self.project).attach(&session, &self.key);
         attached.map(drop).map_err(|error| Error::workflow(&error))
     }
 }

@@ -4,11 +4,12 @@
 
 use std::iter;
 
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::Status;
+use kapi_core::workflow::mode_spec::ModeSpec;
+use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
 use kapi_engine::workflow::requests::Standings;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_wire::workflow::row::WorkflowRow;
 
@@ -32,7 +33,7 @@ pub(crate) fn rows(
     standings: &Standings,
     attached: Option<&str>,
 ) -> Result<Vec<WorkflowRow>, Error> {
-    let drivers = project
+    let drivers = Workflows::of(project)
         .workflow_drivers(&standings.workflows)
         .map_err(|error| Error::workflow(&error))?;
     let rows = standings.workflows.iter().zip(drivers);
@@ -70,7 +71,7 @@ fn row(listed: &WorkflowListed, driver: Option<String>) -> WorkflowRow {
 
 fn known(entry: &WorkflowEntry, driver: Option<String>) -> WorkflowRow {
     let pending = match &entry.waits {
-        Some(WorkflowWait::Decision { decision, .. }) => Some(decision.as_str().to_owned()),
+        Some(WorkflowWait::Decision { decision, .. }) => Some(decision.clone()),
         Some(WorkflowWait::Answer { .. } | WorkflowWait::Unblocking { .. }) | None => None,
     };
     let links = entry.links.iter();
@@ -109,7 +110,7 @@ fn next(entry: &WorkflowEntry, is_driven: bool) -> Option<String> {
             Some(format!("kapi {mode} resume {index:03}"))
         }
         (None, Status::Active) if !is_driven && entry.about.is_some() => {
-            let taker = Mode::takers().next()?;
+            let taker = ModeSpec::takers().next()?;
             Some(format!("kapi {taker} --from {index:03}"))
         }
         (None, Status::Active) if !is_driven => Some(format!("kapi {mode} resume {index:03}")),

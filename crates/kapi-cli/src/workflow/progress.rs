@@ -12,7 +12,7 @@ use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Action, Effect};
 use kapi_core::workflow::event::Event;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use serde_json::json;
 
 use crate::contract::short;

@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -99,7 +99,7 @@ fn read_stdin() -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::mode::Mode;
+    use kapi_core::mode::Mode;
 
     use super::{Source, own_word, source};
 

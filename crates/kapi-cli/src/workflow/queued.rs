@@ -18,7 +18,8 @@ use kapi_core::workflow::effect::next;
 use kapi_engine::kernel::door::goal::GoalAsk;
 use kapi_engine::kernel::error::KernelError;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_world::workflows::{GoalTask, NotTasked, Tasked};
 
 use crate::error::Error;
@@ -53,7 +54,7 @@ impl World<'_> {
         let kernel = Kernel::new(self.context, self.project, self.config)?;
         kernel.prepare()?;
         let id = self.let_in(&kernel, asked)?;
-        self.project
+        Workflows::of(self.project)
             .submit_workflow(
                 self.key,
                 &Actor::Engine,
@@ -122,7 +123,7 @@ impl World<'_> {
     /// Takes a task out of the queue that the workflow does not want any more; one that it still
     /// wants waits for whoever goes on with it.
     fn let_go(&self, kernel: &Kernel<'_>, asked: &GoalTask<'_>, task: &Task) -> Result<(), Error> {
-        let workflow = self.project.workflow(self.key);
+        let workflow = Workflows::of(self.project).workflow(self.key);
         let workflow = workflow.map_err(|error| Error::workflow(&error))?;
         let mut wanted = next(&workflow).into_iter();
         if wanted.any(|effect| effect.id == *asked.effect) {

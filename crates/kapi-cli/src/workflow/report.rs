@@ -7,7 +7,8 @@ use std::path::Path;
 
 use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::next_command::next_commands;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_status::Status;
 use kapi_wire::workflow::{Looked, WorkflowView};
 
 use crate::event_words::first_line;

@@ -6,7 +6,7 @@ use clap::FromArgMatches as _;
 use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::{Contract, TURNS_DEFAULT};
 use kapi_core::judge::Judge;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::mode_spec::{ModeSpec, Party, Repository};
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_world::survey::Survey;
@@ -128,7 +128,7 @@ pub(crate) fn draw(
 /// Returns the table of a mode.
 pub(crate) fn spec_of(mode: Mode) -> Result<&'static ModeSpec, Error> {
     let missing = || Error::usage(format!("{mode} is not there yet"));
-    mode.spec().ok_or_else(missing)
+    ModeSpec::of(mode).ok_or_else(missing)
 }
 
 fn with_repository(
@@ -305,8 +305,8 @@ fn usd(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kapi_core::mode::Mode;
     use kapi_core::workflow::flow::BaseRule;
-    use kapi_core::workflow::mode::Mode;
     use kapi_core::workflow::mode_spec::ModeSpec;
 
     use super::{Flags, as_run, usd};
@@ -328,7 +328,7 @@ mod tests {
             base: Some("HEAD~1".to_owned()),
             ..Flags::default()
         };
-        let args = as_run(Mode::Ralph.spec().unwrap(), &flags, "-n is\nno flag").unwrap();
+        let args = as_run(ModeSpec::of(Mode::Ralph).unwrap(), &flags, "-n is\nno flag").unwrap();
         assert_eq!(args.intent, "-n is\nno flag");
         assert_eq!(args.agent.as_deref(), Some("script:a b.yaml"));
         assert_eq!(args.judge.as_deref(), Some("same"));
@@ -339,11 +339,11 @@ mod tests {
         assert_eq!(args.verify, flags.verify);
         assert_eq!(args.protect, flags.protect);
         assert_eq!(args.base.as_deref(), Some("HEAD~1"));
-        let interview = as_run(Mode::DeepInterview.spec().unwrap(), &flags, "x").unwrap();
+        let interview = as_run(ModeSpec::of(Mode::DeepInterview).unwrap(), &flags, "x").unwrap();
         assert_eq!(interview.judge.as_deref(), Some("none"));
         let on_dev = ModeSpec {
             base: BaseRule::Dev,
-            ..*Mode::Ralph.spec().unwrap()
+            ..*ModeSpec::of(Mode::Ralph).unwrap()
         };
         let unsaid = as_run(&on_dev, &Flags::default(), "x").unwrap();
         assert_eq!(unsaid.base.as_deref(), Some("dev"));

@@ -15,8 +15,9 @@ use kapi_core::id::EffectId;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::worker::WorkerId;
+use kapi_engine::watch::Activity;
 use kapi_engine::workflow::drive::Observed;
-use kapi_engine::world::Activity;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::project_key;
 use kapi_world::book::Book;
 use kapi_world::workflows::terminal::{Watched, end_tmux, has_tmux, watch_in_tmux};
@@ -155,8 +156,7 @@ impl<'a> Watching<'a> {
             isolated: None,
         };
         let found = self.found;
-        found
-            .project
+        Workflows::of(&found.project)
             .submit_workflow(&found.key, &Actor::Engine, &refresh)
             .map_err(|error| format!("failed to {}", chain(&error)))?;
         self.terminals.insert(worker.clone(), terminal);

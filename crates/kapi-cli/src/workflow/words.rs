@@ -2,7 +2,8 @@
 //!
 //! Only words; what may happen is the core's affair.
 
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_status::Status;
 
 /// What is said of a decision that waits.
 pub(crate) const WAITS: &str = "waits for your approval";
@@ -45,7 +46,7 @@ pub(crate) fn numbers(numbers: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kapi_core::workflow::state::Status;
+    use kapi_core::workflow_status::Status;
 
     use super::{numbers, stands};
 

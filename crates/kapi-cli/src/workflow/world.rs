@@ -10,9 +10,10 @@ use kapi_core::workflow::effect::Effect;
 use kapi_core::workflow::guidance;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_world::real::RealWorld;
 use kapi_world::workflows::{self, WorkflowPlace};
 
@@ -56,10 +57,12 @@ impl World<'_> {
     }
 
     fn workflow(&self) -> Result<Workflow, Failure> {
-        self.project.workflow(self.key).map_err(|error| Failure {
-            message: chain(&error),
-            hint: error.hint(),
-        })
+        Workflows::of(self.project)
+            .workflow(self.key)
+            .map_err(|error| Failure {
+                message: chain(&error),
+                hint: error.hint(),
+            })
     }
 
     /// Returns the world of a goal, or of the workflow itself.

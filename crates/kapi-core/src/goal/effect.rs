@@ -10,6 +10,7 @@ use crate::id::{EffectId, GoalId};
 use crate::isolation::{NetworkMode, SandboxLevel};
 use crate::proof::baseline;
 use crate::proof::downloads::Downloads;
+use crate::proof::judge_prompt::instructions;
 use crate::proof::policy::CheckPolicy;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
@@ -246,7 +247,7 @@ fn stage_action(goal: &Goal) -> Option<Action> {
                 branch: contract.branch.clone(),
                 base,
                 commit: candidate.commit.clone(),
-                instructions: prompt::judge::instructions(),
+                instructions: instructions(),
                 material: prompt::judge::of_goal(goal),
                 deadline_ms: within_wall(goal, JUDGE_DEADLINE_MS),
                 sandbox: contract.sandbox,

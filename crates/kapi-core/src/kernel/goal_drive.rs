@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
+use crate::mode::Mode;
 use crate::plan::task::TaskId;
-use crate::workflow::mode::Mode;
 
 /// What a task that drives a goal is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

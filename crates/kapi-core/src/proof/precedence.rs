@@ -5,7 +5,6 @@
 //! check, loosen a rule or choose another judge. Where the words come from is not known here.
 
 use super::attribution::{Addition, Authority, CheckPart, RefusedSetting};
-use crate::goal::contract::Contract;
 use crate::judge::Judge;
 use crate::proof::policy::{CheckPolicy, TestPolicy};
 
@@ -37,24 +36,6 @@ pub struct CheckSettings {
 }
 
 impl CheckSettings {
-    /// Returns what a contract says, as far as others may add to it.
-    #[must_use]
-    pub fn of_contract(contract: &Contract) -> Self {
-        Self {
-            verify: Some(contract.verify.clone()).filter(|commands| !commands.is_empty()),
-            protect: contract.protect.clone(),
-            judge: Some(contract.judge.clone()).filter(|judge| *judge != Judge::None),
-            tests: Some(contract.checks.tests),
-            already_green: Some(contract.checks.already_green),
-            changed_steering: Some(contract.checks.changed_steering),
-            strength: Some(contract.checks.strength),
-            turns: Some(contract.budget.turns),
-            tokens: contract.budget.tokens,
-            usd_micros: contract.budget.usd_micros,
-            wall_ms: contract.budget.wall_ms,
-        }
-    }
-
     /// Returns the policy of the checks.
     #[must_use]
     pub fn policy(&self) -> CheckPolicy {

@@ -3,7 +3,7 @@
 //! Words only; whoever starts the workflow chooses.
 
 use crate::id::GoalId;
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 use crate::workflow::slug::keywords;
 
 /// The least share of the purpose's keywords that must occur in an interview, in hundredths.
@@ -77,7 +77,7 @@ fn stems(text: &str, mode: Mode) -> Vec<String> {
 mod tests {
     use super::{Approved, candidates};
     use crate::id::GoalId;
-    use crate::workflow::mode::Mode;
+    use crate::mode::Mode;
 
     fn check(purpose: &str, expected: &[(&str, u32)]) {
         let approved = |id: &str, goal: &str, intent: &str| Approved {

@@ -14,7 +14,8 @@ use crate::workflow::given::Given;
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::{Decision, Pending};
 use crate::workflow::spent;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 mod effects;
 mod evidence;

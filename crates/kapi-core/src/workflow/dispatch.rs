@@ -4,9 +4,9 @@
 //! The second reading of the list of modes. Everything may ask for this by a method; nothing here is a
 //! type, so that no type depends on what is done with it.
 
+use crate::mode::Mode;
 use crate::workflow::command::Command;
 use crate::workflow::event::Event;
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::ModeRules;
 use crate::workflow::mode_spec::{ContextRule, ModeSpec};
 use crate::workflow::modes::{self, Body, ModeCommand, ModeEvent};
@@ -16,7 +16,7 @@ macro_rules! ways {
     (
         there are { $(
             $(#[cfg($($cfg:tt)*)])?
-            $mode:ident $name:literal, $about:literal, as $tag:ident $word:literal in $folder:ident {
+            $mode:ident, $about:literal, as $tag:ident $word:literal in $folder:ident {
                 state: $state:ty,
                 begin: $begin:ty,
                 event: $event:ty,
@@ -24,15 +24,15 @@ macro_rules! ways {
                 $($part:tt)*
             }
         )+ }
-        there will be { $($later:ident $later_name:literal, $later_about:literal;)* }
+        there will be { $($later:ident;)* }
     ) => {
-        impl Mode {
-            /// Returns the table; `None` for a mode that there is only by name yet.
+        impl ModeSpec {
+            /// Returns a mode's table; `None` for a mode that there is only by name yet.
             #[must_use]
-            pub const fn spec(self) -> Option<&'static ModeSpec> {
-                match self {
-                    $($(#[cfg($($cfg)*)])? Self::$mode => Some(&modes::$folder::spec::SPEC),)+
-                    $(Self::$later => None,)*
+            pub const fn of(mode: Mode) -> Option<&'static Self> {
+                match mode {
+                    $($(#[cfg($($cfg)*)])? Mode::$mode => Some(&modes::$folder::spec::SPEC),)+
+                    $(Mode::$later => None,)*
                 }
             }
         }
@@ -83,21 +83,21 @@ macro_rules! ways {
 
 every_mode!(ways);
 
-impl Mode {
-    /// Returns what one of its workflows is called.
+impl ModeSpec {
+    /// Returns what one of a mode's workflows is called.
     #[must_use]
-    pub fn noun(self) -> &'static str {
-        self.spec().map_or(self.as_str(), |spec| spec.noun)
+    pub fn noun_of(mode: Mode) -> &'static str {
+        Self::of(mode).map_or(mode.as_str(), |spec| spec.noun)
     }
 
     /// Returns the modes that may begin with what another one hands over.
-    pub fn takers() -> impl Iterator<Item = Self> {
-        let takers = Self::specs().filter(|spec| spec.context == ContextRule::Takes);
+    pub fn takers() -> impl Iterator<Item = Mode> {
+        let takers = Self::all().filter(|spec| spec.context == ContextRule::Takes);
         takers.map(|spec| spec.mode)
     }
 
     /// Returns the tables of the modes that there are.
-    pub fn specs() -> impl Iterator<Item = &'static ModeSpec> {
-        Self::ALL.into_iter().filter_map(Self::spec)
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        Mode::ALL.into_iter().filter_map(Self::of)
     }
 }

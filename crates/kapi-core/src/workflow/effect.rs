@@ -10,7 +10,8 @@ use crate::plan::task::TaskId;
 use crate::proof::policy::CheckPolicy;
 use crate::workflow::branch::BranchType;
 use crate::workflow::role::RoleSpec;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 /// An intent to touch the world, performed under its id; repeating it is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]

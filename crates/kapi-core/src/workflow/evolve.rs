@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 
 use crate::id::GoalId;
+use crate::link::{Link, Relation};
+use crate::mode::Mode;
 use crate::usage::Usage;
 use crate::workflow::conflict::{CONFLICTS_MAX, Conflict};
 use crate::workflow::event::Event;
 use crate::workflow::limits::Raised;
-use crate::workflow::link::{Link, Relation};
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::After;
-use crate::workflow::state::{Blocked, Revision, Status, Workflow};
+use crate::workflow::state::{Blocked, Revision, Workflow};
 use crate::workflow::worker::{DISPATCHES_MAX, Dispatch, NOTES_MAX, WorkerStatus};
+use crate::workflow_status::Status;
 
 /// Applies one event.
 pub fn evolve(workflow: &mut Option<Workflow>, event: &Event) {

@@ -3,9 +3,9 @@
 //! A command never chooses guidance; it changes state, and the state's phase names the documents, see
 //! [`crate::workflow::mode_spec::PhaseSpec`]. Each is one `SKILL.md` of its own, part of the program.
 
-use crate::workflow::mode::Mode;
-use crate::workflow::mode_spec::Skill;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::mode_spec::{ModeSpec, Skill};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 /// How a change is reviewed, in every mode that reviews.
 pub(crate) const CODE_REVIEW: Skill = Skill {
@@ -31,7 +31,7 @@ pub fn documents(workflow: &Workflow) -> &'static [&'static str] {
 /// Returns a document as an agent is given it, without its front matter.
 #[must_use]
 pub fn body(name: &str) -> Option<&'static str> {
-    let specs = Mode::specs();
+    let specs = ModeSpec::all();
     let mut skills = specs.flat_map(|spec| spec.skills);
     let skill = skills.find(|skill| skill.name == name)?;
     let rest = skill.text.strip_prefix("---\n")?;
@@ -44,20 +44,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::body;
-    use crate::workflow::mode::Mode;
-    use crate::workflow::mode_spec::Skill;
+    use crate::mode::Mode;
+    use crate::workflow::mode_spec::{ModeSpec, Skill};
 
     const LINES_MAX: usize = 120;
 
     fn skills() -> impl Iterator<Item = &'static Skill> {
-        let specs = Mode::specs();
+        let specs = ModeSpec::all();
         specs.flat_map(|spec| spec.skills)
     }
 
     #[test]
     fn the_phase_says_which_documents() {
         let check = |mode: Mode, phase: &str, documents: &[&str]| {
-            let mut phases = mode.spec().unwrap().phases.iter();
+            let mut phases = ModeSpec::of(mode).unwrap().phases.iter();
             let found = phases.find(|found| found.name == phase).unwrap();
             assert_eq!(found.guidance, documents, "{mode} {phase}");
         };
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_document_of_a_phase_is_there_and_none_is_unused() {
-        for spec in Mode::specs() {
+        for spec in ModeSpec::all() {
             let phases = spec.phases.iter();
             let wanted: BTreeSet<&str> = phases.flat_map(|phase| phase.guidance).copied().collect();
             let there: BTreeSet<&str> = spec.skills.iter().map(|skill| skill.name).collect();

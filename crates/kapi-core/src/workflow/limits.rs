@@ -25,7 +25,7 @@ pub struct Raised {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands over a reference"
 )]
-pub(super) const fn is_zero(ms: &u64) -> bool {
+pub(crate) const fn is_zero(ms: &u64) -> bool {
     *ms == 0
 }
 

@@ -5,6 +5,8 @@
 
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
+use crate::link::Link;
+use crate::mode::Mode;
 use crate::workflow::branch::Branch;
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -12,8 +14,6 @@ use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::given::Given;
 use crate::workflow::handover::Spec;
-use crate::workflow::link::Link;
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::{Begin, ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;

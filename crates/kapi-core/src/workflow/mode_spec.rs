@@ -5,8 +5,8 @@
 //! [`crate::workflow::mode_rules`].
 
 use crate::id::GoalId;
+use crate::mode::Mode;
 use crate::workflow::flow::BaseRule;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::Begin;
 use crate::workflow::pending::DecisionSpec;
 use crate::workflow::role::RoleSpec;

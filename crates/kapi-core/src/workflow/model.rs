@@ -10,8 +10,9 @@ use crate::workflow::command::Command;
 use crate::workflow::decide::{decide, folded, subject};
 use crate::workflow::documents::documents;
 use crate::workflow::effect::next;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::story::given;
+use crate::workflow_status::Status;
 
 /// The most states of one search: reaching it is a mistake in a mode's abstraction.
 const STATES_MAX: usize = 20_000;

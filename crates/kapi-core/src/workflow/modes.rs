@@ -10,9 +10,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::GoalId;
+use crate::link::Link;
+use crate::mode::Mode;
 use crate::workflow::handover::Spec;
-use crate::workflow::link::Link;
-use crate::workflow::mode::Mode;
 use crate::workflow::role::RoleSpec;
 
 /// The list, handed to a macro that makes something of it.
@@ -20,7 +20,7 @@ macro_rules! every_mode {
     ($make:ident) => {
         $make! {
             there are {
-                DeepInterview "deep-interview",
+                DeepInterview,
                 "Context creation: what a person wants, asked until it is clear.",
                 as Interview "interview" in interview {
                     state: crate::workflow::modes::interview::state::Interview,
@@ -30,7 +30,7 @@ macro_rules! every_mode {
                     answer: crate::workflow::modes::interview::step::Step,
                     carried: spec as Option<Box<crate::workflow::handover::Spec>>,
                 }
-                Ralph "ralph",
+                Ralph,
                 "Governed build: plan, approval, execution, review, closeout.",
                 as Ralph "ralph" in ralph {
                     state: crate::workflow::modes::ralph::state::Ralph,
@@ -42,8 +42,8 @@ macro_rules! every_mode {
                 }
             }
             there will be {
-                Autoresearch "autoresearch", "Governed optimisation of a metric.";
-                Integrate "integrate", "Governed integration of branches.";
+                Autoresearch;
+                Integrate;
             }
         }
     };
@@ -54,7 +54,7 @@ macro_rules! parts {
     (
         there are { $(
             $(#[cfg($($cfg:tt)*)])?
-            $mode:ident $name:literal, $about:literal, as $tag:ident $word:literal in $folder:ident {
+            $mode:ident, $about:literal, as $tag:ident $word:literal in $folder:ident {
                 state: $state:ty,
                 begin: $begin:ty,
                 event: $event:ty,
@@ -63,7 +63,7 @@ macro_rules! parts {
                 carried: $field:ident as $carried:ty,
             }
         )+ }
-        there will be { $($later:ident $later_name:literal, $later_about:literal;)* }
+        there will be { $($later:ident;)* }
     ) => {
         /// The mode's own part of a workflow.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,12 @@
 //!
 //! Knows commands by their words only; that they exist is tested where they are defined.
 
-use crate::workflow::link::Relation;
-use crate::workflow::mode::Mode;
-use crate::workflow::mode_spec::Stage;
+use crate::link::Relation;
+use crate::mode::Mode;
+use crate::workflow::mode_spec::{ModeSpec, Stage};
 use crate::workflow::spent::raise_command;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 /// Returns the commands that make sense now, most useful first; never none.
 #[must_use]
@@ -30,7 +31,7 @@ pub fn next_commands(workflow: &Workflow) -> Vec<String> {
         }
         Status::Active if is_handed_over(workflow) => {
             // Without a purpose they are for the goal that is handed over.
-            let start = Mode::takers().map(|mode| format!("kapi {mode} --from {index}"));
+            let start = ModeSpec::takers().map(|mode| format!("kapi {mode} --from {index}"));
             let reopen = format!("{resume} --reopen 'what is not clear yet'");
             start.chain([reopen]).collect()
         }

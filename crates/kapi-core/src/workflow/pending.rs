@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::workflow::mode::Mode;
+use crate::workflow::mode_spec::ModeSpec;
 
 /// What a person is asked to decide, as data of its mode.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for Decision {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
         let known = || {
-            let modes = Mode::specs();
+            let modes = ModeSpec::all();
             modes.flat_map(|mode| mode.decisions)
         };
         if let Some(spec) = known().find(|spec| spec.name == name) {
@@ -176,7 +176,7 @@ pub struct Approval {
 #[cfg(test)]
 mod tests {
     use super::{Decision, DecisionSpec, Gives};
-    use crate::workflow::mode::Mode;
+    use crate::workflow::mode_spec::ModeSpec;
 
     static SEVERAL: DecisionSpec = DecisionSpec {
         name: "approve_several",
@@ -197,7 +197,7 @@ mod tests {
         let list = "<<a.md>  a.md\n<b.sh>  b.sh\n-  c.sh\n>";
         assert_eq!(several.subject(&file, hash), list);
         assert_eq!(several.words(), "a.md, b.sh and c.sh");
-        for spec in Mode::specs() {
+        for spec in ModeSpec::all() {
             for decision in spec.decisions.iter().copied().map(Decision::of) {
                 let name = decision.artifact();
                 assert_eq!(decision.artifacts(), [name]);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_decision_is_read_by_its_name() {
-        for spec in Mode::specs() {
+        for spec in ModeSpec::all() {
             for decision in spec.decisions.iter().copied().map(Decision::of) {
                 let text = serde_json::to_string(&decision).unwrap();
                 assert_eq!(text, format!("{:?}", decision.as_str()));

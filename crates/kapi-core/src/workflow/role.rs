@@ -4,7 +4,7 @@
 //! Which shape an answer in it has is known to its mode, see
 //! [`crate::workflow::modes::ModeAnswer::read`].
 
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 use crate::workflow::terms::Terms;
 
 /// One role of a mode.

@@ -5,7 +5,7 @@
 //! is an argument.
 
 use crate::id::{SLUG_BYTES_MAX, SLUG_WORDS_MAX, Slug};
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 use crate::workflow::transliterate::plain;
 
 /// Names that are commands.

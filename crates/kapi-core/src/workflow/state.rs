@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{EffectId, GoalId};
+use crate::link::Link;
+use crate::mode::Mode;
 use crate::usage::Usage;
 use crate::workflow::conflict::Conflict;
 use crate::workflow::evidence::Evidence;
 use crate::workflow::limits::{GoalAccount, Raised, is_zero};
-use crate::workflow::link::Link;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::Body;
 use crate::workflow::pending::{Approval, Pending};
 use crate::workflow::terms::Terms;
 use crate::workflow::worker::Worker;
+use crate::workflow_key::WorkflowKey;
+use crate::workflow_status::Status;
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,54 +70,6 @@ pub struct Workflow {
     pub body: Body,
 }
 
-/// Where a workflow stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It goes on whenever a process drives it, or when its person decides.
-    Active,
-    /// Something has to change first; resuming goes on.
-    Blocked,
-    /// It is complete.
-    Completed,
-    /// It cannot be completed.
-    Failed,
-    /// Its person gave it up.
-    Abandoned,
-    /// It goes on in another workflow.
-    Linked,
-    /// Its work was integrated.
-    Integrated,
-}
-
-impl Status {
-    /// Tells whether it has ended. Nothing leaves such a status but completed, which may become
-    /// integrated.
-    #[must_use]
-    pub const fn is_terminal(self) -> bool {
-        match self {
-            Self::Active | Self::Blocked => false,
-            Self::Completed | Self::Failed | Self::Abandoned | Self::Linked | Self::Integrated => {
-                true
-            }
-        }
-    }
-
-    /// Returns the name as it stands in `snapshot.json`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Blocked => "blocked",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Abandoned => "abandoned",
-            Self::Linked => "linked",
-            Self::Integrated => "integrated",
-        }
-    }
-}
-
 /// What holds a workflow up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,6 +97,15 @@ impl Workflow {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.body.rules().spec().mode
+    }
+
+    /// Returns what it is found by.
+    #[must_use]
+    pub fn key(&self) -> WorkflowKey {
+        WorkflowKey {
+            mode: self.mode(),
+            id: self.id.clone(),
+        }
     }
 
     /// Returns phase and subphase as they stand in `snapshot.json`.

@@ -3,8 +3,9 @@
 //! A pure table over the rows of the inventory. It never guesses from a part of a name.
 
 use crate::id::GoalId;
-use crate::workflow::mode::Mode;
-use crate::workflow::state::Status;
+use crate::mode::Mode;
+use crate::workflow::mode_spec::ModeSpec;
+use crate::workflow_status::Status;
 
 /// The most names that are offered where none fits.
 const NEAREST_MAX: usize = 3;
@@ -77,7 +78,10 @@ pub enum TargetError {
         successor: Option<(Mode, GoalId)>,
     },
     /// What gives the context is approved, and nothing was started from it.
-    #[error("resume anything from {} {context}: nothing was started from it yet", Mode::CONTEXT.noun())]
+    #[error(
+        "resume anything from {} {context}: nothing was started from it yet",
+        ModeSpec::noun_of(Mode::CONTEXT)
+    )]
     NotLinked {
         /// Which.
         context: GoalId,
@@ -85,7 +89,10 @@ pub enum TargetError {
         asked: Mode,
     },
     /// What gives the context is not approved.
-    #[error("resume anything from {} {context}, which is not approved yet", Mode::CONTEXT.noun())]
+    #[error(
+        "resume anything from {} {context}, which is not approved yet",
+        ModeSpec::noun_of(Mode::CONTEXT)
+    )]
     NotApproved {
         /// Which.
         context: GoalId,

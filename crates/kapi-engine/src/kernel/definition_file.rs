@@ -18,16 +18,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::definition::{Definition, Source};
 use kapi_core::kernel::id::LoopName;
+use kapi_core::state_directory::{OWN_LOOPS, PI_LOOPS};
 use kapi_settings::fault::{Fault, Faults};
 use kapi_store::hash::sha256_hex;
 
 use self::place::Files;
 use crate::kernel::definition_file::place::{Place, PlaceError, upward};
-
-/// Where the specification keeps loops: the nearest one upward, within the project.
-pub const PI_LOOPS: &str = ".pi/loops";
-/// Where a project keeps loops for Kapi.
-pub const OWN_LOOPS: &str = ".ilchul/loops";
 
 /// The loops of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,15 +12,12 @@ use std::path::{Path, PathBuf};
 
 use kapi_core::kernel::condition::window::LocalTime;
 use kapi_core::kernel::policy::{self, Policy, PolicySource};
-use kapi_core::state_directory::STATE_DIRECTORY;
+use kapi_core::state_directory::{POLICY_FILE, STATE_DIRECTORY};
 use kapi_settings::fault::Faults;
 use kapi_settings::yaml;
 
 use crate::kernel::condition_file::{is_zone, local_time};
 use crate::kernel::policy_file::reading::{Owner, read};
-
-/// The name of the file, in the project's state directory and in the person's configuration.
-pub const POLICY_FILE: &str = "policy.yaml";
 
 /// Where policies are.
 #[derive(Debug, Clone, Copy)]

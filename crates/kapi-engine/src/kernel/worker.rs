@@ -17,8 +17,8 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, Failure, FailureKind, Phase, PhaseStatus, Report, Task};
 use kapi_core::usage::Usage;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::monotonic_ms;
 
-use crate::drive::monotonic_ms;
 use crate::kernel::error::KernelError;
 use crate::kernel::queue::{Enlisted, Queue};
 

@@ -6,11 +6,11 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::GoalId;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Stage;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::{Approval, Decision};
@@ -24,7 +24,6 @@ use crate::error::EngineError;
 use crate::home_record::HomeRecord;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
 
 /// The layout of the record.
 const VERSION: u32 = 1;
@@ -122,7 +121,7 @@ impl<'a> WorkflowApprovals<'a> {
         match self.lack(workflow)? {
             None => Ok(()),
             Some(lack) => Err(WorkflowError::NotApprovedHere {
-                workflow: WorkflowKey::of(workflow),
+                workflow: workflow.key(),
                 lack,
             }),
         }

@@ -3,16 +3,16 @@
 //! A session has at most one. Detaching changes no byte of the workflow.
 
 use kapi_core::workflow::denied::{Denied, Why};
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::inventory::Inventory;
 use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_store::timestamp::format_ms;
 
-use crate::inventory::read_or_rebuild;
-use crate::project::Project;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
+use crate::workflow::index::read_or_rebuild;
+use crate::workflow::workflows::Workflows;
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Attaches a session to a workflow, in place of any other; nothing is written where it already
     /// is.
     ///

@@ -6,6 +6,7 @@ use kapi_core::id::EffectId;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::audit::audit;
 
 use super::machine::{WorkflowMachine, stream};
@@ -13,7 +14,6 @@ use crate::evidence::RecordedRuns;
 use crate::machine::audit::{StreamAudit, StreamFault};
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::run_name::run_name;
 use crate::workflow::snapshot::Snapshot;
 

@@ -18,6 +18,7 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::spent::time_left_ms;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
@@ -27,15 +28,14 @@ use crate::machine::logged::Logged;
 use crate::meter::Meter;
 use crate::pace::Pace;
 use crate::project::Project;
+use crate::watch::{Activity, Watch};
 use crate::workflow::delay::Delays;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::OpenWorkflow;
 use crate::workflow::run_name::run_name;
 use crate::workflow::start::relink;
 use crate::workflow::timer::Timer;
 use crate::workflow::{flight, goals};
-use crate::world::{Activity, Watch};
 
 /// How often in a row a plan may be overtaken by other processes before it is an error.
 const OVERTAKEN_MAX: u32 = 100;
@@ -48,7 +48,7 @@ pub type Perform<'a> = dyn Fn(&Effect, &Watch<'_>) -> Outcome + Sync + 'a;
 pub struct Control<'a> {
     /// Tells whether whoever started it wants it to stop. The workflow stays as it is then.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Milliseconds of a clock that never goes back, see [`crate::drive::monotonic_ms`].
+    /// Milliseconds of a clock that never goes back, see [`kapi_sys::clock::monotonic_ms`].
     pub monotonic_ms: &'a dyn Fn() -> u64,
     /// How often it looks and reports; nothing here is timed.
     pub pace: Pace,
@@ -119,8 +119,7 @@ pub fn drive(
         }
         Err(error @ LockError::Failed { .. }) => return Err(WorkflowError::from(error).into()),
     };
-    // Read whole: nothing is done on top of a log that was altered below its fold.
-    project.workflow_log(key)?;
+    // Read whole: nothing is done on top of a log that was altered below its Workflows::of(&fold.project).workflow_log(key)?;
     open.repair()?;
     relink(project, open.workflow()?)?;
     let mut drive = Drive {

@@ -13,13 +13,13 @@ use kapi_core::workflow::denied::{Denied, Why};
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use similar::TextDiff;
 
 use super::edits::{Edit, edits, keep};
-use crate::project::Project;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::Submitted;
+use crate::workflow::workflows::Workflows;
 
 /// Lines around a change that are told with it.
 const CONTEXT_LINES: usize = 2;
@@ -33,7 +33,7 @@ pub struct Revised {
     pub edited: Vec<PathBuf>,
 }
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Wants something changed in a person's words. What they edited by hand in the artifact that
     /// waits is part of these words, and is kept beside it.
     ///

@@ -66,7 +66,7 @@ mod tests {
     use std::path::Path;
 
     use kapi_core::id::GoalId;
-    use kapi_core::workflow::mode::Mode;
+    use kapi_core::mode::Mode;
     use kapi_store::layout::ProjectLayout;
     use kapi_sys::disk::Disk as _;
     use kapi_sys::real_disk::RealDisk;

@@ -7,13 +7,13 @@ use kapi_core::workflow::denied::Denied;
 use kapi_core::workflow::pending::Decision;
 use kapi_core::workflow::slug::SlugError;
 use kapi_core::workflow::target::TargetError;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::error::StoreError;
 use kapi_sys::disk::DiskError;
 use kapi_sys::lock::LockError;
 
 use crate::error::EngineError;
 use crate::machine::error::StreamError;
-use crate::workflow::key::WorkflowKey;
 
 /// What a workflow says of itself that nobody here gave leave for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

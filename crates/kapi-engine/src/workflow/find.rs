@@ -3,18 +3,18 @@
 //! Reads rows of the inventory only; the rules are core's.
 
 use kapi_core::id::GoalId;
+use kapi_core::link::Relation;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::candidate::{Approved, Candidate, candidates};
-use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::Status;
 use kapi_core::workflow::target::{self, Row, TargetError};
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_store::inventory::workflow_entry::WorkflowEntry;
 
-use crate::project::Project;
 use crate::reference;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::{WorkflowListed, WorkflowStanding};
-use crate::workflow::key::WorkflowKey;
+use crate::workflow::workflows::Workflows;
 
 /// The workflow that a person means to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Resumed {
     pub by_way_of: Option<GoalId>,
 }
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Returns the workflow that `kapi <mode> resume <token>` means.
     ///
     /// # Errors

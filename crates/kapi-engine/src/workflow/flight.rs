@@ -6,7 +6,7 @@ use kapi_core::workflow::effect::{Effect, Uses};
 use kapi_core::workflow::outcome::Outcome;
 
 use crate::flight::{Flight, cut_off, panicked};
-use crate::world::Activity;
+use crate::watch::Activity;
 
 /// Counts what a model used. A goal keeps its own account.
 pub(super) fn notice(flight: &mut Flight<'_, Effect>, activity: &Activity) {

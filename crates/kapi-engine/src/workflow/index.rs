@@ -9,10 +9,12 @@ mod file_of_each;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kapi_core::mode::Mode;
 use kapi_core::text::one_line;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::mode_spec::Stage;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_store::inventory::workflow_entry::{WorkflowEntry, WorkflowWait};
 use kapi_store::inventory::{Inventory, workflow_ids};
 use kapi_store::timestamp::format_ms;
@@ -23,7 +25,6 @@ use crate::machine::opened::Opened;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::file_of_each::FileOfEach;
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::machine::{WorkflowMachine, stream};
 
 /// The most characters of a purpose that the inventory repeats.
@@ -73,8 +74,17 @@ pub(crate) fn list(
     Ok(listed)
 }
 
+/// Returns the inventory as it is on disk, or one made from the streams, with every workflow in it.
+pub(crate) fn read_or_rebuild(project: &Project<'_>) -> Result<Inventory, EngineError> {
+    let mut inventory = crate::inventory::read_or_rebuild(project)?;
+    if inventory.lacks_workflows() {
+        inventory.complete(rebuild(project)?);
+    }
+    Ok(inventory)
+}
+
 /// Returns the entries of every sound workflow, read from the streams.
-pub(crate) fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, EngineError> {
+fn rebuild(project: &Project<'_>) -> Result<Vec<WorkflowEntry>, EngineError> {
     let sound = |listed: WorkflowListed| match listed.standing {
         WorkflowStanding::Known(entry) => Some(Arc::unwrap_or_clone(entry)),
         // A damaged one keeps its index by its directory, and its fault is told when listed.
@@ -173,7 +183,7 @@ fn waits(workflow: &Workflow) -> Option<WorkflowWait> {
     }
     if let Some(pending) = &workflow.pending {
         return Some(WorkflowWait::Decision {
-            decision: pending.decision,
+            decision: pending.decision.as_str().to_owned(),
             since_ms: pending.since_ms,
         });
     }

@@ -5,9 +5,9 @@
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::stream::LogStream;
 
-use super::key::WorkflowKey;
 use crate::machine::Machine;
 use crate::machine::logged::Logged;
 use crate::project::Project;

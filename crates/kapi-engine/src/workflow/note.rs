@@ -9,8 +9,8 @@ use kapi_store::inventory::Inventory;
 
 use super::index::{entry, is_as_new, since};
 use crate::error::EngineError;
-use crate::inventory::read_or_rebuild;
 use crate::project::Project;
+use crate::workflow::index::read_or_rebuild;
 
 /// Brings a workflow's entry up to date, if it is not.
 pub(super) fn note(

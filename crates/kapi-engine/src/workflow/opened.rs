@@ -11,6 +11,7 @@ use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::given::Given;
 use kapi_core::workflow::pending::Pending;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::disk::replace_derived;
 use kapi_sys::lock::Lock;
@@ -26,7 +27,6 @@ use crate::workflow::edits::{edits, keep};
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::Written;
 use crate::workflow::index;
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::note::note;
 use crate::workflow::snapshot::Snapshot;
 

@@ -9,6 +9,7 @@ use kapi_core::workflow::event::Event;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::inventory::Inventory;
 use kapi_store::inventory::workflow_entry::Attachment;
 use kapi_sys::lock::Lock;
@@ -19,13 +20,12 @@ use crate::error::EngineError;
 use crate::goal_listing::Listed;
 use crate::machine::follow::LogCursor;
 use crate::machine::logged::Logged;
-use crate::project::Project;
 use crate::workflow::approvals::WorkflowApprovals;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::files::subject;
 use crate::workflow::index::{self, WorkflowListed};
-use crate::workflow::key::WorkflowKey;
 use crate::workflow::opened::{OpenWorkflow, Submitted};
+use crate::workflow::workflows::Workflows;
 
 /// Everything that a status shows, from one look at the inventory.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct Approving {
     pub accepts_risks: bool,
 }
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Returns goals, workflows and attachments.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Project<'_> {
     /// When it is not a person who asks or it is not what was shown any more; nothing has changed
     /// then. When the disk refuses.
     pub fn adopt_workflow(&self, person: &Actor, shown: &Workflow) -> Result<(), WorkflowError> {
-        let workflow = self.workflow(&WorkflowKey::of(shown))?;
+        let workflow = self.workflow(&shown.key())?;
         let refused = |why| {
             WorkflowError::from(Denied {
                 why,

@@ -5,15 +5,16 @@
 use std::fmt;
 
 use kapi_core::id::{EffectId, GoalId};
+use kapi_core::link::Link;
+use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::next;
 use kapi_core::workflow::guidance;
-use kapi_core::workflow::link::Link;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::Decision;
-use kapi_core::workflow::state::{Blocked, Status, Workflow};
+use kapi_core::workflow::state::{Blocked, Workflow};
 use kapi_core::workflow::worker::Worker;
+use kapi_core::workflow_status::Status;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -6,26 +6,27 @@
 
 use kapi_core::actor::Actor;
 use kapi_core::id::{GoalId, Slug};
+use kapi_core::link::Relation;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::{Command, Start};
 use kapi_core::workflow::decide::decide;
 use kapi_core::workflow::denied::{Denied, Why};
 use kapi_core::workflow::given::Given;
 use kapi_core::workflow::handover::Spec;
-use kapi_core::workflow::link::Relation;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::slug;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::Terms;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_store::hash::sha256_hex;
 use kapi_store::inventory::{Inventory, NewDirectory, goal_ids, workflow_ids};
 
 use crate::error::EngineError;
-use crate::inventory::read_or_rebuild;
 use crate::project::Project;
 use crate::workflow::error::WorkflowError;
-use crate::workflow::key::WorkflowKey;
+use crate::workflow::index::read_or_rebuild;
 use crate::workflow::opened::OpenWorkflow;
+use crate::workflow::workflows::Workflows;
 
 /// What a workflow begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub struct NewWorkflow {
     pub begin: Begin,
 }
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Starts a workflow under the next free index, and links it with the interview it goes on from.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use kapi_core::goal::outcome::Outcome;
 use kapi_core::goal::state::{Goal, Status};
 use kapi_core::usage::Usage;
 use kapi_engine::error::EngineError;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 
 use crate::support::{Fixture, agent, contract, failing, person, until_cancelled, usage, well};
 

@@ -12,7 +12,7 @@ use kapi_core::judge::Judge;
 use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_engine::drive::{DriveError, Observed};
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 
 use crate::support::{
     Fixture, agent, committed, contract, drive_in, failing, failure, kind, verified, well,

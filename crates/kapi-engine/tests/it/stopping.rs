@@ -17,7 +17,7 @@ fn a_cancel_from_another_process_stops_a_running_effect() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let mut seen = Vec::new();
-    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::world::Watch<'_>| {
+    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::watch::Watch<'_>| {
         if !matches!(effect.action, Action::RunAgent(_)) {
             return well(effect);
         }
@@ -55,7 +55,7 @@ fn an_interrupt_saves_the_state_and_a_resume_goes_on() {
     let fixture = Fixture::new();
     let id = fixture.approved(&contract());
     let wants_stop = AtomicBool::new(false);
-    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::world::Watch<'_>| {
+    let act = |effect: &kapi_core::goal::effect::Effect, watch: &kapi_engine::watch::Watch<'_>| {
         if matches!(effect.action, Action::RunAgent(_)) {
             wants_stop.store(true, Ordering::SeqCst);
             return until_cancelled(watch);

@@ -14,7 +14,7 @@ use kapi_engine::error::EngineError;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::supervise::{Need, Roster, Woken, need, wake};
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::Disk as _;
 use kapi_sys::real_disk::RealDisk;

@@ -17,6 +17,7 @@ use kapi_core::kernel::task::{End, Report};
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::modes::ModeCommand;
 use kapi_core::workflow::modes::interview::command::InterviewCommand;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::drive;
 use kapi_engine::evidence::pruned::{PruneLog, PrunedRuns};
 use kapi_engine::kernel::queue::Queue;
@@ -26,7 +27,7 @@ use kapi_engine::project::Project;
 use kapi_engine::spend::Ledger;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive as workflow_drive;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::hash::sha256_hex;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
@@ -224,16 +225,21 @@ fn a_workflow() {
     let project = project(&tape, &clock);
     let mut new = asked("Keep sessions");
     new.terms.jobs = 1;
-    let key = WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap());
+    let key = Workflows::of(&project)
+        .start_workflow(&person(), &new)
+        .unwrap()
+        .key();
     let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
-    project.submit_workflow(&key, &person(), &enough).unwrap();
+    Workflows::of(&project)
+        .submit_workflow(&key, &person(), &enough)
+        .unwrap();
     interview(&project, &key);
     let file = project
         .layout
         .workflow(key.mode, &key.id)
         .document("spec.md");
     replace_derived(&tape.disk, &file, b"Something else.\n").unwrap();
-    project
+    Workflows::of(&project)
         .revise_workflow(&key, &person(), "Smaller.")
         .unwrap();
     interview(&project, &key);

@@ -8,7 +8,8 @@ use kapi_core::workflow::effect::next;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
 use kapi_core::workflow::given::Given;
-use kapi_core::workflow::state::Status;
+use kapi_core::workflow_status::Status;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::hash::sha256_hex;
 use kapi_sys::sim_disk::Mutation;
 use kapi_testkit::workflow_sim::kinds::every_kind;
@@ -40,7 +41,7 @@ fn no_power_failure_loses_what_was_accepted() {
 fn a_workflow_that_failed_has_ended() {
     let governed = Governed::new();
     let key = governed.interview("Keep sessions over a crash");
-    let mut folded = governed.project().workflow(&key).ok();
+    let mut folded = Workflows::of(&governed.project()).workflow(&key).ok();
     let reason = "It cannot be done.".to_owned();
     evolve(&mut folded, &Event::Failed { reason });
     let workflow = folded.unwrap();
@@ -64,7 +65,7 @@ fn a_workflow_that_failed_has_ended() {
             "{denied:?}"
         );
     }
-    let effect = next(&governed.project().workflow(&key).unwrap())
+    let effect = next(&Workflows::of(&governed.project()).workflow(&key).unwrap())
         .remove(0)
         .id;
     let begun = decide(

@@ -24,14 +24,15 @@ use kapi_core::workflow::modes::{Begin, Body, ModeAnswer, ModeCommand};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::role::RoleSpec;
-use kapi_core::workflow::state::Status;
 use kapi_core::workflow::terms::Terms;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
+use kapi_engine::watch::Activity;
 use kapi_engine::workflow::drive::{DriveError, Observed};
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
 use kapi_engine::workflow::start::NewWorkflow;
-use kapi_engine::world::Activity;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::Disk as _;
 
 use crate::support::{person, usage};
@@ -115,7 +116,7 @@ fn what_failed_is_left_alone_for_a_while_and_then_blocks() {
     assert_eq!(tries.load(Ordering::SeqCst), 4);
     assert_eq!(delays, [5_000, 15_000, 45_000]);
     let project = governed.project();
-    project
+    Workflows::of(&project)
         .submit_workflow(&key, &person(), &Command::Unblock {})
         .unwrap();
     let workflow = governed.drive(&key, &|effect, _| answered(effect, ask("Which one?")));
@@ -148,7 +149,9 @@ fn an_effect_that_somebody_elses_request_makes_unwanted_is_stopped() {
         // Another process: what was being thought of is not wanted any more.
         let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = governed.project();
-        project.submit_workflow(&key, &person(), &enough).unwrap();
+        Workflows::of(&project)
+            .submit_workflow(&key, &person(), &enough)
+            .unwrap();
         until_cancelled(watch)
     });
     assert!(workflow.unwrap().pending.is_some());
@@ -254,7 +257,10 @@ pub(crate) fn built(project: &Project<'_>, change: impl FnOnce(&mut Terms)) -> W
         terms,
         ..asked("Build the store")
     };
-    WorkflowKey::of(&project.start_workflow(&person(), &new).unwrap())
+    Workflows::of(project)
+        .start_workflow(&person(), &new)
+        .unwrap()
+        .key()
 }
 
 pub(crate) fn argued(effect: &Effect, role: &RoleSpec) -> Outcome {
@@ -295,7 +301,7 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
     // Nobody passes alone: two have to be there at once.
     let meeting = Barrier::new(2);
     let first = AtomicU32::new(0);
-    let act = |effect: &Effect, _: &kapi_engine::world::Watch<'_>| match &effect.action {
+    let act = |effect: &Effect, _: &kapi_engine::watch::Watch<'_>| match &effect.action {
         Action::Ask(question) if question.role == RalphRole::Reviewer.spec() => failed(false),
         Action::Ask(question) => argued(effect, question.role),
         Action::Prepare { branch, .. } => Outcome::Prepared {
@@ -328,13 +334,18 @@ fn independent_tasks_are_worked_on_at_once_as_far_as_the_terms_allow() {
         Action::Verify(_) => failed(false),
     };
     governed.drive(&key, &act).unwrap();
-    let shown = project.workflow(&key).unwrap().pending.unwrap().sha256;
+    let shown = Workflows::of(&project)
+        .workflow(&key)
+        .unwrap()
+        .pending
+        .unwrap()
+        .sha256;
     let approving = Approving {
         shown,
         means: Means::NamedHash,
         accepts_risks: true,
     };
-    project
+    Workflows::of(&project)
         .approve_workflow(&key, &person(), &approving)
         .unwrap();
     let workflow = governed.drive(&key, &act).unwrap();

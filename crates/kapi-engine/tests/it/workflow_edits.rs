@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use kapi_core::actor::Actor;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::decide::TEXT_BYTES_MAX;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::{Disk as _, replace_derived};
 
 use crate::support::person;
@@ -36,7 +37,7 @@ fn an_edit_goes_along_with_the_words_of_a_revision_and_is_kept() {
     let governed = Governed::new();
     let (key, file, drafted, edit) = edited(&governed);
     let project = governed.project();
-    let revised = project
+    let revised = Workflows::of(&project)
         .revise_workflow(&key, &person(), "Smaller.")
         .unwrap();
     let [kept] = &revised.edited[..] else {
@@ -69,19 +70,21 @@ fn without_an_edit_the_words_are_the_persons_alone() {
         .rename(&file, &file.with_extension("gone"))
         .unwrap();
     let project = governed.project();
-    let revised = project
+    let revised = Workflows::of(&project)
         .revise_workflow(&key, &person(), "Smaller.")
         .unwrap();
     assert!(revised.edited.is_empty());
     assert_eq!(revised.submitted.workflow.revisions[0].text, "Smaller.");
-    let again = project
+    let again = Workflows::of(&project)
         .revise_workflow(&key, &person(), "Still smaller.")
         .unwrap();
     assert!(again.edited.is_empty(), "nothing waits now");
     let agent = Actor::Agent {
         run: "r".to_owned(),
     };
-    let refused = project.revise_workflow(&key, &agent, "Mine.").unwrap_err();
+    let refused = Workflows::of(&project)
+        .revise_workflow(&key, &agent, "Mine.")
+        .unwrap_err();
     assert_eq!(refused.denied_code(), Some("not_human"));
 }
 
@@ -92,9 +95,7 @@ fn an_edit_too_large_to_be_told_is_refused_and_stays() {
     let large = "x\n".repeat(TEXT_BYTES_MAX);
     replace_derived(&governed.disk, &file, large.as_bytes()).unwrap();
     let before = governed.disk.snapshot();
-    let refused = governed
-        .project()
-        .revise_workflow(&key, &person(), "Smaller.");
+    let refused = Workflows::of(&governed.project()).revise_workflow(&key, &person(), "Smaller.");
     assert_eq!(refused.unwrap_err().denied_code(), Some("malformed"));
     assert_eq!(governed.disk.snapshot(), before);
 }
@@ -108,7 +109,7 @@ fn whatever_ends_the_wait_keeps_the_edit() {
     let first = document(&governed, &key, "spec.edited.md");
     replace_derived(&governed.disk, &first, b"An older one.").unwrap();
     let reason = "Not wanted.".to_owned();
-    project
+    Workflows::of(&project)
         .submit_workflow(&key, &person(), &Command::Abandon { reason })
         .unwrap();
     assert_eq!(text(&governed, &first).unwrap(), "An older one.");

@@ -18,11 +18,13 @@ use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::pending::Means;
 use kapi_core::workflow::spent::left;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::error::Lack;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::support::{contract, person, usage};
 use crate::workflow_driving::{argued, built};
@@ -85,7 +87,7 @@ fn uses(project: &Project<'_>, id: &GoalId, tokens: u64) {
 
 /// Drives a build whose first goal uses everything there is, and stops at its review.
 fn drive(governed: &Governed, key: &WorkflowKey, budgets: &Mutex<Vec<Option<u64>>>) -> Workflow {
-    let act = |effect: &Effect, _: &kapi_engine::world::Watch<'_>| match &effect.action {
+    let act = |effect: &Effect, _: &kapi_engine::watch::Watch<'_>| match &effect.action {
         Action::Ask(question) => argued(effect, question.role),
         Action::Prepare { branch, .. } => Outcome::Prepared {
             branch: branch.clone(),
@@ -144,7 +146,7 @@ fn what_goals_use_counts_and_only_a_person_allows_more() {
         means: Means::NamedHash,
         accepts_risks: true,
     };
-    project
+    Workflows::of(&project)
         .approve_workflow(&key, &person(), &approving)
         .unwrap();
 
@@ -163,13 +165,13 @@ fn what_goals_use_counts_and_only_a_person_allows_more() {
     );
     assert_eq!(accounts[0].used.tokens(), TOKENS);
     assert_eq!(left(&held_up).tokens, Some(0));
-    let refused = project.submit_workflow(&key, &person(), &Command::Unblock {});
+    let refused = Workflows::of(&project).submit_workflow(&key, &person(), &Command::Unblock {});
     assert_eq!(refused.unwrap_err().denied_code(), Some("not_ready"));
 
-    project
+    Workflows::of(&project)
         .submit_workflow(&key, &person(), &raise(600))
         .unwrap();
-    project
+    Workflows::of(&project)
         .submit_workflow(&key, &person(), &Command::Unblock {})
         .unwrap();
     drive(&governed, &key, &budgets);
@@ -183,12 +185,18 @@ fn limits_that_nobody_here_raised_are_not_gone_on_with() {
     let governed = Governed::new();
     let project = governed.project();
     let key = built(&project, |terms| terms.tokens = Some(TOKENS));
-    let raised = project.submit_workflow(&key, &person(), &raise(5)).unwrap();
-    let lack = project.unapproved_workflow(&raised.workflow).unwrap();
+    let raised = Workflows::of(&project)
+        .submit_workflow(&key, &person(), &raise(5))
+        .unwrap();
+    let lack = Workflows::of(&project)
+        .unapproved_workflow(&raised.workflow)
+        .unwrap();
     assert_eq!(lack, None, "their home says so, too");
     let mut widened = raised.workflow.clone();
     widened.raised.tokens += 1;
-    let lack = project.unapproved_workflow(&widened).unwrap();
+    let lack = Workflows::of(&project)
+        .unapproved_workflow(&widened)
+        .unwrap();
     assert_eq!(lack, Some(Lack::Limits));
     for actor in [
         Actor::Engine,
@@ -196,7 +204,7 @@ fn limits_that_nobody_here_raised_are_not_gone_on_with() {
             run: "r".to_owned(),
         },
     ] {
-        let refused = project.submit_workflow(&key, &actor, &raise(5));
+        let refused = Workflows::of(&project).submit_workflow(&key, &actor, &raise(5));
         assert_eq!(refused.unwrap_err().denied_code(), Some("not_human"));
     }
 }
@@ -217,7 +225,7 @@ fn time_at_work_is_counted_and_stopped_at_its_limit() {
     );
     assert!(blocked.unblock.ends_with("--wall +30m"), "{blocked:?}");
     assert!(stopped.wall_used_ms >= 40_000 && stopped.in_flight.is_empty());
-    let reports = project.workflow_log(&key).unwrap();
+    let reports = Workflows::of(&project).workflow_log(&key).unwrap();
     let reports = reports
         .iter()
         .filter(|it| matches!(it.event, Event::TimeUsed { .. }));
@@ -232,7 +240,9 @@ fn time_at_work_is_counted_and_stopped_at_its_limit() {
         wall_ms: 3_600_000,
     };
     for command in [Command::RaiseLimits { more }, Command::Unblock {}] {
-        project.submit_workflow(&key, &person(), &command).unwrap();
+        Workflows::of(&project)
+            .submit_workflow(&key, &person(), &command)
+            .unwrap();
     }
     let planned = drive(&governed, &key, &Mutex::new(Vec::new()));
     assert!(planned.pending.is_some());

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use kapi_core::workflow::command::Command;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::disk::{Disk as _, replace_derived};
@@ -30,7 +31,9 @@ fn words(listed: &[WorkflowListed]) -> Vec<String> {
 fn abandon(project: &Project<'_>, key: &WorkflowKey) {
     let reason = "not needed".to_owned();
     let abandon = Command::Abandon { reason };
-    project.submit_workflow(key, &person(), &abandon).unwrap();
+    Workflows::of(project)
+        .submit_workflow(key, &person(), &abandon)
+        .unwrap();
 }
 
 /// Makes two interviews, does something to the log of the second behind the inventory's back, and
@@ -46,11 +49,11 @@ fn check_second(change: &dyn Fn(&Governed, &WorkflowKey, &Path), expected: &str)
     change(&governed, &second, &log);
     // Whatever the change itself noted is forgotten again.
     replace_derived(&governed.disk, &layout.inventory(), &inventory).unwrap();
-    let listed = project.workflows().unwrap();
+    let listed = Workflows::of(&project).workflows().unwrap();
     let first = "deep-interview 001-keep-sessions active interview";
     assert_eq!(words(&listed), [first, expected]);
     assert_eq!(
-        words(&project.standings().unwrap().workflows),
+        words(&Workflows::of(&project).standings().unwrap().workflows),
         words(&listed)
     );
 }
@@ -114,8 +117,8 @@ impl Real {
     }
 
     fn interview(&self, purpose: &str) -> WorkflowKey {
-        let started = self.project().start_workflow(&person(), &asked(purpose));
-        WorkflowKey::of(&started.unwrap())
+        let started = Workflows::of(&self.project()).start_workflow(&person(), &asked(purpose));
+        started.unwrap().key()
     }
 
     fn dir(&self, key: &WorkflowKey) -> PathBuf {
@@ -124,13 +127,13 @@ impl Real {
     }
 
     fn words(&self) -> Vec<String> {
-        words(&self.project().workflows().unwrap())
+        words(&Workflows::of(&self.project()).workflows().unwrap())
     }
 
     fn drivers(&self) -> Vec<Option<String>> {
         let project = self.project();
-        let listed = project.workflows().unwrap();
-        project.workflow_drivers(&listed).unwrap()
+        let listed = Workflows::of(&project).workflows().unwrap();
+        Workflows::of(&project).workflow_drivers(&listed).unwrap()
     }
 }
 
@@ -177,7 +180,9 @@ fn a_driver_is_told_while_the_lock_is_held_and_not_after() {
     let held = Lock::acquire(&lock(&second), "kapi resume", 0).unwrap();
     let holder = format!("pid {}, kapi resume", std::process::id());
     assert_eq!(real.drivers(), [None, Some(holder)]);
-    let one_by_one = real.project().workflow_driver(&second).unwrap();
+    let one_by_one = Workflows::of(&real.project())
+        .workflow_driver(&second)
+        .unwrap();
     assert_eq!(real.drivers()[1], one_by_one);
     drop(held);
     assert!(
@@ -188,8 +193,10 @@ fn a_driver_is_told_while_the_lock_is_held_and_not_after() {
     // A lock that cannot be asked is told, and not taken for a free one.
     std::os::unix::fs::symlink(lock(&second), lock(&first)).unwrap();
     let project = real.project();
-    let listed = project.workflows().unwrap();
-    let error = project.workflow_drivers(&listed).unwrap_err();
+    let listed = Workflows::of(&project).workflows().unwrap();
+    let error = Workflows::of(&project)
+        .workflow_drivers(&listed)
+        .unwrap_err();
     assert!(format!("{error}").contains("drive.lock"), "{error}");
 }
 

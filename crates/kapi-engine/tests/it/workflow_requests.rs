@@ -1,19 +1,20 @@
 //! Requests of workflows: starting, refusing, approving, listing, attaching.
 
 use kapi_core::actor::Actor;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::Command;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::modes::ralph::begin::RalphBegin;
 use kapi_core::workflow::pending::Means;
-use kapi_core::workflow::state::Status;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::error::{Lack, WorkflowError};
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
 use kapi_engine::workflow::snapshot::Snapshot;
 use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::disk::{Disk as _, replace_derived};
 
 use crate::support::{Fixture, contract, person};
@@ -34,14 +35,14 @@ fn approving(shown: &str) -> Approving {
 }
 
 fn pending_hash(governed: &Governed, key: &WorkflowKey) -> String {
-    let workflow = governed.project().workflow(key).unwrap();
+    let workflow = Workflows::of(&governed.project()).workflow(key).unwrap();
     workflow.pending.unwrap().sha256
 }
 
 fn approve(governed: &Governed, key: &WorkflowKey) {
     let shown = pending_hash(governed, key);
     let project = governed.project();
-    project
+    Workflows::of(&project)
         .approve_workflow(key, &person(), &approving(&shown))
         .unwrap();
 }
@@ -69,14 +70,14 @@ fn goals_and_workflows_share_one_row_of_indexes() {
     let fixture = Fixture::new();
     fixture.approved(&contract());
     let project = fixture.project();
-    let started = project.start_workflow(&person(), &asked("Keep sessions"));
+    let started = Workflows::of(&project).start_workflow(&person(), &asked("Keep sessions"));
     assert_eq!(started.unwrap().id.to_string(), "002-keep-sessions");
     let third = fixture.approved(&contract());
     assert_eq!(third.to_string(), "003-try");
     // The same words again give another name, and a purpose without words is called by its hash.
-    let again = project.start_workflow(&person(), &asked("Keep sessions"));
+    let again = Workflows::of(&project).start_workflow(&person(), &asked("Keep sessions"));
     assert_eq!(again.unwrap().id.to_string(), "004-keep-sessions-2");
-    let nothing = project.start_workflow(&person(), &asked("…"));
+    let nothing = Workflows::of(&project).start_workflow(&person(), &asked("…"));
     let name = nothing.unwrap().id.to_string();
     assert!(name.starts_with("005-workflow-"), "{name}");
     assert_eq!(fixture.project().inventory().unwrap().next_index(), 6);
@@ -86,7 +87,9 @@ fn goals_and_workflows_share_one_row_of_indexes() {
 fn a_refusal_leaves_every_byte_as_it_was() {
     let governed = Governed::new();
     let project = governed.project();
-    let start = |actor: &Actor, new: &NewWorkflow| project.start_workflow(actor, new).map(drop);
+    let start = |actor: &Actor, new: &NewWorkflow| {
+        Workflows::of(&project).start_workflow(actor, new).map(drop)
+    };
     check_refused(&governed, "not_human", &|| {
         start(&agent(), &asked("Keep sessions"))
     });
@@ -103,7 +106,7 @@ fn a_refusal_leaves_every_byte_as_it_was() {
     let key = governed.drafted("Keep sessions");
     let shown = pending_hash(&governed, &key);
     let approve = |actor: &Actor, approving: &Approving| {
-        let approved = governed.project().approve_workflow(&key, actor, approving);
+        let approved = Workflows::of(&governed.project()).approve_workflow(&key, actor, approving);
         approved.map(drop)
     };
     check_refused(&governed, "not_human", &|| {
@@ -122,7 +125,7 @@ fn a_refusal_leaves_every_byte_as_it_was() {
     let reason = "Not wanted.".to_owned();
     let abandon = Command::Abandon { reason };
     let submit = |actor: &Actor, command: &Command| {
-        let submitted = governed.project().submit_workflow(&key, actor, command);
+        let submitted = Workflows::of(&governed.project()).submit_workflow(&key, actor, command);
         submitted.map(drop)
     };
     check_refused(&governed, "not_human", &|| submit(&agent(), &abandon));
@@ -145,9 +148,11 @@ fn an_artifact_that_was_edited_is_not_approved_and_not_overwritten() {
     replace_derived(&governed.disk, &file, b"Something else.").unwrap();
     let shown = pending_hash(&governed, &key);
     check_refused(&governed, "subject_changed", &|| {
-        let approved = governed
-            .project()
-            .approve_workflow(&key, &person(), &approving(&shown));
+        let approved = Workflows::of(&governed.project()).approve_workflow(
+            &key,
+            &person(),
+            &approving(&shown),
+        );
         approved.map(drop)
     });
     let faults = audit_workflow(&project, &key).unwrap().faults;
@@ -160,7 +165,13 @@ fn an_artifact_that_was_edited_is_not_approved_and_not_overwritten() {
         governed.disk.snapshot().get(&file).map(Vec::len),
         Some(written.len())
     );
-    assert!(project.workflow(&key).unwrap().pending.is_none());
+    assert!(
+        Workflows::of(&project)
+            .workflow(&key)
+            .unwrap()
+            .pending
+            .is_none()
+    );
 }
 
 #[test]
@@ -170,7 +181,7 @@ fn documents_are_written_only_when_they_change() {
     let project = governed.project();
     let layout = project.layout.workflow(key.mode, &key.id);
     let ops = governed.disk.ops();
-    project.repair_workflow(&key).unwrap();
+    Workflows::of(&project).repair_workflow(&key).unwrap();
     assert_eq!(governed.disk.ops(), ops, "nothing is written twice");
     for name in ["interview.md", "spec.md", "snapshot.json", "state.json"] {
         let file = layout.document(name);
@@ -179,7 +190,7 @@ fn documents_are_written_only_when_they_change() {
             .disk
             .rename(&file, &file.with_extension("gone"))
             .unwrap();
-        project.repair_workflow(&key).unwrap();
+        Workflows::of(&project).repair_workflow(&key).unwrap();
         assert_eq!(governed.disk.snapshot()[&file], written, "{name}");
     }
     let bytes = governed.disk.read(&layout.snapshot(), 0).unwrap().unwrap();
@@ -213,24 +224,37 @@ fn an_interview_is_linked_with_what_begins_from_it() {
     };
     let project = governed.project();
     check_refused(&governed, "wrong_phase", &|| {
-        project.start_workflow(&person(), &build).map(drop)
+        Workflows::of(&project)
+            .start_workflow(&person(), &build)
+            .map(drop)
     });
     approve(&governed, &key);
-    let fitting = project.interviews_for("Keep the sessions", Mode::Ralph);
+    let fitting = Workflows::of(&project).interviews_for("Keep the sessions", Mode::Ralph);
     assert_eq!(fitting.unwrap()[0].id, key.id);
-    let started = project.start_workflow(&person(), &build).unwrap();
-    let interview = project.workflow(&key).unwrap();
+    let started = Workflows::of(&project)
+        .start_workflow(&person(), &build)
+        .unwrap();
+    let interview = Workflows::of(&project).workflow(&key).unwrap();
     assert_eq!(interview.status, Status::Linked);
     assert_eq!(interview.links[0].workflow, started.id);
     assert_eq!(started.links[0].workflow, key.id);
-    assert_eq!(project.interviews_for("Keep", Mode::Ralph).unwrap(), []);
-    let resumed = project.find_to_resume(Mode::Ralph, "001").unwrap();
+    assert_eq!(
+        Workflows::of(&project)
+            .interviews_for("Keep", Mode::Ralph)
+            .unwrap(),
+        []
+    );
+    let resumed = Workflows::of(&project)
+        .find_to_resume(Mode::Ralph, "001")
+        .unwrap();
     assert_eq!(
         (resumed.key.id, resumed.by_way_of),
         (started.id, Some(key.id))
     );
     check_refused(&governed, "already_terminal", &|| {
-        project.start_workflow(&person(), &build).map(drop)
+        Workflows::of(&project)
+            .start_workflow(&person(), &build)
+            .map(drop)
     });
 }
 
@@ -243,7 +267,7 @@ fn a_listing_is_true_even_when_the_inventory_is_not() {
         "deep-interview 001-keep-sessions active interview",
         "deep-interview 002-other-things active spec",
     ];
-    let list = || words(&governed.project().workflows().unwrap());
+    let list = || words(&Workflows::of(&governed.project()).workflows().unwrap());
     assert_eq!(list(), expected);
     let file = governed.project().layout.inventory();
     let inventory = String::from_utf8(governed.disk.snapshot()[&file].clone()).unwrap();
@@ -258,7 +282,7 @@ fn a_listing_is_true_even_when_the_inventory_is_not() {
     assert!(list()[1].ends_with("active branch"));
     approve(&governed, &second);
     assert!(list()[1].ends_with("active branch"));
-    let listed = governed.project().workflows().unwrap();
+    let listed = Workflows::of(&governed.project()).workflows().unwrap();
     let WorkflowStanding::Known(entry) = &listed[0].standing else {
         panic!("{listed:?}")
     };
@@ -271,17 +295,17 @@ fn a_session_is_attached_to_one_workflow_and_detaching_touches_none() {
     let first = governed.interview("Keep sessions");
     let second = governed.interview("Other things");
     let project = governed.project();
-    project.attach("here", &first).unwrap();
-    project.attach("there", &first).unwrap();
-    project.attach("here", &second).unwrap();
+    Workflows::of(&project).attach("here", &first).unwrap();
+    Workflows::of(&project).attach("there", &first).unwrap();
+    Workflows::of(&project).attach("here", &second).unwrap();
     let at = |session| {
-        let attachment = project.attachment(session).unwrap();
+        let attachment = Workflows::of(&project).attachment(session).unwrap();
         attachment.map(|attachment| attachment.workflow.to_string())
     };
     assert_eq!(at("here").as_deref(), Some("002-other-things"));
     assert_eq!(at("there").as_deref(), Some("001-keep-sessions"));
     let ops = governed.disk.ops();
-    project.attach("here", &second).unwrap();
+    Workflows::of(&project).attach("here", &second).unwrap();
     assert_eq!(governed.disk.ops(), ops, "it is there already");
     let dir = project.layout.workflows_dir();
     let of_workflows = || {
@@ -290,8 +314,15 @@ fn a_session_is_attached_to_one_workflow_and_detaching_touches_none() {
         files
     };
     let before = of_workflows();
-    assert_eq!(project.detach("here").unwrap().unwrap().workflow, second.id);
-    assert_eq!(project.detach("here").unwrap(), None);
+    assert_eq!(
+        Workflows::of(&project)
+            .detach("here")
+            .unwrap()
+            .unwrap()
+            .workflow,
+        second.id
+    );
+    assert_eq!(Workflows::of(&project).detach("here").unwrap(), None);
     assert_eq!(of_workflows(), before);
     assert_eq!((at("here"), at("there").is_some()), (None, true));
 }
@@ -303,37 +334,56 @@ fn what_came_from_elsewhere_is_shown_and_not_gone_on_with() {
     let mut elsewhere = governed.project();
     elsewhere.home = Some("/other".into());
     governed.disk.provide_dir("/other".as_ref());
-    let workflow = elsewhere.workflow(&key).unwrap();
-    let lack = || elsewhere.unapproved_workflow(&workflow).unwrap();
+    let workflow = Workflows::of(&elsewhere).workflow(&key).unwrap();
+    let lack = || {
+        Workflows::of(&elsewhere)
+            .unapproved_workflow(&workflow)
+            .unwrap()
+    };
     assert_eq!(lack(), Some(Lack::Nothing));
     let shown = pending_hash(&governed, &key);
     let text = "Smaller.".to_owned();
     let revise = Command::Revise { text };
     check_refused(&governed, "not_approved_here", &|| {
-        let approved = elsewhere.approve_workflow(&key, &person(), &approving(&shown));
+        let approved =
+            Workflows::of(&elsewhere).approve_workflow(&key, &person(), &approving(&shown));
         approved.map(drop)
     });
     check_refused(&governed, "not_approved_here", &|| {
-        elsewhere
+        Workflows::of(&elsewhere)
             .submit_workflow(&key, &person(), &revise)
             .map(drop)
     });
     // A person may take it over, of exactly what they were shown; an agent may not.
-    assert!(elsewhere.adopt_workflow(&agent(), &workflow).is_err());
+    assert!(
+        Workflows::of(&elsewhere)
+            .adopt_workflow(&agent(), &workflow)
+            .is_err()
+    );
     let mut other = workflow.clone();
     other.purpose.push('!');
-    assert!(elsewhere.adopt_workflow(&person(), &other).is_err());
+    assert!(
+        Workflows::of(&elsewhere)
+            .adopt_workflow(&person(), &other)
+            .is_err()
+    );
     assert_eq!(lack(), Some(Lack::Nothing));
-    elsewhere.adopt_workflow(&person(), &workflow).unwrap();
+    Workflows::of(&elsewhere)
+        .adopt_workflow(&person(), &workflow)
+        .unwrap();
     assert_eq!(lack(), None);
     // Leave is for these terms and for what was approved, and for nothing else.
     let mut widened = workflow.clone();
     widened.terms.agent = "command:other".to_owned();
-    let unapproved = elsewhere.unapproved_workflow(&widened).unwrap();
+    let unapproved = Workflows::of(&elsewhere)
+        .unapproved_workflow(&widened)
+        .unwrap();
     assert_eq!(unapproved, Some(Lack::OtherStart));
     approve(&governed, &key);
-    let approved = governed.project().workflow(&key).unwrap();
-    let unapproved = elsewhere.unapproved_workflow(&approved).unwrap();
+    let approved = Workflows::of(&governed.project()).workflow(&key).unwrap();
+    let unapproved = Workflows::of(&elsewhere)
+        .unapproved_workflow(&approved)
+        .unwrap();
     assert!(
         matches!(unapproved, Some(Lack::Approval { .. })),
         "{unapproved:?}"

@@ -20,13 +20,14 @@ use kapi_core::workflow::modes::{Begin, ModeAnswer, ModeCommand};
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
+use kapi_engine::watch::Watch;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive::{Control, DriveError, Observed, drive};
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::start::NewWorkflow;
-use kapi_engine::world::Watch;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::SimDisk;
@@ -65,8 +66,8 @@ impl Governed {
 
     /// Starts an interview.
     pub(crate) fn interview(&self, purpose: &str) -> WorkflowKey {
-        let started = self.project().start_workflow(&person(), &asked(purpose));
-        WorkflowKey::of(&started.unwrap())
+        let started = Workflows::of(&self.project()).start_workflow(&person(), &asked(purpose));
+        started.unwrap().key()
     }
 
     /// Starts an interview and brings it to its spec, which waits.
@@ -74,7 +75,9 @@ impl Governed {
         let key = self.interview(purpose);
         let enough = Command::Mode(ModeCommand::Interview(InterviewCommand::Enough {}));
         let project = self.project();
-        project.submit_workflow(&key, &person(), &enough).unwrap();
+        Workflows::of(&project)
+            .submit_workflow(&key, &person(), &enough)
+            .unwrap();
         let drafted = self.drive(&key, &|effect, _| answered(effect, draft()));
         assert!(drafted.unwrap().pending.is_some());
         key

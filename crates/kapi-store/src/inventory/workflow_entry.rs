@@ -4,10 +4,9 @@
 //! ever grows, the entry is true.
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::link::{Link, Relation};
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::pending::Decision;
-use kapi_core::workflow::state::Status;
+use kapi_core::link::{Link, Relation};
+use kapi_core::mode::Mode;
+use kapi_core::workflow_status::Status;
 use serde::{Deserialize, Serialize};
 
 /// One workflow in the inventory.
@@ -54,8 +53,8 @@ pub struct WorkflowEntry {
 pub enum WorkflowWait {
     /// A decision.
     Decision {
-        /// The decision that is pending.
-        decision: Decision,
+        /// The name of the decision that is pending.
+        decision: String,
         /// Since when, in milliseconds since the epoch.
         since_ms: i64,
     },

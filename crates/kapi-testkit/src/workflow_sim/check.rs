@@ -7,19 +7,21 @@ use std::path::Path;
 
 use kapi_core::actor::Actor;
 use kapi_core::id::EffectId;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::event::Event;
 use kapi_core::workflow::evolve::evolve;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::Body;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::inventory::workflow_ids;
 use kapi_sys::sim_disk::SimDisk;
 
@@ -64,11 +66,13 @@ pub(super) fn all(
         check_durability(known.flat_map(BTreeMap::values), &log)?;
         check_once(&log)?;
         let Some(folded) = folded else { continue };
-        let loaded = project.workflow(&key).map_err(|error| failed(&error))?;
+        let loaded = Workflows::of(project)
+            .workflow(&key)
+            .map_err(|error| failed(&error))?;
         if loaded != folded {
             return Err(differs(&key, "what is loaded"));
         }
-        let lack = project.unapproved_workflow(&folded);
+        let lack = Workflows::of(project).unapproved_workflow(&folded);
         if lack.map_err(|error| failed(&error))?.is_some() {
             let detail = format!("the log of {key} says more than its person's home");
             return Err(Violation::new(Oracle::Durability, detail));
@@ -83,7 +87,9 @@ pub(super) fn all(
 pub(super) fn rest(project: &Project<'_>) -> Result<Rest, Violation> {
     let mut rests = Vec::new();
     for key in keys(project)? {
-        let workflow = project.workflow(&key).map_err(|error| failed(&error))?;
+        let workflow = Workflows::of(project)
+            .workflow(&key)
+            .map_err(|error| failed(&error))?;
         rests.push(rest_of(&workflow));
     }
     Ok(Rest(rests))
@@ -187,7 +193,10 @@ fn check_denied(disk: &SimDisk, project: &Project<'_>, key: &WorkflowKey) -> Res
         means: kapi_core::workflow::pending::Means::YesFlag,
         accepts_risks: true,
     };
-    if project.submit_workflow(key, &agent, &asked).is_ok() {
+    if Workflows::of(project)
+        .submit_workflow(key, &agent, &asked)
+        .is_ok()
+    {
         let detail = format!("an agent approved {key}");
         return Err(Violation::new(Oracle::Ownership, detail));
     }
@@ -204,7 +213,7 @@ fn check_files(
     key: &WorkflowKey,
     folded: &Workflow,
 ) -> Result<(), Violation> {
-    project
+    Workflows::of(project)
         .repair_workflow(key)
         .map_err(|error| failed(&error))?;
     let layout = project.layout.workflow(key.mode, &key.id);
@@ -217,7 +226,9 @@ fn check_files(
             return Err(differs(key, &document.name));
         }
     }
-    let log = project.workflow_log(key).map_err(|error| failed(&error))?;
+    let log = Workflows::of(project)
+        .workflow_log(key)
+        .map_err(|error| failed(&error))?;
     let seq = log.last().map_or(0, |logged| logged.seq);
     let snapshot: Option<Snapshot> = serde_json::from_slice(&read(&layout.snapshot())?).ok();
     if snapshot != Some(Snapshot::of(folded, seq)) {
@@ -233,8 +244,11 @@ fn check_files(
 
 /// The listing says what the logs say.
 fn check_listing(project: &Project<'_>) -> Result<(), Violation> {
-    for listed in project.workflows().map_err(|error| failed(&error))? {
-        let workflow = project
+    for listed in Workflows::of(project)
+        .workflows()
+        .map_err(|error| failed(&error))?
+    {
+        let workflow = Workflows::of(project)
             .workflow(&listed.key)
             .map_err(|error| failed(&error))?;
         let is_true = match &listed.standing {

@@ -9,22 +9,24 @@ use std::sync::Arc;
 use kapi_core::goal::budget::Budget;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
+use kapi_core::link::Relation;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::event::Event;
-use kapi_core::workflow::link::Relation;
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::pending::Means;
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_engine::machine::logged::Logged;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::delay::Delays;
 use kapi_engine::workflow::drive::{Control, DriveError, Observed, drive};
 use kapi_engine::workflow::error::WorkflowError;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::requests::Approving;
 use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::StepClock;
 use kapi_sys::sim_disk::{Mutation, SimDisk};
@@ -89,7 +91,7 @@ impl WorkflowStory {
             Next::Start(purpose, begin) => self.start(project, purpose, begin)?,
             Next::GiveUp(workflow) => self.give_up(project, workflow)?,
             Next::Drive(workflow) => {
-                let at_hand = self.drive(project, &WorkflowKey::of(workflow))?;
+                let at_hand = self.drive(project, &workflow.key())?;
                 if let Some(deed) = self.tale.deed(&at_hand) {
                     self.act(project, &at_hand, &deed)?;
                 }
@@ -110,9 +112,9 @@ impl WorkflowStory {
             terms: terms(),
             begin,
         };
-        let started = project.start_workflow(&person(), &new)?;
-        let key = WorkflowKey::of(&started);
-        let log = project.workflow_log(&key)?;
+        let started = Workflows::of(project).start_workflow(&person(), &new)?;
+        let key = started.key();
+        let log = Workflows::of(project).workflow_log(&key)?;
         self.acknowledge(&key, log);
         self.acknowledge_link(project, &started)
     }
@@ -129,16 +131,16 @@ impl WorkflowStory {
                 mode: link.mode,
                 id: link.workflow.clone(),
             };
-            let log = project.workflow_log(&key)?;
+            let log = Workflows::of(project).workflow_log(&key)?;
             self.acknowledge(&key, log);
         }
         Ok(())
     }
 
     fn give_up(&mut self, project: &Project<'_>, other: &Workflow) -> Result<(), WorkflowError> {
-        let key = WorkflowKey::of(other);
-        project.attach(SESSION, &key)?;
-        project.detach(SESSION)?;
+        let key = other.key();
+        Workflows::of(project).attach(SESSION, &key)?;
+        Workflows::of(project).detach(SESSION)?;
         let reason = "Not wanted.".to_owned();
         let deed = Deed::Command(person(), Command::Abandon { reason });
         self.act(project, other, &deed)
@@ -150,16 +152,18 @@ impl WorkflowStory {
         workflow: &Workflow,
         deed: &Deed,
     ) -> Result<(), WorkflowError> {
-        let key = WorkflowKey::of(workflow);
+        let key = workflow.key();
         let submitted = match deed {
-            Deed::Command(actor, command) => project.submit_workflow(&key, actor, command)?,
+            Deed::Command(actor, command) => {
+                Workflows::of(project).submit_workflow(&key, actor, command)?
+            }
             Deed::Approve(shown) => {
                 let approving = Approving {
                     shown: shown.clone(),
                     means: Means::NamedHash,
                     accepts_risks: true,
                 };
-                project.approve_workflow(&key, &person(), &approving)?
+                Workflows::of(project).approve_workflow(&key, &person(), &approving)?
             }
         };
         self.acknowledge(&key, submitted.recorded);
@@ -238,10 +242,10 @@ impl Story for WorkflowStory {
 }
 
 fn workflows(project: &Project<'_>) -> Result<Vec<Workflow>, WorkflowError> {
-    let listed = project.workflows()?;
+    let listed = Workflows::of(project).workflows()?;
     listed
         .iter()
-        .map(|listed| project.workflow(&listed.key))
+        .map(|listed| Workflows::of(project).workflow(&listed.key))
         .collect()
 }
 

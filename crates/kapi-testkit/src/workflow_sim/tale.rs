@@ -18,7 +18,8 @@ use kapi_core::workflow::modes::ralph::begin::RalphBegin;
 use kapi_core::workflow::modes::ralph::command::RalphCommand;
 use kapi_core::workflow::modes::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::modes::{Begin, Body, ModeCommand};
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_status::Status;
 
 /// A story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

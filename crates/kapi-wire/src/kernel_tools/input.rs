@@ -4,7 +4,7 @@
 //! empty one counts as missing (specification: Tools).
 
 use kapi_core::kernel::guardrail::Severity;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -75,7 +75,7 @@ pub struct GuardrailInput {
     #[schemars(with = "String")]
     pub lesson: Option<String>,
     /// How much it matters; info if left out
-    #[schemars(schema_with = "value_schema::severity")]
+    #[schemars(schema_with = "severity")]
     pub severity: Option<String>,
 }
 
@@ -230,4 +230,10 @@ fn parse<Input: DeserializeOwned>(input: Value) -> Result<Input, Answer> {
             path => format!("bad input: {path}: {rule}"),
         })
     })
+}
+
+fn severity(_: &mut SchemaGenerator) -> Schema {
+    value_schema::words(
+        &[Severity::Info, Severity::Warning, Severity::Critical].map(Severity::word),
+    )
 }

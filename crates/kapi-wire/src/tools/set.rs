@@ -26,7 +26,7 @@ pub fn contract(
     judge_default: Option<&Judge>,
 ) -> Result<Contract, Refused> {
     let mut contract = undrafted(provisional);
-    let mut known = CheckSettings::of_contract(&contract);
+    let mut known = checks_of(&contract);
     known.judge = known.judge.or_else(|| judge_default.cloned());
     let drafted = CheckSettings {
         verify: verify(&contract, input)?.map(|command| vec![command]),
@@ -158,5 +158,22 @@ fn as_given(field: &'static str) -> &'static str {
         "decision_style" => "decisionStyle",
         "budget.turns" => "maxTurns",
         other => other,
+    }
+}
+
+/// Returns what a contract says of checks, as far as others may add to it.
+fn checks_of(contract: &Contract) -> CheckSettings {
+    CheckSettings {
+        verify: Some(contract.verify.clone()).filter(|commands| !commands.is_empty()),
+        protect: contract.protect.clone(),
+        judge: Some(contract.judge.clone()).filter(|judge| *judge != Judge::None),
+        tests: Some(contract.checks.tests),
+        already_green: Some(contract.checks.already_green),
+        changed_steering: Some(contract.checks.changed_steering),
+        strength: Some(contract.checks.strength),
+        turns: Some(contract.budget.turns),
+        tokens: contract.budget.tokens,
+        usd_micros: contract.budget.usd_micros,
+        wall_ms: contract.budget.wall_ms,
     }
 }

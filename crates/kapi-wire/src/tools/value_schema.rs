@@ -3,7 +3,6 @@
 //! Knows no tool: the inputs name these, and `schema.rs` puts the inputs together.
 
 use kapi_core::goal::contract::GoalType;
-use kapi_core::kernel::guardrail::Severity;
 use kapi_core::plan::task::{Phase, TaskStatus};
 use schemars::{Schema, SchemaGenerator, json_schema};
 
@@ -30,10 +29,6 @@ pub(crate) fn goal_type(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn file_state(_: &mut SchemaGenerator) -> Schema {
     words(&["exists", "gone", "changed"])
-}
-
-pub(crate) fn severity(_: &mut SchemaGenerator) -> Schema {
-    words(&[Severity::Info, Severity::Warning, Severity::Critical].map(Severity::word))
 }
 
 pub(crate) fn seconds(_: &mut SchemaGenerator) -> Schema {

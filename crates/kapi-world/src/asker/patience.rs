@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kapi_core::agent_end::ProviderFailure;
 use kapi_core::usage::Usage;
-use kapi_engine::drive::monotonic_ms;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sys::clock::monotonic_ms;
 
 /// How long a provider that failed is waited for, before each further try.
 const WAITS_MS: [u64; 4] = [2_000, 10_000, 60_000, 300_000];

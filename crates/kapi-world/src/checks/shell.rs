@@ -11,7 +11,7 @@ use std::time::Duration;
 use kapi_core::checks::Root;
 use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_git::layer::{Layer, Marks};
 use kapi_git::owned_dir;
 use kapi_sandbox::outcome::SandboxRun;

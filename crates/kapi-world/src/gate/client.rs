@@ -31,7 +31,7 @@ pub fn ask(socket: &Path, payload: &[u8]) -> Result<(), String> {
 }
 
 /// Does the same, and waits no longer than this.
-pub(super) fn ask_within(socket: &Path, payload: &[u8], patience: Duration) -> Result<(), String> {
+pub fn ask_within(socket: &Path, payload: &[u8], patience: Duration) -> Result<(), String> {
     let answer = exchange(socket, payload, patience).map_err(|error| {
         format!("Kapi cannot be asked whether this may run, so it may not: {error}.")
     })?;

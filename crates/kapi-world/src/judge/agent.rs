@@ -8,7 +8,7 @@ use kapi_agent::agent::AgentKind;
 use kapi_agent::verdict::{VerdictToken, judge_answer};
 use kapi_core::failure::Failure;
 use kapi_core::verdict::JudgeRun;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_sys::process::ProcessEnd;
 
 use crate::asker::{self, AgentHome, QuestionFiles, ReadOnlyQuestion, ToolSet};

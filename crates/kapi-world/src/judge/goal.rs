@@ -8,7 +8,7 @@ use kapi_core::failure::Failure;
 use kapi_core::goal::effect::{Effect, JudgeTask};
 use kapi_core::goal::outcome::Outcome;
 use kapi_core::spend::day::Day;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 
 use crate::agent_run::run_id;
 use crate::gate::GateRules;
@@ -32,6 +32,7 @@ impl RealWorld<'_> {
             commit: workshop::commit_id(&task.commit)?,
         };
         let run_id = run_id(effect);
+        let caller = self.caller(effect, &run_id);
         let question = JudgeQuestion {
             judge: &task.agent,
             instructions: &task.instructions,
@@ -42,7 +43,7 @@ impl RealWorld<'_> {
             dir: &self.place.scratch.join("judge"),
             level: task.sandbox,
             network: task.network,
-            rules: GateRules::Goal(self.caller(effect, &run_id)),
+            rules: GateRules::Service(&caller),
             deadline: Duration::from_millis(task.deadline_ms),
             // A wait for a judge stands in the goal's log.
             waiting: JudgeRetry::ByCaller,

@@ -7,7 +7,7 @@ use kapi_core::failure::Failure;
 use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, JudgeRun};
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::ask::answer::ModelAnswer;
 use kapi_gateway::ask::error::AskError;
 use kapi_gateway::ask::form::{Form, SEALED_VERDICT};

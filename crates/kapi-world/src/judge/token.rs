@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use kapi_core::failure::Failure;
-use kapi_core::goal::prompt::judge::TOKEN_MARK;
+use kapi_core::proof::judge_prompt::TOKEN_MARK;
 use sha2::{Digest as _, Sha256};
 
 use crate::failure;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_instructions_name_it() {
-        let text = sealed(&kapi_core::goal::prompt::judge::instructions(), "7f3a");
+        let text = sealed(&kapi_core::proof::judge_prompt::instructions(), "7f3a");
         assert_eq!(text.matches("7f3a").count(), 2);
         assert!(!text.contains("{{"));
     }

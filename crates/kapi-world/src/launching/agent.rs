@@ -15,7 +15,7 @@ use kapi_core::agent_end::AgentEnd;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::limit_text;
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sandbox::spec::{Mount, MountAccess};
 use kapi_sys::process::ProcessEnd;
 
@@ -26,7 +26,6 @@ use super::plan::LaunchPlan;
 use super::prepare::ReadyWorkspace;
 use super::record::SandboxRecord;
 use super::{ports, shown};
-use crate::agent_run;
 use crate::asking::{AgentRequest, ask_gated};
 use crate::confine::{self, SandboxConfig, WorksAt};
 use crate::gate::GateRules;
@@ -190,7 +189,7 @@ pub(crate) fn settings_hidden(
     if !shown::has_layers(plan.level) {
         return Ok(Vec::new());
     }
-    let hidden = agent_run::settings_hidden(&plan.agent, &ready.host, run_dir)?;
+    let hidden = crate::repository_settings::settings_hidden(&plan.agent, &ready.host, run_dir)?;
     Ok(hidden)
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kapi_core::spend::account::Role;
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 
 use super::context::LaunchHandlers;
 use super::error::{LaunchError, LaunchErrorKind};

@@ -1,7 +1,7 @@
 //! What every step of a launch is given: the time, the way to stop it, and who is told.
 
 use kapi_core::status::mapping::Mapping;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::Clock;
 

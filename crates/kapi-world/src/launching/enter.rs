@@ -17,7 +17,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::text::{limit_met, limit_text};
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_git::layer::walk;
 use kapi_sandbox::outcome::SandboxRun;
 use kapi_sandbox::{launch, podman};
@@ -179,7 +179,7 @@ pub(crate) fn at_terminal(
     let scratch = plan.place.dir();
     let hooks = Hooks::open(&plan.agent, &cell, &scratch, book, stage.notice)?;
     cell.mounts.extend(Hooks::mounts(hooks.as_ref(), book));
-    super::place::make_private(&home)?;
+    crate::private_dir::make_private(&home)?;
     let mut doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let mut payload = match &plan.agent {
         AgentKind::Script(_) => bare(shell(book)?, Vec::new()),
@@ -266,7 +266,7 @@ fn attend(
     run_dir: &RunDir,
 ) -> Result<SandboxRun, LaunchError> {
     let record = guest.record;
-    super::place::make_private(&guest.home)?;
+    crate::private_dir::make_private(&guest.home)?;
     let doors = NetworkAccess::new(record.level, record.network, &book.grant)?;
     let watch = Watch {
         cancel: stage.cancel,

@@ -3,15 +3,15 @@
 //! One directory for each sandbox, `<state>/sandboxes/<project key>/<id>`, only its owner's. Knows
 //! nothing of what the files in it say.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use kapi_sys::lock::{Lock, LockError};
 
 use super::error::{LaunchError, LaunchErrorKind};
 use crate::failure;
+use crate::private_dir::make_private;
 
 /// The longest id.
 const ID_BYTES_MAX: usize = 64;
@@ -229,12 +229,6 @@ impl SandboxPlace {
     fn lock(&self) -> PathBuf {
         self.dir().join("launch.lock")
     }
-}
-
-/// Makes a directory and its missing parents for the owner's eyes alone.
-pub(crate) fn make_private(dir: &Path) -> Result<(), LaunchError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| failure::file("create", dir, &error).into())
 }
 
 fn same_device(one: &Path, other: &Path) -> bool {

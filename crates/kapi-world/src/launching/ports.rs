@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use kapi_sys::lock::Lock;
 
 use super::error::{LaunchError, LaunchErrorKind};
-use super::place::{SandboxPlace, make_private};
+use super::place::SandboxPlace;
 use super::record::SandboxRecord;
+use crate::private_dir::make_private;
 
 /// The variable that names the first one inside.
 pub(crate) const VARIABLE: &str = "KAPI_PORT_BASE";

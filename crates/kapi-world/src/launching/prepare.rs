@@ -223,7 +223,7 @@ fn over_project(
     let began = place.began(&record.project);
     if offers::beginning(&began).is_none() || is_empty(&layer.upper()) {
         if let Some(parent) = began.parent() {
-            super::place::make_private(parent)?;
+            crate::private_dir::make_private(parent)?;
         }
         offers::mark_beginning(&began).map_err(|error| LaunchError::failed(&error))?;
     }

@@ -6,7 +6,7 @@
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::status::phase::Phase;
 use kapi_core::usage::Usage;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_git::layer::walk;
 use kapi_sys::process::ProcessEnd;
 use kapi_wire::status::SandboxMode;

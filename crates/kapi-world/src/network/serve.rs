@@ -19,7 +19,7 @@ use kapi_core::spend::account;
 use kapi_core::spend::day::Day;
 use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::EgressLimits;
 use kapi_gateway::egress::dial::system_resolve;
 use kapi_gateway::egress::forward::Forward;

@@ -15,7 +15,7 @@ use kapi_core::isolation::NetworkMode;
 use kapi_core::proof::tally::tally;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
 use kapi_core::text::{limit_key, limit_met, limit_text};
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_git::checkout::CheckoutPlan;
 use kapi_git::hidden::copy_hidden;
 use kapi_git::owned_dir;
@@ -33,7 +33,7 @@ use crate::confine::{SandboxConfig, WorksAt};
 use crate::dependencies::Dependencies;
 use crate::dependencies::lend::{Borrower, Lending};
 use crate::shell::{self, Listener, ShellLine};
-use crate::workshop::{GitViewPlan, ShownAt, Workshop};
+use crate::workshop::{GitViewPlan, ShownAt};
 use crate::{failure, hidden, home};
 
 /// Bytes of a line's output that are recorded.
@@ -111,7 +111,7 @@ impl<'a> Checkout<'a> {
             texts,
             to: prover.site.scratch.join("verify"),
         };
-        make(prover.workshop, &checkout.plan())?;
+        prover.workshop.checkout(&checkout.plan())?;
         checkout.write_texts()?;
         Ok(checkout)
     }
@@ -317,18 +317,6 @@ impl<'a> Checkout<'a> {
         }
         Ok(())
     }
-}
-
-/// Fills a directory with a commit's files, and an empty file where the view of git is mounted.
-pub(crate) fn make(workshop: &Workshop, plan: &CheckoutPlan<'_>) -> Result<PathBuf, Failure> {
-    workshop
-        .repository
-        .checkout(plan)
-        .map_err(|error| failure::plain(&error))?;
-    let mount_point = plan.to.join(".git");
-    fs::File::create(&mount_point)
-        .map_err(|error| failure::file("create", &mount_point, &error))?;
-    Ok(plan.to.to_path_buf())
 }
 
 /// Tells whether a path is what runners write beside what they read.

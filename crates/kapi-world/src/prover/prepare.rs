@@ -10,7 +10,7 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::proof::downloads::Lacking;
 use kapi_core::proof::verify_run::{Checks, VerifyRun};
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_gateway::egress::rule::EgressRule;
 
 use super::change::ChangePart;

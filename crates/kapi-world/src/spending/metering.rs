@@ -11,7 +11,7 @@ use kapi_core::spend::tokens::TokenCounts;
 use kapi_core::usage::Usage;
 use kapi_engine::spend::Ledger;
 use kapi_engine::spend::error::LedgerError;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 
 use crate::spending::turn::BookedTurn;
 use crate::spending::{Spending, SpendingStop, note_unbooked, unbookable, used_up};

@@ -5,7 +5,6 @@
 
 use kapi_agent::agent::AgentKind;
 use kapi_agent::settings::AgentSettings;
-use kapi_core::goal::effect::{Action, Effect};
 use kapi_core::spend::account::{Account, ReservationId, Role, Served};
 use kapi_core::spend::day::Day;
 use kapi_core::spend::decide::Amount;
@@ -59,39 +58,24 @@ enum Worth {
 }
 
 impl BookedTurn {
-    /// Returns the turn that an effect is; nothing where it asks no model.
+    /// Returns the turn of an agent or a model by the name a contract gives it; nothing where the
+    /// name cannot be read, which those refuse who perform it.
     #[must_use]
-    pub fn of(effect: &Effect, book: &Book) -> Option<Self> {
-        let (reference, role) = match &effect.action {
-            Action::RunAgent(task) => (&task.agent, Role::Executor),
-            Action::Judge(task) => (&task.agent, Role::Judge),
-            Action::CreateWorkspace { .. }
-            | Action::Commit(_)
-            | Action::Baseline(_)
-            | Action::Verify(_)
-            | Action::Publish { .. }
-            | Action::Wait { .. } => return None,
-        };
-        let goal = effect.goal.to_string();
-        let effect = effect.id.to_string();
+    pub fn of_reference(key: TurnKey, reference: &str, role: Role, book: &Book) -> Option<Self> {
         match JudgeReference::parse(reference) {
-            JudgeReference::Model { provider, model } => {
-                let provider = provider::price_name(book, provider);
-                Some(Self {
-                    goal,
-                    effect,
-                    agent: reference.clone(),
-                    role,
-                    provider,
-                    model: model.to_owned(),
-                    worth: Worth::Listed,
-                    prices: book.prices.clone(),
-                })
-            }
+            JudgeReference::Model { provider, model } => Some(Self {
+                goal: key.goal,
+                effect: key.effect,
+                agent: reference.to_owned(),
+                role,
+                provider: provider::price_name(book, provider),
+                model: model.to_owned(),
+                worth: Worth::Listed,
+                prices: book.prices.clone(),
+            }),
             JudgeReference::Agent(reference) => {
-                // What cannot be read is refused by those who perform it.
                 let kind = AgentKind::parse(reference).ok()?;
-                Some(Self::of_agent(TurnKey { goal, effect }, &kind, role, book))
+                Some(Self::of_agent(key, &kind, role, book))
             }
         }
     }

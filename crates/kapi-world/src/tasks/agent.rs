@@ -11,7 +11,7 @@ use kapi_core::kernel::task::{End, Failure, FailureKind, OUTPUT_BYTES_MAX, Task,
 use kapi_core::spend::account::Role;
 use kapi_core::status::mapping::Mapping;
 use kapi_core::text::counted;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sys::process;
 
 use super::allowance::{TIMED_OUT, seconds};

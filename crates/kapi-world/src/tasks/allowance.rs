@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kapi_core::kernel::task::{End, Failure, FailureKind, Task};
 use kapi_core::usage::Usage;
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::worker::Hands;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::monotonic_ms;
 
 use super::meter::{UsageMeter, linked};
 

@@ -5,7 +5,7 @@
 
 use kapi_core::kernel::task::{End, Task};
 use kapi_engine::kernel::worker::Hands;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 
 use super::allowance::Allowance;
 use super::{Performer, ending};

@@ -5,7 +5,7 @@
 use kapi_core::kernel::task::{End, Failure, FailureKind};
 
 /// Returns a bad end.
-pub(super) fn failed(kind: FailureKind, message: impl Into<String>) -> End {
+pub fn failed(kind: FailureKind, message: impl Into<String>) -> End {
     End::Failed(Failure {
         kind,
         message: message.into(),
@@ -14,7 +14,7 @@ pub(super) fn failed(kind: FailureKind, message: impl Into<String>) -> End {
 }
 
 /// Returns the end of what could not be launched.
-pub(super) fn not_launched(message: impl Into<String>) -> End {
+pub fn not_launched(message: impl Into<String>) -> End {
     failed(FailureKind::NotLaunched, message)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn denied(message: impl Into<String>) -> End {
 }
 
 /// Returns the end of what the world refused.
-pub(super) fn refused(failure: &kapi_core::failure::Failure) -> End {
+pub fn refused(failure: &kapi_core::failure::Failure) -> End {
     let hint = failure.hint.as_deref().map(|hint| format!(" Hint: {hint}"));
     not_launched(format!(
         "failed to {}{}",

@@ -10,7 +10,7 @@ use std::fs;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{End, Report, Task};
 use kapi_engine::kernel::worker::Hands;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_git::rescue::Signature;
 use kapi_git::rescue::batch::Retirement;
 use kapi_sys::cancel::Cancel;

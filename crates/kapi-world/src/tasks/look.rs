@@ -12,14 +12,14 @@ use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::kernel::condition::Answer;
 use kapi_core::kernel::task::Task;
 use kapi_engine::kernel::worker::Hands;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_git::owned_dir;
 use kapi_sandbox::spec::MountAccess;
 use kapi_sys::process::ProcessEnd;
 
 use super::Performer;
 use crate::confine::{SandboxConfig, WorksAt};
-use crate::launching::place::make_private;
+use crate::private_dir::make_private;
 use crate::run_dir::RunDir;
 use crate::shell::{Listener, ShellLine};
 use crate::state_cover::state_cover;

@@ -74,7 +74,7 @@ pub(super) fn ask(
 
 /// Asks the policy about a goal that is about to be driven, and returns what it leaves of what its
 /// runs may use.
-pub(super) fn of_goal(
+pub fn of_goal(
     performer: &Performer<'_>,
     task: &Task,
     contract: &Contract,

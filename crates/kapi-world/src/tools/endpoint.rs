@@ -14,12 +14,11 @@ use kapi_core::failure::Failure;
 use kapi_core::isolation::SandboxLevel;
 use kapi_gateway::serve::{ServeLimits, StopSignal, serve_unix};
 use kapi_sandbox::spec::Mount;
-use kapi_wire::tools::{Refused, answer};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ToolCaller;
 use super::client::{CALL_BYTES_MAX, KERNEL_VARIABLE, RUN_ID_VARIABLE, SOCKET_VARIABLE};
+use crate::run_service::RunService;
 use crate::run_socket::RunSocket;
 
 /// Connections of one run at once.
@@ -35,10 +34,16 @@ const BYTES_MAX: u64 = 128 << 20;
 
 /// A run's tool endpoint; when it is dropped, nobody listens there any more.
 pub(crate) struct ToolEndpoint<'a> {
-    caller: ToolCaller<'a>,
+    service: &'a dyn RunService,
     post: RunSocket,
     n_calls: AtomicU64,
     n_bytes: AtomicU64,
+}
+
+/// A call that cannot be performed.
+struct RefusedCall {
+    code: &'static str,
+    message: String,
 }
 
 /// One call as it comes over the socket.
@@ -52,13 +57,13 @@ struct ToolCallLine {
 impl<'a> ToolEndpoint<'a> {
     /// Opens an endpoint in a directory, which is made anew.
     pub(crate) fn open(
-        caller: ToolCaller<'a>,
+        service: &'a dyn RunService,
         level: SandboxLevel,
         directory: &Path,
         self_exe: &Path,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            caller,
+            service,
             post: RunSocket::open("tools", level, directory, self_exe)?,
             n_calls: AtomicU64::new(0),
             n_bytes: AtomicU64::new(0),
@@ -83,11 +88,11 @@ impl<'a> ToolEndpoint<'a> {
     /// Returns the variables that lead a process of the run here, whoever starts it.
     pub(crate) fn leading_here(&self) -> BTreeMap<String, String> {
         let socket = self.post.socket();
-        let offers_kernel = u8::from(self.caller.desk.kernel.is_some());
+        let offers_kernel = u8::from(self.service.offers_kernel_tools());
         [
             (SOCKET_VARIABLE, socket.to_string_lossy().into_owned()),
             (KERNEL_VARIABLE, offers_kernel.to_string()),
-            (RUN_ID_VARIABLE, self.caller.run.to_owned()),
+            (RUN_ID_VARIABLE, self.service.run().to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -108,8 +113,8 @@ impl<'a> ToolEndpoint<'a> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
         let given = match self.read_call(stream)? {
-            Ok(call) => self.caller.call(&call.tool, call.input),
-            Err(refused) => answer::refused(&refused),
+            Ok(call) => self.service.call(&call.tool, call.input),
+            Err(refused) => self.service.refuse(refused.code, refused.message),
         };
         let mut line = given.to_string();
         line.push('\n');
@@ -118,8 +123,13 @@ impl<'a> ToolEndpoint<'a> {
     }
 
     /// Reads one call; one that cannot be followed is refused.
-    fn read_call(&self, stream: &UnixStream) -> io::Result<Result<ToolCallLine, Refused>> {
-        let refused = |code, text: &str| Ok(Err(Refused::new(code, text.to_owned())));
+    fn read_call(&self, stream: &UnixStream) -> io::Result<Result<ToolCallLine, RefusedCall>> {
+        let refused = |code, text: &str| {
+            Ok(Err(RefusedCall {
+                code,
+                message: text.to_owned(),
+            }))
+        };
         if self.n_calls.fetch_add(1, Ordering::SeqCst) >= CALLS_MAX {
             return refused(
                 "too_many_calls",
@@ -152,7 +162,9 @@ impl<'a> ToolEndpoint<'a> {
                 "this run's calls hold too much; end your turn",
             );
         }
-        Ok(serde_json::from_slice(&line)
-            .map_err(|_| Refused::input("the call is not one JSON object in a line".to_owned())))
+        match serde_json::from_slice(&line) {
+            Ok(call) => Ok(Ok(call)),
+            Err(_) => refused("bad_input", "the call is not one JSON object in a line"),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use kapi_core::failure::Failure;
 use kapi_core::goal::state::Goal;
 use kapi_core::proof::downloads::Downloads;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_git::owned_dir;
 use kapi_sys::cancel::Cancel;
 use kapi_sys::disk::Disk as _;

@@ -17,7 +17,7 @@ use kapi_core::workflow::identity::Identity;
 use kapi_core::workflow::modes::ModeAnswer;
 use kapi_core::workflow::outcome::Outcome;
 use kapi_core::workflow::role::{AskedOf, RoleSpec};
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_sys::process::ProcessEnd;
 
 use crate::asker::patience::words;

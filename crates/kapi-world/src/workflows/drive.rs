@@ -17,7 +17,8 @@ use kapi_engine::error::EngineError;
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
 use kapi_engine::supervise::wake;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_sys::clock::monotonic_ms;
 
 use crate::failure;
 use crate::real::RealWorld;
@@ -52,7 +53,7 @@ pub fn drive(
         // Not the person: then an interrupt would stop the goal for good.
         person: Actor::Engine,
         interrupted: &|| watch.cancel.is_raised(),
-        monotonic_ms: &drive::monotonic_ms,
+        monotonic_ms: &monotonic_ms,
         pace: Pace::STANDARD,
     };
     let mut told = String::new();
@@ -121,8 +122,8 @@ fn stay(
             // It says nothing of the condition, so the next look may find it.
             Err(_) => LOOK_MS_MAX,
         };
-        let until = drive::monotonic_ms().saturating_add(pause_ms);
-        while drive::monotonic_ms() < until && !watch.cancel.is_raised() {
+        let until = monotonic_ms().saturating_add(pause_ms);
+        while monotonic_ms() < until && !watch.cancel.is_raised() {
             thread::sleep(LOOK);
         }
         let loaded = project.load(&goal.id);

@@ -6,8 +6,8 @@
 use kapi_core::workflow::changed::Changed;
 use kapi_core::workflow::effect::{Effect, Landing};
 use kapi_core::workflow::outcome::Outcome;
+use kapi_engine::watch::{Activity, Watch};
 use kapi_engine::workflow::run_name::effect_name;
-use kapi_engine::world::{Activity, Watch};
 use kapi_git::candidate::CandidatePlan;
 use kapi_git::id::CommitId;
 use kapi_git::land::bring::Brought;

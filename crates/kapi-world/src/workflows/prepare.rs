@@ -11,7 +11,7 @@ use kapi_core::proof::obstacle::Obstacle;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_git::id::CommitId;
 
 use crate::failure;

@@ -13,8 +13,8 @@ use kapi_core::proof::verify_report::VerifyReport;
 use kapi_core::usage::Usage;
 use kapi_core::workflow::effect::{Effect, Verification};
 use kapi_core::workflow::outcome::Outcome;
+use kapi_engine::watch::Watch;
 use kapi_engine::workflow::run_name::run_name;
-use kapi_engine::world::Watch;
 
 use crate::failure;
 use crate::prover::ProofSubject;

@@ -25,7 +25,7 @@ use kapi_core::workflow::pending::Gives;
 use kapi_core::workflow::state::Workflow;
 use kapi_engine::contract_hash::contract_hash;
 use kapi_engine::error::EngineError;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 
 use crate::run_dir::RunDir;
 use crate::workflows::{GoalTask, Refused, Tasked, WorkflowPlace, ask, cancelled, run_id};

@@ -20,7 +20,7 @@ use kapi_core::kernel::id::{LoopName, TaskId};
 use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::request::Origin;
-use kapi_core::kernel::task::{End, Failure, Task};
+use kapi_core::kernel::task::{End, Failure, Report, Task};
 use kapi_core::kernel::task_terms::{Priority, Retry, TaskBudget};
 use kapi_core::kernel::value::Value;
 use kapi_core::proof::policy::CheckPolicy;
@@ -34,7 +34,7 @@ use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_engine::kernel::{definition_file, profile_file};
 use kapi_engine::project::Project;
 use kapi_engine::spend::{Ledger, LedgerHome};
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_store::layout::{ProjectLayout, project_key};
 use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
@@ -431,12 +431,7 @@ impl Machine {
             store: Store::Files,
             setting: self.setting.clone(),
             spending: self.spending(),
-            in_world: Box::new(|id, _| {
-                Err(kapi_core::failure::Failure {
-                    message: format!("find goal {id}: there are no workflows here"),
-                    hint: None,
-                })
-            }),
+            drive_goal: Box::new(|_, _, _, _| Report::of(End::Cancelled)),
             notice: &notice,
         };
         let perform = |task: &Task, hands: &Hands<'_>| performer.perform(task, hands);

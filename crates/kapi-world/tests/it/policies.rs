@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kapi_core::isolation::SandboxLevel;
 use kapi_core::kernel::task::{FailureKind, PhaseStatus};
 use kapi_core::kernel::task_state::State;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 
 use crate::conditions::with;
 use crate::loops::phases;

@@ -6,7 +6,7 @@ use kapi_core::kernel::task::{End, FailureKind};
 use kapi_core::kernel::task_state::State;
 use kapi_core::kernel::task_terms::TaskBudget;
 use kapi_core::spend::caps::Caps;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 
 use crate::machine::{Ask, Machine, failure, shell};
 

@@ -5,7 +5,7 @@ use std::fs;
 use kapi_core::kernel::task::{End, FailureKind};
 use kapi_core::kernel::task_state::State;
 use kapi_core::kernel::task_terms::Retry;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 
 use crate::machine::{Machine, failure, shell};
 

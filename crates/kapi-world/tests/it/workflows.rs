@@ -37,7 +37,7 @@ use kapi_core::workflow::role::RoleSpec;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_store::layout::{HomeLayout, ProjectLayout, project_key};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::SystemClock;
@@ -176,7 +176,10 @@ impl Bench {
                 judge_default: None,
                 person: None,
                 named_checks: std::sync::Arc::new(|_| Ok(Vec::new())),
-                kernel: None,
+                tasks: kapi_world::tools::TaskTools {
+                    are_offered: false,
+                    call: std::sync::Arc::new(|_, _, _| None),
+                },
             },
             spending: Spending {
                 ledger: None,

@@ -12,11 +12,11 @@ use std::{io, thread};
 use anyhow::{Context as _, bail};
 use kapi_core::kernel::state::Kernel;
 use kapi_core::kernel::task::{End, Report, Task};
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::{Alarm, WakeSources};
+use kapi_sys::clock::monotonic_ms;
 use kapi_sys::real_disk::RealDisk;
 
 use super::errand;

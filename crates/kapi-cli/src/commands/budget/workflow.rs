@@ -3,7 +3,7 @@
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::limits::Raised;
 use kapi_core::workflow::spent::{limit, time_limit_ms, used};
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_core::workflow_key::WorkflowKey;
 use serde_json::json;
 
 use crate::amount;

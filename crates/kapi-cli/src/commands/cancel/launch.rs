@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use kapi_engine::drive::monotonic_ms;
+use kapi_sys::clock::monotonic_ms;
 use kapi_world::launching::place::SandboxPlace;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use kapi_core::workflow::state::Workflow;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_world::launching::clean::goals::{GoalFiles, Whose};
 
 use super::used_ms;
@@ -21,7 +22,7 @@ pub(super) fn files(
         return Ok(Vec::new());
     }
     let project = context.project(root, "kapi cleanup");
-    let listed = project.workflows();
+    let listed = Workflows::of(&project).workflows();
     let listed = listed.map_err(|error| Error::engine(&error, ""))?;
     let mut found = Vec::new();
     for key in listed.into_iter().map(|listed| listed.key) {
@@ -30,7 +31,7 @@ pub(super) fn files(
             continue;
         }
         // What a damaged workflow made nobody can tell; `kapi audit` says what is wrong with it.
-        let Ok(workflow) = project.workflow(&key) else {
+        let Ok(workflow) = Workflows::of(&project).workflow(&key) else {
             continue;
         };
         let Some((base, known, branch)) = commits(&workflow) else {

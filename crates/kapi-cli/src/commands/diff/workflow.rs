@@ -1,6 +1,6 @@
 //! What a workflow changed: its branch against the commit it began at.
 
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_core::workflow_key::WorkflowKey;
 use serde_json::json;
 
 use crate::commands::diff::OWNER;

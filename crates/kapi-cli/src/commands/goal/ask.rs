@@ -6,7 +6,7 @@
 use kapi_core::actor::Actor;
 use kapi_core::agent_end::AgentEnd;
 use kapi_core::goal::command::Command;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sys::clock::Clock as _;
 use kapi_world::aside::{self, SideAnswer, SideQuestion};
 use serde_json::json;

@@ -2,6 +2,8 @@
 //!
 //! Reads only. Oldest first; what nobody dated comes last.
 
+use kapi_engine::workflow::workflows::Workflows;
+
 use crate::commands::inbox::item::Item;
 use crate::commands::inbox::{goals, kernel, workflows};
 use crate::context::Context;
@@ -14,7 +16,7 @@ pub(super) fn gather(context: &Context) -> Result<Vec<Item>, Error> {
     match context.project_root() {
         Ok(root) => {
             let project = context.project(&root, "kapi inbox");
-            let standings = project.standings();
+            let standings = Workflows::of(&project).standings();
             let standings = standings.map_err(|error| Error::engine(&error, ""))?;
             for (subject, findings) in project.damage() {
                 items.push(goals::audited(&subject, &findings));

@@ -2,9 +2,11 @@
 //!
 //! Which of them wait stands in the inventory; only those are loaded.
 
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_status::Status;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::index::{WorkflowListed, WorkflowStanding};
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::commands::inbox::goals::damaged;
 use crate::commands::inbox::item::{Item, Line, Waiting};
@@ -34,7 +36,7 @@ pub(super) fn waiting(
         if entry.waits.is_none() || entry.status.is_terminal() {
             continue;
         }
-        let workflow = project
+        let workflow = Workflows::of(project)
             .workflow(key)
             .map_err(|error| Error::workflow(&error))?;
         items.extend(item(&workflow, updated_ms(&entry.updated)));

@@ -5,9 +5,10 @@
 use std::thread;
 
 use kapi_core::workflow::event::Event;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::machine::follow::LogCursor;
 use kapi_engine::machine::logged::Logged;
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_sys::signal;
 
 use crate::commands::log::{LOOK, OWNER};
@@ -25,10 +26,10 @@ pub(super) fn log(context: &Context, key: &WorkflowKey, follow: bool) -> Result<
     let mut cursor = LogCursor::default();
     loop {
         // Asked first, so that whatever made it end is among the events read next.
-        let workflow = project
+        let workflow = Workflows::of(&project)
             .workflow(key)
             .map_err(|error| Error::workflow(&error))?;
-        let logged = project.workflow_log_since(key, &mut cursor);
+        let logged = Workflows::of(&project).workflow_log_since(key, &mut cursor);
         for logged in logged.map_err(|error| Error::workflow(&error))? {
             print(context.ui, key, &logged);
         }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use kapi_core::status::mapping::Mapping;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sys::process::OutputLine;
 use kapi_world::launching::context::LaunchHandlers;
 use kapi_world::launching::enter::{self, ProgramConsole};

@@ -6,7 +6,7 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::Task;
 use kapi_core::usage::Usage;
 use kapi_engine::kernel::queue::Queue;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sys::signal::Interrupts;
 use kapi_wire::kernel::task::next;
 use serde_json::json;

@@ -13,7 +13,7 @@ use kapi_core::kernel::loop_run::Trigger;
 use kapi_core::kernel::task::Task;
 use kapi_core::kernel::task_state::State;
 use kapi_engine::drive::Observed;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_wire::kernel::task::status_word;
 use kapi_wire::status::timestamp;
 use serde_json::json;

@@ -16,10 +16,11 @@ use kapi_core::id::GoalId;
 use kapi_engine::drive::{Control, DriveError, Observed};
 use kapi_engine::pace::Pace;
 use kapi_engine::project::Project;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_engine::{drive, race};
 use kapi_sys::alarm::AlarmWaker;
 use kapi_sys::cancel::Cancel;
+use kapi_sys::clock::monotonic_ms;
 use kapi_sys::signal::Interrupts;
 use kapi_world::real::RealWorld;
 use kapi_world::waits::{self, WaitCheck};
@@ -53,7 +54,7 @@ impl Shop<'_> {
         let control = Control {
             person: Actor::Engine,
             interrupted: &|| self.interrupts.is_raised(),
-            monotonic_ms: &drive::monotonic_ms,
+            monotonic_ms: &monotonic_ms,
             pace: Pace::STANDARD,
         };
         let person = &self.context.actor;

@@ -12,11 +12,10 @@ use kapi_core::kernel::admission;
 use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::task::{Report, Task};
 use kapi_core::kernel::task_state::State;
-use kapi_engine::drive::monotonic_ms;
 use kapi_engine::kernel::leader::{Leader, Led, Outcome, Surroundings};
 use kapi_engine::kernel::worker::{Hands, Terms, Worker};
 use kapi_sys::alarm::WakeSources;
-use kapi_sys::clock::Clock as _;
+use kapi_sys::clock::{Clock as _, monotonic_ms};
 use kapi_world::book::Book;
 use kapi_world::events::Lookout;
 

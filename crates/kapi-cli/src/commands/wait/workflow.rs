@@ -1,8 +1,10 @@
 //! Waiting for a workflow: until it has ended, or its person has to decide, answer or unblock it.
 
 use kapi_core::workflow::mode_spec::Stage;
-use kapi_core::workflow::state::{Status, Workflow};
-use kapi_engine::workflow::key::WorkflowKey;
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::commands::wait::{OWNER, Waited};
 use crate::context::Context;
@@ -31,7 +33,7 @@ pub(super) fn wait(
         if rests(&found.workflow) {
             return Ok(Some(found));
         }
-        let driver = project
+        let driver = Workflows::of(&project)
             .workflow_driver(key)
             .map_err(|error| Error::workflow(&error))?;
         if is_first && driver.is_none() {

@@ -6,6 +6,7 @@
 use kapi_core::workflow::spent;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::context::Context;
 use crate::contract::words::{self, budget_words};
@@ -28,7 +29,7 @@ pub(crate) enum Leave {
 pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Result<(), Error> {
     let ui = context.ui;
     let workflow = &found.workflow;
-    let lack = found.project.unapproved_workflow(workflow);
+    let lack = Workflows::of(&found.project).unapproved_workflow(workflow);
     let Some(lack) = lack.map_err(|error| Error::engine(&error, ""))? else {
         ui.say("note: it is yours already.");
         return Ok(());
@@ -43,8 +44,7 @@ pub(crate) fn adopt(context: &Context, found: &Found<'_>, leave: Leave) -> Resul
     if leave == Leave::Asked {
         ask(context, found)?;
     }
-    found
-        .project
+    Workflows::of(&found.project)
         .adopt_workflow(&context.actor, workflow)
         .map_err(|error| Error::workflow(&error))?;
     ui.say(&format!("Workflow {} is yours now.", found.key.id));

@@ -3,10 +3,11 @@
 //! At a terminal after it was shown whole, with `--yes`, or by naming its hash. It does not go on by
 //! itself: that is said, with the command, unless `--go` asks for it.
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::pending::{Means, Pending};
 use kapi_engine::workflow::requests::Approving;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::{Looked, WorkflowView};
 
 use crate::context::Context;
@@ -109,8 +110,7 @@ pub(crate) fn approve(
     found: &mut Found<'_>,
     approving: &Approving,
 ) -> Result<(), Error> {
-    let submitted = found
-        .project
+    let submitted = Workflows::of(&found.project)
         .approve_workflow(&found.key, &context.actor, approving)
         .map_err(|error| Error::workflow(&error))?;
     found.workflow = submitted.workflow;

@@ -2,11 +2,12 @@
 //!
 //! One thing is asked at a time: an answer, a change, another try, an end. A person's to do.
 
+use kapi_core::mode::Mode;
 use kapi_core::workflow::command::Command;
 use kapi_core::workflow::limits::Raised;
-use kapi_core::workflow::mode::Mode;
 use kapi_core::workflow::modes::ModeCommand;
-use kapi_core::workflow::state::Status;
+use kapi_core::workflow_status::Status;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::commands::workflow::adopt::{self, Leave};
 use crate::context::Context;
@@ -155,8 +156,7 @@ fn raise(context: &Context, found: &mut Found<'_>, args: &Args) -> Result<(), Er
 
 /// Asks for a change; what was edited by hand goes along, and where it is kept is said.
 fn revise(context: &Context, found: &mut Found<'_>, text: &str) -> Result<(), Error> {
-    let revised = found
-        .project
+    let revised = Workflows::of(&found.project)
         .revise_workflow(&found.key, &context.actor, text)
         .map_err(|error| Error::workflow(&error))?;
     found.workflow = revised.submitted.workflow;

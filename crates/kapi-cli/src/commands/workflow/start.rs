@@ -4,15 +4,15 @@
 //! and the number typed then is a row of that list and nothing else.
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::mode_spec::{Opening, Stage};
+use kapi_core::mode::Mode;
+use kapi_core::workflow::mode_spec::{ModeSpec, Opening, Stage};
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::next_command::next_commands;
 use kapi_core::workflow::state::Workflow;
 use kapi_core::workflow::terms::PlanApproval;
 use kapi_engine::project::Project;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::workflow::workflows::Workflows;
 
 use crate::context::Context;
 use crate::driving::interrupts;
@@ -110,10 +110,10 @@ pub(crate) fn run(context: &Context, wanted: &Wanted<'_>) -> Result<Exit, Error>
         terms: drawn.terms,
         begin,
     };
-    let workflow = project
+    let workflow = Workflows::of(&project)
         .start_workflow(&context.actor, &new)
         .map_err(|error| Error::workflow(&error))?;
-    let key = WorkflowKey::of(&workflow);
+    let key = workflow.key();
     let mut found = Found {
         project,
         key,
@@ -159,7 +159,7 @@ fn giver<'a>(context: &'a Context, reference: &'a str) -> Result<Found<'a>, Erro
     }
     let text = format!(
         "not_approved: failed to begin from {} {}: its spec is not approved (in {})",
-        Mode::CONTEXT.noun(),
+        ModeSpec::noun_of(Mode::CONTEXT),
         found.key.id,
         words::standing(&found.workflow)
     );
@@ -178,7 +178,7 @@ fn with_agent(context: &Context, said: &Flags, named: Option<&Found<'_>>) -> Res
         let config = context.config(Some(found.project.layout.root()))?;
         if config.goal.agent.is_none() {
             let agent = found.workflow.terms.agent.clone();
-            let noun = Mode::CONTEXT.noun();
+            let noun = ModeSpec::noun_of(Mode::CONTEXT);
             context
                 .ui
                 .say(&format!("note: The agent is the {noun}'s: {agent}."));
@@ -209,7 +209,7 @@ fn linked(
             Chosen::Nothing => {
                 context.ui.say(&format!(
                     "note: UNLINKED: no {} gives it its context; the plan carries its own.",
-                    Mode::CONTEXT.noun()
+                    ModeSpec::noun_of(Mode::CONTEXT)
                 ));
                 Ok(None)
             }

@@ -2,7 +2,8 @@
 //!
 //! Reads the inventory and no log.
 
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_wire::workflow::row::WorkflowRow;
 use serde::Serialize;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(context: &Context, mode: Mode, args: &Args) -> Result<Exit, Er
     let workflows = match context.project_root() {
         Ok(root) => {
             let project = context.project(&root, "kapi status");
-            let standings = project.standings();
+            let standings = Workflows::of(&project).standings();
             let standings = standings.map_err(|error| Error::engine(&error, ""))?;
             let session = session::session(context);
             let attached = listing::attached(&standings, session.as_deref());

@@ -13,7 +13,7 @@ use kapi_engine::kernel::queue::Queue;
 use kapi_wire::kernel_tools::KernelTool;
 use kapi_wire::kernel_tools::answer::Answer;
 use kapi_wire::kernel_tools::input::read;
-use kapi_world::tools::KernelToolService;
+use kapi_world::tools::TaskTools;
 use serde_json::Value;
 
 use super::{Asker, Standing, perform, refused};
@@ -21,6 +21,9 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::kernel::{Kernel, failed};
 
+/// What an agent is told where runs may not submit tasks.
+const NOT_ALLOWED: &str = "runs may not submit tasks here; a person allows it with \
+                           `runs_submit_tasks = true` under [kernel] in their own configuration";
 /// What the kernel's stream calls the process that asks for a run.
 const OWNER: &str = "kapi, for a run";
 /// A goal's agent is no task, so what it submits stands one below.
@@ -30,21 +33,29 @@ const LIVE_MAX: usize = 20;
 /// Tasks that have ended and are looked at for what they used, at most.
 const ENDED_MAX: usize = 1_000;
 
-/// Returns who performs the kernel's tools for the runs of a project; nobody unless the person lets
-/// runs submit tasks.
+/// Returns what performs the kernel's tools for the runs of a project; each call is refused unless the
+/// person lets runs submit tasks.
 pub(in crate::desk) fn desk<'a>(
     context: &'a Context,
     root: PathBuf,
-) -> Result<Option<KernelToolService<'a>>, Error> {
+) -> Result<TaskTools<'a>, Error> {
     let config = context.config(Some(&root))?;
     let lets = config.kernel.person.runs_submit_tasks.as_ref();
-    if !lets.is_some_and(|lets| lets.value) {
-        return Ok(None);
-    }
-    Ok(Some(Arc::new(move |goal: &GoalId, tool, input| {
+    let are_offered = lets.is_some_and(|lets| lets.value);
+    let perform = move |goal: &GoalId, tool, input| {
+        if !are_offered {
+            return Answer::not_launched(NOT_ALLOWED);
+        }
         let answered = call(context, &root, goal, (tool, input));
         answered.unwrap_or_else(|error| refused(&error))
-    })))
+    };
+    Ok(TaskTools {
+        are_offered,
+        call: Arc::new(move |goal: &GoalId, tool: &str, input| {
+            let tool = KernelTool::named(tool)?;
+            Some(perform(goal, tool, input).to_value())
+        }),
+    })
 }
 
 fn call(

@@ -16,7 +16,8 @@ use kapi_core::workflow::modes::ralph::plan::{Consensus, Plan};
 use kapi_core::workflow::modes::ralph::review::{Category, Review};
 use kapi_core::workflow::modes::ralph::state::{Ralph, Stand};
 use kapi_core::workflow::modes::{Body, ModeEvent};
-use kapi_core::workflow::state::{Status, Workflow};
+use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_status::Status;
 
 use crate::contract::short;
 use crate::event_words::first_line;

@@ -9,10 +9,10 @@ use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Origin, Request};
 use crate::kernel::task::{End, Phase, PhaseStatus, Report};
 use crate::kernel::task_terms::{Priority, Retry, TaskBudget};
+use crate::mode::Mode;
 use crate::plan;
 use crate::proof::policy::CheckPolicy;
 use crate::usage::Usage;
-use crate::workflow::mode::Mode;
 
 fn check(event: &KernelEvent, line: &str) {
     assert_eq!(serde_json::to_string(event).unwrap(), line);

@@ -16,7 +16,8 @@ use crate::workflow::limits::Raised;
 use crate::workflow::mode_spec::Integration;
 use crate::workflow::pending::{Approval, Means, Pending};
 use crate::workflow::spent;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 pub(super) fn approve(
     workflow: &Workflow,

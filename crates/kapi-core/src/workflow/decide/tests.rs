@@ -4,6 +4,7 @@ use crate::actor::Actor;
 use crate::failure::Failure;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
+use crate::mode::Mode;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::decide::effects::FAILURES_MAX;
@@ -14,17 +15,17 @@ use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::evolve::evolve;
 use crate::workflow::limits::Raised;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::story::{drafted, interview, says, talk, to_interview};
 use crate::workflow::next_command::next_commands;
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::story::{
     NOW_MS, Story, agent, approve, given, human, identity, start_interview, terms,
 };
 use crate::workflow::worker::{Capability, NOTES_MAX, WorkerId, WorkerStatus};
+use crate::workflow_status::Status;
 
 fn denied(story: &mut Story, actor: &Actor, command: &Command) -> Why {
     let before = story.clone();

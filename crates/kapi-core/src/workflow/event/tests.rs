@@ -4,13 +4,13 @@
 use crate::evidence::EvidenceFile;
 use crate::id::{EffectId, GoalId};
 use crate::kernel::id::TaskId;
+use crate::mode::Mode;
 use crate::plan::task::TaskId as PlanTaskId;
 use crate::usage::Usage;
 use crate::workflow::conflict::Settlement;
 use crate::workflow::event::Event;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::limits::{GoalAccount, Raised};
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::begin::InterviewBegin;
 use crate::workflow::modes::interview::event::InterviewEvent;
 use crate::workflow::modes::interview::round::{Answer, Contradiction, Provenance};

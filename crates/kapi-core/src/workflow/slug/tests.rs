@@ -3,7 +3,7 @@
 use proptest::prelude::{any, prop, proptest};
 
 use crate::id::Slug;
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 use crate::workflow::slug::{RESERVED, derive};
 
 fn check(purpose: &str, taken: &[&str], expected: &str) {

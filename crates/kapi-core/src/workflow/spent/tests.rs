@@ -7,8 +7,9 @@ use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::limits::{Amounts, GoalAccount, Raised};
 use crate::workflow::spent::{left, limit, time_left_ms, time_limit_ms, used, used_up};
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::story::{Story, agent, human, identity, start_interview, terms};
+use crate::workflow_status::Status;
 
 fn amounts(tokens: u64, usd_micros: u64) -> Amounts {
     Amounts {

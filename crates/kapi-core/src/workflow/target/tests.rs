@@ -1,9 +1,9 @@
 //! The reference's tables of what a token means, row by row.
 
 use crate::id::GoalId;
-use crate::workflow::mode::Mode;
-use crate::workflow::state::Status;
+use crate::mode::Mode;
 use crate::workflow::target::{Row, Target, TargetError, approve, resume};
+use crate::workflow_status::Status;
 
 fn id(text: &str) -> GoalId {
     GoalId::parse(text).unwrap()

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use kapi_core::id::GoalId;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::Status;
+use kapi_core::mode::Mode;
+use kapi_core::workflow_key::WorkflowKey;
+use kapi_core::workflow_status::Status;
 use kapi_sys::lock::LockDirectory;
 
 use crate::error::EngineError;
@@ -15,9 +16,9 @@ use crate::project::Project;
 use crate::workflow::error::WorkflowError;
 use crate::workflow::index::file_of_each::FileOfEach;
 use crate::workflow::index::{WorkflowListed, WorkflowStanding};
-use crate::workflow::key::WorkflowKey;
+use crate::workflow::workflows::Workflows;
 
-impl Project<'_> {
+impl Workflows<'_> {
     /// Returns who drives each of these workflows right now, if anybody does. Only what is active is
     /// asked: nothing else can be driven. Asks the real file system.
     ///

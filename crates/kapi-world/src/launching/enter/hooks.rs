@@ -13,7 +13,7 @@ use kapi_agent::hook::inject::{Injection, inject, settings_file};
 use kapi_agent::hook::{HookAgent, lasting_command_line};
 use kapi_agent::launch::HomeFile;
 use kapi_core::failure::Failure;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sandbox::spec::Mount;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use kapi_agent::agent::AgentKind;
 use kapi_core::failure::Failure;
-use kapi_core::goal::prompt::judge::{Subject, instructions, material};
 use kapi_core::isolation::NetworkMode;
 use kapi_core::kernel::task::{End, FailureKind};
+use kapi_core::proof::judge_prompt::{Subject, instructions, material};
 use kapi_core::spend::account::Role;
 use kapi_core::spend::day::Day;
 use kapi_core::usage::Usage;
 use kapi_core::verdict::{JudgeAnswer, Verdict};
 use kapi_engine::kernel::profile_file;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 
 use super::LoopExecution;
 use super::evaluate::EvalFinding;

@@ -13,14 +13,14 @@ use kapi_core::kernel::id::TaskId;
 use kapi_core::kernel::policy::Policy;
 use kapi_core::kernel::task::{End, Failure, FailureKind, Report};
 use kapi_core::kernel::task_terms::Priority;
+use kapi_core::mode::Mode;
 use kapi_core::usage::Usage;
-use kapi_core::workflow::mode::Mode;
 use kapi_engine::kernel::door::Door;
 use kapi_engine::kernel::door::goal::GoalAsk;
 use kapi_engine::kernel::queue::Queue;
 use kapi_engine::kernel::store::LEASE_MS;
 use kapi_engine::kernel::terms::KernelTerms;
-use kapi_engine::world::Watch;
+use kapi_engine::watch::Watch;
 use kapi_world::workflows::drive::{Driven, drive};
 use kapi_world::workflows::{GoalTask, NotTasked, Tasked};
 

@@ -9,7 +9,7 @@ use kapi_core::id::{GoalId, Slug};
 use kapi_core::plan::task::TaskId;
 use kapi_core::workflow::effect::Action;
 use kapi_core::workflow::outcome::Outcome;
-use kapi_engine::world::Activity;
+use kapi_engine::watch::Activity;
 use kapi_sys::cancel::Cancel;
 
 use super::{Bench, PLAN, agent, failed, landed, proved, work};

@@ -8,12 +8,13 @@ use std::path::Path;
 use kapi_core::text::counted;
 use kapi_core::workflow::documents::documents;
 use kapi_core::workflow::state::Workflow;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::machine::audit::StreamFault;
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
 use kapi_engine::workflow::index::WorkflowStanding;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::snapshot::Snapshot;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::inventory::Inventory;
 use kapi_store::layout::HomeLayout;
 use kapi_sys::disk::Disk as _;
@@ -40,7 +41,7 @@ pub(super) fn probes(context: &Context, wish: Wish) -> Result<Vec<Probe>, Error>
         Err(error) => return Err(error),
     };
     let project = context.project(&root, "kapi doctor");
-    let listed = project
+    let listed = Workflows::of(&project)
         .workflows()
         .map_err(|error| Error::engine(&error, ""))?;
     if listed.is_empty() {
@@ -75,7 +76,7 @@ impl Looked<'_> {
     fn mended(self, wish: Wish) -> Option<Probe> {
         match wish {
             Wish::Look => None,
-            Wish::Mend => match self.project.repair_workflow(self.key) {
+            Wish::Mend => match Workflows::of(self.project).repair_workflow(self.key) {
                 Ok(_) => None,
                 Err(error) => Some(self.failed(Class::EventSnapshot, &error)),
             },
@@ -84,7 +85,7 @@ impl Looked<'_> {
 
     fn probes(self) -> Vec<Probe> {
         let mut probes = vec![self.event_snapshot()];
-        match self.project.workflow(self.key) {
+        match Workflows::of(self.project).workflow(self.key) {
             Ok(workflow) => {
                 probes.push(self.artifact(&workflow));
                 probes.push(self.source_of_truth(&workflow));
@@ -222,7 +223,7 @@ impl Looked<'_> {
 
     fn ownership(self, workflow: &Workflow) -> Probe {
         const CLASS: Class = Class::Ownership;
-        match self.project.unapproved_workflow(workflow) {
+        match Workflows::of(self.project).unapproved_workflow(workflow) {
             Ok(None) => {}
             Ok(Some(lack)) => {
                 return self

@@ -11,15 +11,15 @@ use kapi_core::goal::budget::Budget;
 use kapi_core::goal::contract::TURNS_DEFAULT;
 use kapi_core::isolation::{NetworkMode, SandboxLevel};
 use kapi_core::judge::Judge;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::mode_spec::{Opening, Repository};
+use kapi_core::mode::Mode;
+use kapi_core::workflow::mode_spec::{ModeSpec, Opening, Repository};
 use kapi_core::workflow::modes::Begin;
 use kapi_core::workflow::terms::{PlanApproval, Terms};
 use kapi_engine::project::Project;
 use kapi_engine::workflow::audit::audit_workflow;
-use kapi_engine::workflow::key::WorkflowKey;
 use kapi_engine::workflow::snapshot::Snapshot;
 use kapi_engine::workflow::start::NewWorkflow;
+use kapi_engine::workflow::workflows::Workflows;
 use kapi_store::layout::ProjectLayout;
 use kapi_sys::clock::Clock as _;
 
@@ -68,10 +68,10 @@ fn started(context: &Context, root: &Path, mode: Mode) -> Result<String, String>
     let person = Actor::Human {
         user: "probe".to_owned(),
     };
-    let workflow = project
+    let workflow = Workflows::of(&project)
         .start_workflow(&person, &new)
         .map_err(|error| failed(&error))?;
-    let key = WorkflowKey::of(&workflow);
+    let key = workflow.key();
     let audit = audit_workflow(&project, &key).map_err(|error| failed(&error))?;
     if let Some(fault) = audit.faults.first() {
         return Err(failed(fault));
@@ -107,7 +107,7 @@ fn project(context: &Context, app: PathBuf, home: PathBuf) -> Project<'_> {
 }
 
 fn begin(mode: Mode) -> Option<Begin> {
-    let spec = mode.spec()?;
+    let spec = ModeSpec::of(mode)?;
     let commit = match spec.repository {
         Repository::Optional => None,
         Repository::Required => Some(NO_COMMIT.to_owned()),

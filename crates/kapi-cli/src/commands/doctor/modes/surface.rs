@@ -4,14 +4,15 @@
 //! Walks the tree of commands as it is parsed with.
 
 use clap::CommandFactory as _;
-use kapi_core::workflow::mode::Mode;
+use kapi_core::mode::Mode;
+use kapi_core::workflow::mode_spec::ModeSpec;
 
 use crate::args::Args;
 use crate::commands::doctor::modes::{Class, Probe};
 
 /// The modes that this version has.
 pub(super) fn modes() -> impl Iterator<Item = Mode> {
-    Mode::specs().map(|spec| spec.mode)
+    ModeSpec::all().map(|spec| spec.mode)
 }
 /// What every mode understands, and nothing else.
 const VERBS: [&str; 3] = ["approve", "resume", "status"];

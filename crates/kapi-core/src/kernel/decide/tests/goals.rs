@@ -14,8 +14,8 @@ use crate::kernel::loop_run::Trigger;
 use crate::kernel::request::{Key, Request};
 use crate::kernel::task::{End, FailureKind};
 use crate::kernel::task_state::State;
+use crate::mode::Mode;
 use crate::plan;
-use crate::workflow::mode::Mode;
 
 const HERE: &str = "here:/project";
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::link::Link;
 use crate::workflow::handover::Spec;
-use crate::workflow::link::Link;
 use crate::workflow::modes::interview::state::{Interview, InterviewPhase};
 
 /// A Deep Interview's beginning.

@@ -36,7 +36,7 @@ pub enum InterviewCommand {
     /// Record that the interview goes on in another workflow, which was just started from it.
     Branch {
         /// The other one's mode.
-        mode: crate::workflow::mode::Mode,
+        mode: crate::mode::Mode,
         /// The other one.
         workflow: crate::id::GoalId,
     },

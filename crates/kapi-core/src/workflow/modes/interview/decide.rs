@@ -5,11 +5,11 @@
 
 use crate::actor::Actor;
 use crate::id::EffectId;
+use crate::mode::Mode;
 use crate::workflow::decide::{human, is_free, said, wrong_phase};
 use crate::workflow::denied::Why;
 use crate::workflow::event::Event;
 use crate::workflow::given::Given;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::event::InterviewEvent;
 use crate::workflow::modes::interview::prompt::effect_id;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
+use crate::mode::Mode;
 use crate::workflow::handover::Spec;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::round::{Answer, Contradiction, Question};
 use crate::workflow::modes::interview::score::Score;
 

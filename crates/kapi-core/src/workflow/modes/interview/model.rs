@@ -5,13 +5,13 @@
 use crate::actor::Actor;
 use crate::failure::Failure;
 use crate::id::{EffectId, GoalId};
+use crate::mode::Mode;
 use crate::usage::Usage;
 use crate::workflow::command::Command;
 use crate::workflow::documents::documents;
 use crate::workflow::effect::next;
 use crate::workflow::evidence::{Evidence, Weight};
 use crate::workflow::limits::Raised;
-use crate::workflow::mode::Mode;
 use crate::workflow::model::{Alphabet, print, search};
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::prompt::effect_id;
@@ -29,11 +29,12 @@ use crate::workflow::modes::{Body, ModeAnswer, ModeCommand};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
 use crate::workflow::spent;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::story::{
     NOW_MS, Story, agent, answered, approve, hash, human, identity, start_interview, terms,
 };
 use crate::workflow::terms::Terms;
+use crate::workflow_status::Status;
 
 fn of(workflow: &Workflow) -> &Interview {
     match &workflow.body {

@@ -2,6 +2,8 @@
 
 use crate::actor::Actor;
 use crate::id::{EffectId, GoalId};
+use crate::link::{Link, Relation};
+use crate::mode::Mode;
 use crate::workflow::decide::{going_on, wrong_mode};
 use crate::workflow::denied::Why;
 use crate::workflow::documents::Document;
@@ -9,8 +11,6 @@ use crate::workflow::effect::Effect;
 use crate::workflow::event::Event;
 use crate::workflow::given::Given;
 use crate::workflow::handover::Spec;
-use crate::workflow::link::{Link, Relation};
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_rules::{After, ModeRules, PersonQuestion};
 use crate::workflow::mode_spec::{ModeSpec, PhaseSpec};
 use crate::workflow::modes::interview::begin::InterviewBegin;

@@ -1,7 +1,7 @@
 //! What an interview is as far as it is a table.
 
+use crate::mode::Mode;
 use crate::workflow::flow::BaseRule;
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
     Stage,

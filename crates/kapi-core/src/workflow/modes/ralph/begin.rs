@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
+use crate::link::{Link, Relation};
+use crate::mode::Mode;
 use crate::workflow::handover::Spec;
-use crate::workflow::link::{Link, Relation};
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase};
 
 /// A Ralph workflow's beginning.

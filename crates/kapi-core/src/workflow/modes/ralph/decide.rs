@@ -17,7 +17,8 @@ use crate::workflow::modes::ralph::plan::Attempt;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase, Stand};
 use crate::workflow::modes::ralph::want::{Want, wanted};
 use crate::workflow::outcome::Outcome;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 mod argue;
 mod carry;

@@ -26,8 +26,9 @@ use crate::workflow::modes::ralph::want::wants;
 use crate::workflow::modes::{Body, ModeCommand};
 use crate::workflow::next_command::next_commands;
 use crate::workflow::pending::Means;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
 use crate::workflow::terms::PlanApproval;
+use crate::workflow_status::Status;
 
 mod outcome;
 

@@ -1,6 +1,6 @@
 //! The roles in which agents of a build are asked: planner, critic, arbiter, reviewer, accountant.
 
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 
 /// One role.

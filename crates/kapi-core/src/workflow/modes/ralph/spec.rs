@@ -1,8 +1,8 @@
 //! What Ralph is as far as it is a table.
 
+use crate::mode::Mode;
 use crate::workflow::flow::BaseRule;
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
-use crate::workflow::mode::Mode;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
     Stage,

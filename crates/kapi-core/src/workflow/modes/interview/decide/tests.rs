@@ -17,8 +17,8 @@ use crate::workflow::modes::interview::story::{
 };
 use crate::workflow::modes::ralph::answer::{Accounting, RalphAnswer};
 use crate::workflow::modes::{ModeAnswer, ModeEvent};
-use crate::workflow::state::Status;
 use crate::workflow::story::{Story, agent, human, start_interview, terms};
+use crate::workflow_status::Status;
 
 /// Proposes a step that breaks a rule, and returns the rule; nothing changes.
 fn refused(story: &mut Story, step: Step) -> String {

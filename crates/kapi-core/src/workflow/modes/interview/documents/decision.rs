@@ -2,7 +2,7 @@
 //!
 //! Generated from state alone; the interviewer's reasons are marked as its own.
 
-use crate::workflow::link::Relation;
+use crate::link::Relation;
 use crate::workflow::modes::interview::draft;
 use crate::workflow::modes::interview::round::{Provenance, Reply};
 use crate::workflow::modes::interview::state::Interview;

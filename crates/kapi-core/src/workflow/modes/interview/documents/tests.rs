@@ -2,8 +2,8 @@
 
 use crate::actor::Actor;
 use crate::id::GoalId;
+use crate::mode::Mode;
 use crate::workflow::documents::documents;
-use crate::workflow::mode::Mode;
 use crate::workflow::modes::interview::command::InterviewCommand;
 use crate::workflow::modes::interview::story::{
     GOAL, agree, ask, draft, drafted, fact, interview, item, of, propose, says, spec, talk,

@@ -18,7 +18,8 @@ use crate::workflow::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::modes::ralph::want::wants;
 use crate::workflow::modes::ralph::{allowance, evolve, graph};
 use crate::workflow::spent;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 /// The most answers of one role in a row that are refused before a person is asked.
 pub(super) const REFUSED_MAX: usize = 3;

@@ -20,8 +20,8 @@ use crate::workflow::modes::ralph::state::{RalphPhase, Stand};
 use crate::workflow::modes::{ModeCommand, ModeEvent};
 use crate::workflow::outcome::Outcome;
 use crate::workflow::pending::Means;
-use crate::workflow::state::Status;
 use crate::workflow::terms::PlanApproval;
+use crate::workflow_status::Status;
 
 mod argue;
 mod close;

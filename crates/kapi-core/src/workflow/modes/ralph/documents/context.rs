@@ -1,6 +1,6 @@
 //! `context.md`: what the build starts from.
 
-use crate::workflow::link::Relation;
+use crate::link::Relation;
 use crate::workflow::modes::ralph::documents::markdown::{block, code, list, quote};
 use crate::workflow::modes::ralph::prompt::spec_text;
 use crate::workflow::modes::ralph::state::Ralph;

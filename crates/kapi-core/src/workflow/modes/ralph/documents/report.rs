@@ -14,7 +14,8 @@ use crate::workflow::modes::ralph::graph;
 use crate::workflow::modes::ralph::state::{Ralph, RalphPhase, Stand, TaskState};
 use crate::workflow::pending::{Approval, Means};
 use crate::workflow::report::one_line;
-use crate::workflow::state::{Status, Workflow};
+use crate::workflow::state::Workflow;
+use crate::workflow_status::Status;
 
 /// Returns the document.
 pub(in crate::workflow::modes::ralph) fn text(workflow: &Workflow, ralph: &Ralph) -> String {

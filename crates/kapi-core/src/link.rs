@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::GoalId;
-use crate::workflow::mode::Mode;
+use crate::mode::Mode;
 
 /// One connection, as the workflow sees it that records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

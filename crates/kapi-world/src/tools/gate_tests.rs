@@ -25,11 +25,11 @@ use kapi_sys::clock::SystemClock;
 use kapi_sys::real_disk::RealDisk;
 use tempfile::TempDir;
 
-use super::client::{ask, ask_within};
-use super::person::Person;
-use super::support::check;
-use super::{GateRules, GateSite, PermissionGate};
-use crate::tools::{ToolCaller, ToolService};
+use super::{TaskTools, ToolCaller, ToolService};
+use crate::gate::client::{ask, ask_within};
+use crate::gate::person::Person;
+use crate::gate::support::check;
+use crate::gate::{GateRules, GateSite, PermissionGate};
 
 struct Bench {
     folder: TempDir,
@@ -98,7 +98,10 @@ impl Bench {
             judge_default: None,
             person,
             named_checks: Arc::new(|_| Ok(Vec::new())),
-            kernel: None,
+            tasks: TaskTools {
+                are_offered: false,
+                call: Arc::new(|_, _, _| None),
+            },
         };
         let slug = Slug::parse("fix-it").unwrap();
         let started = desk
@@ -119,7 +122,7 @@ impl Bench {
 
     fn open(&self, rules: GateRules<'_>) -> Option<PathBuf> {
         let gate = self.gate(rules);
-        gate.map(|gate| gate.socket.clone())
+        gate.map(|gate| gate.seen_inside().socket.to_path_buf())
     }
 
     fn gate<'a>(&self, rules: GateRules<'a>) -> Option<PermissionGate<'a>> {
@@ -135,7 +138,8 @@ impl Bench {
 
     /// Does something while the goal's gate is served.
     fn served<T>(&self, act: impl FnOnce(&PermissionGate<'_>) -> T) -> T {
-        let gate = self.gate(GateRules::Goal(self.caller())).unwrap();
+        let caller = self.caller();
+        let gate = self.gate(GateRules::Service(&caller)).unwrap();
         let stop = StopSignal::new().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| gate.serve(&stop));
@@ -183,9 +187,9 @@ fn answering(answers: &'static [bool]) -> (Person, Arc<Mutex<Vec<String>>>) {
 fn ask_before_denies_with_a_reason_and_records_each_command_once() {
     let bench = Bench::new(&["git push", "rm -rf"], None);
     bench.served(|gate| {
-        assert_eq!(ask(&gate.socket, &bash("git status")), Ok(()));
+        assert_eq!(ask(gate.seen_inside().socket, &bash("git status")), Ok(()));
         for _ in 0..3 {
-            let reason = ask(&gate.socket, &bash("git -C x push")).unwrap_err();
+            let reason = ask(gate.seen_inside().socket, &bash("git -C x push")).unwrap_err();
             for words in [
                 "a person has to allow \"git push\"",
                 "kapi goal allow 001-fix-it \"git push\"",
@@ -194,7 +198,7 @@ fn ask_before_denies_with_a_reason_and_records_each_command_once() {
                 assert!(reason.contains(words), "{reason}");
             }
         }
-        ask(&gate.socket, &bash("rm -fr x")).unwrap_err();
+        ask(gate.seen_inside().socket, &bash("rm -fr x")).unwrap_err();
         assert_eq!(gate.without_refused(Some(9), 5), Some(1));
         assert_eq!(gate.without_refused(None, 4), Some(0));
         assert_eq!(gate.without_refused(None, 5), None);
@@ -214,10 +218,10 @@ fn ask_before_denies_with_a_reason_and_records_each_command_once() {
 fn ask_before_is_over_as_soon_as_a_person_allows_it() {
     let bench = Bench::new(&["git push", "rm -rf"], None);
     bench.served(|gate| {
-        ask(&gate.socket, &bash("git push")).unwrap_err();
+        ask(gate.seen_inside().socket, &bash("git push")).unwrap_err();
         bench.allow("git push");
-        assert_eq!(ask(&gate.socket, &bash("git push")), Ok(()));
-        let reason = ask(&gate.socket, &bash("git push; rm -rf x")).unwrap_err();
+        assert_eq!(ask(gate.seen_inside().socket, &bash("git push")), Ok(()));
+        let reason = ask(gate.seen_inside().socket, &bash("git push; rm -rf x")).unwrap_err();
         assert!(reason.contains("rm -rf"), "{reason}");
     });
 }
@@ -227,11 +231,14 @@ fn ask_before_asks_the_person_at_the_terminal() {
     let (person, asked) = answering(&[true, false]);
     let bench = Bench::new(&["git push", "rm -rf"], Some(person));
     bench.served(|gate| {
-        assert_eq!(ask(&gate.socket, &bash("git push")), Ok(()));
-        assert_eq!(ask(&gate.socket, &bash("git push again")), Ok(()));
+        assert_eq!(ask(gate.seen_inside().socket, &bash("git push")), Ok(()));
+        assert_eq!(
+            ask(gate.seen_inside().socket, &bash("git push again")),
+            Ok(())
+        );
         // A no holds for the run: nobody is asked the same over and over.
         for _ in 0..3 {
-            let reason = ask(&gate.socket, &bash("rm -rf x")).unwrap_err();
+            let reason = ask(gate.seen_inside().socket, &bash("rm -rf x")).unwrap_err();
             assert!(reason.starts_with("user denied \"rm -rf\""), "{reason}");
         }
     });
@@ -259,14 +266,14 @@ fn ask_before_denies_what_cannot_be_read() {
             br#"{"tool_name":"Bash"}"#,
             &[0xff; 100],
         ] {
-            ask(&gate.socket, payload).unwrap_err();
+            ask(gate.seen_inside().socket, payload).unwrap_err();
         }
         let cut = bash("git status");
-        ask(&gate.socket, cut.get(..cut.len() - 3).unwrap()).unwrap_err();
+        ask(gate.seen_inside().socket, cut.get(..cut.len() - 3).unwrap()).unwrap_err();
         let long = bash(&"x".repeat(9 << 20));
-        ask(&gate.socket, &long).unwrap_err();
+        ask(gate.seen_inside().socket, &long).unwrap_err();
         fs::remove_dir_all(bench.folder.path().join(".ilchul")).unwrap();
-        ask(&gate.socket, &bash("git status")).unwrap_err();
+        ask(gate.seen_inside().socket, &bash("git status")).unwrap_err();
     });
 }
 
@@ -309,7 +316,7 @@ fn ask_before_denies_where_nobody_answers() {
 #[test]
 fn ask_before_without_a_list_has_no_gate() {
     let bench = Bench::new(&[], None);
-    assert_eq!(bench.open(GateRules::Goal(bench.caller())), None);
+    assert_eq!(bench.open(GateRules::Service(&bench.caller())), None);
     assert_eq!(bench.open(GateRules::Fixed(&[])), None);
     assert!(bench.open(GateRules::Fixed(&["x".to_owned()])).is_some());
     let left = bench.folder.path().join("gate");

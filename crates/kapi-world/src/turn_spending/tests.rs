@@ -11,15 +11,16 @@ use kapi_core::spend::caps::Caps;
 use kapi_core::spend::prices::Prices;
 use kapi_core::usage::Usage;
 use kapi_engine::spend::{Ledger, LedgerHome};
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
 use kapi_sys::cancel::Cancel;
 use kapi_sys::clock::{Clock, StepClock};
 use kapi_sys::real_disk::RealDisk;
 
-use super::turn::{BookedTurn, TurnKey};
-use super::{Spending, usd};
+use super::within_caps;
 use crate::book::Book;
 use crate::grant::Grant;
+use crate::spending::turn::{BookedTurn, TurnKey};
+use crate::spending::{Spending, usd};
 
 fn spending<'a>(home: &Path, clock: &'a dyn Clock, machine_per_day: Option<u64>) -> Spending<'a> {
     let home = LedgerHome {
@@ -92,7 +93,7 @@ fn perform(spending: &Spending<'_>, turn: &BookedTurn, steps: &[u64]) -> (Outcom
         cancel: &cancel,
         notice: &|_| {},
     };
-    let outcome = spending.within(turn, &watch, |watch| {
+    let outcome = within_caps(spending, turn, &watch, |watch| {
         for step in steps {
             n_done += 1;
             (watch.notice)(Activity::Used(used(*step)));
@@ -170,7 +171,7 @@ fn two_at_once_share_a_cap() {
         cancel: &cancel,
         notice: &|_| {},
     };
-    let outcome = one.within(&turn("script:a.yaml", "e1"), &watch, |watch| {
+    let outcome = within_caps(&one, &turn("script:a.yaml", "e1"), &watch, |watch| {
         (watch.notice)(Activity::Used(used(10_000)));
         // 0.5 are reserved, so the other may use 0.1 and not 0.2.
         let (outcome, n_done) = perform(&other, &turn("script:b.yaml", "e2"), &[90_000, 90_000]);

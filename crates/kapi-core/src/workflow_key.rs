@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use kapi_core::id::GoalId;
-use kapi_core::workflow::mode::Mode;
-use kapi_core::workflow::state::Workflow;
+use crate::id::GoalId;
+use crate::mode::Mode;
 
 /// A workflow of a project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,17 +12,6 @@ pub struct WorkflowKey {
     pub mode: Mode,
     /// Its id, which no other workflow and no goal of the project has.
     pub id: GoalId,
-}
-
-impl WorkflowKey {
-    /// Returns the key of a workflow.
-    #[must_use]
-    pub fn of(workflow: &Workflow) -> Self {
-        Self {
-            mode: workflow.mode(),
-            id: workflow.id.clone(),
-        }
-    }
 }
 
 impl fmt::Display for WorkflowKey {

@@ -10,15 +10,16 @@ use kapi_core::id::GoalId;
 use kapi_core::kernel::goal_drive::GoalDrive;
 use kapi_core::kernel::task::{End, FailureKind, Report, Task};
 use kapi_core::workflow::effect::next;
+use kapi_core::workflow_key::WorkflowKey;
 use kapi_engine::kernel::worker::Hands;
-use kapi_engine::workflow::key::WorkflowKey;
-use kapi_engine::world::{Activity, Watch};
+use kapi_engine::watch::{Activity, Watch};
+use kapi_engine::workflow::workflows::Workflows;
 
-use super::ending::{failed, not_launched, refused};
-use super::{Performer, ruling};
 use crate::failure;
 use crate::launching::clean::goals;
 use crate::real::RealWorld;
+use crate::tasks::ending::{failed, not_launched, refused};
+use crate::tasks::{Performer, ruling};
 use crate::workflows::drive::{Driven, drive};
 
 /// Makes the world of a goal and hands it over, once.
@@ -26,14 +27,15 @@ pub type InWorld<'a> =
     dyn Fn(&GoalId, &mut dyn FnMut(RealWorld<'_>)) -> Result<(), Failure> + Sync + 'a;
 
 /// Drives the goal of a task to its rest.
-pub(super) fn perform(
+pub fn perform(
     performer: &Performer<'_>,
+    worlds: &InWorld<'_>,
     task: &Task,
     wanted: &GoalDrive,
     hands: &Hands<'_>,
 ) -> Report {
     let report = still_wanted(performer, wanted)
-        .and_then(|()| driven(performer, task, wanted, hands))
+        .and_then(|()| driven(performer, worlds, (task, wanted), hands))
         .unwrap_or_else(Report::of);
     if hands.cancel().is_raised() {
         // Whatever failed did so because it was called off.
@@ -52,7 +54,7 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
         mode: wanted.mode,
         id: wanted.workflow.clone(),
     };
-    let workflow = performer.project.workflow(&key);
+    let workflow = Workflows::of(performer.project).workflow(&key);
     let workflow = workflow.map_err(|error| refused(&failure::plain(&error)))?;
     if next(&workflow)
         .iter()
@@ -68,14 +70,14 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
 
 fn driven(
     performer: &Performer<'_>,
-    task: &Task,
-    wanted: &GoalDrive,
+    worlds: &InWorld<'_>,
+    (task, wanted): (&Task, &GoalDrive),
     hands: &Hands<'_>,
 ) -> Result<Report, End> {
     let goal = performer.project.load(&wanted.goal);
     let goal = goal.map_err(|error| refused(&failure::plain(&error)))?;
     let mut rests = None;
-    let made = (performer.in_world)(&wanted.goal, &mut |world| {
+    let made = worlds(&wanted.goal, &mut |world| {
         rests = Some(in_world(performer, task, &goal, world, hands));
     });
     made.map_err(|failure| refused(&failure))?;
