@@ -16,6 +16,7 @@ pub mod changed;
 pub mod command;
 pub mod conflict;
 pub mod decide;
+pub mod decision_spec;
 pub mod denied;
 mod dispatch;
 pub mod documents;

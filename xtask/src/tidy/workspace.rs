@@ -20,6 +20,10 @@ const SEAMS: &[(&str, &str)] = &[
         "the real world, and the simulated one that survives crashes",
     ),
     (
+        "RunService",
+        "who starts a run answers its agent's tools: a goal's caller, and the tests' that refuses",
+    ),
+    (
         "Machine",
         "goals, workflows, tasks, the ledger, preferences: each a stream of events and its fold",
     ),

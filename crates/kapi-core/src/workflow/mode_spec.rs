@@ -6,9 +6,9 @@
 
 use crate::id::GoalId;
 use crate::mode::Mode;
+use crate::workflow::decision_spec::DecisionSpec;
 use crate::workflow::flow::BaseRule;
 use crate::workflow::modes::Begin;
-use crate::workflow::pending::DecisionSpec;
 use crate::workflow::role::RoleSpec;
 
 /// A mode's table.

@@ -7,31 +7,8 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::workflow::decision_spec::DecisionSpec;
 use crate::workflow::mode_spec::ModeSpec;
-
-/// What a person is asked to decide, as data of its mode.
-#[derive(Debug, PartialEq, Eq)]
-pub struct DecisionSpec {
-    /// The name as it stands in `snapshot.json`.
-    pub name: &'static str,
-    /// The artifacts that it is about; one at least.
-    pub artifacts: &'static [&'static str],
-    /// What a list of what waits calls it.
-    pub inbox: &'static str,
-    /// What an approval gives leave for.
-    pub gives: Gives,
-    /// What exactly happens when it is approved.
-    pub on_yes: &'static str,
-}
-
-/// What an approval gives leave for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gives {
-    /// Nothing is run by it.
-    Nothing,
-    /// Work is done and lands.
-    Work,
-}
 
 /// Which decision; the same one wherever its table says so.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,7 +152,8 @@ pub struct Approval {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decision, DecisionSpec, Gives};
+    use super::Decision;
+    use crate::workflow::decision_spec::{DecisionSpec, Gives};
     use crate::workflow::mode_spec::ModeSpec;
 
     static SEVERAL: DecisionSpec = DecisionSpec {

@@ -213,7 +213,7 @@ fn a_goal() {
     e3b0c44298fc 2:lock
     92176a13888b 2:snapshot.json
     5d7b0d356ac6 2:state.json
-    1b1378b558ed 1:inventory.json
+    00e90bc25028 1:inventory.json
     e3b0c44298fc 1:lock
     ");
 }

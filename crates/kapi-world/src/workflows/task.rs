@@ -26,16 +26,22 @@ use crate::workflows::drive::{Driven, drive};
 pub type InWorld<'a> =
     dyn Fn(&GoalId, &mut dyn FnMut(RealWorld<'_>)) -> Result<(), Failure> + Sync + 'a;
 
+/// A task, and the goal that it drives.
+struct GoalTask<'a> {
+    task: &'a Task,
+    drive: &'a GoalDrive,
+}
+
 /// Drives the goal of a task to its rest.
 pub fn perform(
     performer: &Performer<'_>,
     worlds: &InWorld<'_>,
     task: &Task,
-    wanted: &GoalDrive,
+    drive: &GoalDrive,
     hands: &Hands<'_>,
 ) -> Report {
-    let report = still_wanted(performer, wanted)
-        .and_then(|()| driven(performer, worlds, (task, wanted), hands))
+    let report = still_wanted(performer, drive)
+        .and_then(|()| driven(performer, worlds, &GoalTask { task, drive }, hands))
         .unwrap_or_else(Report::of);
     if hands.cancel().is_raised() {
         // Whatever failed did so because it was called off.
@@ -71,14 +77,15 @@ fn still_wanted(performer: &Performer<'_>, wanted: &GoalDrive) -> Result<(), End
 fn driven(
     performer: &Performer<'_>,
     worlds: &InWorld<'_>,
-    (task, wanted): (&Task, &GoalDrive),
+    wanted: &GoalTask<'_>,
     hands: &Hands<'_>,
 ) -> Result<Report, End> {
-    let goal = performer.project.load(&wanted.goal);
+    let id = &wanted.drive.goal;
+    let goal = performer.project.load(id);
     let goal = goal.map_err(|error| refused(&failure::plain(&error)))?;
     let mut rests = None;
-    let made = worlds(&wanted.goal, &mut |world| {
-        rests = Some(in_world(performer, task, &goal, world, hands));
+    let made = worlds(id, &mut |world| {
+        rests = Some(in_world(performer, wanted, &goal, world, hands));
     });
     made.map_err(|failure| refused(&failure))?;
     rests.unwrap_or_else(|| Err(not_launched("its world was not made.")))
@@ -86,21 +93,23 @@ fn driven(
 
 fn in_world(
     performer: &Performer<'_>,
-    task: &Task,
+    wanted: &GoalTask<'_>,
     goal: &Goal,
     mut world: RealWorld<'_>,
     hands: &Hands<'_>,
 ) -> Result<Report, End> {
-    let Some(wanted) = task.goal_drive() else {
-        return Err(not_launched("it drives no goal."));
-    };
-    world.book.grant = ruling::of_goal(performer, task, &goal.contract, &world.book.grant)?;
-    let notice = |activity: Activity| (performer.notice)(task.id, activity);
+    world.book.grant = ruling::of_goal(performer, wanted.task, &goal.contract, &world.book.grant)?;
+    let notice = |activity: Activity| (performer.notice)(wanted.task.id, activity);
     let watch = Watch {
         cancel: hands.cancel(),
         notice: &notice,
     };
-    let driven = drive(performer.project, &world, (&goal.id, &wanted.task), &watch);
+    let driven = drive(
+        performer.project,
+        &world,
+        (&goal.id, &wanted.drive.task),
+        &watch,
+    );
     let driven = driven.map_err(|failure| refused(&failure.failure))?;
     let Driven::Rests(goal) = driven else {
         return Err(End::Cancelled);

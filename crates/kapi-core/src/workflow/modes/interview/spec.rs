@@ -1,6 +1,7 @@
 //! What an interview is as far as it is a table.
 
 use crate::mode::Mode;
+use crate::workflow::decision_spec::{DecisionSpec, Gives};
 use crate::workflow::flow::BaseRule;
 use crate::workflow::mode_spec::{
     ContextRule, GoalNames, Integration, ModeSpec, Opening, Party, PhaseSpec, Repository, Skill,
@@ -9,7 +10,7 @@ use crate::workflow::mode_spec::{
 use crate::workflow::modes::Begin;
 use crate::workflow::modes::interview::begin::InterviewBegin;
 use crate::workflow::modes::interview::state::InterviewPhase;
-use crate::workflow::pending::{Decision, DecisionSpec, Gives};
+use crate::workflow::pending::Decision;
 use crate::workflow::role::{AskedOf, Reads, RoleSpec};
 
 /// The table.

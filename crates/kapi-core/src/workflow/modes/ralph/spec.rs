@@ -1,6 +1,7 @@
 //! What Ralph is as far as it is a table.
 
 use crate::mode::Mode;
+use crate::workflow::decision_spec::{DecisionSpec, Gives};
 use crate::workflow::flow::BaseRule;
 use crate::workflow::guidance::{CODE_REVIEW, CODE_SIMPLIFIER};
 use crate::workflow::mode_spec::{
@@ -11,7 +12,7 @@ use crate::workflow::modes::Begin;
 use crate::workflow::modes::ralph::begin::RalphBegin;
 use crate::workflow::modes::ralph::role::RalphRole;
 use crate::workflow::modes::ralph::state::RalphPhase;
-use crate::workflow::pending::{Decision, DecisionSpec, Gives};
+use crate::workflow::pending::Decision;
 
 /// The table.
 pub(crate) static SPEC: ModeSpec = ModeSpec {
