@@ -16,6 +16,7 @@ pub mod checkout;
 pub mod command;
 pub mod diff;
 pub mod hidden;
+pub mod hunks;
 pub mod id;
 pub mod ignored;
 pub mod land;

@@ -17,6 +17,7 @@ mod dirt;
 mod fixture;
 mod hidden;
 mod hostile;
+mod hunks;
 mod land;
 mod land_range;
 mod layer;

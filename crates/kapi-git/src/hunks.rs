@@ -1,0 +1,179 @@
+//! The hunks between two commits, each with the lines that it takes away and brings.
+//!
+//! Read from trees without context, drivers or renames, so that a moved file is one path gone and one
+//! new. What has no lines (a binary file, a mode, an empty file) is one hunk that names the contents.
+
+use std::collections::BTreeSet;
+use std::iter::Peekable;
+use std::path::PathBuf;
+
+use crate::command::GitError;
+use crate::diff::{PLAIN, unexpected};
+use crate::id::CommitId;
+use crate::repository::{Repository, path_of};
+
+/// Lines of one file that changed in one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// The file.
+    pub path: PathBuf,
+    /// The first line of the place as it is after the change, from 1; 0 where it is no place in a text.
+    pub line: u64,
+    /// The lines that are gone, with their ends.
+    pub removed: Vec<Vec<u8>>,
+    /// The lines that are new, with their ends.
+    pub added: Vec<Vec<u8>>,
+}
+
+impl Repository {
+    /// Returns every hunk between two commits.
+    ///
+    /// # Errors
+    /// When git fails, or the whole of the change is more than git's output may be.
+    pub fn hunks(&self, base: &CommitId, commit: &CommitId) -> Result<Vec<Hunk>, GitError> {
+        let text = self
+            .call("diff-tree")
+            .args(["-r", "-p", "--no-renames", "--unified=0", "--full-index"])
+            .args(["--no-color", "--src-prefix=a/", "--dst-prefix=b/"])
+            .args(PLAIN)
+            .args([base.as_str(), commit.as_str()])
+            .bytes()?;
+        let mut hunks = read(&text).ok_or_else(unexpected)?;
+        let with_lines: BTreeSet<PathBuf> = hunks.iter().map(|hunk| hunk.path.clone()).collect();
+        let versions = self.raw_versions(base.as_str(), commit.as_str())?;
+        for change in versions {
+            let is_same_mode = change.mode_before == change.entry.mode;
+            let is_new_or_gone = [&change.mode_before, &change.entry.mode]
+                .iter()
+                .any(|mode| mode.bytes().all(|b| b == b'0'));
+            let has_lines = with_lines.contains(&change.entry.path);
+            if has_lines && (is_same_mode || is_new_or_gone) {
+                continue;
+            }
+            // The lines of a file whose mode changes too are hunks of their own.
+            let (before, after) = if has_lines {
+                (change.mode_before, change.entry.mode)
+            } else {
+                let before = format!("{} {}", change.mode_before, change.object_before);
+                (
+                    before,
+                    format!("{} {}", change.entry.mode, change.entry.object),
+                )
+            };
+            hunks.push(Hunk {
+                path: change.entry.path,
+                line: 0,
+                removed: vec![before.into_bytes()],
+                added: vec![after.into_bytes()],
+            });
+        }
+        hunks.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        Ok(hunks)
+    }
+}
+
+/// Reads a patch without context; `None` where it is none.
+fn read(text: &[u8]) -> Option<Vec<Hunk>> {
+    let mut lines = text.split_inclusive(|&b| b == b'\n').peekable();
+    let (mut hunks, mut path) = (Vec::new(), None);
+    while let Some(line) = lines.next() {
+        if line.starts_with(b"diff --git ") {
+            path = None;
+        } else if let Some(name) = named(line, b"--- ").or_else(|| named(line, b"+++ ")) {
+            path = Some(path_of(&name));
+        } else if line.starts_with(b"@@ ") {
+            let place = Place::read(line)?;
+            hunks.push(Hunk {
+                path: path.clone()?,
+                line: place.line,
+                removed: take(&mut lines, place.removed, b'-')?,
+                added: take(&mut lines, place.added, b'+')?,
+            });
+        }
+    }
+    Some(hunks)
+}
+
+/// Takes the next `n` lines, which begin with `sign`, without it. A last line without an end is
+/// followed by a note of git's.
+fn take<'a>(
+    lines: &mut Peekable<impl Iterator<Item = &'a [u8]>>,
+    n: u64,
+    sign: u8,
+) -> Option<Vec<Vec<u8>>> {
+    let mut taken = Vec::new();
+    for _ in 0..n {
+        let mut own = lines.next()?.strip_prefix(&[sign])?.to_vec();
+        if lines.next_if(|next| next.starts_with(b"\\ ")).is_some() {
+            own.pop();
+        }
+        taken.push(own);
+    }
+    Some(taken)
+}
+
+/// What the head of a hunk says.
+struct Place {
+    removed: u64,
+    line: u64,
+    added: u64,
+}
+
+impl Place {
+    /// Reads `@@ -1,2 +3,4 @@ …`, where a count of one is left out.
+    fn read(line: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(line);
+        let mut words = text.split(' ').skip(1);
+        let mut next = |sign| {
+            let place = words.next()?.strip_prefix(sign)?;
+            let (line, n) = place.split_once(',').unwrap_or((place, "1"));
+            Some((line.parse::<u64>().ok()?, n.parse::<u64>().ok()?))
+        };
+        let (_, removed) = next('-')?;
+        let (line, added) = next('+')?;
+        Some(Self {
+            removed,
+            line,
+            added,
+        })
+    }
+}
+
+/// Returns the path that a line names, without git's `a/` or `b/`; none for `/dev/null`.
+fn named(line: &[u8], sign: &[u8]) -> Option<Vec<u8>> {
+    let name = line.strip_prefix(sign)?.strip_suffix(b"\n")?;
+    // Git ends a name that has a space with a tab.
+    let name = name.strip_suffix(b"\t").unwrap_or(name);
+    let name = match name.strip_prefix(b"\"") {
+        Some(quoted) => plain(quoted.strip_suffix(b"\"")?)?,
+        None => name.to_vec(),
+    };
+    let is_side = name.starts_with(b"a/") || name.starts_with(b"b/");
+    is_side.then(|| name.get(2..).map(<[u8]>::to_vec))?
+}
+
+/// Undoes git's quoting of a name.
+fn plain(quoted: &[u8]) -> Option<Vec<u8>> {
+    let (mut bytes, mut plain) = (quoted.iter().copied(), Vec::new());
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        plain.push(match bytes.next()? {
+            b'a' => 7,
+            b'b' => 8,
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => b'\r',
+            first @ b'0'..=b'3' => {
+                let digits = [first, bytes.next()?, bytes.next()?];
+                u8::from_str_radix(str::from_utf8(&digits).ok()?, 8).ok()?
+            }
+            other => other,
+        });
+    }
+    Some(plain)
+}
