@@ -39,7 +39,7 @@ pub struct Control<'a> {
     pub person: Actor,
     /// Tells whether whoever started it wants it to stop.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Milliseconds of a clock that never goes back, see [`monotonic_ms`].
+    /// Milliseconds of a clock that never goes back, see [`kapi_sys::clock::monotonic_ms`].
     pub monotonic_ms: &'a dyn Fn() -> u64,
     /// How often it looks and reports.
     pub pace: Pace,

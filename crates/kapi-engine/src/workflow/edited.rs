@@ -38,7 +38,7 @@ impl Workflows<'_> {
     /// waits is part of these words, and is kept beside it.
     ///
     /// # Errors
-    /// As [`Project::submit_workflow`]; when the edit is too large to be told.
+    /// As [`Workflows::submit_workflow`]; when the edit is too large to be told.
     pub fn revise_workflow(
         &self,
         key: &WorkflowKey,

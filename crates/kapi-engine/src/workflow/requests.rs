@@ -112,7 +112,7 @@ impl Workflows<'_> {
     /// and refuses the approval.
     ///
     /// # Errors
-    /// As [`Project::submit_workflow`].
+    /// As [`Workflows::submit_workflow`].
     pub fn approve_workflow(
         &self,
         key: &WorkflowKey,
